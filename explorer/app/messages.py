@@ -17,6 +17,7 @@ from typing import NoReturn, TypeVar
 import streamlit as st
 
 from explorer.app.session import session, state_of
+from explorer.catalog import ModelError
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.text.checked_text import Cut
 from explorer.text.literal import literal
@@ -39,10 +40,10 @@ def say(sentence: str) -> None:
 
 
 def or_stop(make: Callable[[], Made]) -> Made:
-    """What `make` gives; where it raises ForwardPassError, the page says why and ends here."""
+    """What `make` gives; where no model or no pass can be made, the page says why and ends."""
     try:
         return make()
-    except ForwardPassError as error:
+    except (ForwardPassError, ModelError) as error:
         say(str(error))
         end_page()
 

@@ -11,8 +11,7 @@ from explorer.catalog.attention_parts import map_title
 from explorer.components.matrix import title
 from explorer.components.picker import grid, select
 from explorer.views.attention import display_options, large_head
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 from explorer.views.shared.head_alone import head_alone
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
@@ -66,9 +65,10 @@ def draw_head(context: PageContext) -> None:
         caption = large_head.head_caption(context, options)
         widgets.notes(filter(None, (part.words.explanation, caption)))
         own = {key: partial(make, context, options) for key, make in large_head.FIGURES.items()}
-        export_panel.export_button(export_panel.origin(context), own)
         lines = large_head.head_lines(context, options)
-        code_panel(MultiHeadAttention.forward, scaled_dot_product_attention, script=lines)
+        widgets.closing(
+            context, MultiHeadAttention.forward, scaled_dot_product_attention, script=lines, own=own
+        )
     if options.heads == "one":
         select("overview", (context.choice.layer, context.choice.head), by="head-")
 

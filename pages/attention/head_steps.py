@@ -2,8 +2,8 @@
 
 from explorer.app.context import page_context
 from explorer.views.attention.head_steps_view import draw_stages, steps_code
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import script
 from models.attention import attention_scores, attention_weights, scaled_dot_product_attention
 
 widgets.opening(
@@ -14,8 +14,8 @@ context = page_context()
 at, forward = context.choice, context.forward
 draw_stages(context)
 widgets.notes(forward.notes)
-export_panel.export_button(export_panel.origin(context))
-code_panel(
+widgets.closing(
+    context,
     attention_scores,
     attention_weights,
     scaled_dot_product_attention,

@@ -4,8 +4,7 @@ from explorer.analysis import head_metrics, head_similarity, rollout
 from explorer.app import controls
 from explorer.app.context import page_context
 from explorer.views.attention import head_finder, rollout_and_flow, similar_heads
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 
 SIDES = {
     "Finder": head_finder.draw_finder,
@@ -29,5 +28,4 @@ context = page_context()
 widgets.notes(context.forward.notes)
 side = controls.one_of("side", list(SIDES), label_visibility="collapsed")
 lines = SIDES[side](context)
-export_panel.export_button(export_panel.origin(context))
-code_panel(*CODE[side], script=lines)
+widgets.closing(context, *CODE[side], script=lines)

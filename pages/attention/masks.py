@@ -10,8 +10,8 @@ from explorer.inference import mask_parts
 from explorer.inference.forward_pass import ForwardPass
 from explorer.views.attention.mask_pictures import batch_code, draw_masks, masks_code, student_code
 from explorer.views.interventions.mask_editor import CELLS
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import script
 from models import masking
 from models.attention import attention_weights
 
@@ -47,5 +47,4 @@ else:
     lines = script(masks_code, context.forward, *head)
     if example == mask_parts.BATCH:
         lines = script(batch_code, context.opened, context.forward) + lines
-export_panel.export_button(export_panel.origin(context))
-code_panel(masking.causal_mask, masking.padding_mask, attention_weights, script=lines)
+widgets.closing(context, masking.causal_mask, masking.padding_mask, attention_weights, script=lines)

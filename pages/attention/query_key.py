@@ -2,8 +2,8 @@
 
 from explorer.app.context import page_context
 from explorer.views.attention.query_key_view import draw_query_key, product_code
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import script
 from models.attention import attention_scores, attention_weights
 from models.rotary import RotaryPositions
 
@@ -16,8 +16,8 @@ context = page_context()
 at, forward = context.choice, context.forward
 found = draw_query_key(context)
 widgets.notes(forward.notes)
-export_panel.export_button(export_panel.origin(context))
-code_panel(
+widgets.closing(
+    context,
     attention_scores,
     attention_weights,
     RotaryPositions.turn,

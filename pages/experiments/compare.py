@@ -15,7 +15,6 @@ from explorer.views.compare.compared_maps import (
 )
 from explorer.views.compare.sides import choose_sides
 from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
 
 context = page_context()
 widgets.opening(
@@ -31,6 +30,13 @@ own: dict[str, export_panel.Make] = {}
 if aligned is not None:
     make = partial(difference_to_export, context, first, second, aligned)
     own["map_difference"] = lambda: [make()]
-export_panel.export_button(export_panel.origin(context), own)
 lines = compared_code(first, second, aligned)
-code_panel(map_difference, pool_map, align_tokens, head_similarity.js_divergence, script=lines)
+widgets.closing(
+    context,
+    map_difference,
+    pool_map,
+    align_tokens,
+    head_similarity.js_divergence,
+    script=lines,
+    own=own,
+)

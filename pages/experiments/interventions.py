@@ -16,8 +16,7 @@ from explorer.views.interventions.edit_forms import draw_edit_form
 from explorer.views.interventions.head_grid import draw_head_grid
 from explorer.views.interventions.map_comparison import draw_maps
 from explorer.views.interventions.output_effects import choose_baseline, draw_output_change
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 from explorer.views.shared.edit_history import draw_history
 from explorer.views.shared.widgets import choose_output_position
 from models import interventions
@@ -52,5 +51,4 @@ views = {
 }
 view = one_of("look", tuple(views))
 lines = views[view]()
-export_panel.export_button(export_panel.origin(context))
-code_panel(*CODE[view], script=lines)
+widgets.closing(context, *CODE[view], script=lines)

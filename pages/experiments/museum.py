@@ -11,8 +11,7 @@ from explorer.views.museum.mistakes import (
     stack_mistakes,
 )
 from explorer.views.museum.systems_view import draw_systems
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 
 VIEWS = {
     "Exhibits": draw_exhibit,
@@ -28,8 +27,8 @@ widgets.opening(
 )
 context = page_context()
 pasted = VIEWS[one_of("room", tuple(VIEWS))](context)
-export_panel.export_button(export_panel.origin(context))
-code_panel(
+widgets.closing(
+    context,
     position_mistakes.doubled_sinusoids,
     output_mistakes.SoftmaxBatch,
     stack_mistakes.LosesTarget,

@@ -6,8 +6,7 @@ from explorer.app.context import PageContext, page_context
 from explorer.app.throttle import turn
 from explorer.components.fragment import fragment
 from explorer.views.forward_pass import stage_values
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 
 widgets.opening(
     "Forward pass",
@@ -22,8 +21,7 @@ def draw_chosen_stage(context: PageContext) -> None:
     """What one step redraws."""
     stage_values.draw_forward_pass(context)
     widgets.notes(context.forward.notes)
-    export_panel.export_button(export_panel.origin(context))
-    code_panel(stages_of, recorded, script=stage_values.stage_script(context))
+    widgets.closing(context, stages_of, recorded, script=stage_values.stage_script(context))
 
 
 draw_chosen_stage(page_context())

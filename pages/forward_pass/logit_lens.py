@@ -12,8 +12,8 @@ from explorer.views.forward_pass.lens_and_attribution import (
     draw_logit_attribution,
     lens_code,
 )
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import script
 from explorer.views.shared.widgets import choose_output_position
 
 widgets.opening(
@@ -39,8 +39,8 @@ else:
     option = draw_logit_attribution(context, position, logits[-1])
     lines = script(lens_code, forward, position, option)
 widgets.notes(forward.notes)
-export_panel.export_button(export_panel.origin(context))
-code_panel(
+widgets.closing(
+    context,
     logit_lens.lens_logits,
     logit_lens.residual_streams,
     logit_attribution.contributions,

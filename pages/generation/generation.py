@@ -16,8 +16,7 @@ from explorer.views.generation.beam_search_view import draw_beam_search
 from explorer.views.generation.chat_panel import draw_chat_panel
 from explorer.views.generation.teacher_forcing_view import draw_teacher_forcing
 from explorer.views.generation.token_by_token import draw_token_by_token
-from explorer.views.shared import export_panel, pass_position, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import pass_position, widgets
 from models.beam_search import beam_search
 from models.generation import generate
 from models.sampling import choose_from, keep_top_k, keep_top_p
@@ -60,8 +59,9 @@ def draw_generation(context: PageContext) -> None:
     """What one token more draws again."""
     way = one_of("way", list(WAYS), label_visibility="collapsed")
     lines = WAYS[way](context)
-    export_panel.export_button(export_panel.origin(context))
-    code_panel(choose_from, keep_top_k, keep_top_p, generate, beam_search, script=lines)
+    widgets.closing(
+        context, choose_from, keep_top_k, keep_top_p, generate, beam_search, script=lines
+    )
 
 
 context = page_context()

@@ -13,8 +13,8 @@ from explorer.views.input.token_neighbours import (
     draw_neighbours_of_one,
     space_code,
 )
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import script
 
 STACKS = {"Encoder": "encoder", "Decoder": "decoder"}
 
@@ -40,8 +40,8 @@ with drawn:
     draw_moving_tokens(context, shown, chosen.place)
 draw_neighbours_of_all(shown)
 widgets.notes(forward.notes)
-export_panel.export_button(export_panel.origin(context))
-code_panel(
+widgets.closing(
+    context,
     principal_components.principal_axes,
     nearest_tokens.nearest_by_part,
     embedding_space.token_paths,

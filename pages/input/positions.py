@@ -9,8 +9,7 @@ from explorer.views.input.doubled_exponent import draw_doubled_exponent
 from explorer.views.input.length_extrapolation import draw_length_extrapolation
 from explorer.views.input.permutation import draw_permutation
 from explorer.views.input.scheme import choose_other, draw_scheme, scheme_caption
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 
 VIEWS = {
     "Scheme": draw_scheme,
@@ -39,5 +38,4 @@ if view == "Scheme":
 else:
     st.caption(scheme_caption(context, scheme))
     lines = VIEWS[view](context, scheme)
-export_panel.export_button(export_panel.origin(context))
-code_panel(*(CODE[each] for each in schemes), script=lines)
+widgets.closing(context, *(CODE[each] for each in schemes), script=lines)

@@ -10,8 +10,7 @@ from explorer.components.fragment import fragment
 from explorer.text import TextError
 from explorer.text.bpe_training import MergeTraining, train_merges
 from explorer.text.unigram import UNIGRAM, segmentations, train_unigram
-from explorer.views.shared import export_panel, tokenizer_source, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import tokenizer_source, widgets
 from explorer.views.tokenizer_training.merges import draw_merges
 from explorer.views.tokenizer_training.unigram_pieces import draw_unigram, training_code
 
@@ -41,8 +40,7 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
     )
     learned = {"algorithm": algorithm, "learned from": tokenizer_source.told(text)}
-    export_panel.export_button(learned)
-    code_panel(*shown, script=lines)
+    widgets.closing(learned, *shown, script=lines)
 
 
 try:

@@ -13,8 +13,8 @@ from explorer.views.input.tokenizer_comparison import (
     draw_token_table,
     tokens_code,
 )
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import script
 from explorer.views.shared.step_slider import stepper
 
 KINDS = {
@@ -63,6 +63,5 @@ def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
 draw_steps(tokenizer, forward.text, has_pair=bool(choice.pair))
 draw_token_table(context)
 draw_comparison(context)
-export_panel.export_button(export_panel.origin(context))
 lines = script(tokens_code, context.opened, forward.text, forward.pair)
-code_panel(Tokenizer.encode, steps, script=lines)
+widgets.closing(context, Tokenizer.encode, steps, script=lines)

@@ -6,8 +6,7 @@ from explorer.app import reader_models
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.checkpoints import VIEWS, chosen_model, model_list, own_model
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 
 widgets.opening(
     "Checkpoints",
@@ -24,7 +23,6 @@ chosen_model.draw_model_export(opened)
 chosen_model.draw_adapter_export(opened, context.folder)
 view = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
 pasted = view.draw(context, opened)
-export_panel.export_button(export_panel.origin(context))
-code_panel(*view.code, script=pasted)
+widgets.closing(context, *view.code, script=pasted)
 st.space("small")
 widgets.page_links("overview", "attention")

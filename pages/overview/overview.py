@@ -7,8 +7,7 @@ from explorer.app.context import page_context
 from explorer.catalog.attention_parts import WORDS
 from explorer.inference.default_head import on_pattern
 from explorer.views.overview import map_view
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 from explorer.views.shared.download_offer import draw_offer
 from models.attention import MultiHeadAttention, attention_weights
 
@@ -39,8 +38,7 @@ widgets.notes(filter(None, (widgets.head_summary(context), on_pattern(opened, fo
 sums = "Every row sums to 1, except fully masked rows." if is_blind else "Every row sums to 1."
 has_sums = not forward.weights(*head).isnan().any()
 st.text(f"{words.explanation} {sums}" if has_sums else words.explanation)
-export_panel.export_button(export_panel.origin(context))
 lines = map_view.code(context, has_edges=picture is not None)
-code_panel(MultiHeadAttention.forward, attention_weights, route, script=lines)
+widgets.closing(context, MultiHeadAttention.forward, attention_weights, route, script=lines)
 if picture is not None:
     map_view.draw_late(context, picture)

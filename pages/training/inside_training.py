@@ -13,8 +13,8 @@ from explorer.views.inside_training.over_snapshots import (
     draw_norms_over_steps,
     draw_singular_values,
 )
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import Script, code_panel
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script
 from models.training import train
 
 widgets.opening(
@@ -34,5 +34,4 @@ VIEWS: dict[str, Callable[[InsideRun], Script | None]] = {
 view = one_of("inside_view", tuple(VIEWS))  # it stays chosen where there is no run
 if chosen is not None:
     lines = VIEWS[view](chosen)
-    export_panel.export_button({"run": chosen.run.title})
-    code_panel(train, script=lines)
+    widgets.closing({"run": chosen.run.title}, train, script=lines)

@@ -9,8 +9,7 @@ from explorer.app.controls import one_of
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
 from explorer.tasks import Task
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel
+from explorer.views.shared import widgets
 from explorer.views.training import data_view, live_attention, live_run, run_form, run_list
 from explorer.views.training.training_script import training_script
 from models.schedules import learning_rate
@@ -47,8 +46,10 @@ with right:
         run = run_list.choose_run() if view == "Run" else run_list.run_on_screen()
     VIEWS[view](run, task)
 requested = run_form.requested_run(run)
-export_panel.export_button(
-    {"run": run.title} if run is not None else {"task": task.name if task else ""}
-)
 lines = training_script(requested.spec, requested.tokenizer) if requested.spec else None
-code_panel(train, learning_rate, script=lines)
+widgets.closing(
+    {"run": run.title} if run is not None else {"task": task.name if task else ""},
+    train,
+    learning_rate,
+    script=lines,
+)

@@ -4,7 +4,7 @@ from explorer.analysis.head_formation import formation_step
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared.code_panel import script
 from explorer.views.training_history import film_view, moments
 from explorer.views.training_history.film_view import (
     draw_film,
@@ -35,8 +35,7 @@ elif VIEWS[view] is draw_film and is_too_long(context.forward):
 elif (history := moments.history_of(context)) is not None:
     VIEWS[view](context, history)
     follow_run(history.run, len(history.passes))
-    export_panel.export_button(export_panel.origin(context) | history.origin)
     run, at = history.run, context.choice
     head = at.part, at.layer, at.head
     lines = script(moments.history_code, run, history.last.text, history.last.pair, *head)
-    code_panel(formation_step, script=lines)
+    widgets.closing(export_panel.origin(context) | history.origin, formation_step, script=lines)

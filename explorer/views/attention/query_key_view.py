@@ -30,8 +30,7 @@ from models import TransformerConfig
 SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT = 110, 210, 260
-ROW_HEIGHT = 38 + 35 * 15
-"""Fifteen keys are in sight."""
+KEYS_IN_SIGHT = 15
 
 
 def draw_query_key(context: PageContext) -> QueryKeyPair:
@@ -125,18 +124,12 @@ def _draw_row(found: QueryKeyPair, names: list[str]) -> None:
     many = f"All {len(order):,} visible keys" if len(order) > 1 else "The only visible key"
     score = "score" if found.bias is None else SCORE_WITH_BIAS
     st.markdown(f"**{many} of this query**")
-    st.dataframe(
-        {
-            "key": [names[place] for place in order],
-            score: [three(value) for value in found.row_scores[order].tolist()],
-            "weight": [three(value) for value in found.row_weights[order].tolist()],
-        },
-        hide_index=True,
-        height=min(ROW_HEIGHT, 38 + 35 * len(order)),
-        column_config={
-            name: st.column_config.TextColumn(alignment="right") for name in (score, "weight")
-        },
-    )
+    columns = {
+        "key": [names[place] for place in order],
+        score: [three(value) for value in found.row_scores[order].tolist()],
+        "weight": [three(value) for value in found.row_weights[order].tolist()],
+    }
+    tables.table(columns, right=(score, "weight"), most_rows=KEYS_IN_SIGHT)
 
 
 def _checked(found: QueryKeyPair) -> str:

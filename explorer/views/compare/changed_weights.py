@@ -1,7 +1,6 @@
 """Which weights of the two compared models differ: after a training, what it has changed."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import streamlit as st
 
@@ -18,9 +17,9 @@ from explorer.inference.results_cache import kept
 from explorer.text.number_format import shape, three
 from explorer.views.shared.map_pair import MapSide
 from explorer.views.shared.measurement import measurements
+from explorer.views.shared.tables import table
 
-MOST_HEIGHT = 320
-MOST_UNPAIRED = 200
+MATRICES_IN_SIGHT, MOST_UNPAIRED = 8, 200
 TOO_LARGE_FOR_RANKS = "Their ranks are not counted: with matrices of this size it takes too long."
 Row = dict[str, str]
 
@@ -48,10 +47,12 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
         doing="Ranks of the changes",
         too_long=TOO_LARGE_FOR_RANKS,
     )
-    _draw_table("changed_weights", rows(found.matrices, ranks))
+    if found.matrices:
+        table(rows(found.matrices, ranks), key="changed_weights", most_rows=MATRICES_IN_SIGHT)
     if found.unpaired:
         with st.expander(unpaired_words(len(found.unpaired))):
-            _draw_table("unpaired_weights", unpaired_rows(found.unpaired))
+            listed = unpaired_rows(found.unpaired)
+            table(listed, key="unpaired_weights", most_rows=MATRICES_IN_SIGHT)
 
 
 def sentence(found: WeightChanges) -> str:
@@ -99,9 +100,3 @@ def unpaired_rows(unpaired: Sequence[Unpaired]) -> list[Row]:
         }
         for each in unpaired[:MOST_UNPAIRED]
     ]
-
-
-def _draw_table(key: str, table: list[Row]) -> None:
-    if table:
-        height: int | Literal["content"] = "content" if len(table) < 8 else MOST_HEIGHT
-        st.dataframe(table, hide_index=True, key=key, height=height)

@@ -1,7 +1,6 @@
 """Both sides of a comparison on screen: their maps, how far apart they are, their outputs."""
 
 import math
-from collections.abc import Iterator, Sequence
 
 import streamlit as st
 from torch import Tensor
@@ -10,7 +9,6 @@ from explorer.analysis.comparison import common_scale, map_divergence, pool_map
 from explorer.app.context import PageContext
 from explorer.charts.figure_data import FigureData
 from explorer.inference.forward_pass import ForwardPass
-from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, texts
 from explorer.views.shared import export_panel, widgets
@@ -73,7 +71,7 @@ def whole_rows(first: MapSide, second: MapSide, aligned: AlignedMaps) -> tuple[T
 def alignment(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
     """How the cells of two maps correspond, in a sentence or more."""
     if aligned.is_pooled:
-        return " ".join([_pooled(first, second, aligned), *_left_out(first, second, aligned)])
+        return _pooled(first, second, aligned) + _left_out(first, second, aligned)
     pairs = [
         *zip(first.rows, second.rows, strict=True),
         *zip(first.columns, second.columns, strict=True),
@@ -102,42 +100,36 @@ def _pooled(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
     )
 
 
-def _left_out(first: MapSide, second: MapSide, aligned: AlignedMaps) -> Iterator[str]:
+def _left_out(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
     """What has no counterpart on the other side, and what that does to the numbers."""
-    sides = (first, second)
+    sides = ("first", first.columns), ("second", second.columns)
     named = [
-        f"{_labels(side.columns, left)} of the {name} map"
-        for name, side, left in zip(
-            ("first", "second"), sides, aligned.columns.left_out, strict=True
-        )
-        if left
+        f"{', '.join(f'“{label_at(tokens, at)}”' for at in places)} of the {name} map"
+        for (name, tokens), places in zip(sides, aligned.columns.left_out, strict=True)
+        if places
     ]
-    if named:
-        yield (
-            f"Left out, as the other map has no such token: {' and '.join(named)}; their "
-            "weight is in no cell, and the divergence counts it as one key more."
-        )
-
-
-def _labels(tokens: Sequence[Token], places: Sequence[int]) -> str:
-    return ", ".join(f"“{label_at(tokens, at)}”" for at in places)
+    if not named:
+        return ""
+    return (
+        f" Left out, as the other map has no such token: {' and '.join(named)}; their "
+        "weight is in no cell, and the divergence counts it as one key more."
+    )
 
 
 def difference_to_export(
     context: PageContext, first: MapSide, second: MapSide, aligned: AlignedMaps
 ) -> FigureData:
     """The difference, and how both sides came to be; the offline page has all three maps."""
-    at, head = context.choice, second.head
-    words = second.forward.part(head.part).words
+    at = context.choice
     about = export_panel.origin(context) | {"first": first.title, "second": second.title}
     if second.forward.text != at.text:
         about["the other sentence"] = second.forward.text
     if second.forward.pair != at.pair:
         about["sentences of the second"] = "the first one alone"
     about |= {
-        "part of the second": head.part,
-        "layer of the second": str(head.layer),
-        "head of the second": str(head.head),
+        "part of the second": second.part,
+        "layer of the second": str(second.layer),
+        "head of the second": str(second.head),
         **second.about,
     }
     how = alignment(first, second, aligned)
@@ -149,8 +141,8 @@ def difference_to_export(
         columns=tuple(texts(aligned.columns.labels)),
         title=difference_title(first, second, _models_of(first, second, at.called)),
         unit="change in weight",
-        row_name=words.row,
-        column_name=words.column,
+        row_name=second.words.row,
+        column_name=second.words.column,
         scale="diverging",
         allowed=aligned.allowed[0] | aligned.allowed[1],
         about=about,
@@ -178,7 +170,7 @@ def draw_outputs(first: MapSide, second: MapSide) -> None:
 
 def compared_code(first: MapSide, second: MapSide, aligned: AlignedMaps | None) -> Script:
     """Both maps, and their difference where their cells belong together."""
-    sides = first.forward, second.forward, first.head.place, second.head.place
+    sides = first.forward, second.forward, first.place, second.place
     if aligned is None:
         return script(both_code, *sides)
     if aligned.groups is None:

@@ -10,9 +10,7 @@ from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext, config_of, opened_as_chosen, reads_pairs
 from explorer.app.controls import follow, one_of, text_field
 from explorer.app.messages import or_stop, say
-from explorer.catalog import ModelError
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.open_model import OpenModel
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
 from explorer.inference.readable_text import why_unreadable
@@ -20,7 +18,7 @@ from explorer.inference.results_cache import kept
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import EditHistory
 from explorer.views.shared.edit_history import describe_edit, draw_answers, draw_history
-from explorer.views.shared.map_pair import Head, MapSide
+from explorer.views.shared.map_pair import MapSide
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 from models import TransformerConfig
 
@@ -38,9 +36,9 @@ SAME_HEAD = "Layer {}, head {}"
 def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     """The head chosen in the bar, and what the reader compares it with."""
     at = context.choice
-    head = Head(context.forward, at.part, at.layer, at.head)
     snapshots = snapshots_of(context)
-    kinds: dict[str, Callable[[PageContext, Head], MapSide]] = {
+    first = MapSide("", context.forward, at.part, at.layer, at.head)
+    kinds: dict[str, Callable[[PageContext, MapSide], MapSide]] = {
         HEAD: _another_head,
         SENTENCE: _another_sentence,
         MODEL: _another_model,
@@ -51,34 +49,34 @@ def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     with row:
         kind = one_of("with", tuple(kinds), width="content")
     with row if kind == HEAD else st.container():
-        other = kinds[kind](context, head)
+        second = kinds[kind](context, first)
     is_step = kind == STEP and str(at.training_step) in snapshots
     title = f"Step {at.training_step}" if is_step else SAME_HEAD.format(at.layer, at.head)
-    return MapSide(title, head), other
+    return replace(first, title=title), second
 
 
-def _another_head(context: PageContext, first: Head) -> MapSide:
+def _another_head(context: PageContext, first: MapSide) -> MapSide:
     part = context.part
     narrow = {"as_list": True, "width": NUMBER_WIDTH}
     layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
     layer = one_of("other_layer", layers, str(first.layer), **narrow)
     default = heads[(first.head + 1) % part.heads]
     head = one_of("other_head", heads, default, **narrow)
-    second = replace(first, layer=int(layer), head=int(head))
-    return MapSide(SAME_HEAD.format(layer, head), second)
+    title = SAME_HEAD.format(layer, head)
+    return replace(first, title=title, layer=int(layer), head=int(head))
 
 
-def _another_sentence(context: PageContext, first: Head) -> MapSide:
+def _another_sentence(context: PageContext, first: MapSide) -> MapSide:
     at = context.choice
     follow("other_text", at.text)
     text = text_field("other_text", at.text)
     if at.pair:
         st.text("The second sentence is the same on both sides.")
     forward = or_stop(lambda: run_text(context.opened, text, at.pair))
-    return MapSide("Other sentence", replace(first, forward=forward))
+    return replace(first, title="Other sentence", forward=forward)
 
 
-def _another_model(context: PageContext, first: Head) -> MapSide:
+def _another_model(context: PageContext, first: MapSide) -> MapSide:
     mine, at = context.opened.config, context.choice
 
     def is_other_kind(entry: ModelEntry) -> bool:
@@ -102,7 +100,7 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
         none = "No other model reads the whole text: type another one."
         way = f"To compare the whole text, choose {reader.short_name}." if reader else none
         say(f"{lacks} {way}")
-    other = _open_or_stop(lambda: opened_as_chosen(entry, at))
+    other = or_stop(lambda: opened_as_chosen(entry, at))
     pair = _pair_for(entry, context)
     if pair != at.pair:
         st.text(f"{entry.short_name} takes one sentence: the second one is left out there.")
@@ -112,7 +110,7 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
         if not lacks:
             say(str(error))
         st.stop()
-    return MapSide(entry.short_name, _same_head_in(first, forward, entry))
+    return _same_head_in(first, forward, entry)
 
 
 def _pair_for(entry: ModelEntry, context: PageContext) -> str:
@@ -120,12 +118,12 @@ def _pair_for(entry: ModelEntry, context: PageContext) -> str:
     return context.choice.pair if reads_pairs(entry) else ""
 
 
-def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> MapSide:
+def _another_step(context: PageContext, first: MapSide, snapshots: Snapshots) -> MapSide:
     """The same tokens through a snapshot; a decoder of two stacks reads the same answer."""
     opened, forward = context.opened, first.forward
     step = one_of("other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
     folder = snapshots[step]
-    other = _open_or_stop(lambda: open_snapshot(opened, folder))
+    other = or_stop(lambda: open_snapshot(opened, folder))
     if forward.written:
         whose = context.choice.called
         st.text(f"On both sides the decoder reads the answer of {whose} (teacher forcing).")
@@ -135,10 +133,10 @@ def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> Ma
         lambda: rerun(other, forward, forward.source, forward.target, ()),
         lambda made: made.bytes,
     )
-    return MapSide(f"Step {step}", replace(first, forward=again))
+    return replace(first, title=f"Step {step}", forward=again)
 
 
-def _with_interventions(context: PageContext, first: Head) -> MapSide:
+def _with_interventions(context: PageContext, first: MapSide) -> MapSide:
     with st.expander("Interventions: undo or remove"):
         history, edited = draw_history(context)
     if not history.edits:
@@ -146,23 +144,18 @@ def _with_interventions(context: PageContext, first: Head) -> MapSide:
     if first.forward.written:
         draw_answers(context.opened, EditedPass(first.forward), edited)
     draw_page_link("interventions")
-    second = replace(first, forward=edited.forward)
-    return MapSide("With your interventions", second, _about_edits(context, edited))
+    about = {}
+    if edited.applied:
+        words = [describe_edit(context.opened, context.forward, edit) for edit in edited.applied]
+        address = to_address(EditHistory(edited.applied, len(edited.applied)))
+        about = {
+            "interventions of the second": "; ".join(words),
+            "the same in an address": f"edits={address}",
+        }
+    return replace(first, title="With your interventions", forward=edited.forward, about=about)
 
 
-def _about_edits(context: PageContext, edited: EditedPass) -> dict[str, str]:
-    """What was applied, for the export: in words, and as an address holds it."""
-    if not edited.applied:
-        return {}
-    words = [describe_edit(context.opened, context.forward, edit) for edit in edited.applied]
-    address = to_address(EditHistory(edited.applied, len(edited.applied)))
-    return {
-        "interventions of the second": "; ".join(words),
-        "the same in an address": f"edits={address}",
-    }
-
-
-def _same_head_in(first: Head, forward: ForwardPass, entry: ModelEntry) -> Head:
+def _same_head_in(first: MapSide, forward: ForwardPass, entry: ModelEntry) -> MapSide:
     """The same head in another model's pass; the nearest where it has no such head.
 
     If the chosen attention is over the typed text alone, so is that of the other model.
@@ -175,18 +168,9 @@ def _same_head_in(first: Head, forward: ForwardPass, entry: ModelEntry) -> Head:
     if (part.name, layer, head) != (first.part, first.layer, first.head):
         shown = f"{part.words.name.lower()}, layer {layer}, head {head}"
         st.text(f"{entry.short_name} has no such head; showing its {shown}.")
-    return Head(forward, part.name, layer, head)
+    return MapSide(entry.short_name, forward, part.name, layer, head)
 
 
 def _reads_typed(part: str, config: TransformerConfig) -> bool:
     """Whether queries and keys of this attention are tokens of the typed text."""
     return config.kind != "encoder-decoder" or part == "encoder.self_attn"
-
-
-def _open_or_stop(open_model: Callable[[], OpenModel]) -> OpenModel:
-    """The opened model; where it cannot be opened the page says why and ends."""
-    try:
-        return open_model()
-    except ModelError as error:
-        say(str(error))
-        st.stop()

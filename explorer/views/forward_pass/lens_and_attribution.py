@@ -6,13 +6,11 @@ from torch import Tensor
 
 from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
-from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.open_model import OpenModel
 from explorer.charts.bars import probability_bars
 from explorer.components.chart import chart
-from explorer.components.picker import cells
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
@@ -20,8 +18,10 @@ from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.views.shared import widgets
+from explorer.views.shared.heads_grid import CROSS, heads_grid
+from explorer.views.shared.tables import table
 
-PREDICTIONS_SHOWN = 5
+PREDICTIONS_SHOWN, LAYERS_IN_SIGHT = 5, 16
 BAR = 28
 LAYERS_WIDTH = 560
 
@@ -42,8 +42,7 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
             zip(best.indices.T.tolist(), best.values.T.tolist(), strict=True)
         )
     }
-    height = 38 + 35 * min(len(steps), 16)
-    st.dataframe({"after": steps, **columns}, hide_index=True, height=height)
+    table({"after": steps, **columns}, most_rows=LAYERS_IN_SIGHT)
     with st.container(width=LAYERS_WIDTH):
         st.markdown(f"**Output: {literal(option_text(opened, output))}**")
         ranks = ranks_by_layer(logits, output)
@@ -65,8 +64,6 @@ def option_text(opened: OpenModel, index: int) -> str:
 
 
 OPTIONS = 12
-FEED_FORWARD = "feed-forward"
-CROSS = "decoder.cross_attn"
 
 
 def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) -> int:
@@ -88,15 +85,24 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
         title = f"{at.called} · Direct logit attribution of “{names[best.index(option)]}”"
-        _draw_contributions(found, at.part, (at.layer, at.head), title)
+        heads_grid(
+            context,
+            torch.cat([*found.heads.values(), found.feed_forward[:, None]], 1),
+            key="made_of",
+            title=title,
+            parts=tuple(found.heads),
+            unit="logits",
+            scale="diverging",
+        )
+        cross = "; x is cross-attention" if CROSS in found.heads else ""
+        st.caption(
+            f"Heads by number, MLP is the feed-forward layer{cross}. Click a head to select it."
+        )
     with numbers:
         st.markdown("**Sum**")
         rows = sums(found)
-        st.dataframe(
-            {"what": list(rows), "logits": [three(value) for value in rows.values()]},
-            hide_index=True,
-            column_config={"logits": st.column_config.TextColumn(alignment="right")},
-        )
+        logits = {"logits": [three(value) for value in rows.values()]}
+        table({"what": list(rows), **logits}, right=logits)
         logit = three(found.logit)
         source = (
             f"Logit of the forward pass: {logit}"
@@ -123,39 +129,6 @@ def sums(found: Contributions) -> dict[str, float]:
         "biases": found.constant,
         "logit": found.total,
     }
-
-
-def _draw_contributions(
-    found: Contributions, part: str, chosen: tuple[int, int], title: str
-) -> None:
-    values = torch.cat([*found.heads.values(), found.feed_forward[:, None]], 1)
-    layers = [str(layer) for layer in range(len(values))]
-    heads = [(kind, head) for kind in found.heads for head in range(found.heads[kind].shape[1])]
-    names = [f"{'cross-attention ' if kind == CROSS else ''}head {head}" for kind, head in heads]
-    short = [f"{'x' if kind == CROSS else ''}{head}" for kind, head in heads]
-    layer, head = chosen
-
-    def pick(layer: int, column: int) -> None:
-        if column < len(heads):
-            kind, head = heads[column]
-            choose_head(layer, head, kind)
-
-    cells(
-        values,
-        layers,
-        [*names, FEED_FORWARD],
-        key="made_of",
-        title=title,
-        selected=(layer, heads.index((part, head))) if (part, head) in heads else None,
-        on_pick=pick,
-        column_name="part",
-        sentence="Layer {row}, {column}: {value}",
-        unit="logits",
-        scale="diverging",
-        written=(layers, [*short, "FF"]),
-    )
-    cross = "; x is cross-attention" if CROSS in found.heads else ""
-    st.caption(f"Heads by number, FF is the feed-forward layer{cross}. Click a head to select it.")
 
 
 def lens_code(forward: ForwardPass, position: int, option: int) -> None:

@@ -37,6 +37,7 @@ from explorer.text.token_labels import text_of, texts
 from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition, token_of
+from explorer.views.shared.tables import table
 from models.trace import Trace
 
 HEIGHT, MATRIX_HEIGHT, SQUARE_HEIGHT = 720, 700, 500
@@ -318,8 +319,7 @@ def stage_code(forward: ForwardPass, name: str, head: int, token: int) -> None:
     print(values.shape, values)
 
 
-MOST_HEIGHT, ROW = 600, 35
-LONGEST, TOKEN_ID = 24, "token ID"
+TOKENS_IN_SIGHT, LONGEST, TOKEN_ID = 16, 24, "token ID"
 
 
 def draw_tokenization(values: PassValues, stage: Stage, row: int) -> None:
@@ -340,11 +340,6 @@ def draw_tokenization(values: PassValues, stage: Stage, row: int) -> None:
         spans = [forward.typed[token.start : token.end] for token in forward.placed]
         characters = [cut(readable(each), LONGEST) or "none: added" for each in spans]
         columns = {"characters": characters, "token": names, TOKEN_ID: ids}
-    right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
-        {"position": [str(place) for place in range(len(tokens))], **columns},
-        hide_index=True,
-        width=560,
-        height=min(MOST_HEIGHT, 38 + ROW * len(tokens)),
-        column_config={"position": right, TOKEN_ID: right},
-    )
+    positions = [str(place) for place in range(len(tokens))]
+    right = ("position", TOKEN_ID)
+    table({"position": positions, **columns}, right=right, most_rows=TOKENS_IN_SIGHT, width=560)

@@ -30,6 +30,7 @@ from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at, texts
 from explorer.views.input.token_neighbours import ShownSpace, vocabulary_labels
+from explorer.views.shared.tables import table
 
 MEANING = {
     EMBEDDING: "The axes are the first three principal components of the token embedding",
@@ -39,8 +40,7 @@ MEANING = {
     "tokens' vectors are drawn as it reads them, after the final norm",
 }
 NOT_FINITE = "These vectors contain NaN or infinite values, so they have no principal components."
-MOVING_STEPS = 8
-"""Rows of a table in sight."""
+STEPS_IN_SIGHT = 8
 Labels = dict[int, str]
 
 
@@ -68,9 +68,7 @@ def draw_moving_tokens(context: PageContext, shown: ShownSpace, place: int) -> N
         of = shown.table_name.lower()
         st.markdown(f"**Nearest to {name} at every step, in the {of}**")
         steps = nearest_by_step(found, shown.drawn.index(place), labels)
-        st.dataframe(
-            steps, hide_index=True, height=38 + 35 * min(len(found.paths.steps), MOVING_STEPS)
-        )
+        table(steps, most_rows=STEPS_IN_SIGHT)
 
 
 def nearest_by_step(found: EmbeddingSpace, place: int, labels: Labels) -> dict[str, list[str]]:

@@ -29,6 +29,7 @@ from explorer.text.token_labels import texts
 from explorer.views.input.scheme import CANNOT, draw_missing_positions
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.tables import table
 
 REVERSED, SWAP, CUSTOM = "Reversed", "Swap two tokens", "Custom order"
 PERMUTATION_ROUNDING = 1e-4
@@ -174,15 +175,13 @@ def _draw_token_changes(found: Permutation) -> None:
     """Every token's positions, and how much its last vector changed."""
     tokens = found.before.tokens
     st.markdown("**Change in each token's final vector**")
-    st.dataframe(
+    table(
         {
             "token": texts(tokens),
             "from position": [str(at) for at in range(len(tokens))],
             "to position": [str(at) for at in found.places],
             "change": [_percent(float(each)) for each in found.changes],
-        },
-        hide_index=True,
-        height=min(420, 38 + 35 * len(tokens)),
+        }
     )
 
 

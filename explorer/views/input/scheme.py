@@ -1,7 +1,6 @@
 """One scheme of positions, or two side by side: table, similarities, waves, hands, and biases."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,7 +8,6 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis.position_schemes import (
     EXPLANATIONS,
     SCHEMES,
-    PositionScheme,
     learned_table,
     position_scheme,
 )
@@ -21,7 +19,7 @@ from explorer.catalog import ModelError, open_model
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.position_passes import TRAINED_POSITIONS
 from explorer.text.literal import literal
-from explorer.views.input.scheme_figures import Side, draw_position_surface
+from explorer.views.input.scheme_figures import CURVE_HEIGHT, SchemeColumn, draw_position_surface
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 
@@ -68,23 +66,6 @@ ALONE_HEIGHT = 350
 """Pixels of the curve beside the only matrix of a scheme without a table."""
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
-    """A model whose positions are shown, and in which of its stacks."""
-
-    opened: OpenModel
-    stack: str
-
-
-@dataclass(frozen=True, eq=False)
-class SchemeColumn:
-    """One scheme on screen; `shown` is None where its model's weights do not work with it."""
-
-    name: str
-    source: Source
-    shown: PositionScheme | None
-
-
 def choose_other(scheme: str) -> list[str]:
     """The scheme to be shown beside this one, if any."""
     others = {SCHEMES[name]: name for name in SCHEMES if name != scheme}
@@ -100,55 +81,62 @@ def draw_scheme(
 
     What can be chosen stands in the `row` of the other scheme.
     """
-    names = [scheme, *other]
-    own = Source(context.opened, context.choice.part.split(".")[0])
-    learned = _with_learned(context, own) if "learned" in names else own
+    names, head = [scheme, *other], context.choice.head
+    own = context.opened, context.choice.part.split(".")[0]
+    learned = _with_learned(context, *own) if "learned" in names else own
     if learned is None:
-        _say_of(context, scheme)
+        st.caption(scheme_caption(context, scheme))
         draw_missing_positions(context, "learned", NO_TABLE)
         return None
     with row or st.container(horizontal=True):
         chosen = _choose_width(names)
         by_cosine = _choose_similarity(names)
-    width = _width(chosen, learned.opened.config.d_model)
-    rows = learned.opened.config.max_len if "learned" in names else SHOWN
-    columns = [
-        _column(each, learned if each == "learned" else own, context, rows, width, by_cosine)
-        for each in names
+    width = _width(chosen, learned[0].config.d_model)
+    rows = learned[0].config.max_len if "learned" in names else SHOWN
+    count = min(SHOWN, rows)
+    sources = [learned if name == "learned" else own for name in names]
+    schemes = [
+        position_scheme(name, opened.model, count, head, stack, width)
+        for name, (opened, stack) in zip(names, sources, strict=True)
     ]
-    for place, column in zip(_columns(columns), columns, strict=True):
+    schemes = [each.by_cosine() if each and by_cosine else each for each in schemes]
+    together = tuple(each for each in schemes if each is not None)
+    columns = [
+        SchemeColumn(name, *source, found, together, head, key, source[0] is not context.opened)
+        for name, source, found, key in zip(names, sources, schemes, ("", "other_"), strict=False)
+    ]
+    is_alone = len(columns) == 1
+    places = [st.container()] if is_alone else widgets.side_by_side(1, 1)
+    for place, column in zip(places, columns, strict=True):
         with place:
-            _draw_words(context, column, width, alone=len(columns) == 1)
-    sides = _sides(columns, own, context.choice.head)
-    if not any(side.has_figures for side in sides):
+            _draw_words(context, column, width, alone=is_alone)
+    if not any(column.has_figures for column in columns):
         return None
-    head, count = context.choice.head, min(SHOWN, rows)
     st.caption(_how_many(names, count, rows))
-    if len(columns) == 1:
-        _draw_alone(sides[0])
+    if is_alone:
+        _draw_alone(columns[0])
     else:
-        _draw_beside(columns, sides)
-    draw_position_surface([side for side in sides if side.has_figures])
+        _draw_beside(columns)
+    draw_position_surface([column for column in columns if column.has_figures])
     made = [
-        script(scheme_code, c.source.opened, c.name, c.source.stack, count, head, width, by_cosine)
-        for c in columns
-        if c.shown is not None and c.name != "none"
+        script(scheme_code, each.opened, each.name, each.stack, count, head, width, by_cosine)
+        for each in columns
+        if each.has_figures
     ]
     return sum(made[1:], start=made[0])
 
 
-def _with_learned(context: PageContext, own: Source) -> Source | None:
+def _with_learned(context: PageContext, own: OpenModel, stack: str) -> tuple[OpenModel, str] | None:
     """The chosen model where it has learned positions, else one that has, a shipped one first."""
-    if learned_table(own.opened.model, own.stack) is not None:
-        return own
+    if learned_table(own.model, stack) is not None:
+        return own, stack
     entries = [each for each in context.models.values() if config_of(each).positions == "learned"]
     for entry in sorted(entries, key=lambda each: each.origin != "shipped"):
         try:
             opened = open_model.open_entry(entry)
         except ModelError:
             continue
-        stack = "encoder" if opened.config.kind == "encoder" else "decoder"
-        return Source(opened, stack)
+        return opened, "encoder" if opened.config.kind == "encoder" else "decoder"
     return None
 
 
@@ -181,42 +169,30 @@ def _choose_similarity(names: Sequence[str]) -> bool:
     return one_of("similar_by", (DOT, COSINE), default) == COSINE
 
 
-def _column(
-    name: str, source: Source, context: PageContext, rows: int, width: int, by_cosine: bool
-) -> SchemeColumn:
-    head, count = context.choice.head, min(SHOWN, rows)
-    shown = position_scheme(name, source.opened.model, count, head, source.stack, width)
-    return SchemeColumn(name, source, shown.by_cosine() if shown and by_cosine else shown)
-
-
 def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone: bool) -> None:
     """The name of one of two schemes, and what is true of it here."""
     if not alone:
         st.markdown(f"**{SCHEMES[column.name]}**")
-    more = []
-    if column.source.opened is not context.opened:
-        more.append(
+    words = [scheme_caption(context, column.name, alone=alone)]
+    if column.is_borrowed:
+        words.append(
             f"The chosen model has no learned positions: this is the trained table of "
-            f"{literal(column.source.opened.name)}."
+            f"{literal(column.opened.name)}."
         )
     if column.name == "sinusoidal" and not alone and width != context.opened.config.d_model:
-        more.append(f"They are {width} wide, as is the learned table beside them.")
-    if column.shown and column.shown.unit == "bucket":
-        more.append(
+        words.append(f"They are {width} wide, as is the learned table beside them.")
+    if column.scheme and column.scheme.unit == "bucket":
+        words.append(
             "This model has no trained biases for distances; shown is the bucket of each distance, "
             "at this model's sizes."
         )
-    _say_of(context, column.name, *more, alone=alone)
-    if column.source.opened is not context.opened:
-        offer_models([column.source.opened.name])
-    if column.shown is None:
+    st.caption(" ".join(words))
+    if column.is_borrowed:
+        offer_models([column.opened.name])
+    if column.scheme is None:
         say(DO_NOT_WORK)
     elif column.name == "none" and alone:
         st.caption("There is nothing to draw; choose “Permutation” to see what follows from it.")
-
-
-def _say_of(context: PageContext, scheme: str, *more: str, alone: bool = True) -> None:
-    st.caption(" ".join([scheme_caption(context, scheme, alone=alone), *more]))
 
 
 def scheme_caption(context: PageContext, scheme: str, *, alone: bool = True) -> str:
@@ -226,23 +202,6 @@ def scheme_caption(context: PageContext, scheme: str, *, alone: bool = True) -> 
     if scheme == own:
         whose = "This is the chosen model's own scheme. "
     return f"{whose}{EXPLANATIONS[scheme]}"
-
-
-def _columns(columns: Sequence[SchemeColumn]) -> list[st.delta_generator.DeltaGenerator]:
-    if len(columns) == 1:
-        return [st.container()]
-    return widgets.side_by_side(1, 1)
-
-
-def _sides(columns: Sequence[SchemeColumn], own: Source, head: int) -> list[Side]:
-    """Those that can be drawn."""
-    together = tuple(column.shown for column in columns if column.shown is not None)
-    sides = []
-    for column, key in zip(columns, ("", "other_"), strict=False):
-        if column.shown is not None:
-            model = "" if column.source is own else column.source.opened.name
-            sides.append(Side(column.shown, together, head, model, key))
-    return sides
 
 
 def _how_many(names: Sequence[str], count: int, rows: int) -> str:
@@ -255,52 +214,46 @@ def _how_many(names: Sequence[str], count: int, rows: int) -> str:
     )
 
 
-def _draw_alone(side: Side) -> None:
+def _draw_alone(column: SchemeColumn) -> None:
     left, right = widgets.side_by_side(1, 1)
-    if side.shown.table is None:
-        with left:
-            side.draw_pairs()
-        with right:
-            side.draw_by_distance(ALONE_HEIGHT)
-        return
     with left:
-        side.draw_table()
-        side.draw_waves(_choose_pair([side]))
+        if column.has_table:
+            column.draw_table()
+            column.draw_waves(_choose_pair([column]))
+        else:
+            column.draw_pairs()
     with right:
-        side.draw_pairs()
-        side.draw_by_distance()
-    place = _choose_place([side])
-    side.draw_hands(place)
+        if column.has_table:
+            column.draw_pairs()
+        column.draw_by_distance(CURVE_HEIGHT if column.has_table else ALONE_HEIGHT)
+    if column.has_table:
+        column.draw_hands(_choose_place([column]))
 
 
-def _draw_beside(columns: Sequence[SchemeColumn], sides: Sequence[Side]) -> None:
+def _draw_beside(columns: Sequence[SchemeColumn]) -> None:
     """Row by row, so that figures of one kind stand beside each other."""
 
-    def draw_row(draw: Callable[[Side], None]) -> None:
+    def draw_row(draw: Callable[[SchemeColumn], None]) -> None:
         for place, column in zip(widgets.side_by_side(1, 1), columns, strict=True):
             with place:
-                for side in sides:
-                    if side.shown is column.shown:
-                        draw(side)
+                draw(column)
 
-    has_table = [side for side in sides if side.shown.table is not None]
-    draw_row(Side.draw_table)
-    draw_row(Side.draw_pairs)
-    draw_row(Side.draw_by_distance)
-    if has_table:
-        pair = _choose_pair(has_table)
-        draw_row(lambda side: side.draw_waves(pair))
-        place = _choose_place(has_table)
-        draw_row(lambda side: side.draw_hands(place))
+    draw_row(SchemeColumn.draw_table)
+    draw_row(SchemeColumn.draw_pairs)
+    draw_row(SchemeColumn.draw_by_distance)
+    if with_table := [column for column in columns if column.has_table]:
+        pair = _choose_pair(with_table)
+        draw_row(lambda column: column.draw_waves(pair))
+        place = _choose_place(with_table)
+        draw_row(lambda column: column.draw_hands(place))
 
 
-def _choose_pair(sides: Sequence[Side]) -> int:
-    last = min(len(side.shown.pairs) for side in sides) - 1
-    return number("dimensions", last)
+def _choose_pair(columns: Sequence[SchemeColumn]) -> int:
+    return number("dimensions", min(len(each.scheme.pairs) for each in columns if each.scheme) - 1)
 
 
-def _choose_place(sides: Sequence[Side]) -> int:
-    last = min(len(side.shown.products) for side in sides) - 1
+def _choose_place(columns: Sequence[SchemeColumn]) -> int:
+    last = min(len(each.scheme.products) for each in columns if each.scheme) - 1
     with st.container(width=widgets.WIDEST):
         return number("place", last, min(3, last))
 

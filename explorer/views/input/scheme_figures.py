@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.position_schemes import SCHEMES, PositionScheme
 from explorer.app.controls import expander
+from explorer.catalog.open_model import OpenModel
 from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
 from explorer.charts.surfaces import surface_of_positions
 from explorer.charts.theme import palette
+from explorer.charts.vega_lite import Spec
 from explorer.components import matrix
 from explorer.components.chart import Table, chart, plotly_chart
 from explorer.components.matrix import Beside
@@ -28,22 +31,34 @@ UP_IS = {
 
 
 @dataclass(frozen=True)
-class Side:
-    """One scheme on screen; `together` are all that are, itself among them.
+class SchemeColumn:
+    """One scheme on screen, of a model's stack; None where its weights do not work with the scheme.
 
-    `model` is whose positions they are, where not the chosen model's; `key` stands in front of
-    the keys of its figures.
+    `together` are all schemes on screen, `key` stands in front of the keys of its figures, and a
+    model that is not the chosen one is named in their titles.
     """
 
-    shown: PositionScheme
+    name: str
+    opened: OpenModel
+    stack: str
+    scheme: PositionScheme | None
     together: tuple[PositionScheme, ...]
     head: int
-    model: str = ""
-    key: str = ""
+    key: str
+    is_borrowed: bool
+
+    @property
+    def shown(self) -> PositionScheme:
+        assert self.scheme is not None, "only what works is drawn"
+        return self.scheme
 
     @property
     def has_figures(self) -> bool:
-        return self.shown.name != "none"
+        return self.scheme is not None and self.name != "none"
+
+    @property
+    def has_table(self) -> bool:
+        return self.scheme is not None and self.scheme.table is not None
 
     @property
     def alike(self) -> tuple[PositionScheme, ...]:
@@ -53,7 +68,7 @@ class Side:
 
     def draw_table(self) -> None:
         """Positions down, dimensions across."""
-        if self.shown.table is None:
+        if self.scheme is None or self.scheme.table is None:
             return
         tables = [each.table for each in self.together if each.table is not None]
         self._draw_matrix(
@@ -69,13 +84,11 @@ class Side:
 
     def draw_waves(self, pair: int) -> None:
         """Two dimensions over the positions."""
-        shown = self.shown
-        if shown.table is None:
+        shown = self.scheme
+        if shown is None or shown.table is None:
             return
-        title = f"pair {pair} of dimensions"
-        self.draw_heading(title)
         spec = wave_curves(shown.wave(pair), list(self._waves_beside(pair)))
-        chart(spec, height=CURVE_HEIGHT, key=f"{self.key}waves", title=self._title(title))
+        self._draw_chart(f"pair {pair} of dimensions", spec, "waves", height=CURVE_HEIGHT)
         if shown.wavelengths:
             st.caption(f"One period takes {three(shown.wavelengths[pair])} positions.")
 
@@ -98,38 +111,31 @@ class Side:
             return
         shown, title = self.shown, self.pairs_title
         values, top = shown.products, max(float(each.products.abs().max()) for each in self.alike)
-        if shown.table is None:
-            self._draw_matrix(
-                "key", title, shown.unit, "products", values, top, MATRIX_HEIGHT, "query"
-            )
-            return
-        self._draw_matrix("position", title, shown.unit, "products", values, top, MATRIX_HEIGHT)
+        row, across = ("position", "position") if self.has_table else ("query", "key")
+        self._draw_matrix(across, title, shown.unit, "products", values, top, MATRIX_HEIGHT, row)
 
     def draw_by_distance(self, height: int = CURVE_HEIGHT) -> None:
         """The same over the distance of the two, and whether that is all it depends on."""
-        shown = self.shown
         if not self.has_figures:
             return
-        if shown.table is None:
+        shown = self.shown
+        if not self.has_table:
             title = f"{'bias of every head' if shown.unit == 'bias' else 'bucket'} by distance"
-            self.draw_heading(title)
             beside = [value for each in self.alike for _, _, value in each.by_head]
             spec = head_curves(shown.by_head, shown.unit, f"head {self.head}", beside)
-            chart(spec, height=height, key=f"{self.key}by_head", title=self._title(title))
+            self._draw_chart(title, spec, "by_head", height=height)
             if shown.unit == "bias":
                 st.caption(
                     f"Head {self.head}, chosen above: its biases as a map, and the thick line here."
                 )
             return
         unit = _spoken(shown.unit)
-        self.draw_heading(f"{unit} by distance")
         rows = shown.against_offset()
         beside = [
             value for each in self.alike for row in each.against_offset() for value in row[1:]
         ]
-        title = self._title(f"{unit} by distance")
         spec = offset_curve(rows, shown.unit, beside)
-        chart(spec, height=height, key=f"{self.key}by_offset", title=title)
+        self._draw_chart(f"{unit} by distance", spec, "by_offset", height=height)
         st.caption(
             f"The {unit} follows from the distance alone."
             if shown.knows_distance
@@ -138,19 +144,17 @@ class Side:
 
     def draw_hands(self, place: int) -> None:
         """Some of the pairs as clock hands, fast ones first."""
-        shown = self.shown
-        if shown.table is None:
+        shown = self.scheme
+        if shown is None or shown.table is None:
             return
         count = CLOCKS if len(self.together) == 1 else CLOCKS_OF_HALF
         last = len(shown.pairs) - 1
         some = sorted({round(step * last / (count - 1)) for step in range(count)})
-        title = f"clock hands of {len(some)} pairs at position {place}"
-        self.draw_heading(title)
         hands = [
             (f"pair {pair}", [tuple(tip) for tip in shown.hand(pair).tolist()]) for pair in some
         ]
-        spec = rotation_clocks(hands, place)
-        chart(spec, width="content", key=f"{self.key}clocks", title=self._title(title))
+        title = f"clock hands of {len(some)} pairs at position {place}"
+        self._draw_chart(title, rotation_clocks(hands, place), "clocks", width="content")
         text = UP_IS.get(shown.name, "Up is the first of two neighbouring dimensions.")
         st.caption(
             f"{len(some)} of {len(shown.pairs)} pairs, evenly spread. {text} Dots are earlier "
@@ -158,11 +162,15 @@ class Side:
         )
 
     def _title(self, what: str) -> str:
-        of = f" ({self.model})" if self.model else ""
+        of = f" ({self.opened.name})" if self.is_borrowed else ""
         return f"{SCHEMES[self.shown.name]}{of}: {what}"
 
     def draw_heading(self, what: str) -> None:
         st.markdown(f"**{SCHEMES[self.shown.name]}: {what}**")
+
+    def _draw_chart(self, what: str, spec: Spec, key: str, **size: Any) -> None:
+        self.draw_heading(what)
+        chart(spec, key=f"{self.key}{key}", title=self._title(what), **size)
 
     def _draw_matrix(
         self,
@@ -220,22 +228,22 @@ CAPTIONS = {
 }
 
 
-def draw_position_surface(sides: Sequence[Side]) -> None:
+def draw_position_surface(columns: Sequence[SchemeColumn]) -> None:
     """An expander; nothing is sent while it is closed."""
     with expander("position_surface") as panel:
         if not panel.open:
             return
         colours = palette(st.context.theme.type)
-        for place, side in zip(widgets.side_by_side(*[1] * len(sides)), sides, strict=True):
-            shown = side.shown
+        for place, column in zip(widgets.side_by_side(*[1] * len(columns)), columns, strict=True):
+            shown = column.shown
             with place:
-                others = [each.products for each in side.alike if each is not shown]
-                half = len(sides) > 1
+                others = [each.products for each in column.alike if each is not shown]
+                half = len(columns) > 1
                 figure = surface_of_positions(
                     shown.products, shown.unit, colours, others, half=half
                 )
                 if half:
-                    side.draw_heading(side.pairs_title)
+                    column.draw_heading(column.pairs_title)
                 count = len(shown.products)
                 table: Table = {
                     "query position": [query for query in range(count) for _ in range(count)],
@@ -243,6 +251,6 @@ def draw_position_surface(sides: Sequence[Side]) -> None:
                     shown.unit: shown.products.flatten().tolist(),
                 }
                 plotly_chart(
-                    figure, key=f"{side.key}positions_3d", title=side.pairs_title, table=table
+                    figure, key=f"{column.key}positions_3d", title=column.pairs_title, table=table
                 )
                 st.caption(f"{CAPTIONS[shown.unit]} The first {count} positions are shown.")

@@ -29,6 +29,7 @@ from explorer.text import AnyTokenizer, Token
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text, labels_of
+from explorer.views.shared import tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ def vocabulary_labels(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
     return [candidate_text(label) for label in labels_of(tokenizer, ids)]
 
 
-LISTED, LISTED_OF_TWO = 10, 5
+LISTED, LISTED_OF_TWO, NEAREST_IN_SIGHT = 10, 5, 10
 OF = {EMBEDDING: "the token embedding", UNEMBEDDING: "the unembedding"}
 TIED = "The unembedding is the token embedding (tied), so the nearest tokens are the same."
 
@@ -136,14 +137,8 @@ def draw_neighbours_of_one(shown: ShownSpace) -> ChosenToken:
         st.markdown(f"**“{literal(name)}” in {OF[table]}**")
         pairs = nearest_in(shown, table, [chosen], count).pairs(0)
         labels = vocabulary_labels(shown.opened.tokenizer, [each for each, _ in pairs])
-        st.dataframe(
-            {"token": labels, "cosine similarity": [three(cosine) for _, cosine in pairs]},
-            hide_index=True,
-            height=38 + 35 * max(1, len(pairs)),
-            column_config={
-                "cosine similarity": st.column_config.TextColumn(alignment="right"),
-            },
-        )
+        similarities = {"cosine similarity": [three(cosine) for _, cosine in pairs]}
+        tables.table({"token": labels, **similarities}, right=similarities)
     if shown.has_unembedding and len(shown.tables) == 1:
         st.caption(TIED)
     return ChosenToken(place, chosen, count)
@@ -159,7 +154,7 @@ def draw_neighbours_of_all(shown: ShownSpace) -> None:
             _listed(shown, found.pairs(row)) for row in range(len(ids))
         ]
     st.markdown("**Nearest to each of your tokens, with the cosine similarity**")
-    st.dataframe(columns, hide_index=True, height=38 + 35 * min(len(ids), 10))
+    tables.table(columns, most_rows=NEAREST_IN_SIGHT)
 
 
 def nearest_in(shown: ShownSpace, table: str, ids: Sequence[int], count: int) -> Nearest:

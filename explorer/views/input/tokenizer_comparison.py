@@ -20,6 +20,7 @@ from explorer.text.labels import cut, readable
 from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.token_labels import texts
 from explorer.views.shared import tokenizer_source, widgets
+from explorer.views.shared.tables import table
 from models.loading.checkpoint import CheckpointError
 
 LONGEST_DIFFERENCE = 24
@@ -60,18 +61,14 @@ def draw_token_table(context: PageContext) -> None:
     st.header("Token by token", anchor=False)
     forward = context.forward
     tokens, text = forward.placed, forward.typed
-    st.dataframe(
-        {
-            "position": list(range(len(tokens))),
-            "token": texts(tokens),
-            "token ID": [token.id for token in tokens],
-            "characters": [_span(token) for token in tokens],
-            "bytes of the characters": [_bytes(text[token.start : token.end]) for token in tokens],
-        },
-        hide_index=True,
-        height=min(420, 38 + 35 * len(tokens)),
-        key="tokens_table",
-    )
+    columns = {
+        "position": list(range(len(tokens))),
+        "token": texts(tokens),
+        "token ID": [token.id for token in tokens],
+        "characters": [_span(token) for token in tokens],
+        "bytes of the characters": [_bytes(text[token.start : token.end]) for token in tokens],
+    }
+    table(columns, key="tokens_table")
     if context.choice.pair:
         return
     try:

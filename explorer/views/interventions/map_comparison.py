@@ -30,7 +30,7 @@ from explorer.text.token_labels import named_at
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import edit_button
-from explorer.views.shared.map_pair import Head, MapSide, draw_map_pair
+from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.pinned import Pinned
 
 ABLATIONS = AblateHead, AblateAttention, AblateMlp
@@ -50,10 +50,9 @@ def draw_maps(
     """
     at, held = context.choice, pinned.current_pin(context, after.forward)
     st.markdown(f"{widgets.head_heading(context)} · before, after and after − before")
-    heads = [Head(each.forward, at.part, at.layer, at.head) for each in (before, after)]
     aligned = draw_map_pair(
-        MapSide("Before", heads[0]),
-        MapSide("After", heads[1]),
+        MapSide("Before", before.forward, at.part, at.layer, at.head),
+        MapSide("After", after.forward, at.part, at.layer, at.head),
         1.0,
         models=(at.model, at.model),
         keys=("map_before", "map_after"),

@@ -16,28 +16,13 @@ from explorer.analysis.token_alignment import (
 )
 from explorer.analysis.word_groups import Group
 from explorer.app.messages import say
-from explorer.catalog.attention_parts import WORDS, head_title
+from explorer.catalog.attention_parts import WORDS, AttentionWords, head_title
 from explorer.components import matrix
 from explorer.components.matrix import Beside
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.text.literal import literal
 from explorer.views.shared import widgets
-
-
-@dataclass(frozen=True, eq=False)
-class Head:
-    """One head over a text."""
-
-    forward: ForwardPass
-    part: str
-    layer: int
-    head: int
-
-    @property
-    def place(self) -> tuple[str, int, int]:
-        return self.part, self.layer, self.head
-
 
 MapGroups = tuple[tuple[Group, ...], tuple[Group, ...]]
 """The groups of queries and of keys of a map: the places of the tokens of each."""
@@ -48,28 +33,35 @@ class MapSide:
     """One head over one text, under a title; `about` says how its pass was changed."""
 
     title: str
-    head: Head
+    forward: ForwardPass
+    part: str
+    layer: int
+    head: int
     about: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def forward(self) -> ForwardPass:
-        return self.head.forward
+    def place(self) -> tuple[str, int, int]:
+        return self.part, self.layer, self.head
 
     @property
     def values(self) -> Tensor:
-        return self.forward.weights(*self.head.place)
+        return self.forward.weights(*self.place)
 
     @property
     def allowed(self) -> Tensor:
-        return self.forward.mask(self.head.part, self.head.layer)
+        return self.forward.mask(self.part, self.layer)
 
     @property
     def rows(self) -> tuple[Token, ...]:
-        return self.forward.rows(self.head.part)
+        return self.forward.rows(self.part)
 
     @property
     def columns(self) -> tuple[Token, ...]:
-        return self.forward.columns(self.head.part)
+        return self.forward.columns(self.part)
+
+    @property
+    def words(self) -> AttentionWords:
+        return WORDS[self.part]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,57 +159,57 @@ def draw_map_pair(
     have; None where there are none, and its place says why. All are drawn in cells of one size.
     `pinning` is the cell that is pinned in all three, and what to call when another one is.
     """
-    sides, aligned, fault = (first, second), None, ""
+    sides, aligned, refusal = (first, second), None, ""
     try:
         aligned = align_sides(first, second)
     except NotAlignedError as error:
-        fault = str(error)
-    columns = widgets.side_by_side(1, 1, 1, bottom=aligned is not None)
-    beside = [Beside(side.rows, side.columns, *_names(side)) for side in sides]
+        refusal = str(error)
+    places = widgets.side_by_side(1, 1, 1, bottom=aligned is not None)
+    names, words = _map_names(first, second, models), second.words
+    beside = [Beside(each.rows, each.columns, each.words.row, each.words.column) for each in sides]
     if aligned is not None:
-        beside.append(Beside(aligned.rows.labels, aligned.columns.labels, *_names(second)))
-    names = _map_names(first, second, models)
-    whole = difference_title(first, second, models, title)
-    for column, side, key, name in zip(columns[:2], sides, keys, names, strict=True):
-        with column:
+        labels = aligned.rows.labels, aligned.columns.labels
+        beside.append(Beside(*labels, words.row, words.column))
+    alike = {"height": "content", "beside": beside, **pinning}
+    for place, side, key, name in zip(places, sides, keys, names, strict=False):
+        with place:
             st.markdown(f"**{literal(side.title)}**")
             st.text(name)
-            _map(
-                side,
+            matrix(
                 side.values,
                 side.rows,
                 side.columns,
                 allowed=side.allowed,
                 key=key,
-                sentence=WORDS[side.head.part].cell,
+                row_name=side.words.row,
+                column_name=side.words.column,
+                sentence=side.words.cell,
                 top=top,
                 title=f"{name}, {side.title.lower()}" if names[0] == names[1] else name,
-                beside=beside,
-                **pinning,
+                **alike,
             )
-    with columns[2]:
+    with places[2]:
+        whole = difference_title(first, second, models, title)
         st.markdown(f"**{title}**")
         st.text(whole)
         if aligned is None:
-            say(fault)
+            say(refusal)
             return None
         if aligned.is_pooled:
             st.text(f"Over {len(aligned.columns.labels):,} groups of tokens")
-        difference = aligned.difference
-        _map(
-            second,
-            difference,
-            aligned.rows.labels,
-            aligned.columns.labels,
+        matrix(
+            aligned.difference,
+            *labels,
             allowed=aligned.allowed[0] | aligned.allowed[1],
             key="map_difference",
+            row_name=words.row,
+            column_name=words.column,
             title=whole,
             scale="diverging",
             sentence="{row}, {column}: {value}",
             unit="change in weight",
-            top=largest_change(difference) or 1.0,
-            beside=beside,
-            **pinning,
+            top=largest_change(aligned.difference) or 1.0,
+            **alike,
         )
     return aligned
 
@@ -232,32 +224,6 @@ def difference_title(
 
 def _map_names(first: MapSide, second: MapSide, models: tuple[str, str]) -> tuple[str, str]:
     one, other = (
-        head_title(model, side.head.part, side.head.layer, side.head.head)
-        for model, side in zip(models, (first, second), strict=True)
+        head_title(model, *side.place) for model, side in zip(models, (first, second), strict=True)
     )
     return one, other
-
-
-def _names(side: MapSide) -> tuple[str, str]:
-    words = WORDS[side.head.part]
-    return words.row, words.column
-
-
-def _map(
-    side: MapSide,
-    values: Tensor,
-    rows: tuple[Token, ...],
-    columns: tuple[Token, ...],
-    **how: Any,
-) -> None:
-    """Values over tokens, or over groups of them, named as those of a side."""
-    row_name, column_name = _names(side)
-    matrix(
-        values,
-        rows,
-        columns,
-        row_name=row_name,
-        column_name=column_name,
-        height="content",
-        **how,
-    )

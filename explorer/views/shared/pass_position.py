@@ -1,7 +1,8 @@
 """The position in the forward pass: the stage, the tokens and the columns, kept in the address."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -60,7 +61,7 @@ def take_pinned(context: PageContext) -> None:
         return
     state_of(PinnedStage).text = str(found)
     if not streamlit_patches.came_back():
-        _keep(context.choice.part, found)
+        _choose_tokens(context.choice.part, found)
 
 
 def pin_chosen(context: PageContext, stage: Stage) -> None:
@@ -75,7 +76,7 @@ def pin_chosen(context: PageContext, stage: Stage) -> None:
         widget_state.put("number", number)
 
 
-def _keep(part: str, found: Pinned) -> None:
+def _choose_tokens(part: str, found: Pinned) -> None:
     for name, place in ((query_of(part), found.query), (key_of(part), found.key)):
         if place is not None:
             STAGE_CHOICES.put(name, str(place))
@@ -87,18 +88,8 @@ def _place(name: str) -> int | None:
 
 def forward_pass_link(context: PageContext, found: Pinned) -> None:
     """From a page of the chosen head to its weights in the forward pass."""
-    if "forward_pass" not in session().pages:  # a page that is run alone has no others
-        return
-    clicked = st.button(
-        "This head in the forward pass",
-        key="to_forward_pass",
-        type="tertiary",
-        icon=":material/arrow_forward:",
-        on_click=_choose_weights,
-        args=(context, found),
-    )
-    if clicked:
-        switch_page("forward_pass")
+    key, label = "to_forward_pass", "This head in the forward pass"
+    _draw_link("forward_pass", label, key, _choose_weights, context, found)
 
 
 def _choose_weights(context: PageContext, found: Pinned) -> None:
@@ -107,30 +98,30 @@ def _choose_weights(context: PageContext, found: Pinned) -> None:
     state_of(StageBar).at = at.model, at.part, at.layer
     pinned.pin(found)
     state_of(PinnedStage).text = str(found)
-    _keep(at.part, found)
+    _choose_tokens(at.part, found)
 
 
 def head_page_links(query: int, key: int) -> None:
     """From a stage of an attention to the pages of its head, which show the same query and key."""
-    pages = session().pages
-    if not pages:
-        return
-    pair = Pinned(query, key)
     with st.container(horizontal=True):
-        for name, label in (
+        for page, label in (
             ("head_steps", "This head, step by step"),
             ("query_key", "Query and key of this pair, number by number"),
         ):
-            clicked = st.button(
-                label,
-                key=f"stage_to_{name}",
-                type="tertiary",
-                icon=":material/arrow_forward:",
-                on_click=pinned.pin,
-                args=(pair,),
-            )
-            if clicked:
-                switch_page(name)
+            _draw_link(page, label, f"stage_to_{page}", pinned.pin, Pinned(query, key))
+
+
+def _draw_link(page: str, label: str, key: str, choose: Callable[..., None], *args: Any) -> None:
+    """A link that chooses something on its way; a page that is run alone has no others."""
+    if page in session().pages and st.button(
+        label,
+        key=key,
+        type="tertiary",
+        icon=":material/arrow_forward:",
+        on_click=choose,
+        args=args,
+    ):
+        switch_page(page)
 
 
 COLUMNS = {
@@ -187,52 +178,48 @@ def chosen_position(context: PageContext) -> PassPosition:
     forward = context.forward
     is_new = _follow_bar(context)
     take_pinned(context)
-    made = stages_of(forward.config)
-    asked, invalid = STAGE_CHOICES.texts(), dict[str, str]()
-    names = [stage.name for stage in made]
-    stage = str(asked.get("stage") or names[0])
-    if stage not in names:
-        title = made[0].title
-        invalid["stage"] = (
-            f"This model has no stage “{cut(stage, LONGEST_QUOTED_NAME)}”; showing {title}."
-        )
-        stage = names[0]
+    stages = {stage.name: stage for stage in stages_of(forward.config)}
+    asked = {name: str(text or "") for name, text in STAGE_CHOICES.texts().items()}
+    invalid: dict[str, str] = {}
+
+    def number_of(name: str, kind: str, usual: object, *count: int) -> int | None:
+        text = asked.get(name, "")
+        number = whole_number(text, *count)
+        if text and number is None:
+            quoted = cut(text, LONGEST_QUOTED_NAME)
+            invalid[name] = f"There is no {kind} “{quoted}” here; showing {usual}."
+        return number
+
+    first = next(iter(stages.values()))
+    stage = asked.get("stage") or first.name
+    if stage not in stages:
+        quoted = cut(stage, LONGEST_QUOTED_NAME)
+        invalid["stage"] = f"This model has no stage “{quoted}”; showing {first.title}."
+        stage = first.name
     counts = {"encoder": len(forward.source), "decoder": len(forward.target)}
-    tokens = {}
+    tokens, columns, kept = {}, {}, {"stage": "" if stage == first.name else stage}
     for stack in forward.config.stacks:
         name, last = f"{stack}_token", counts[stack] - 1
-        text = str(asked.get(name) or "")
-        tokens[stack] = token_of(stack, counts[stack])
-        if text and whole_number(text, counts[stack]) is None:
-            invalid[name] = (
-                f"There is no token “{cut(text, LONGEST_QUOTED_NAME)}” here; showing {last}."
-            )
-    columns = {}
-    if asked.get("encoder_token") and "encoder" in tokens:
+        number = number_of(name, "token", last, counts[stack])
+        tokens[stack] = last if number is None else number
+        if asked.get(name):
+            kept[name] = str(tokens[stack])
+    if "encoder_token" in kept:
         columns["encoder_token"] = tokens["encoder"]
     for name, (kind, usual) in COLUMNS.items():
-        text = str(asked.get(name) or "")
-        if (found := whole_number(text)) is not None:
-            columns[name] = found
-        elif text:
-            invalid[name] = (
-                f"There is no {kind} “{cut(text, LONGEST_QUOTED_NAME)}” here; showing {usual}."
-            )
-    at = PassPosition(made, names.index(stage), tokens, columns)
-    STAGE_CHOICES.settle(
-        {
-            "stage": stage if at.place else "",
-            **{
-                f"{stack}_token": str(asked.get(f"{stack}_token") or "") and str(tokens[stack])
-                if stack in tokens
-                else ""
-                for stack in counts
-            },
-            **{name: str(columns.get(name, "")) for name in COLUMNS},
-        }
-    )
+        if (number := number_of(name, kind, usual)) is not None:
+            columns[name] = number
+            kept[name] = str(number)
+    at = PassPosition(tuple(stages.values()), [*stages].index(stage), tokens, columns)
+    STAGE_CHOICES.settle(dict.fromkeys(STAGE_PARAMETERS, "") | kept)
     of_tokens = {f"{stack}_token": place for stack, place in tokens.items()}
-    _say(context, invalid, {"stage": stage, **columns, **of_tokens})
+    shown = {"stage": stage, **columns, **of_tokens}
+    now = context.choice
+    for name in STAGE_PARAMETERS:  # each note stays while its replacement is shown, of this text
+        until = now.model, now.text, now.pair, shown.get(name)
+        if name in invalid:
+            keep_note(f"stage, {name}", invalid[name], until=until)
+        draw_notes(f"stage, {name}", until)
     pin_chosen(context, at.stage)
     if is_new and (changed := _bar_of(context, at.stage)):
         session().choose_next = changed
@@ -338,51 +325,38 @@ def _column_of(stage: Stage) -> str:
 def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -> None:
     """The token, and which dimensions of its vector, above the matrix.
 
-    A list that a quick step skipped reports what it showed once more: that chooses nothing. The
-    tokens of each text are a list of their own, for the same reason.
+    The tokens of each text are a list of their own: see `_draw_list`.
     """
-    token, window = f"{row_stack(at.stage)}_token", "stage_dimensions"
-    listed = f"stage_{token}"
-    shown = min(at.window, len(cuts) - 1)
-
-    def take_token() -> None:
-        if widget_state.get(listed) != at.row:
-            state_of(StageClicks).was_clicked = True
-            STAGE_CHOICES.put(token, str(widget_state.get(listed)))
-
-    def take_window() -> None:
-        if widget_state.get(window) != shown:
-            state_of(StageClicks).was_clicked = True
-            STAGE_CHOICES.put("number", str(DIMENSIONS * widget_state.get(window)))
-
+    token = f"{row_stack(at.stage)}_token"
+    window = min(at.window, len(cuts) - 1)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(names) > 1:
-            widget_state.put(listed, at.row)
-            st.selectbox(
-                "Token: reads / writes" if BETWEEN in names[0] else "Token",
-                range(len(names)),
-                format_func=names.__getitem__,
-                key=listed,
-                on_change=take_token,
-                width=320,
-            )
+            label = "Token: reads / writes" if BETWEEN in names[0] else "Token"
+            _draw_list(label, names, at.row, f"stage_{token}", token, 1, width=320)
         if len(cuts) > 1:
-            widget_state.put(window, shown)
-            st.selectbox(
-                "Dimensions",
-                range(len(cuts)),
-                format_func=cuts.__getitem__,
-                key=window,
-                on_change=take_window,
-                width=140,
-            )
+            key, name = "stage_dimensions", "number"
+            _draw_list("Dimensions", cuts, window, key, name, DIMENSIONS, width=140)
 
 
-def _say(context: PageContext, invalid: dict[str, str], shown: dict[str, object]) -> None:
-    """The invalid values of the address, each as long as its replacement is shown, of this text."""
-    now = context.choice
-    for name in (*STAGE_CHOICES.defaults,):
-        seen = now.model, now.text, now.pair, shown.get(name)
-        if name in invalid:
-            keep_note(f"stage, {name}", invalid[name], until=seen)
-        draw_notes(f"stage, {name}", seen)
+def _draw_list(
+    label: str, options: Sequence[str], at: int, key: str, name: str, step: int, *, width: int
+) -> None:
+    """A list that shows the option `at`, and chooses the place of another times `step`.
+
+    A list that a quick step skipped reports what it showed once more: that chooses nothing.
+    """
+
+    def take() -> None:
+        if widget_state.get(key) != at:
+            state_of(StageClicks).was_clicked = True
+            STAGE_CHOICES.put(name, str(step * widget_state.get(key)))
+
+    widget_state.put(key, at)
+    st.selectbox(
+        label,
+        range(len(options)),
+        format_func=options.__getitem__,
+        key=key,
+        on_change=take,
+        width=width,
+    )

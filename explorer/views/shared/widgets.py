@@ -1,7 +1,7 @@
 """The parts of a screen that several pages share: its opening, a head, the output."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -29,6 +29,8 @@ from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label
 from explorer.views.lessons.panel import draw_lesson
+from explorer.views.shared.code_panel import Script, code_panel
+from explorer.views.shared.export_panel import Make, export_button, origin
 from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
 SMALL_WIDTH, SMALL_HEIGHT = 384, 370
@@ -63,6 +65,22 @@ def opening(title: str, sentence: str) -> None:
         draw_tools()
         draw_lesson()
     st.markdown(sentence)
+
+
+def closing(
+    about: PageContext | Mapping[str, str],
+    *functions: Callable[..., Any],
+    script: Script | None = None,
+    own: Mapping[str, Make] | None = None,
+    label: str = "Code",
+) -> None:
+    """A page ends with the export of its figures, and the code that makes what is on screen.
+
+    `about` says where the numbers come from; `own` makes the main figures, by the key of their
+    view, and `functions` are those of the core behind them.
+    """
+    export_button(origin(about) if isinstance(about, PageContext) else about, own)
+    code_panel(*functions, script=script, label=label)
 
 
 def side_by_side(*shares: int, bottom: bool = False) -> list[DeltaGenerator]:

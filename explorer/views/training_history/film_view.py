@@ -30,7 +30,7 @@ from explorer.text.number_format import three
 from explorer.views.overview.pass_picture import first_answer, picture_of
 from explorer.views.overview.pinned_parts import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.shared import widgets
-from explorer.views.shared.map_pair import Head, MapSide, draw_map_pair
+from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.training.run_words import progress_words
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
 
@@ -95,8 +95,7 @@ def draw_two_moments(context: PageContext, history: History) -> None:
 
 def _side(context: PageContext, one: PassAtStep) -> MapSide:
     at = context.choice
-    head = Head(one.forward, at.part, at.layer, at.head)
-    return MapSide(f"Step {one.step:,}", head)
+    return MapSide(f"Step {one.step:,}", one.forward, at.part, at.layer, at.head)
 
 
 MAP_HEIGHT = 250
