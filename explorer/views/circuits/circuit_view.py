@@ -8,7 +8,7 @@ import torch
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_faithfulness import CorruptedPass, circuit_curve, smallest_circuit
-from explorer.analysis.circuit_metrics import metric_in_words
+from explorer.analysis.circuit_metrics import UNITS, metric_in_words
 from explorer.analysis.circuits.head_at_work import composition_of
 from explorer.analysis.circuits.measure import (
     METHODS,
@@ -22,7 +22,6 @@ from explorer.analysis.circuits.measure import (
     why_no_edges,
     why_not_over_training,
 )
-from explorer.analysis.circuits.outcome import UNITS
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.head_circuits import READS, unrelated
 from explorer.analysis.wiring import CircuitNode, Edge
@@ -240,7 +239,6 @@ def _measure_snapshots(
         "over_training",
         [("circuit at a step", question.key, method, step) for step in steps],
         measure,
-        lambda made: made.scores.nbytes,
         cost=cost_of_passes(opened, question) * (1 + BACKWARD * METHODS[method]) * len(steps),
         doing="Attribution, snapshot by snapshot",
         too_long=TOO_LONG_FOR_PAIRS,

@@ -5,10 +5,9 @@ from statistics import fmean, stdev
 
 import streamlit as st
 
-from explorer.analysis.circuit_metrics import ANSWERS_READ, metrics_of
+from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.finding import Finding
 from explorer.analysis.circuits.first_corruption import first_corruption
-from explorer.analysis.circuits.outcome import UNITS
 from explorer.analysis.circuits.pair_table import COLUMNS, pairs_of_csv
 from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting, make_pairs
 from explorer.analysis.circuits.text_pairs import (

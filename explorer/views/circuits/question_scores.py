@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_edges
-from explorer.analysis.circuit_curves import sizes
 from explorer.analysis.circuit_faithfulness import (
     RANDOM_CIRCUITS,
     CircuitPoint,
     circuit_point,
     random_orders,
+    sizes,
     smallest_circuit,
 )
 from explorer.analysis.circuit_metrics import Contrast
