@@ -247,8 +247,7 @@ def steering(**address: str) -> AppTest:
 def rows_of(at: AppTest, name: str, chart: int) -> list[dict[str, Any]]:
     """The rows of a table of one of the two charts."""
     layers = json.loads(at.get("vega_lite_chart")[chart].proto.spec)["layer"]
-    (rows,) = (each["data"]["values"] for each in layers if each["data"]["name"] == name)
-    return list(rows)
+    return list(layers[("band", "curves", "chosen").index(name)]["data"]["values"])
 
 
 @pytest.mark.usefixtures("small_models")
