@@ -75,3 +75,8 @@ def megabytes(size: int) -> str:
 
 def shape(sizes: tuple[int, ...]) -> str:
     return " × ".join(f"{size:,}" for size in sizes)
+
+
+def signed(value: float) -> str:
+    """Three digits, an increase with its plus."""
+    return f"+{three(value)}" if value > 0 else three(value)

@@ -9,7 +9,7 @@ from explorer.app.messages import or_stop
 from explorer.inference import mask_parts
 from explorer.inference.forward_pass import ForwardPass
 from explorer.views.attention.mask_pictures import batch_code, draw_masks, masks_code, student_code
-from explorer.views.interventions.mask_editor import CELLS
+from explorer.views.interventions.edit_forms import CELLS
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import script
 from models import masking

@@ -5,16 +5,14 @@ from collections.abc import Callable
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
-from explorer.views.circuits.circuit_view import draw_circuit
+from explorer.views.circuits.circuit_view import draw_circuit, draw_over_training
 from explorer.views.circuits.evidence import draw_evidence
 from explorer.views.circuits.finding_panel import draw_finding
 from explorer.views.circuits.head_card import draw_head_view
 from explorer.views.circuits.parts_view import draw_parts
-from explorer.views.circuits.path_view import draw_paths
+from explorer.views.circuits.patching_view import draw_paths, draw_tracing
 from explorer.views.circuits.question_form import draw_question
 from explorer.views.circuits.steering_view import draw_steering
-from explorer.views.circuits.tracing_view import draw_tracing
-from explorer.views.circuits.training_view import draw_over_training
 from explorer.views.shared import export_panel, widgets
 
 context = page_context()
@@ -36,6 +34,7 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
 }
 view = one_of("circuit_view", tuple(VIEWS))  # it stays chosen where nothing is asked
 if asked is not None:
-    VIEWS[view](context, asked.question)
-    draw_finding(context, asked.question, asked.finding)
+    question, finding = asked
+    VIEWS[view](context, question)
+    draw_finding(context, question, finding)
 export_panel.export_button(export_panel.origin(context))

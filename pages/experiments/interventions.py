@@ -11,11 +11,13 @@ from explorer.analysis import (
 )
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.interventions.edge_cutting import draw_faithfulness
 from explorer.views.interventions.edit_forms import draw_edit_form
-from explorer.views.interventions.head_grid import draw_head_grid
-from explorer.views.interventions.map_comparison import draw_maps
-from explorer.views.interventions.output_effects import choose_baseline, draw_output_change
+from explorer.views.interventions.intervention_effects import (
+    choose_baseline,
+    draw_maps,
+    draw_output_change,
+)
+from explorer.views.interventions.many_passes import draw_faithfulness, draw_head_grid
 from explorer.views.shared import widgets
 from explorer.views.shared.edit_history import draw_history
 from explorer.views.shared.widgets import choose_output_position

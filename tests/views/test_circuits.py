@@ -32,7 +32,7 @@ from explorer.runs.open_run import open_folder
 from explorer.system import limits
 from explorer.system.data_folders import activations_root, runs_root
 from explorer.text.number_format import three
-from explorer.views.circuits import finding_panel, tracing_view
+from explorer.views.circuits import finding_panel, patching_view
 from explorer.views.circuits.circuit_view import carried, composed
 from explorer.views.circuits.evidence import NOT_SEARCHED
 from models.gradients import GradientError
@@ -230,7 +230,7 @@ def test_pairs_of_one_length_are_averaged_and_of_others_one_is_shown() -> None:
     def alike(clean: str, corrupted: str) -> int:
         pairs = [TextPair(CLEAN, SWAPPED), TextPair(clean, corrupted)]
         question = question_of(opened, pairs, LOGIT_DIFFERENCE)
-        return len(tracing_view.alike(question, question.pairs[1]))
+        return len(patching_view.alike(question, question.pairs[1]))
 
     assert alike("edcbaedcbaed", "ebcdaebcdaed") == 2
     assert alike(f"{CLEAN}c", f"{SWAPPED}c") == 1

@@ -11,7 +11,7 @@ from explorer.catalog import open_model
 from explorer.inference.generation_limits import end_ids
 from explorer.inference.sampling_stages import sampling_stages
 from explorer.text import Token
-from explorer.views.generation.sampling_columns import cut_summary
+from explorer.views.generation.token_by_token import cut_summary
 from models.sampling import Sampling
 from tests import apps
 from tests.apps import said, views

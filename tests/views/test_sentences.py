@@ -16,7 +16,7 @@ from explorer.inference.generation_limits import MAX_GENERATED
 from explorer.inference.results_cache import forget
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.text.literal import JOINER
-from explorer.views.circuits import path_view, tracing_view
+from explorer.views.circuits import patching_view
 from tests.apps import page as shown_page
 from tests.apps import run, said
 from tests.tiny import save_model
@@ -499,14 +499,14 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
         ["too long: shorten the text"],
     ),
     (
-        {"explorer.views.circuits.tracing_view.MOST": 1},
+        {"explorer.views.shared.measurement.MOST": 1},
         "experiments/circuits?text=the+cat&corrupted=the+hat&circuit_view=Causal+tracing",
-        [tracing_view.TOO_LONG_FOR_TRACING],
+        [patching_view.TOO_LONG_FOR_TRACING],
     ),
     (
-        {"explorer.views.circuits.path_view.MOST": 1},
+        {"explorer.views.shared.measurement.MOST": 1},
         "experiments/circuits?text=the+cat&corrupted=the+hat&circuit_view=Path+patching",
-        [path_view.TOO_LONG_FOR_PATHS],
+        [patching_view.TOO_LONG_FOR_PATHS],
     ),
     (
         {"explorer.analysis.information_flow.MOST_WORK": 2 * 16 * 10**2},

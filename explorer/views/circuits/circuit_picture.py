@@ -38,7 +38,6 @@ USUAL, LEAST = 40, 0.02
 """Edges that are drawn at first, and what each of them carries at least, of the strongest."""
 IN_ADDRESS = PersistentChoices("circuit_picture", {"drawn_edges": "", "drawn_part": ""})
 PART = re.compile(r"([0-9]{1,5})\.([0-9]{1,5})|e([0-9]{1,5})")
-BYTES_AN_EDGE = 400
 
 
 def draw_circuit_map(
@@ -87,8 +86,7 @@ def picture_of(
         return positions, tuple(moves(clean_pass(opened, pair), part, edges, positions))
 
     key = "circuit picture", question.key, method
-    size = len(edges) * (BYTES_AN_EDGE + 4 * len(pair.clean))
-    positions, moved = kept(opened, key, make, lambda made: size)
+    positions, moved = kept(opened, key, make)
     columns, parts = scores.wiring.columns, [*exact_parts] or [None] * len(scores.writers)
     return CircuitMap(
         tokens=pair.clean,

@@ -1,4 +1,6 @@
-"""The circuit: its strongest edges, and how much of the difference it explains at every size."""
+"""The circuit: its strongest edges, how much it explains at every size, and all over training."""
+
+from pathlib import Path
 
 import streamlit as st
 import torch
@@ -6,16 +8,19 @@ import torch
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_faithfulness import CorruptedPass, circuit_curve, smallest_circuit
-from explorer.analysis.circuit_metrics import UNITS
+from explorer.analysis.circuit_metrics import UNITS, metric_in_words
 from explorer.analysis.circuits.head_at_work import composition_of
 from explorer.analysis.circuits.measure import (
     METHODS,
-    EdgeScores,
+    ScoresAtStep,
     attributions,
     correlation,
     corrupted_passes,
     mean_over_pairs,
+    over_training,
     scores_of,
+    why_no_edges,
+    why_not_over_training,
 )
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.head_circuits import READS, unrelated
@@ -24,21 +29,33 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.catalog.open_model import OpenModel
 from explorer.charts.circuit_charts import circuit_curves
+from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
+from explorer.runs.open_run import open_folder
+from explorer.runs.run import Run
 from explorer.text.number_format import three
 from explorer.views.circuits.circuit_picture import draw_circuit_map
 from explorer.views.circuits.head_card import draw_head_card
-from explorer.views.circuits.measured import (
+from explorer.views.circuits.question_scores import (
+    BACKWARD,
+    STRONGEST,
+    TOO_LONG_FOR_PAIRS,
     FaithfulnessCurve,
     choose_method,
+    cost_of_passes,
     curve_of,
-    exact_by_now,
     exact_of_edges,
+    exact_parts_by_now,
     scores_of_question,
+    scores_table,
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared.measurement import measurements
+from explorer.views.shared.step_slider import stepper
+from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 
+FOLLOWED, CURVES_HEIGHT = 6, 320
 NO_HEAD_AT_EDGE = "Neither end of this edge is a head, so there is no attention map to show."
 
 
@@ -85,31 +102,26 @@ def _at(node: CircuitNode) -> tuple[int, int]:
     return node.layer, node.head
 
 
-CURVES_HEIGHT = 320
-TABLE_HEIGHT = 420
-
-
 def draw_circuit(context: PageContext, question: Question) -> None:
     """The strongest edges drawn and listed, with exact values, and the curves of all sizes."""
+    opened = context.opened
     with st.container(horizontal=True, vertical_alignment="bottom"):
         method = choose_method(question)
         count = whole("patched_edges", width=180)
     if method is None:
         return
-    scores = scores_of_question(context, question, method)
+    scores = scores_of_question(opened, question, method)
     if scores is None:
         return
     if scores.edges is None:
         st.text(scores.why_no_edges)
         return
-    exact = exact_of_edges(context, question, scores, method, min(count, len(scores.order)))
-    edges = [
-        scores.edge(*place, None if exact is None else exact[at])
-        for at, place in enumerate(scores.strongest(count))
-    ]
-    parts: list[float | None] = [*(exact_by_now(context.opened, question) or ())]
-    parts = parts or [None] * len(scores.writers)
-    chosen = draw_circuit_map(context, question, scores, method, exact or (), parts)
+    places = scores.strongest(count)
+    exact = exact_of_edges(opened, question, scores, method, len(places)) or []
+    known = [*exact, *[None] * (len(places) - len(exact))]
+    edges = [scores.edge(*place, value) for place, value in zip(places, known, strict=True)]
+    parts = exact_parts_by_now(opened, question, scores)
+    chosen = draw_circuit_map(context, question, scores, method, exact, parts)
     if chosen is not None:
         with st.container(border=True):
             if isinstance(chosen, Edge):
@@ -119,20 +131,19 @@ def draw_circuit(context: PageContext, question: Question) -> None:
     curves, listed = widgets.side_by_side(6, 5)
     with curves:
         st.markdown("**How much of the difference a circuit explains**")
-        curve = curve_of(context, question, scores, method)
+        curve = curve_of(opened, question, scores, method)
         if curve is not None:
-            _draw_curve(curve, scores)
+            _draw_curve(curve, len(scores.order))
     with listed:
         _draw_edges(question, edges, method)
-    lines = script(circuit_code, context.opened, question, METHODS[method], len(edges))
+    lines = script(circuit_code, opened, question, METHODS[method], len(edges))
     code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
 
 
-def _draw_curve(curve: FaithfulnessCurve, scores: EdgeScores) -> None:
+def _draw_curve(curve: FaithfulnessCurve, total: int) -> None:
     spec = circuit_curves(curve.points, curve.smallest)
     title = "Share of the difference that circuits of every size restore"
     chart(spec, height=CURVES_HEIGHT, key="circuit_curves", title=title)
-    total = len(scores.order)
     if curve.smallest is None:
         st.text(f"No circuit that was tried restores 90 %, out of {total:,} edges.")
     else:
@@ -151,18 +162,18 @@ def _draw_curve(curve: FaithfulnessCurve, scores: EdgeScores) -> None:
 
 def _draw_edges(question: Question, edges: list[Edge], method: str) -> None:
     st.markdown("**Strongest edges**")
+    scores_table(
+        "edge",
+        [edge.title for edge in edges],
+        method,
+        [edge.estimate for edge in edges],
+        exact=[edge.exact for edge in edges],
+        spread=[edge.spread for edge in edges],
+        most=len(edges),
+        error=question.error,
+    )
     known = [(edge.estimate, edge.exact) for edge in edges if edge.exact is not None]
-    r = correlation([about for about, _ in known], [value for _, value in known])
-    table = {
-        "edge": [edge.title for edge in edges],
-        method: [three(edge.estimate) for edge in edges],
-        "exact": ["" if e.exact is None else three(e.exact, question.error) for e in edges],
-    }
-    if any(edge.spread is not None for edge in edges):
-        table["spread"] = ["" if e.spread is None else three(e.spread) for e in edges]
-    right = st.column_config.TextColumn(alignment="right")
-    columns = dict.fromkeys([*table][1:], right)
-    st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, column_config=columns)
+    r = correlation([estimate for estimate, _ in known], [exact for _, exact in known])
     if r is not None:
         st.text(f"Pearson's r of estimate and exact value over these {len(known)} edges: {r:.3f}.")
 
@@ -179,3 +190,97 @@ def circuit_code(opened: OpenModel, question: Question, steps: int, count: int) 
     points = [*circuit_curve(passes, clean, scores.order)]
     print(*points, sep="\n")  # a circuit of each size
     print(smallest_circuit(passes, clean, scores.order, points))  # edges for 90 %
+
+
+def draw_over_training(context: PageContext, question: Question) -> None:
+    """Lines of the trained model's strongest edges over the steps, and those of one step."""
+    snapshots = snapshots_of(context)
+    if not snapshots:
+        st.text(
+            "This model has no snapshots of its training: choose one that was trained here, or "
+            "train one on the page Training."
+        )
+        return
+    if why := why_not_over_training(question):
+        st.text(why)
+        return
+    method = choose_method(question)
+    if method is None:
+        return
+    if why := why_no_edges(context.opened):
+        st.text(why)
+        return
+    found = _measure_snapshots(context.opened, question, snapshots, method)
+    if found is None:
+        return
+    curves, one_step = widgets.side_by_side(6, 5)
+    with one_step:
+        at = stepper("circuit_step", len(found), len(found) - 1, names=[*snapshots])
+        _draw_step(found[at])
+    with curves:
+        _draw_edges_over_training(found, found[at].step, question)
+    asked = context.opened, question, context.folder, METHODS[method], STRONGEST
+    lines = script(over_training_code, *asked)
+    code_panel(over_training, attribute, script=lines)
+
+
+def _measure_snapshots(
+    opened: OpenModel, question: Question, snapshots: Snapshots, method: str
+) -> list[ScoresAtStep] | None:
+    steps = [*snapshots]
+
+    def measure(at: int) -> ScoresAtStep:
+        model = int(steps[at]), open_snapshot(opened, snapshots[steps[at]])
+        (found,) = over_training(question, [model], METHODS[method])
+        return found
+
+    return measurements(
+        opened,
+        "over_training",
+        [("circuit at a step", question.key, method, step) for step in steps],
+        measure,
+        cost=cost_of_passes(opened, question) * (1 + BACKWARD * METHODS[method]) * len(steps),
+        doing="Attribution, snapshot by snapshot",
+        too_long=TOO_LONG_FOR_PAIRS,
+    )
+
+
+def _draw_edges_over_training(found: list[ScoresAtStep], shown: int, question: Question) -> None:
+    last = found[-1].scores
+    rows = []
+    for place in last.strongest(FOLLOWED):
+        name = last.edge(*place).title
+        for each in found:
+            assert each.scores.edges is not None
+            rows.append((each.step, name, float(each.scores.edges[place])))
+    rows += [(each.step, "the whole difference", each.scores.difference) for each in found]
+    drawn = lines_over_steps(rows, "part of the metric", "edge", shown)
+    title = "Strongest edges over training"
+    with st.container(key="over_training"):
+        st.markdown(f"**{title}**")
+        chart(drawn, height=CURVES_HEIGHT, key="edges_over_steps", title=title)
+    st.caption(
+        f"The {FOLLOWED} strongest edges of the trained model, and how much of the metric "
+        f"({metric_in_words(question.metric)}) each carries with the weights of every snapshot. "
+        "Steps are on a logarithmic scale."
+    )
+
+
+def _draw_step(at: ScoresAtStep) -> None:
+    st.markdown(f"**Strongest edges at step {at.step:,}**")
+    edges = [at.scores.edge(*place) for place in at.scores.strongest(STRONGEST)]
+    estimates = [edge.estimate for edge in edges]
+    scores_table("edge", [edge.title for edge in edges], "estimate", estimates)
+    clean, corrupted = (sum(all_) / len(all_) for all_ in (at.scores.clean, at.scores.corrupted))
+    st.text(f"Metric: {three(clean)} for the clean text, {three(corrupted)} for the corrupted one.")
+
+
+def over_training_code(
+    opened: OpenModel, question: Question, folder: Path, steps: int, count: int
+) -> None:
+    snapshots = Run(folder.parent).snapshots()
+    models = ((step, open_folder(snapshot)) for step, snapshot in snapshots)
+    for each in over_training(question, models, steps):
+        print(each.step, each.scores.difference)
+        for place in each.scores.strongest(count):
+            print(each.scores.edge(*place))

@@ -28,7 +28,7 @@ from explorer.catalog.open_model import OpenModel
 from explorer.components import chips
 from explorer.inference.results_cache import kept
 from explorer.system import limits
-from explorer.text import TextError, Token
+from explorer.text import TextError
 from explorer.text.checked_text import decoded, lines_in
 from explorer.text.labels import cut
 from explorer.text.literal import literal
@@ -37,97 +37,23 @@ from explorer.text.token_labels import label_at
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Expression, code_panel, script
 from explorer.views.shared.measurement import is_started, stoppable
+from explorer.views.shared.tables import table
 
 PASTED, FILE = "Pasted text", "Text file"
-MOST_PASTED_LINES = 50_000
-MB = 1_000_000
-
-BYTES_OF_CHARACTER = 4
-"""At most, in UTF-8: a file that cannot fit is refused."""
-
-
-@dataclass
-class UploadedLines:
-    """The uploaded text whose lines are searched, which no address holds."""
-
-    text: str | None = None
-
-
-def choose_source(opened: OpenModel) -> str:
-    """The name of the text."""
-    return one_of("lines_from", (*built_in_texts(opened), PASTED, FILE))
-
-
-def lines_of(opened: OpenModel, name: str) -> tuple[str, ...]:
-    """Its lines; TextError says why there are none."""
-    if is_built_in(name):
-        return built_in_lines(opened, name)
-    return lines_in(_pasted() if name == PASTED else _of_file())
-
-
-def is_built_in(name: str) -> bool:
-    """Whether this text comes with the app."""
-    return name not in (PASTED, FILE)
-
-
-def _pasted() -> str:
-    return str(
-        st.text_area(
-            "Your text, line by line",
-            key="evidence_text",
-            max_chars=MOST_PASTED_LINES,
-            placeholder="Type or paste lines; upload a longer text as a file",
-            persist_state="session",
-        )
-        or ""
-    )
-
-
-def _of_file() -> str:
-    """The text of a file; a link does not contain it, as it does not what is pasted."""
-    st.caption(
-        f"Plain text in UTF-8, at most {limits.LINES.most:,} lines of at most "
-        f"{limits.LINE_CHARACTERS.most:,} characters. It is not kept, and a link does not "
-        "contain it."
-    )
-    most = 4 * limits.LINES.most * limits.LINE_CHARACTERS.most
-    upload = st.file_uploader(
-        "Text file",
-        key="evidence_file",
-        max_upload_size=max(1, most // MB),
-        on_change=_forget_file,
-    )
-    kept = state_of(UploadedLines)
-    if upload is not None and kept.text is None:
-        content, characters = (
-            upload.getvalue(),
-            limits.LINES.most * (limits.LINE_CHARACTERS.most + 1),
-        )
-        if len(content) > BYTES_OF_CHARACTER * characters:
-            raise TextError(
-                f"The file has {len(content):,} bytes; at most {characters:,} characters are read, "
-                "so upload a part of it."
-            )
-        kept.text = decoded(content)
-    return kept.text or ""
-
-
-def _forget_file() -> None:
-    """For the callback: the file was removed, or another was uploaded."""
-    state_of(UploadedLines).text = None
-
-
+MOST_PASTED_LINES, SHORT = 50_000, 2_000
+"""Characters of a pasted text, and of a text that stands in the script itself."""
 LARGE, LISTED, LONGEST = 3, 10, 120
-SHORT = 2_000
-"""Characters of a text that stands in the script itself."""
-STARTED = "lines"
+MB, BYTES_OF_CHARACTER = 1_000_000, 4
+"""Of UTF-8, at most: a file that cannot fit is refused."""
+MEASUREMENT = "lines"
 
 
 @dataclass
-class SearchedLines:
-    """The lines that were searched last."""
+class EvidenceLines:
+    """The uploaded text, which no address holds, and the lines that were searched last."""
 
-    lines: tuple[str, ...] = ()
+    uploaded: str | None = None
+    searched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,14 +91,17 @@ def draw_evidence(context: PageContext, question: Question) -> None:
     opened, at = context.opened, context.choice
     try:
         with st.container(horizontal=True):
-            source = choose_source(opened)
+            source = one_of("lines_from", (*built_in_texts(opened), PASTED, FILE))
             by = MEASURES[one_of("excited_by", tuple(MEASURES))]
-        lines = lines_of(opened, source)
+        if is_own := source in (PASTED, FILE):
+            lines = lines_in(_pasted_text() if source == PASTED else _file_text())
+        else:
+            lines = built_in_lines(opened, source)
         read = tokenized(opened, lines)
     except TextError as error:
         st.text(str(error))
         return
-    state_of(SearchedLines).lines = lines
+    state_of(EvidenceLines).searched = lines
     found = lines_so_far(opened, read)
     _measure_rest(opened, read, found)
     st.markdown(widgets.bold_title(widgets.head_title(context)))
@@ -182,15 +111,55 @@ def draw_evidence(context: PageContext, question: Question) -> None:
         _draw_line(opened, read, line, by, (at.layer, at.head), f"line_{place}")
     _draw_list(read, best, by)
     st.caption(f"{by.meaning}. {EVIDENCE_EXPLAINED}")
-    text = "" if is_built_in(source) else "\n".join(lines)
+    text = "\n".join(lines) if is_own else ""
     text = text if len(text) <= SHORT else Expression('open("lines.txt", encoding="utf-8").read()')
     made = script(evidence_code, opened, source, text, by.name, at.layer, at.head)
     code_panel(token_activations, script=made)
 
 
+def _pasted_text() -> str:
+    text = st.text_area(
+        "Your text, line by line",
+        key="evidence_text",
+        max_chars=MOST_PASTED_LINES,
+        placeholder="Type or paste lines; upload a longer text as a file",
+        persist_state="session",
+    )
+    return str(text or "")
+
+
+def _file_text() -> str:
+    """The text of a file; a link does not contain it, as it does not what is pasted."""
+    lines, characters = limits.LINES.most, limits.LINE_CHARACTERS.most
+    st.caption(
+        f"Plain text in UTF-8, at most {lines:,} lines of at most {characters:,} characters. It is "
+        "not kept, and a link does not contain it."
+    )
+    state, most = state_of(EvidenceLines), lines * (characters + 1)
+
+    def forget() -> None:
+        state_of(EvidenceLines).uploaded = None
+
+    upload = st.file_uploader(
+        "Text file",
+        key="evidence_file",
+        max_upload_size=max(1, BYTES_OF_CHARACTER * lines * characters // MB),
+        on_change=forget,
+    )
+    if upload is not None and state.uploaded is None:
+        content = upload.getvalue()
+        if len(content) > BYTES_OF_CHARACTER * most:
+            raise TextError(
+                f"The file has {len(content):,} bytes; at most {most:,} characters are read, so "
+                "upload a part of it."
+            )
+        state.uploaded = decoded(content)
+    return state.uploaded or ""
+
+
 def draw_known_lines(opened: OpenModel, layer: int, head: int) -> None:
     """The three lines with the most of a head in the text that was searched last, if any was."""
-    if not (lines := state_of(SearchedLines).lines):
+    if not (lines := state_of(EvidenceLines).searched):
         st.caption(NOT_SEARCHED)
         return
     try:
@@ -207,14 +176,11 @@ def draw_known_lines(opened: OpenModel, layer: int, head: int) -> None:
 def _measure_rest(opened: OpenModel, read: TokenizedLines, found: LineActivations) -> None:
     """The lines that are not measured yet; a button stops it, and it goes on from there."""
     left = [row for row, known in zip(read.rows, found.measured.tolist(), strict=True) if not known]
-    if not left:
-        return
     per_token = sum(each.numel() for each in opened.model.last_stack.blocks.parameters())
     cost = per_token * sum(map(len, left))
-    asked = opened.name, read.lines
-    if not is_started(STARTED, asked, cost):
+    if not left or not is_started(MEASUREMENT, (opened.name, read.lines), cost):
         return
-    with stoppable(STARTED, cost), bar(f"Reading {len(read.rows):,} lines") as report:
+    with stoppable(MEASUREMENT, cost), bar(f"Reading {len(read.rows):,} lines") as report:
 
         def go_on() -> None:
             for done in measure(opened, read, found):
@@ -245,42 +211,29 @@ def _draw_line(
     key: str,
 ) -> None:
     tokens = read.rows[line.line]
-    values = _of_tokens(opened, tokens, by.name)[head]
+    activations = kept(
+        opened,
+        ("line tokens", tuple(token.id for token in tokens)),
+        lambda: token_activations(opened, [tokens]),
+    )
+    values: Tensor = getattr(activations, by.name)[0][head]
     st.markdown(
         f"Line {line.line + 1}: {three(line.value)} at “{literal(label_at(tokens, line.token))}”"
     )
     chips(tokens, key=key, highlight=line.token, values=values.tolist(), unit=by.unit)
 
 
-def _of_tokens(opened: OpenModel, tokens: tuple[Token, ...], name: str) -> Tensor:
-    """One number of every head at every token of a line, (layers, heads, tokens); made once."""
-    found = kept(
-        opened,
-        ("line tokens", tuple(token.id for token in tokens)),
-        lambda: token_activations(opened, [tokens]),
-        lambda made: made.norm.nbytes + made.weight.nbytes,
-    )
-    values: Tensor = getattr(found, name)[0]
-    return values
-
-
 def _draw_list(read: TokenizedLines, best: list[TopLine], by: Measure) -> None:
-    if not best:
-        return
-    st.dataframe(
-        {
-            by.unit: [three(each.value) for each in best],
-            "at": [label_at(read.rows[each.line], each.token) for each in best],
-            "line": [f"{each.line + 1:,}" for each in best],
-            "text": [cut(read.lines[each.line], LONGEST) for each in best],
-        },
-        hide_index=True,
-        column_config={
-            by.unit: st.column_config.TextColumn(alignment="right", width=90),
-            "at": st.column_config.TextColumn(width=140),
-            "line": st.column_config.TextColumn(alignment="right", width=60),
-        },
-    )
+    if best:
+        table(
+            {
+                by.unit: [three(top.value) for top in best],
+                "at": [label_at(read.rows[top.line], top.token) for top in best],
+                "line": [f"{top.line + 1:,}" for top in best],
+                "text": [cut(read.lines[top.line], LONGEST) for top in best],
+            },
+            right=(by.unit, "line"),
+        )
 
 
 def evidence_code(

@@ -20,12 +20,11 @@ from explorer.app.context import PageContext
 from explorer.app.controls import popover
 from explorer.catalog.open_model import OpenModel
 from explorer.charts.figure_data import file_name
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.system.limits import FINDING_BYTES, MB
 from explorer.text.number_format import three
-from explorer.views.circuits.measured import measured_by_now
+from explorer.views.circuits.question_scores import measured_by_now, scores_table
 
-LISTED = 10
 FINDING_FILE = "finding_file"
 
 
@@ -65,10 +64,10 @@ def _read_once(opened: OpenModel, data: bytes) -> Finding:
         except FindingError as error:
             return str(error)
 
-    found = kept(opened, ("finding", blake2b(data).digest()), read, size_of)
-    if isinstance(found, str):
-        raise FindingError(found)
-    return found
+    finding = kept(opened, ("finding", blake2b(data).digest()), read)
+    if isinstance(finding, str):
+        raise FindingError(finding)
+    return finding
 
 
 def draw_finding(context: PageContext, question: Question, opened: Finding | None) -> None:
@@ -122,24 +121,20 @@ def _draw_beside(context: PageContext, question: Question, finding: Finding) -> 
             f"Let the view Heads estimate by {finding.method} to see the chosen model beside it."
         )
     estimates = {} if here is None else _estimates(here)
-    order = sorted(finding.heads, key=lambda head: -abs(head.estimate))
-    strongest = order[:LISTED]
-    table = {
-        "head": [f"{each.layer}.{each.head}" for each in strongest],
-        finding.method: [three(each.estimate) for each in strongest],
-        "exact": ["" if each.exact is None else three(each.exact) for each in strongest],
-    }
-    if estimates:
-        table[f"{finding.method} here"] = [
-            "" if (value := estimates.get((each.layer, each.head))) is None else three(value)
-            for each in strongest
-        ]
-    right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(table, hide_index=True, column_config=dict.fromkeys([*table][1:], right))
+    heads = [(head.layer, head.head) for head in finding.heads]
+    beside = [three(estimates[head]) if head in estimates else "" for head in heads]
+    scores_table(
+        "head",
+        [f"{layer}.{head}" for layer, head in heads],
+        finding.method,
+        [head.estimate for head in finding.heads],
+        exact=[head.exact for head in finding.heads],
+        **({f"{finding.method} here": beside} if estimates else {}),
+    )
     both = [
-        (each.estimate, estimates[each.layer, each.head])
-        for each in finding.heads
-        if (each.layer, each.head) in estimates
+        (result.estimate, estimates[head])
+        for result, head in zip(finding.heads, heads, strict=True)
+        if head in estimates
     ]
     if (r := correlation([old for old, _ in both], [new for _, new in both])) is not None:
         st.text(f"Pearson's r of the estimates of {len(both)} heads, there and here: {three(r)}.")

@@ -18,7 +18,6 @@ from explorer.analysis.circuits.head_scores import HeadScores, head_scores, stan
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, token_pair
 from explorer.analysis.head_circuits import (
     READS,
-    Spectrum,
     composition,
     composition_scores,
     copying,
@@ -41,15 +40,18 @@ from explorer.components.picker import cells
 from explorer.inference.results_cache import kept
 from explorer.text.labels import cut
 from explorer.text.literal import literal
-from explorer.text.number_format import three
+from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.views.circuits.evidence import draw_known_lines
-from explorer.views.interventions.output_effects import signed
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared.tables import static_table, table
 
 LONGEST_SOURCE = 16
 """Characters of a token in the table."""
+MAP_HEIGHT, COMPOSITION_HEIGHT, CURVE_HEIGHT = 380, 260, 190
+NAMES, STRONGEST = tuple(each.upper() for each in READS), 3
+FIRST_LAYER = "No layer comes before this one, so this head composes with none."
 NO_TOKENS = "The output is a class, so there are no tokens that a head raises or lowers."
 
 
@@ -71,7 +73,7 @@ def draw_sources(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> N
         st.caption(NO_TOKENS)
         return
     st.markdown(f"**What it writes when it attends from {literal(named_at(tokens, pair.place))}**")
-    st.dataframe(
+    table(
         {
             "attends to": [f"{each.place} · {label_at(tokens, each.place)}" for each in rows],
             "weight": [three(each.weight) for each in rows],
@@ -79,11 +81,7 @@ def draw_sources(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> N
             "raises most": [_tokens(opened, each.raised) for each in rows],
             "lowers most": [_tokens(opened, each.lowered) for each in rows],
         },
-        hide_index=True,
-        column_config={
-            name: st.column_config.TextColumn(alignment="right")
-            for name in ("weight", "answer − against")
-        },
+        right=("weight", "answer − against"),
     )
     st.caption(
         "W_U W_O v of each token, as if the whole weight were on it, in logits less their mean "
@@ -97,11 +95,6 @@ def _tokens(opened: OpenModel, found: Iterable[tuple[int, float]]) -> str:
         (cut(text_of(opened.tokenizer.label(i)), LONGEST_SOURCE), value) for i, value in found
     )
     return "   ".join(f"{label} {signed(value)}" for label, value in labels)
-
-
-NAMES = tuple(each.upper() for each in READS)
-HEIGHT, STRONGEST = 260, 3
-FIRST_LAYER = "No layer comes before this one, so this head composes with none."
 
 
 def draw_composition(opened: OpenModel, layer: int, head: int) -> None:
@@ -124,7 +117,7 @@ def draw_composition(opened: OpenModel, layer: int, head: int) -> None:
         column_name="layer",
         sentence="Layer {column}, head {row}: {value}",
         unit="× unrelated",
-        height=HEIGHT,
+        height=COMPOSITION_HEIGHT,
     )
     strongest = (f"{NAMES[at]} {_strongest(each)}" for at, each in enumerate(by_read))
     st.caption(
@@ -143,16 +136,12 @@ def _strongest(scores: Tensor) -> str:
     )
 
 
-MAP_HEIGHT, CURVE_HEIGHT = 380, 190
-
-
 def draw_head_view(context: PageContext, question: Question) -> None:
     """The card of the head that is chosen in the bar."""
     at, pair = context.choice, question.pairs[0]
     draw_head_card(context, question, at.layer, at.head)
     opened = context.opened
-    asked = opened, pair.texts, question.metric, at.layer, at.head
-    lines = script(card_code, *asked)
+    lines = script(card_code, opened, pair.texts, question.metric, at.layer, at.head)
     if not why_no_copying(opened.config):
         lines += script(copying_code, opened, at.layer, at.head)
     code_panel(composition_scores, copying, script=lines)
@@ -179,7 +168,7 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     with reads:
         draw_composition(opened, layer, head)
     with spectrum:
-        _draw_spectra(context, layer, head)
+        _draw_spectra(opened, layer, head)
 
 
 def _scored(opened: OpenModel, layer: int, head: int) -> HeadScores:
@@ -194,7 +183,7 @@ def _scored(opened: OpenModel, layer: int, head: int) -> HeadScores:
 
 def _draw_scores(found: HeadScores) -> None:
     scores = found.scores
-    st.table(
+    static_table(
         {
             "score": [_unbroken(each.title) for each in scores],
             "value": [three(each.value) for each in scores],
@@ -204,9 +193,7 @@ def _draw_scores(found: HeadScores) -> None:
             ],
             "what it is": [each.meaning for each in scores],
         },
-        border="horizontal",
-        hide_index=True,
-        alt="Scores of this head on standard prompts",
+        "Scores of this head on standard prompts",
     )
     st.caption(" ".join(found.measured_on))
 
@@ -216,32 +203,27 @@ def _unbroken(text: str) -> str:
     return text.replace(" ", "\u00a0")
 
 
-def _draw_spectra(context: PageContext, layer: int, head: int) -> None:
-    opened = context.opened
+def _draw_spectra(opened: OpenModel, layer: int, head: int) -> None:
     found = kept(
         opened,
         ("head spectra", layer, head),
         lambda: spectra(head_weights(opened.model, layer, head)),
-        lambda made: sum(each.values.nbytes + each.random.nbytes for each in made),
     )
     st.markdown("**Singular values**")
     columns = st.columns(2)
     for name, column, spectrum in zip(("QK", "OV"), columns, found, strict=True):
         with column:
-            _draw_spectrum(name, spectrum)
+            values, random = spectrum.values.tolist(), spectrum.random.tolist()
+            spec = singular_value_curves(values, random, random[0])
+            title = f"Singular values of the {name} circuit"
+            chart(spec, height=CURVE_HEIGHT, key=f"spectrum_{name}", title=title)
+            above = f"{spectrum.above_random} of {len(values)} above the random head's largest"
+            st.caption(f"{name}: {above}.")
     st.caption(
         "W_Qᵀ W_K and W_O W_V with the gains of their norms, beside the product of two random "
         "matrices of the same sizes and Frobenius norm. Left out: biases, the scale of the norms, "
         "and positions that turn queries and keys."
     )
-
-
-def _draw_spectrum(name: str, spectrum: Spectrum) -> None:
-    values, random = spectrum.values.tolist(), spectrum.random.tolist()
-    spec = singular_value_curves(values, random, random[0])
-    title = f"Singular values of the {name} circuit"
-    chart(spec, height=CURVE_HEIGHT, key=f"spectrum_{name}", title=title)
-    st.caption(f"{name}: {spectrum.above_random} of {len(values)} above the random head's largest.")
 
 
 def card_code(opened: OpenModel, texts: TextPair, metric: str, layer: int, head: int) -> None:

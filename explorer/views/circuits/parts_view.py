@@ -18,65 +18,79 @@ from explorer.analysis.circuits.measure import (
     scores_of,
 )
 from explorer.analysis.circuits.text_pairs import Question
-from explorer.app.choosing import choose_head
+from explorer.analysis.wiring import edge_grid
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.open_model import OpenModel
 from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.components.chart import chart
-from explorer.components.picker import AROUND_CELLS, cells, cells_height
 from explorer.text.number_format import three
-from explorer.views.circuits.measured import (
+from explorer.views.circuits.question_scores import (
     choose_method,
-    exact_of_writers,
+    exact_of_parts,
+    exact_parts_by_now,
     scores_of_question,
+    scores_table,
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared.heads_grid import heads_grid
 from models.gradients import gradients
 
 ESTIMATE, EXACT = "Estimate", "Exact value"
-FEED_FORWARD = "MLP"
-LISTED, NAMED = 10, 3
-SCATTER = 340
-MAP_WIDTH = 930
-"""Pixels that the grid has at most, and so its square cells at most their share of it."""
+NAMED, SCATTER = 3, 340
 
 
 def draw_parts(context: PageContext, question: Question) -> None:
     """The grid of heads, the strongest parts of any kind, and estimates against exact values."""
+    opened, at = context.opened, context.choice
     with st.container(horizontal=True):
         method = choose_method(question)
-        which = one_of("circuit_values", (ESTIMATE, EXACT))
+        is_exact = one_of("circuit_values", (ESTIMATE, EXACT)) == EXACT
     if method is None:
         return
-    scores = scores_of_question(context, question, method)
+    scores = scores_of_question(opened, question, method)
     if scores is None:
         return
     left, right = widgets.side_by_side(6, 5)
+    wiring, estimates = scores.wiring, scores.writers.tolist()
+    names = [node_of(place).title for place in wiring.columns]
+    spread = () if scores.writers_spread is None else scores.writers_spread.tolist()
     with right:
-        exact = exact_of_writers(context, question)
-        values: list[float | None] = [*(exact or ())]
-        values = values or [None] * len(scores.writers)
-        _draw_strongest(question, scores, values, method)
+        is_measured = exact_of_parts(opened, question) is not None
+        exact = exact_parts_by_now(opened, question, scores)
+        st.markdown("**Strongest parts**")
+        error = question.error
+        scores_table("part", names, method, estimates, exact=exact, spread=spread, error=error)
     with left:
-        if which == EXACT:
-            _draw_grid(context, question, scores, values, question.error)
-        else:
-            _draw_grid(context, question, scores, scores.writers.tolist())
+        values = [torch.nan if value is None else value for value in exact]
+        grid = edge_grid(wiring, wiring.columns, values if is_exact else estimates).mT
         unit = UNITS[question.metric]
+        heads_grid(
+            context,
+            grid,
+            key="circuit_heads",
+            title=map_title(
+                at.called, at.part, f"Each head's part of the {metric_in_words(question.metric)}"
+            ),
+            layers_across=True,
+            unit=unit,
+            absent="not measured",
+            scale="diverging",
+            top=float(grid[:, : wiring.heads].abs().nan_to_num().max()) or None,
+            error=question.error if is_exact else 0.0,
+        )
         st.caption(
             f"How much of the metric{f', in {unit},' if unit else ''} is lost when a part alone "
             f"gets what it wrote for the corrupted text{_over(question)}. All of it is "
             f"{three(scores.difference)}. Positive parts raise the metric. Colours end at the "
             f"strongest head. Heads are named layer.head.{_lower_is_better(question)}"
         )
-    if exact is not None:
-        _draw_agreement(scores, values, method)
+    if is_measured:
+        _draw_agreement(scores, names, values, method)
     score = attribute if scores.edges is not None else attribute_writers
-    lines = script(parts_code, context.opened, question, METHODS[method])
-    code_panel(gradients, score, script=lines)
+    code_panel(gradients, score, script=script(parts_code, opened, question, METHODS[method]))
 
 
 def _lower_is_better(question: Question) -> str:
@@ -90,95 +104,29 @@ def _over(question: Question) -> str:
     return f", the mean over {count} pairs" if count > 1 else ""
 
 
-def _draw_grid(
-    context: PageContext,
-    question: Question,
-    scores: EdgeScores,
-    values: Sequence[float | None],
-    error: float = 0.0,
+def _draw_agreement(
+    scores: EdgeScores, names: Sequence[str], exact: Sequence[float], method: str
 ) -> None:
-    """Layers across, heads down, and the feed-forward layers in the last row.
-
-    `error` is what a value may be off by: an exact one is a difference of two passes.
-    """
-    at, wiring = context.choice, scores.wiring
-    rows = [*map(str, range(wiring.heads)), *([FEED_FORWARD] if wiring.has_mlp else [])]
-    grid = torch.full((len(rows), wiring.layers), torch.nan)
-    of_heads = [0.0]
-    for place, value in zip(wiring.columns, values, strict=True):
-        if value is None or place.kind == "embedding":
-            continue
-        row = place.head if place.kind == "head" else -1
-        grid[row, place.layer] = value
-        of_heads += [abs(value)] if place.kind == "head" else []
-
-    metric = metric_in_words(question.metric)
-
-    def pick(row: int, layer: int) -> None:
-        if row < wiring.heads:
-            choose_head(layer, row)
-
-    cells(
-        grid,
-        rows,
-        [*map(str, range(wiring.layers))],
-        key="circuit_heads",
-        title=map_title(at.called, at.part, f"Each head's part of the {metric}"),
-        selected=(at.head, at.layer),
-        on_pick=pick,
-        row_name="head",
-        column_name="layer",
-        sentence="Layer {column}, head {row}: {value}",
-        unit=UNITS[question.metric],
-        absent="not measured",
-        scale="diverging",
-        top=max(of_heads) or None,
-        height=min(
-            cells_height(len(rows)), AROUND_CELLS + len(rows) * MAP_WIDTH // (wiring.layers + 1)
-        ),
-        error=error,
-    )
-
-
-def _draw_strongest(
-    question: Question, scores: EdgeScores, exact: list[float | None], method: str
-) -> None:
-    st.markdown("**Strongest parts**")
-    order = scores.writers.abs().argsort(descending=True)[:LISTED].tolist()
-    table = {
-        "part": [node_of(scores.wiring.columns[at]).title for at in order],
-        method: [three(float(scores.writers[at])) for at in order],
-        "exact": ["" if (v := exact[at]) is None else three(v, question.error) for at in order],
-    }
-    if scores.writers_spread is not None:
-        table["spread"] = [three(float(scores.writers_spread[at])) for at in order]
-    right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(table, hide_index=True, column_config=dict.fromkeys([*table][1:], right))
-
-
-def _draw_agreement(scores: EdgeScores, exact: list[float | None], method: str) -> None:
-    """Estimate against exact value of every part that was patched, and what was missed."""
-    known = [at for at, value in enumerate(exact) if value is not None]
-    places = [scores.wiring.columns[at] for at in known]
-    names = [node_of(place).title for place in places]
-    about = [float(scores.writers[at]) for at in known]
-    values = [value for value in exact if value is not None]
-    drawn, said = widgets.side_by_side(6, 5)
+    """Estimate against exact value of every part, and what was missed."""
+    kinds = [place.kind for place in scores.wiring.columns]
+    estimates = scores.writers.tolist()
+    drawn, numbers = widgets.side_by_side(6, 5)
     with drawn:
-        spec = estimate_and_exact(names, [place.kind for place in places], about, values)
+        spec = estimate_and_exact(names, kinds, estimates, exact)
         title = f"Exact value of every part against its estimate by {method}"
         chart(spec, height=SCATTER, key="estimates", title=title)
-    with said:
-        heads = [at for at, place in enumerate(places) if place.kind == "head"]
-        for what, some in (("all parts", range(len(known))), ("the heads", heads)):
-            r = correlation([about[at] for at in some], [values[at] for at in some])
+    with numbers:
+        parts = range(len(names))
+        heads = [at for at in parts if kinds[at] == "head"]
+        for what, some in (("all parts", parts), ("the heads", heads)):
+            r = correlation([estimates[at] for at in some], [exact[at] for at in some])
             if r is not None:
                 st.text(f"Pearson's r of estimate and exact value over {what}: {r:.3f}.")
-        missed = sorted(range(len(known)), key=lambda at: -abs(values[at] - about[at]))[:NAMED]
+        missed = sorted(parts, key=lambda at: -abs(exact[at] - estimates[at]))[:NAMED]
         st.text(
             "Where the estimate is furthest from the exact value: "
             + "; ".join(
-                f"{names[at]} ({three(about[at])} estimated, {three(values[at])} exact)"
+                f"{names[at]} ({three(estimates[at])} estimated, {three(exact[at])} exact)"
                 for at in missed
             )
             + "."

@@ -1,11 +1,11 @@
-"""The question of the Circuits page: where its pairs come from, their answers and the metric."""
+"""The question of the Circuits page: its pairs, their tokens, answers and metric."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from statistics import fmean, stdev
 
 import streamlit as st
 
-from explorer.analysis.circuit_metrics import ANSWERS_READ, metrics_of
+from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.finding import Finding
 from explorer.analysis.circuits.first_corruption import first_corruption
 from explorer.analysis.circuits.pair_table import COLUMNS, pairs_of_csv
@@ -19,6 +19,7 @@ from explorer.analysis.circuits.text_pairs import (
     token_pair,
     why_no_circuits,
 )
+from explorer.app import widget_state
 from explorer.app.address_table import TEXT_LIMIT
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
@@ -26,25 +27,19 @@ from explorer.app.controls import follow, one_of, text_field, whole
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.open_model import OpenModel
+from explorer.components import chips
 from explorer.system.limits import MB, PAIRS, TABLE_BYTES
+from explorer.text.labels import cut, readable
+from explorer.text.number_format import three
 from explorer.views.circuits.finding_panel import open_finding
-from explorer.views.circuits.pair_tokens import draw_pairs
 from explorer.views.shared import widgets
 
 OWN, TABLE, FINDING = "Your two texts", "CSV", "A finding"
-USUAL_COUNT = 5
+USUAL_COUNT, LONGEST_PAIR_NAME = 5, 80
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """The question, and the finding that it was taken from where it was."""
-
-    question: Question
-    finding: Finding | None
-
-
-def draw_question(context: PageContext) -> Asked | None:
-    """What is asked; None, and a sentence, where it is no question."""
+def draw_question(context: PageContext) -> tuple[Question, Finding | None] | None:
+    """The question, and the finding that it is from; None, and a sentence, where it is none."""
     opened = context.opened
     widgets.notes(context.forward.notes)  # where it cannot be read, the page ends with a way out
     if why := why_no_circuits(opened.config):
@@ -74,7 +69,7 @@ def draw_question(context: PageContext) -> Asked | None:
         say(str(error))
         return None
     draw_pairs(context, question)
-    return Asked(question, finding)
+    return question, finding
 
 
 def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], str]:
@@ -142,3 +137,66 @@ def _read(opened: OpenModel, pairs: Mapping[str, TextPair], metric: str) -> Iter
             yield token_pair(opened, pair, metric)
         except PairError as error:
             raise PairError(f"{name} is no pair here. {error}" if name else str(error)) from error
+
+
+def draw_pairs(context: PageContext, question: Question) -> None:
+    """The tokens of one of them, the metric of its texts, and the means over all of them."""
+    pair = question.pairs[0]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if len(question.pairs) > 1:
+            pair = _choose_pair(question)
+        clean = pair.texts.clean
+        if clean != context.choice.text and len(clean) <= TEXT_LIMIT:
+            label = "Make its clean text the sentence of the bar"
+            st.button(label, key="clean_to_bar", on_click=widget_state.put, args=("text", clean))
+    chips(pair.clean, key="pair_tokens", below=pair.corrupted, highlight=pair.differing)
+    st.text(_values(question.metric, pair))
+    widgets.notes(pair.notes)
+    if len(question.pairs) > 1:
+        st.text(_means(question))
+
+
+def _choose_pair(question: Question) -> TokenPair:
+    names = _names(question)
+    shown = one_of("pair_shown", names, as_list=True, width=520)
+    return question.pairs[names.index(shown)]
+
+
+def shown_pair(question: Question) -> TokenPair:
+    """The pair on screen, for views that are drawn behind its tokens."""
+    names, shown = _names(question), widget_state.get("pair_shown")
+    return question.pairs[names.index(shown) if shown in names else 0]
+
+
+def _names(question: Question) -> list[str]:
+    return [
+        f"{at + 1} · {cut(readable(pair.texts.clean).replace('␣', ' '), LONGEST_PAIR_NAME)}"
+        for at, pair in enumerate(question.pairs)
+    ]
+
+
+def _values(metric: str, pair: TokenPair) -> str:
+    """The metric of both texts and their difference, in a sentence."""
+    of = {2: " of “{}” and “{}”", 1: " of “{}”", 0: ""}[ANSWERS_READ[metric]].format(*pair.names)
+    clean, corrupted = pair.clean_value, pair.corrupted_value
+    difference = f"{three(clean - corrupted)} {UNITS[metric]}".strip()
+    return (
+        f"{metric}{of}: {three(clean)} after the clean text (above), {three(corrupted)} after the "
+        f"corrupted one (below); the difference is {difference}."
+    )
+
+
+def _means(question: Question) -> str:
+    pairs, unit = question.pairs, UNITS[question.metric]
+    clean = _mean_and_spread([pair.clean_value for pair in pairs])
+    corrupted = _mean_and_spread([pair.corrupted_value for pair in pairs])
+    difference = _mean_and_spread([pair.clean_value - pair.corrupted_value for pair in pairs])
+    return (
+        f"Mean over {len(pairs)} pairs: {clean} after the clean texts, {corrupted} after the "
+        f"corrupted ones; the difference is {f'{difference} {unit}'.strip()} (± the standard "
+        "deviation)."
+    )
+
+
+def _mean_and_spread(values: list[float]) -> str:
+    return f"{three(fmean(values))} ± {three(stdev(values))}"

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import streamlit as st
-from torch import Tensor
 
 from explorer.analysis.circuit_metrics import metric_in_words
 from explorer.analysis.circuits.steering import (
@@ -40,8 +39,10 @@ TEXT_HEIGHT = 130
 
 def draw_steering(context: PageContext, question: Question) -> None:
     """A direction, the metric over strengths and places, the texts without and with it."""
+    at = context.choice
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        steer = _choose_direction(context, question)
+        head = at.head if one_of("steer_by", (OF_TEXTS, HEAD_OUTPUT)) == HEAD_OUTPUT else None
+        steer = steering_of(question, at.part, at.layer, head, slider("steer_strength"))
         button = st.container(width="content")
     if why := _why_no_direction(context, steer):
         st.text(why)
@@ -59,14 +60,6 @@ def draw_steering(context: PageContext, question: Question) -> None:
     if prompt:
         lines += script(steered_text_code, context.opened, steer, prompt)
     code_panel(Add, steering_direction, script=lines)
-
-
-def _choose_direction(context: PageContext, question: Question) -> Steer:
-    at = context.choice
-    kind = one_of("steer_by", (OF_TEXTS, HEAD_OUTPUT))
-    strength = slider("steer_strength")
-    head = at.head if kind == HEAD_OUTPUT else None
-    return steering_of(question, at.part, at.layer, head, strength)
 
 
 def _why_no_direction(context: PageContext, steer: Steer) -> str:
@@ -97,20 +90,15 @@ def _draw_metrics(context: PageContext, question: Question, steer: Steer) -> Non
     """Two charts: this direction over strengths, and others like it at this strength."""
     opened, part = context.opened, context.part
     places = over_places(opened, steer, part.layers, part.heads)
-    over, chosen = ("layer", steer.layer) if steer.head is None else ("head", steer.head)
     left, right = widgets.side_by_side(1, 1)
     with left:
         st.markdown("**At every strength**")
-        steers = over_strengths(steer)
-        at = [each.strength for each in steers]
-        points = _points(context, question, "steered_strengths", steers, at)
-        _draw_curves(points, question, "strength", steer.strength)
+        _draw_over(opened, question, "strength", steer, over_strengths(steer))
     with right:
+        over = "layer" if steer.head is None else "head"
         of = "After every layer" if over == "layer" else f"Every head of layer {steer.layer}"
         st.markdown(f"**{of}, at this strength**")
-        numbers = [float(getattr(each, over)) for each in places]
-        points = _points(context, question, "steered_places", places, numbers)
-        _draw_curves(points, question, over, float(chosen))
+        _draw_over(opened, question, over, steer, places)
     pairs = len(question.pairs)
     spread = f": mean and standard deviation over {pairs} pairs" if pairs > 1 else ""
     st.caption(
@@ -119,44 +107,35 @@ def _draw_metrics(context: PageContext, question: Question, steer: Steer) -> Non
     )
 
 
-def _points(
-    context: PageContext,
-    question: Question,
-    name: str,
-    steers: Sequence[Steer],
-    at: Sequence[float],
-) -> list[SteeredPoint]:
+def _draw_over(
+    opened: OpenModel, question: Question, over: str, chosen: Steer, steers: Sequence[Steer]
+) -> None:
     """Mean and standard deviation over the pairs; nothing before the reader lets it run."""
-    opened = context.opened
     found = measurement(
         opened,
-        name,
+        "steered_strengths" if over == "strength" else "steered_places",
         ("steered", question.key, tuple(steers)),
         lambda report: steered_values(opened, question, steers, report),
         cost=steering_cost(opened, question, steers),
         doing="Steering",
     )
     if found is None:
-        return []
-    return [
-        SteeredPoint(place, which, float(values.mean()), _spread(values))
-        for which, all_values in ((CLEAN, found.clean), (CORRUPTED, found.corrupted))
-        for place, values in zip(at, all_values.T, strict=True)
+        return
+    points = [
+        SteeredPoint(
+            float(getattr(steer, over)),
+            which,
+            float(values.mean()),
+            float(values.std()) if len(values) > 1 else 0.0,
+        )
+        for which, of_texts in ((CLEAN, found.clean), (CORRUPTED, found.corrupted))
+        for steer, values in zip(steers, of_texts.T, strict=True)
     ]
-
-
-def _spread(values: Tensor) -> float:
-    return float(values.std()) if len(values) > 1 else 0.0
-
-
-def _draw_curves(
-    points: Sequence[SteeredPoint], question: Question, over: str, chosen: float
-) -> None:
-    if points:
-        spec = steering_chart(points, over, metric_in_words(question.metric), chosen)
-        title = f"{question.metric} with a direction added, by {over}"
-        with st.container(key=f"steered_over_{over}"):
-            chart(spec, height=STEERING_HEIGHT, key=f"steered_by_{over}", title=title)
+    metric, place = metric_in_words(question.metric), float(getattr(chosen, over))
+    title = f"{question.metric} with a direction added, by {over}"
+    with st.container(key=f"steered_over_{over}"):
+        spec = steering_chart(points, over, metric, place)
+        chart(spec, height=STEERING_HEIGHT, key=f"steered_by_{over}", title=title)
 
 
 def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -> str:

@@ -20,6 +20,7 @@ from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.generation.branch_tree import append_tokens, current_branches, one_line
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.tables import table
 from models.beam_search import Beams, beam_search, beam_steps, considered, length_penalty
 
 BEAM_IDLE = (
@@ -109,7 +110,7 @@ def _nodes_to(found: Beams, place: int) -> list[int]:
 def _draw_found_texts(opened: OpenModel, found: Beams, alpha: float, cut: str) -> None:
     ends = [found.nodes[end] for end in found.ends]
     st.markdown("**Texts found**")
-    st.dataframe(
+    table(
         {
             "text": [one_line(opened.tokenizer.decode(found.path(end))) for end in found.ends],
             "tokens": [node.step + 1 for node in ends],
@@ -118,8 +119,7 @@ def _draw_found_texts(opened: OpenModel, found: Beams, alpha: float, cut: str) -
             "score": [three(node.score) for node in ends],
             "end": ["end-of-text token" if node.ended else cut for node in ends],
         },
-        hide_index=True,
-        height=38 + 35 * len(ends),
+        most_rows=len(ends),
         width=widgets.WIDEST,
     )
 

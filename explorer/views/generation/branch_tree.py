@@ -20,6 +20,7 @@ from explorer.inference.generation_limits import Prompt, end_ids
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.shared import widgets
+from explorer.views.shared.tables import table
 
 STEP = "written"
 """Under which name the address has how many tokens of the branch are shown."""
@@ -182,15 +183,14 @@ def _draw_branch_table(opened: OpenModel, found: Branches, scores: Sequence[floa
     leaves = found.leaves()
     lines = [found.nodes_to(leaf) for leaf in leaves]
     totals = [sum(scores[node] for node in line) for line in lines]
-    st.dataframe(
+    table(
         {
             "branch": [one_line(opened.tokenizer.decode([*found.path(leaf)])) for leaf in leaves],
             "tokens": [len(line) for line in lines],
             "log-probability": [three(total) for total in totals],
             "per token": [three(t / len(line)) for t, line in zip(totals, lines, strict=True)],
         },
-        hide_index=True,
-        height=38 + 35 * min(len(leaves), 5),
+        most_rows=5,
         width=widgets.WIDEST,
     )
     st.caption("Log-probabilities are in nats, at temperature 1.")

@@ -1,10 +1,12 @@
-"""Causal tracing on screen: one value patched at a time, token by layer."""
+"""Patching on screen: causal tracing, token by layer, and path patching, edge by edge."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 import torch
 
+from explorer.analysis.ablation_and_patching import exact_edges
+from explorer.analysis.batch_edits import AddByRow
 from explorer.analysis.causal_tracing import (
     ATTENTION,
     FEED_FORWARD,
@@ -14,9 +16,21 @@ from explorer.analysis.causal_tracing import (
     mean_grid,
 )
 from explorer.analysis.circuit_metrics import UNITS
-from explorer.analysis.circuits.measure import contrast_of
+from explorer.analysis.circuits.measure import contrast_of, mean_over_pairs, node_of
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, token_pair
-from explorer.analysis.wiring import plain_wiring
+from explorer.analysis.wiring import (
+    INPUTS,
+    Edge,
+    Place,
+    Reads,
+    Wiring,
+    WiringError,
+    edge_grid,
+    edges_from,
+    edges_into,
+    plain_wiring,
+    wiring_of,
+)
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
@@ -25,10 +39,11 @@ from explorer.components.picker import cells
 from explorer.inference.model_inputs import ids_of
 from explorer.text.number_format import three
 from explorer.text.token_labels import VisibleText, texts
-from explorer.views.circuits.pair_tokens import shown_pair
+from explorer.views.circuits.question_form import shown_pair
+from explorer.views.circuits.question_scores import STRONGEST, cost_of_branches
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.shared.heads_grid import height_across
+from explorer.views.shared.heads_grid import heads_grid, height_across
 from explorer.views.shared.measurement import Report, measurement
 from explorer.views.shared.tables import strongest_table
 from models.interventions import ReplaceAt
@@ -41,7 +56,12 @@ PATCHED = {
 }
 DENOISING, NOISING = "Denoising", "Noising"
 SHARE, CHANGE = "Share", "Metric"
+FROM, INTO = "From this head", "Into this head"
+INPUT_NAMES = {"q": "Queries", "k": "Keys", "v": "Values"}
 TOO_LONG_FOR_TRACING = "One pass for every token and layer takes too long here: shorten both texts."
+TOO_LONG_FOR_PATHS = (
+    "A pass for every edge takes too long here: shorten both texts or choose a later layer."
+)
 
 
 def draw_tracing(context: PageContext, question: Question) -> None:
@@ -62,7 +82,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
         opened,
         "tracing",
         ("tracing", *Question(pairs, question.metric).key, what, way),
-        lambda report: _measure(tracings, report),
+        lambda report: _measure_grids(tracings, report),
         cost=sum(each.cost for each in tracings),
         doing="Every layer, by token",
         too_long=TOO_LONG_FOR_TRACING,
@@ -78,7 +98,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     done = "comes back" if found.denoising else "is lost"
     with drawn:
         place = token("patched_at", names, shown.place, width=320)
-        st.text(_in_words(found, question, names, (at.layer, place), what))
+        st.text(_tracing_in_words(found, question, names, (at.layer, place), what))
 
         def pick(row: int, layer: int) -> None:
             choose_head(layer, at.head)
@@ -103,7 +123,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
             written=(names[first:], layers),
             error=error,
         )
-        st.caption(_explained(question, pairs, what, way, first))
+        st.caption(_tracing_explained(question, pairs, what, way, first))
     with numbers:
         st.markdown("**Largest effects**")
         tokens = [f"{name} ({place})" for place, name in enumerate(names)]
@@ -120,7 +140,7 @@ def alike(question: Question, shown: TokenPair) -> tuple[TokenPair, ...]:
     return question.pairs if len(lengths) == 1 else (shown,)
 
 
-def _measure(tracings: list[Tracing], report: Report) -> TracedGrid:
+def _measure_grids(tracings: list[Tracing], report: Report) -> TracedGrid:
     grids, tokens = [], tracings[0].tokens
     for n, tracing in enumerate(tracings):
         columns = []
@@ -143,7 +163,7 @@ def _share_error(found: TracedGrid, question: Question) -> float:
     return question.error / difference if difference else 0.0
 
 
-def _in_words(
+def _tracing_in_words(
     found: TracedGrid, question: Question, names: Sequence[str], chosen: tuple[int, int], what: str
 ) -> str:
     """The largest share, and the chosen cell in every number."""
@@ -153,7 +173,7 @@ def _in_words(
     unit, error = UNITS[question.metric], _share_error(found, question)
     most = "most of the difference" if float(found.share[best]) > 0 else "the largest share"
     largest = (
-        f"{what}: {most} {done} at layer {best[0]}, {_named(names, best[1])}: "
+        f"{what}: {most} {done} at layer {best[0]}, “{names[best[1]]}” ({best[1]}): "
         f"{three(float(found.share[best]), error)} of it."
     )
     metric, clean, corrupted = (
@@ -162,16 +182,12 @@ def _in_words(
     )
     share = three(float(found.share[chosen]), error)
     return (
-        f"{largest} Chosen: layer {chosen[0]}, {_named(names, chosen[1])}: {share} of it {done}, "
-        f"so the metric is {metric}, between {corrupted} (corrupted) and {clean} (clean)."
+        f"{largest} Chosen: layer {chosen[0]}, “{names[chosen[1]]}” ({chosen[1]}): {share} of it "
+        f"{done}, so the metric is {metric}, between {corrupted} (corrupted) and {clean} (clean)."
     )
 
 
-def _named(names: Sequence[str], place: int) -> str:
-    return f"“{names[place]}” ({place})"
-
-
-def _explained(
+def _tracing_explained(
     question: Question, pairs: tuple[TokenPair, ...], what: str, way: str, first: int
 ) -> str:
     passed, other, done = ("corrupted", "clean", "comes back")
@@ -214,3 +230,122 @@ def tracing_code(
     change = metrics - pair.corrupted_value if denoising else pair.clean_value - metrics
     share = change / (pair.clean_value - pair.corrupted_value)
     print(change, share)  # of this pair: a row for each token, a column for each layer
+
+
+def draw_paths(context: PageContext, question: Question) -> None:
+    """A cell for every head at the other end of an edge, and the strongest edges beside it."""
+    opened, at = context.opened, context.choice
+    try:
+        wiring = wiring_of(opened.config)
+    except WiringError as error:
+        st.text(str(error))
+        return
+    with st.container(horizontal=True):
+        is_sender = one_of("path_end", (FROM, INTO)) == FROM
+        named = one_of("path_reads", tuple(INPUT_NAMES.values()))
+    reads = INPUTS[tuple(INPUT_NAMES.values()).index(named)]
+    edges = (edges_from if is_sender else edges_into)(wiring, at.layer, at.head, reads)
+    values = measurement(
+        opened,
+        "path_patching",
+        ("paths", *question.key, at.layer, at.head, is_sender, reads),
+        lambda report: _measure_edges(opened, question, edges, report),
+        cost=cost_of_branches(opened, question) * len(edges),
+        doing="Edge by edge",
+        too_long=TOO_LONG_FOR_PATHS,
+    )
+    if values is None:
+        return
+    ends = [wiring.rows[row] if is_sender else wiring.columns[column] for row, column in edges]
+    titles, unit = [edge_title(wiring, edge) for edge in edges], UNITS[question.metric]
+    way = f"from head {at.layer}.{at.head} into the {named.lower()} of every later head"
+    if not is_sender:
+        way = f"from every earlier head into the {named.lower()} of head {at.layer}.{at.head}"
+    drawn, numbers = widgets.side_by_side(6, 4)
+    with drawn:
+        st.text(_paths_in_words(question, ends, titles, values))
+        heads_grid(
+            context,
+            edge_grid(wiring, ends, values).mT,
+            key="path_ends",
+            title=f"{at.called} · Edges {way}",
+            layers_across=True,
+            unit=unit,
+            absent="no edge",
+            scale="diverging",
+            error=question.error,
+        )
+        st.caption(_paths_explained(context, question, is_sender, named))
+    with numbers:
+        st.markdown("**Strongest edges**")
+        axes = {"edge": titles}
+        strongest_table(values, axes, unit or "metric", most=STRONGEST, error=question.error)
+    lines = script(paths_code, opened, question, at.layer, at.head, reads, is_sender)
+    code_panel(exact_edges, AddByRow, script=lines)
+
+
+def _measure_edges(
+    opened: OpenModel, question: Question, edges: list[Edge], report: Report
+) -> list[float]:
+    """The metric that hangs on each edge, the mean over the pairs."""
+    lost = [0.0] * len(edges)
+    total = len(edges) * len(question.pairs)
+    for done, (at, part) in enumerate(mean_over_pairs(opened, question, edges)):
+        lost[at] += part
+        report((done + 1) / total)
+    return lost
+
+
+def edge_title(wiring: Wiring, edge: Edge) -> str:
+    """An edge in short, such as “20.0 → 23.2 q”."""
+    reader = wiring.rows[edge[0]]
+    to = f"{node_of(reader).title} {reader.reads}".strip()
+    return f"{node_of(wiring.columns[edge[1]]).title} → {to}"
+
+
+def _paths_in_words(
+    question: Question, ends: Sequence[Place], titles: Sequence[str], values: Sequence[float]
+) -> str:
+    """The strongest edge, and the one to the logits or from the embedding."""
+    numbers = [
+        f"{three(value, question.error)} {UNITS[question.metric]}".rstrip() for value in values
+    ]
+    best = max(range(len(values)), key=lambda at: abs(values[at]))
+    among = f"Strongest of {len(values):,} edges" if len(values) > 1 else "The only edge"
+    others = [
+        f"{titles[at]}: {numbers[at]}."
+        for at, end in enumerate(ends)
+        if at != best and end.kind in ("logits", "embedding")
+    ]
+    return " ".join([f"{among}: {titles[best]}, with {numbers[best]}.", *others])
+
+
+def _paths_explained(context: PageContext, question: Question, is_sender: bool, named: str) -> str:
+    config = context.opened.config
+    said = [
+        "How much of the metric is lost when the receiver alone reads what the sender wrote for "
+        "the corrupted text: nothing between them changes, everything behind the receiver does.",
+        "MLP is the feed-forward layer, hatched is where there is no edge. A click follows the "
+        "edge to that head.",
+    ]
+    if is_sender and config.d_ff:
+        said.append("MLP layers and logits have one input, the same in every choice.")
+    if named != INPUT_NAMES["q"] and config.kv_heads < config.n_heads:
+        said.append(
+            "Heads of a group share keys and values here; only this head's copy of them changes."
+        )
+    if len(question.pairs) > 1:
+        said.append(f"Mean over {len(question.pairs)} pairs.")
+    return " ".join(said)
+
+
+def paths_code(
+    opened: OpenModel, question: Question, layer: int, head: int, reads: Reads, is_sender: bool
+) -> None:
+    wiring = wiring_of(opened.config)
+    edges = (edges_from if is_sender else edges_into)(wiring, layer, head, reads)
+    lost = torch.zeros(len(edges))
+    for at, part in mean_over_pairs(opened, question, edges):
+        lost[at] += part
+    for (reader, writer), value in zip(edges, lost.tolist(), strict=True):
+        print(wiring.columns[writer], wiring.rows[reader], value)

@@ -1,4 +1,4 @@
-"""Every head ablated or patched alone: one number each for how much the output changes."""
+"""Many passes, each with one intervention more: every head ablated or patched, edges cut."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,17 +7,25 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis import ablation_and_patching, batched_passes
-from explorer.analysis.ablation_and_patching import shared_tokens
+from explorer.analysis.ablation_and_patching import ablate_every_head, shared_tokens
 from explorer.analysis.batch_edits import AblateHeads, PatchHeads
-from explorer.analysis.batched_passes import recorded_pass
+from explorer.analysis.batched_passes import RecordedPass, multiplications, recorded_pass
+from explorer.analysis.map_faithfulness import (
+    DRAWS,
+    Faithfulness,
+    TooManyEdgesError,
+    cutting_cost,
+    faithfulness,
+)
 from explorer.analysis.output_change import kl, logits_at
 from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of, text_field
+from explorer.app.controls import one_of, text_field, whole
 from explorer.catalog.attention_parts import map_title, site
 from explorer.catalog.open_model import OpenModel
+from explorer.charts.circuit_charts import EdgeCut, edge_cut_curves
+from explorer.components.chart import chart
 from explorer.inference.answers import option_name
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
 from explorer.inference.edited_pass import EditedPass
@@ -25,7 +33,7 @@ from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
 from explorer.interventions.edits import AblateHead
 from explorer.text.literal import literal
-from explorer.views.interventions.output_effects import NO_HEAD, base_words
+from explorer.views.interventions.intervention_effects import NO_HEAD, base_words
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import add_edit
@@ -34,6 +42,8 @@ from explorer.views.shared.measurement import Report, measurement
 from explorer.views.shared.tables import strongest_table
 from models.interventions import Edit
 
+THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
+CHART_HEIGHT = 340
 KL, LOGIT = "KL divergence", "Change in the top logit"
 ABLATED, PATCHED = "Ablated", "Patched"
 SELECTS, ABLATES = "Selects the head", "Ablates the head"
@@ -52,19 +62,19 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
         one_of("click", (SELECTS, ABLATES))
     text, other = "", None
     if way == PATCHED:
-        text = _other_sentence()
+        text = text_field("heads_from").strip()
         try:
             other = same_length_pass(opened, context.forward, at.part, text)
         except NotApplicableError as error:
             st.text(str(error))
             return None
-    asked = position, at.part, at.layer, text
-    lines = script(heads_code, opened, context.forward, edited, *asked)
+    passes = opened, context.forward, edited
+    lines = script(heads_code, *passes, position, at.part, at.layer, text)
     base, part = recorded_pass(edited, position), edited.forward.part(at.part)
     if other is not None and opened.config.kind == "decoder":
         alike = shared_tokens(*(ids_of([each.target]) for each in (edited.forward, other)))
         base = replace(base, from_position=alike)
-    costs = [batched_passes.multiplications(base, at.part, layer) for layer in range(part.layers)]
+    costs = [multiplications(base, at.part, layer) for layer in range(part.layers)]
     found = measurement(
         opened,
         "heads",
@@ -76,29 +86,40 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
     )
     if found is None:
         return lines
+    values, unit = (found[0], "nats") if is_kl else (found[1], "logits")
+    top = option_name(opened, int(logits_at(base.trace, position).argmax()))
+    what = "KL(before ‖ after)" if is_kl else f"change in the logit of “{top}”"
+    how = "patched from the source sentence" if text else "ablated to zero"
+
+    def pick(layer: int, head: int, part: str) -> None:
+        choose_head(layer, head, part)
+        # Chosen perhaps since this was drawn: the server may hear of both at once.
+        if widget_state.get("click") == ABLATES:
+            add_edit(AblateHead(at.part, layer, head))
+
     drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
-        top = option_name(opened, int(logits_at(base.trace, position).argmax()))
-        what = "KL(before ‖ after)" if is_kl else f"change in the logit of “{top}”"
-        how = "patched from the source sentence" if text else "ablated to zero"
-        title = map_title(at.called, at.part, f"Each head alone {how}, {what}")
-        _draw_grid(context, found[0 if is_kl else 1], is_kl, title)
+        heads_grid(
+            context,
+            values,
+            key="heads_off",
+            title=map_title(at.called, at.part, f"Each head alone {how}, {what}"),
+            on_pick=pick,
+            unit=unit,
+            scale="sequential" if is_kl else "diverging",
+        )
         where = f"{base_words(edited)}: {literal(what)} at the output position."
         st.caption(f"Each head alone {how}, {where}")
     with numbers:
         st.markdown("**Largest effects**")
         axes = {"layer": range(part.layers), "head": range(part.heads)}
-        strongest_table(found[0 if is_kl else 1], axes, "nats" if is_kl else "logits")
+        strongest_table(values, axes, unit)
         widgets.page_links("circuits")
     return lines
 
 
-def _other_sentence() -> str:
-    return text_field("heads_from").strip()
-
-
 def _measure(
-    base: batched_passes.RecordedPass,
+    base: RecordedPass,
     part: str,
     layers: int,
     other: ForwardPass | None,
@@ -115,30 +136,10 @@ def _measure(
             return torch.stack([head_output(other, part, layer, head) for head in heads])
 
     rows = []
-    for after in ablation_and_patching.ablate_every_head(base, part, layers, patched):
+    for after in ablate_every_head(base, part, layers, patched):
         rows.append(torch.stack([kl(before, after), (after - before)[:, top].double()]))
         report(len(rows) / layers)
     return torch.stack(rows, dim=1)
-
-
-def _draw_grid(context: PageContext, values: Tensor, is_kl: bool, title: str) -> None:
-    at = context.choice
-
-    def pick(layer: int, head: int, part: str) -> None:
-        choose_head(layer, head, part)
-        # Chosen perhaps since this was drawn: the server may hear of both at once.
-        if widget_state.get("click") == ABLATES:
-            add_edit(AblateHead(at.part, layer, head))
-
-    heads_grid(
-        context,
-        values,
-        key="heads_off",
-        title=title,
-        on_pick=pick,
-        unit="nats" if is_kl else "logits",
-        scale="sequential" if is_kl else "diverging",
-    )
 
 
 def heads_code(
@@ -164,3 +165,65 @@ def heads_code(
         after.append(logits_at(again.trace, position))
     found = kl(logits_at(passed.trace, position), torch.stack(after))
     print(found)  # nats, a number for each head of the layer
+
+
+def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -> Script | None:
+    """KL over the number of cut edges, as a chart; gives the lines that make its first curve."""
+    opened, at = context.opened, context.choice
+    if opened.config.head == "none":
+        st.text(NO_HEAD)
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scope = one_of("edges_of", (THIS_HEAD, WHOLE_LAYER))
+        seed = whole("draw_seed", width=160)
+    head = at.head if scope == THIS_HEAD else None
+    which = at.part, at.layer, head
+    lines = script(faithfulness_code, edited, position, *which, seed)
+    base = recorded_pass(edited, position)
+    try:
+        cost = cutting_cost(base, *which)
+    except TooManyEdgesError as error:
+        st.text(str(error))
+        return lines
+    found = measurement(
+        opened,
+        "cuts",
+        ("faithfulness", *edited.key, *which, position, seed),
+        lambda report: faithfulness(base, *which, seed, report=report),
+        cost=cost,
+        doing="Cutting edges",
+    )
+    if found is None:
+        return lines
+    if not found.counts:
+        st.text("No query attends to any key here, so there is no edge to cut.")
+        return lines
+    with st.container(key="faithfulness"):
+        title = "Output against the number of edges cut"
+        chart(edge_cut_curves(points(found)), height=CHART_HEIGHT, key="edges_cut", title=title)
+    of = f"layer {at.layer}" if head is None else f"layer {at.layer}, head {head}"
+    st.caption(
+        f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "
+        f"draws: mean and range), {base_words(edited)}. There are {found.edges:,} edges; all are "
+        "cut at the last point. If the strongest edges change the output no more than random "
+        "ones, the map does not show what matters here."
+    )
+    return lines
+
+
+def points(found: Faithfulness) -> list[EdgeCut]:
+    """The chart's points: KL of the strongest edges, mean and range of the random draws."""
+    return [
+        EdgeCut(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
+        for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
+    ]
+
+
+def faithfulness_code(
+    edited: EditedPass, position: int, part: str, layer: int, head: int | None, seed: int
+) -> None:
+    found = faithfulness(recorded_pass(edited, position), part, layer, head, seed)
+    for count, strongest, random in zip(
+        found.counts, found.strongest.tolist(), found.random.tolist(), strict=True
+    ):
+        print(count, strongest, random)  # KL divergence in nats, after so many edges are cut

@@ -1,14 +1,14 @@
 """What the views of the Circuits page share: estimates, exact values and circuits, made once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import streamlit as st
 import torch
 from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_edges
-from explorer.analysis.attribution_patching import Attribution
 from explorer.analysis.circuit_faithfulness import (
     RANDOM_CIRCUITS,
     CircuitPoint,
@@ -17,6 +17,7 @@ from explorer.analysis.circuit_faithfulness import (
     sizes,
     smallest_circuit,
 )
+from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.circuits.finding import Measured
 from explorer.analysis.circuits.measure import (
     METHODS,
@@ -27,25 +28,28 @@ from explorer.analysis.circuits.measure import (
     exact_writers,
     scores_of,
 )
-from explorer.analysis.circuits.text_pairs import (
-    Question,
-)
+from explorer.analysis.circuits.text_pairs import Question
+from explorer.analysis.wiring import plain_wiring
 from explorer.app import url
-from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import if_kept, kept
+from explorer.text.number_format import three
 from explorer.views.shared.measurement import measurements
+from explorer.views.shared.tables import strongest_table
 
 BACKWARD = 3
 """A forward and a backward pass cost about so many forward passes."""
 CIRCUIT = 3
 """A pass of a circuit costs about so many plain ones."""
-"""Edges whose exact value is measured: as many as usual, and at most."""
 WHAT_EAP_IS = (
     "EAP is edge attribution patching, by the gradient at the clean text. EAP-IG takes the mean "
     f"gradient over {METHODS['EAP-IG']} points on the way from the corrupted text to it."
 )
+TOO_LONG_FOR_PAIRS = (
+    "So many passes of this model take too long: take fewer pairs, or shorten the texts."
+)
+STRONGEST = 10
 Key = tuple[object, ...]
 
 
@@ -58,13 +62,11 @@ def choose_method(question: Question) -> str | None:
     return method
 
 
-def scores_of_question(context: PageContext, question: Question, method: str) -> EdgeScores | None:
+def scores_of_question(opened: OpenModel, question: Question, method: str) -> EdgeScores | None:
     """The estimates of all pairs, made once; None, and a sentence or a button, where not."""
-    opened, steps = context.opened, METHODS[method]
-    key = _scores_key(question, method)
-    if (ready := if_kept(opened, key)) is not None:
-        found: EdgeScores = ready
-        return found
+    key, steps = _scores_key(question, method), METHODS[method]
+    if (scores := if_kept(opened, key)) is not None:
+        return cast(EdgeScores, scores)
     pieces = measurements(
         opened,
         "attribution",
@@ -79,86 +81,88 @@ def scores_of_question(context: PageContext, question: Question, method: str) ->
     return kept(opened, key, lambda: scores_of(opened, pieces), lambda made: made.nbytes)
 
 
-def _size_of_attribution(made: Attribution) -> int:
-    return made.writers.nbytes + (0 if made.edges is None else made.edges.nbytes)
-
-
-def exact_of_writers(context: PageContext, question: Question) -> list[float] | None:
+def exact_of_parts(opened: OpenModel, question: Question) -> list[float] | None:
     """The exact value of every part, the mean over all pairs; None while some are not patched."""
-    opened = context.opened
-    columns = len(opened.model.last_stack.blocks) * (opened.config.n_heads + 1) + 1
-    pieces = measurements(
-        opened,
-        "exact_parts",
-        _parts_keys(question),
-        lambda at: _exact_of_pair(opened, question, at),
-        cost=2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * columns,
-        doing="Exact values, pair by pair",
-        too_long=TOO_LONG_FOR_PAIRS,
-    )
-    return None if pieces is None else _mean(pieces)
 
+    def measure(contrast: Contrast) -> Tensor:
+        lost = torch.zeros(parts)
+        for columns, values in exact_writers(contrast):
+            lost[columns] = values
+        return lost
 
-def exact_by_now(opened: OpenModel, question: Question) -> list[float] | None:
-    """What `exact_of_writers` gives, where it has been measured."""
-    pieces = [if_kept(opened, key) for key in _parts_keys(question)]
-    return None if any(each is None for each in pieces) else _mean(pieces)
-
-
-def _exact_of_pair(opened: OpenModel, question: Question, at: int) -> Tensor:
-    contrast = contrast_of(opened, question.pairs[at])
-    pieces = list(exact_writers(contrast))
-    found = torch.zeros(sum(len(columns) for columns, _ in pieces))
-    for columns, lost in pieces:
-        found[columns] = lost
-    return found
-
-
-def _mean(pieces: Sequence[Tensor]) -> list[float]:
-    mean: list[float] = torch.stack(list(pieces)).mean(0).tolist()
-    return mean
+    parts, keys = len(plain_wiring(opened.config).columns), _parts_keys(question)
+    return _exact(opened, question, "exact_parts", keys, measure, parts, "Exact values")
 
 
 def exact_of_edges(
-    context: PageContext, question: Question, scores: EdgeScores, method: str, count: int
+    opened: OpenModel, question: Question, scores: EdgeScores, method: str, count: int
 ) -> list[float] | None:
     """The exact values of the strongest edges, the mean over all pairs; None while not all are."""
-    opened, edges = context.opened, scores.strongest(count)
+    edges = scores.strongest(count)
 
-    def measure(at: int) -> Tensor:
+    def measure(contrast: Contrast) -> Tensor:
         lost = torch.zeros(len(edges))
-        for place, value in exact_edges(contrast_of(opened, question.pairs[at]), edges):
+        for place, value in exact_edges(contrast, edges):
             lost[place] = value
         return lost
 
+    keys = _edges_keys(question, method, count)
+    return _exact(opened, question, "exact_edges", keys, measure, count, "Exact values of edges")
+
+
+def _exact(
+    opened: OpenModel,
+    question: Question,
+    name: str,
+    keys: Sequence[Key],
+    measure: Callable[[Contrast], Tensor],
+    branches: int,
+    doing: str,
+) -> list[float] | None:
     pieces = measurements(
         opened,
-        "exact_edges",
-        _edges_keys(question, method, count),
-        measure,
-        cost=2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * count,
-        doing="Exact values of edges, pair by pair",
+        name,
+        keys,
+        lambda at: measure(contrast_of(opened, question.pairs[at])),
+        cost=2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * branches,
+        doing=f"{doing}, pair by pair",
         too_long=TOO_LONG_FOR_PAIRS,
     )
     return None if pieces is None else _mean(pieces)
+
+
+def _mean(pieces: Sequence[Tensor]) -> list[float]:
+    return cast(list[float], torch.stack(list(pieces)).mean(0).tolist())
+
+
+def exact_by_now(opened: OpenModel, keys: Sequence[Key]) -> list[float]:
+    """The means over all pairs, where they have been measured."""
+    pieces = [if_kept(opened, key) for key in keys]
+    return [] if any(piece is None for piece in pieces) else _mean(pieces)
+
+
+def exact_parts_by_now(
+    opened: OpenModel, question: Question, scores: EdgeScores
+) -> Sequence[float | None]:
+    """What `exact_of_parts` gives, None for each part that is not patched yet."""
+    return exact_by_now(opened, _parts_keys(question)) or [None] * len(scores.writers)
 
 
 @dataclass(frozen=True)
 class FaithfulnessCurve:
     """Circuits of every size, and about how few edges restore 90 %."""
 
-    points: tuple[CircuitPoint, ...]
-    smallest: int | None
+    points: tuple[CircuitPoint, ...] = ()
+    smallest: int | None = None
 
 
 def curve_of(
-    context: PageContext, question: Question, scores: EdgeScores, method: str
+    opened: OpenModel, question: Question, scores: EdgeScores, method: str
 ) -> FaithfulnessCurve | None:
     """The circuits of every size, made once; None where they are not asked for yet."""
-    opened, key = context.opened, _curve_key(question, method)
-    if (ready := if_kept(opened, key)) is not None:
-        curve: FaithfulnessCurve = ready
-        return curve
+    key = _curve_key(question, method)
+    if (curve := if_kept(opened, key)) is not None:
+        return cast(FaithfulnessCurve, curve)
     counts = sizes(len(scores.order))
     passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
     draws = random_orders(scores.order)
@@ -173,14 +177,12 @@ def curve_of(
     )
     if points is None:
         return None
-    return kept(
-        opened,
-        key,
-        lambda: FaithfulnessCurve(
-            tuple(points), smallest_circuit(passes, clean, scores.order, points)
-        ),
-        lambda made: 200 * len(made.points),
-    )
+
+    def make() -> FaithfulnessCurve:
+        smallest = smallest_circuit(passes, clean, scores.order, points)
+        return FaithfulnessCurve(tuple(points), smallest)
+
+    return kept(opened, key, make)
 
 
 def measured_by_now(opened: OpenModel, question: Question, method: str) -> Measured | None:
@@ -190,16 +192,15 @@ def measured_by_now(opened: OpenModel, question: Question, method: str) -> Measu
         return None
     row = url.row_of("patched_edges")
     count = url.whole_number(url.current_value(row.name), int(row.high) + 1) or row.usual
-    count = min(count, len(scores.order))
-    edges = [if_kept(opened, key) for key in _edges_keys(question, method, count)]
-    curve: FaithfulnessCurve | None = if_kept(opened, _curve_key(question, method))
+    edges = _edges_keys(question, method, min(count, len(scores.order)))
+    curve = if_kept(opened, _curve_key(question, method)) or FaithfulnessCurve()
     return Measured(
         method=method,
         scores=scores,
-        exact=exact_by_now(opened, question) or [None] * len(scores.wiring.columns),
-        exact_edges=[] if any(each is None for each in edges) else _mean(edges),
-        points=curve.points if curve else (),
-        smallest=curve.smallest if curve else None,
+        exact=exact_parts_by_now(opened, question, scores),
+        exact_edges=exact_by_now(opened, edges),
+        points=curve.points,
+        smallest=curve.smallest,
     )
 
 
@@ -221,11 +222,6 @@ def _curve_key(question: Question, method: str) -> Key:
     return "circuit curve", question.key, method
 
 
-TOO_LONG_FOR_PAIRS = (
-    "So many passes of this model take too long: take fewer pairs, or shorten the texts."
-)
-
-
 def cost_of_passes(opened: OpenModel, question: Question) -> int:
     """Multiplications of one plain pass of every pair."""
     return sum(len(pair.clean) for pair in question.pairs) * _per_token(opened)
@@ -233,13 +229,31 @@ def cost_of_passes(opened: OpenModel, question: Question) -> int:
 
 def cost_of_branches(opened: OpenModel, question: Question) -> int:
     """The same of one that branches off in the middle, and where the texts differ first."""
-    differing = sum(len(pair.clean) - pair.differing[0] for pair in question.pairs)
-    is_causal = opened.config.kind == "decoder"
-    if not is_causal:
+    if opened.config.kind != "decoder":
         return cost_of_passes(opened, question) // 2
+    differing = sum(len(pair.clean) - pair.differing[0] for pair in question.pairs)
     return differing * _per_token(opened) // 2
 
 
 def _per_token(opened: OpenModel) -> int:
-    blocks = opened.model.last_stack.blocks.parameters()
-    return sum(each.numel() for each in blocks)
+    return sum(each.numel() for each in opened.model.last_stack.blocks.parameters())
+
+
+def scores_table(
+    axis: str,
+    names: Sequence[str],
+    method: str,
+    estimates: Sequence[float],
+    *,
+    exact: Sequence[float | None] = (),
+    spread: Sequence[float | None] = (),
+    most: int = STRONGEST,
+    error: float = 0.0,
+    **more: Sequence[str],
+) -> None:
+    """A row for each of the largest estimates; empty where an exact value is not measured yet."""
+    if exact:
+        more["exact"] = ["" if value is None else three(value, error) for value in exact]
+    if any(value is not None for value in spread):
+        more["spread"] = ["" if value is None else three(value) for value in spread]
+    strongest_table(estimates, {axis: names}, method, most=most, more=more)
