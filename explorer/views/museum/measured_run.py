@@ -153,27 +153,25 @@ class MeasuredRun:
     def loss_gradients(self) -> Gradients:
         """The loss, and its gradient at the embeddings of every stack."""
         inputs = (self.ids,) if self.target is None else (self.ids, self.target)
-        model, loss = self.model, self.loss_of_stream
-        if model.config.head == "classifier":
-            loss = self.loss_of_answer
-        else:  # the output is then the final stream
+        model, is_classifier = self.model, self.model.config.head == "classifier"
+        if not is_classifier:  # its output is then the final stream
             model = BoundedTransformer(model)
             model.head = None
         return gradients(
             model,
             *inputs,
-            of=loss,
+            of=self.loss_of_answer if is_classifier else self.loss_of_stream,
             sites=("*.embed",),
             read_at=NOWHERE,
             segments=self.segments,
         )
 
-    def loss_of_answer(self, logits: Tensor) -> Tensor:
+    def loss_of_answer(self, output: Tensor) -> Tensor:
         """The loss of a classifier."""
         assert self.labels is not None
-        return cross_entropy(logits, self.labels)
+        return cross_entropy(output, self.labels)
 
-    def loss_of_stream(self, stream: Tensor) -> Tensor:
+    def loss_of_stream(self, output: Tensor) -> Tensor:
         """The loss at a final stream (1, t, d): a few positions are scored at a time."""
         assert self.labels is not None
         n_labels = (self.labels != IGNORE).sum()
@@ -181,7 +179,7 @@ class MeasuredRun:
         def share(x: Tensor, labels: Tensor) -> Tensor:
             return label_smoothing(self.model.read(x), labels, alpha=0.0, n_labels=n_labels)
 
-        parts = zip(stream.split(AT_ONCE, 1), self.labels.split(AT_ONCE, 1), strict=True)
+        parts = zip(output.split(AT_ONCE, 1), self.labels.split(AT_ONCE, 1), strict=True)
         shares = [checkpoint(share, *part, use_reentrant=False) for part in parts]
         return torch.stack(shares).sum()
 
