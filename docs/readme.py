@@ -17,8 +17,6 @@ from docs.addresses import table
 from docs.api import reference
 from explorer.catalog.real_models import REAL_MODELS
 from explorer.text.number_format import three
-from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS, LARGE
-from explorer.views.museum.exhibit_measurements import FILL_COLUMNS, MEASUREMENT_COLUMNS
 from explorer.views.museum.exhibits import EXHIBITS, Exhibit
 from models.families import FAMILIES
 from models.families.gguf_architectures import ARCHITECTURES
@@ -137,22 +135,21 @@ def figures_row(row: dict[str, Any]) -> str:
 
 
 def mistakes() -> str:
-    """The museum's exhibits: what is wrong, what is right, what gives it away, numbers of both."""
+    """The museum's exhibits: what is wrong, what is right, how to spot it, numbers of both."""
     return "\n".join(map(mistake, EXHIBITS))
 
 
 def mistake(exhibit: Exhibit) -> str:
-    """One exhibit; those of the documents' own numbers that need no large model."""
+    """One exhibit, with the numbers of the document's own configuration where it has some."""
     lines = [
         f"## {exhibit.label}\n",
         f"**In the {exhibit.where}.** {exhibit.error}\n",
         f"**Right.** {exhibit.right}\n",
-        f"**What gives it away.** {exhibit.telling}\n",
+        f"**How to spot it.** {exhibit.how_to_spot}\n",
         f"In the app: `/museum?exhibit={quote_plus(exhibit.label)}`\n",
     ]
-    if exhibit.name in DOCUMENT_NUMBERS and exhibit.name not in LARGE:
-        head = FILL_COLUMNS if exhibit.name == "filled-row" else MEASUREMENT_COLUMNS
-        lines.append(table(head, DOCUMENT_NUMBERS[exhibit.name]()))
+    if exhibit.numbers:
+        lines.append(table(exhibit.columns, exhibit.numbers))
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.folders import own_name
-from explorer.catalog.pass_budget import MEMORY, BoundedTransformer, bounded
+from explorer.catalog.pass_budget import MEMORY, BoundedTransformer
 from explorer.catalog.tokenizers import tokenizer_of
 from explorer.system.cooperative import CancellableCondition
 from explorer.system.limits import MODEL_BYTES, WEIGHTS_BYTES
@@ -92,7 +92,7 @@ def opened_from(
         name=name,
         folder=folder,
         title=title or str(run.get("title") or name),
-        model=bounded(checkpoint.model.eval().requires_grad_(False)),
+        model=BoundedTransformer(checkpoint.model.eval().requires_grad_(False)),
         config=checkpoint.config,
         tokenizer=tokenizer,
         run=run,

@@ -23,7 +23,7 @@ from models.head_inputs import HEAD_INPUTS
 from models.loading.memory import available_memory
 from models.stack import Cache
 from models.tap import NO_TAP, Tap
-from models.transformer import EVERYWHERE
+from models.transformer import EVERYWHERE, TransformerBase
 
 LITTLE = 8_000_000
 """Bytes that are always there."""
@@ -121,7 +121,15 @@ class SteppingTap(Tap):
 
 
 class BoundedTransformer(Transformer):
-    """A model of the app: the same numbers, each pass in a room of its own and with steps."""
+    """A model of the app, put together from the parts of another one; nothing is copied.
+
+    The same numbers, each pass in a room of its own and with steps.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        parts = model.config, model.encoder, model.decoder, model.head, model.pad_id, model.bos_id
+        TransformerBase.__init__(self, *parts)
+        self.training = model.training
 
     def forward(
         self,
@@ -132,8 +140,8 @@ class BoundedTransformer(Transformer):
         tap: Tap = NO_TAP,
         **how: Any,
     ) -> Tensor:
-        given = (ids,) if target is None else (ids, target)
-        with passing(self.config, shape_of(self.config, given, read_at, tap)):
+        inputs = (ids,) if target is None else (ids, target)
+        with passing(self.config, shape_of(self.config, inputs, read_at, tap)):
             return super().forward(ids, target, read_at=read_at, tap=_stepping(tap), **how)
 
     def encode(self, source: Tensor, keep: Tensor | None = None, tap: Tap = NO_TAP) -> Tensor:
@@ -150,18 +158,11 @@ class BoundedTransformer(Transformer):
         read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
     ) -> Tensor:
-        given = (target,) if memory is None else (memory[..., 0], target)
-        shape = shape_of(self.config, given, read_at, tap, cache)
+        inputs = (target,) if memory is None else (memory[..., 0], target)
+        shape = shape_of(self.config, inputs, read_at, tap, cache)
         with passing(self.config, shape):
             tap = _stepping(tap)
             return super().decode(target, memory, memory_keep, keep, cache, read_at, tap)
-
-
-def bounded(model: Transformer) -> BoundedTransformer:
-    """The same model from now on; nothing is copied."""
-    model.__class__ = BoundedTransformer
-    assert isinstance(model, BoundedTransformer)
-    return model
 
 
 def _stepping(tap: Tap) -> Tap:

@@ -7,13 +7,13 @@ has no trained parameters.
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
 from explorer.catalog.open_model import OpenModel
+from explorer.catalog.pass_budget import BoundedTransformer
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of, record
 from explorer.text import Token
@@ -26,7 +26,6 @@ TRAINED_POSITIONS = ("learned", "relative")
 """Schemes with trained parameters: only a model that was trained with them has some."""
 MAX_EXTRAPOLATED = 2_048
 """Tokens of the longest text that is run only to see what happens."""
-Model = TypeVar("Model", bound=Transformer)
 AT_ONCE = 64
 """Positions whose whole vocabulary is scored together."""
 
@@ -54,7 +53,7 @@ def _changed(config: TransformerConfig, scheme: str, max_len: int) -> Transforme
     return config.replace(**changes)
 
 
-def twin(model: Model, scheme: str, max_len: int | None = None) -> Model:
+def twin(model: Transformer, scheme: str, max_len: int | None = None) -> Transformer:
     """The same weights, not copied, with this scheme and for this many tokens, in eval mode.
 
     ValueError, in one sentence, where there is no such model.
@@ -63,14 +62,14 @@ def twin(model: Model, scheme: str, max_len: int | None = None) -> Model:
     if fault := _fault(model.config, scheme, max_len):
         raise ValueError(fault)
     with torch.device("meta"):
-        made = type(model)(_changed(model.config, scheme, max_len))
-    made.load_state_dict(model.state_dict(), strict=False, assign=True)
-    for module in made.modules():
+        other = Transformer(_changed(model.config, scheme, max_len))
+    other.load_state_dict(model.state_dict(), strict=False, assign=True)
+    for module in other.modules():
         if isinstance(module, Positions):
             for name, buffer in list(module.named_buffers(recurse=False)):
                 module.register_buffer(name, torch.empty(buffer.shape), persistent=False)
             module.reset_buffers()
-    return made.eval()
+    return other.eval()
 
 
 def in_scheme(opened: OpenModel, scheme: str, max_len: int | None = None) -> OpenModel:
@@ -78,8 +77,8 @@ def in_scheme(opened: OpenModel, scheme: str, max_len: int | None = None) -> Ope
     config = opened.config
     if scheme == config.positions and (max_len is None or max_len <= config.max_len):
         return opened
-    made = twin(opened.model, scheme, max_len)
-    return dataclasses.replace(opened, model=made, config=made.config)
+    model = BoundedTransformer(twin(opened.model, scheme, max_len))
+    return dataclasses.replace(opened, model=model, config=model.config)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import torch
 
 from explorer.catalog import ModelError, open_model, pass_budget
 from explorer.catalog.open_model import OpenModel
-from explorer.catalog.pass_budget import TooLargeError, bounded, passing, reserved
+from explorer.catalog.pass_budget import BoundedTransformer, TooLargeError, passing, reserved
 from explorer.catalog.pass_size import PassShape, pass_size
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system import cooperative
@@ -148,7 +148,7 @@ def test_a_pass_with_steps_is_the_pass(name: str) -> None:
     model = Transformer(config).eval()
     given = (ids_of(2, 6), ids_of(2, 4))[: 1 + (config.kind == "encoder-decoder")]
     plain = trace(model, *given, sites=CHEAP_SITES)
-    stepped = trace(bounded(model), *given, sites=CHEAP_SITES)
+    stepped = trace(BoundedTransformer(model), *given, sites=CHEAP_SITES)
     assert stepped.sites == plain.sites
     assert torch.equal(stepped.output, plain.output)
     assert all(torch.equal(stepped[site], plain[site]) for site in plain.sites)

@@ -14,10 +14,10 @@ from explorer.analysis.circuit_faithfulness import corrupted_pass
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.catalog.pass_budget import shape_of
 from explorer.catalog.pass_size import pass_size
-from explorer.views.museum.measured_run import EmbeddingLeaves
 from models import Transformer, TransformerConfig, trace
 from models.cache import KeyValueCache
 from models.config import KINDS, POSITIONS
+from models.gradients import gradients
 from models.interventions import Edit, SetCell
 from models.tap import Tap
 from models.trace import CHEAP_SITES, RecordingTap
@@ -170,11 +170,8 @@ def test_a_pass_that_is_followed_backwards_takes_what_is_said(
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     model, given = Transformer(config).eval().requires_grad_(False), inputs(config, 1, tokens)
 
-    def gradients() -> None:
-        tap = EmbeddingLeaves()
-        output = model(*given, tap=tap, read_at=LAST)
-        torch.autograd.grad(output.sum(), list(tap.leaves.values()), allow_unused=True)
-
-    most = most_held(gradients)
+    most = most_held(
+        lambda: gradients(model, *given, of=torch.sum, sites=("*.embed",), read_at=LAST)
+    )
     said = pass_size(config, shape_of(config, given, LAST))
     assert most <= said.peak <= 2 * WITHIN * most

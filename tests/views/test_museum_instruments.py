@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from explorer.text import byte_tokenizer
 from explorer.text.token import DECODER
 from explorer.views.museum import measured_run
 from explorer.views.museum.instruments import INSTRUMENTS
-from explorer.views.museum.measured_run import EmbeddingLeaves, MeasuredRun, right_run
+from explorer.views.museum.measured_run import MeasuredRun, right_run
 from explorer.views.museum.mistakes import MISTAKES
 from models import trace
+from models.gradients import gradients
 from models.interventions import Edit, Scale
 from models.losses import IGNORE, cross_entropy
 from tests.tiny import LETTERS, NAMES, saved_and_opened
@@ -216,7 +218,7 @@ def test_its_numbers_are_those_of_plain_torch_and_its_mistake_gives_others(
             for each in (right, wrong):
                 measured = instrument(each)
                 lines = dict(measured.lines)
-                said = lines["distinct tokens"] if name == "Generation" else measured.said
+                said = lines["distinct tokens"] if name == "Generation" else measured.sentence
                 found = re.search(sentence, said, re.IGNORECASE)
                 assert found is not None, said
                 by_torch = numbers(Run(each.model, ids, written[:, :-1], written[:, 1:], look[2]))
@@ -225,7 +227,7 @@ def test_its_numbers_are_those_of_plain_torch_and_its_mistake_gives_others(
             is_another = instrument(wrong).number != pytest.approx(
                 instrument(right).number, rel=1e-3
             )
-            assert is_another or instrument(wrong).named != instrument(right).named
+            assert is_another or instrument(wrong).phrase != instrument(right).phrase
 
 
 def test_the_loss_in_parts_is_the_loss(
@@ -235,14 +237,15 @@ def test_the_loss_in_parts_is_the_loss(
     for name in NAMES:
         with subtests.test(name=name):
             right = case(opened_from(small_models / name, name))
-            found, tap = INSTRUMENTS["Loss and gradients"](right), EmbeddingLeaves()
+            found = INSTRUMENTS["Loss and gradients"](right)
+            inputs = (right.ids,) if right.target is None else (right.ids, right.target)
             assert right.labels is not None
-            with torch.enable_grad():
-                whole = cross_entropy(right.output(tap=tap), right.labels)
-                grads = torch.autograd.grad(whole, list(tap.leaves.values()))
-            assert found.number == pytest.approx(float(whole.detach()), rel=1e-5)
+            loss = partial(cross_entropy, labels=right.labels)
+            whole = gradients(right.model, *inputs, of=loss, sites=("*.embed",))
+            assert found.number == pytest.approx(whole.scalar, rel=1e-5)
             shown = [float(size.replace(",", "")) for _, size in found.lines]
-            assert shown == pytest.approx([float(grad.norm()) for grad in grads], rel=6e-3)
+            norms = [float(gradient.norm()) for gradient in whole.gradients.values()]
+            assert shown == pytest.approx(norms, rel=6e-3)
 
 
 # ---- what they hold in memory ----------------------------------------------------------
@@ -281,11 +284,11 @@ def test_one_token_has_no_answer_before_it_and_no_loss(small_models: Path) -> No
     alone = replace(both, ids=both.ids[:, :1], labels=torch.full((1, 1), IGNORE))
     causality = INSTRUMENTS["Causality check"](alone)
     assert causality.number is None
-    assert "one token" in causality.said
-    assert "encoder" not in causality.said
+    assert "one token" in causality.sentence
+    assert "encoder" not in causality.sentence
     loss = INSTRUMENTS["Loss and gradients"](alone)
     assert loss.number is None
-    assert loss.said == "no token follows this one, so there is no loss"
+    assert loss.sentence == "no token follows this one, so there is no loss"
 
 
 def test_a_decoder_without_a_head_has_no_loss(tmp_path: Path) -> None:
@@ -293,7 +296,7 @@ def test_a_decoder_without_a_head_has_no_loss(tmp_path: Path) -> None:
     assert bare.labels is None
     found = {name: instrument(bare) for name, instrument in INSTRUMENTS.items()}
     assert found["Loss and gradients"].number is None
-    assert "no head" in found["Loss and gradients"].said
+    assert "no head" in found["Loss and gradients"].sentence
 
 
 def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path) -> None:
@@ -304,7 +307,7 @@ def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path) -> None:
     tokens = tuple(replace(token, segment=int(i > 3)) for i, token in enumerate(one.tokens))
     shown = model_inputs.record(opened, [tokens]).output
     pair = right_run(opened, replace(one, source=tokens), ("encoder.self_attn", 0, 0))
-    assert torch.equal(pair.logits(), shown)
+    assert torch.equal(pair.output(), shown)
     assert not torch.equal(shown, one.trace.output)
     assert INSTRUMENTS["Padding"](pair).number == pytest.approx(0, abs=1e-5)
 
@@ -318,7 +321,7 @@ def test_a_head_that_the_run_has_no_more_is_said(tmp_path: Path) -> None:
         wrong = right.with_model(MISTAKES["fixed-heads"].make(right.model))
         found = {name: instrument(wrong) for name, instrument in INSTRUMENTS.items()}
         assert (found["Attention map"].number, found["Attention map"].picture) == (None, None)
-        assert "this run has no head 11" in found["Attention map"].said
+        assert "this run has no head 11" in found["Attention map"].sentence
         assert INSTRUMENTS["Attention map"](right).picture is not None
     assert found["Padding"].picture is None
     last = replace(wrong, head=("decoder.cross_attn", 0, 7))
@@ -334,7 +337,7 @@ def test_a_decoder_that_classifies_by_its_last_token_looks_back_only(tmp_path: P
     wrong = right.with_model(MISTAKES["dropped-weights"].make(right.model))
     found = INSTRUMENTS["Causality check"](right)
     assert found.number == pytest.approx(0, abs=1e-5)
-    assert "the stream before it" in found.said
+    assert "the stream before it" in found.sentence
     assert (INSTRUMENTS["Causality check"](wrong).number or 0) > 0.01
 
 

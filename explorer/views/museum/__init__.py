@@ -1,1 +1,1 @@
-"""The tutorials' mistakes as exhibits: what each is, and the instruments that give it away."""
+"""The tutorials' mistakes as exhibits: what each is, and the instruments that show it."""

@@ -1,23 +1,40 @@
-"""The documents' systems as models to open: untrained, made on request."""
+"""The documents' systems: the size of each, and buttons that open one untrained or train it."""
 
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import streamlit as st
+
+from explorer.app import reader_models, widget_state
+from explorer.app.choosing import draw_page_link, switch_page
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.app.messages import keep_note, say, take_notes
+from explorer.app.session import session
+from explorer.catalog import ModelError, descriptions
+from explorer.catalog.available_models import brought_model
+from explorer.catalog.folders import own_name
+from explorer.catalog.open_model import open_entry
+from explorer.catalog.parameters import count_parameters
+from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.system.data_folders import systems_root
 from explorer.text import Tokenizer, word_tokenizer
+from explorer.text.labels import cut
 from explorer.text.token import CLASSIFIER, SOURCE
-from explorer.views.museum.document_numbers import parameters_and_bytes
+from explorer.views.shared import tables
+from explorer.views.shared.code_panel import Script, script
 from models import GenerationConfig, Transformer, TransformerConfig, save_checkpoint
 from models.families.presets import PRESETS
 
-SENTENCES = {
-    "repository README": "the black cat sleeps",
-    "lecture handout": "the black cat sleeps",
-    "notebook tutorial": "I am a student",
-    "web tutorial, encoder": "Dog is crossing the street because it saw the kitchen",
-    "web tutorial, classifier": "the food was not very good",
-}
+NO_ROOM_FOR_SYSTEM = "There is not enough disk space for this model; free some and try again."
+FOUR = (
+    "Four documents, five systems: the web tutorial builds two. The repository's README describes "
+    "its model as that of the paper “Attention is all you need”."
+)
+LONGEST_QUOTED = 60
+LEARNING_RATE = 1e-3
 WORDS = (
     "the a black white cat dog sleeps eats does not le la un une chat chien noir dort mange ne pas "
     "Dog is crossing street because it saw kitchen I am student you are we were was food film "
@@ -29,12 +46,16 @@ FEW_WORDS = "I am a student street kitchen dog".split()
 
 @dataclass(frozen=True)
 class System:
-    """One document's model, the task that it learns here in minutes, and the learning rate."""
+    """One document's model, a sentence for it, and the task that it learns here in minutes.
+
+    `mask_fill` is the score that the document gives to masked keys.
+    """
 
     preset: str
     document: str
+    mask_fill: str
     task: str
-    lr: float
+    sentence: str
 
     @property
     def config(self) -> TransformerConfig:
@@ -42,22 +63,16 @@ class System:
         return _config_of(self.preset)
 
 
+CAT = "the black cat sleeps"
+DOG = "Dog is crossing the street because it saw the kitchen"
+FOOD = "the food was not very good"
 SYSTEMS = (
-    System("lecture handout", "lecture handout", "reverse", 1e-3),
-    System("notebook tutorial", "notebook tutorial", "copy", 1e-3),
-    System("web tutorial, encoder", "web tutorial", "negation", 1e-3),
-    System("web tutorial, classifier", "web tutorial", "negation", 1e-3),
-    System("repository README", "repository README", "translation", 1e-3),
+    System("lecture handout", "lecture handout", "−1e9", "reverse", CAT),
+    System("notebook tutorial", "notebook tutorial", "−1e20", "copy", "I am a student"),
+    System("web tutorial, encoder", "web tutorial", "−∞", "negation", DOG),
+    System("web tutorial, classifier", "web tutorial", "−∞", "negation", FOOD),
+    System("repository README", "repository README", "−∞", "translation", CAT),
 )
-
-
-MASK_FILLS = {
-    "lecture handout": "−1e9",
-    "notebook tutorial": "−1e20",
-    "web tutorial": "−∞",
-    "repository README": "−∞",
-}
-"""The score that each document gives to masked keys."""
 
 
 def choices(system: System) -> dict[str, str]:
@@ -66,7 +81,7 @@ def choices(system: System) -> dict[str, str]:
     last = ", and a final one" if config.final_norm else ""
     return {
         "embedding × √d_model": "yes" if config.scale_embedding else "no",
-        "mask fill, as written": MASK_FILLS[system.document],
+        "mask fill, as written": system.mask_fill,
         "norm": config.norm_position + last,
         "dropout": f"{config.dropout:g}",
         "Q, K, V": "with bias" if config.qkv_bias else "without bias",
@@ -97,7 +112,8 @@ def _config_of(preset: str) -> TransformerConfig:
 
 def system_size(system: System) -> tuple[int, int]:
     """Its number of parameters and their bytes, known before it is made."""
-    return parameters_and_bytes(system.config)
+    count = count_parameters(system.config)
+    return count, 4 * count
 
 
 def folder_of(system: System, root: Path) -> Path:
@@ -118,8 +134,111 @@ def make_system(system: System, root: Path) -> Path:
     """
     folder = folder_of(system, root)
     if not is_made(system, root):
-        example = SENTENCES[system.preset]
-        run = {"title": f"{system.preset}, untrained", "example": example, "untrained": True}
+        title = f"{system.preset}, untrained"
+        run = {"title": title, "example": system.sentence, "untrained": True}
         words = tokenizer_for(system.preset).to_json()
         save_checkpoint(folder, Transformer(system.config), tokenizer=words, run=run)
     return folder
+
+
+def draw_systems(context: PageContext) -> Script:
+    """A table of all, then the chosen one: to open untrained, or to train; its pasted lines."""
+    sizes = {system.preset: system_size(system) for system in SYSTEMS}
+    st.text(FOUR)
+    columns = {
+        "system": list(sizes),
+        "from": [system.document for system in SYSTEMS],
+        "parameters": [f"{count:,}" for count, _ in sizes.values()],
+        "size": [f"{size / 1e6:,.1f} MB" for _, size in sizes.values()],
+    }
+    tables.static_table(columns, "The documents' systems and their sizes")
+    preset = one_of("system", list(sizes))
+    system = next(each for each in SYSTEMS if each.preset == preset)
+    count, size = sizes[preset]
+    st.markdown(f"{descriptions.config_sentences(system.config)} **{count:,} parameters.**")
+    with st.container(horizontal=True):
+        _draw_open_button(system, size, context.choice.model, context.choice.text)
+        _draw_train_button(system)
+    _draw_opened(system, context.choice.model, context.choice.text)
+    st.markdown("**Where the documents disagree**")
+    rows = [choices(each) for each in SYSTEMS]
+    settings = {setting: [row[setting] for row in rows] for setting in rows[0]}
+    tables.static_table(
+        {"system": list(sizes), **settings}, "The settings on which the documents disagree"
+    )
+    st.caption(
+        "Where a document is silent, its model here follows the paper. The mask fill can be chosen "
+        "in exhibit 9: in every model here a masked key has a weight of exactly 0."
+    )
+    return script(preset_code, preset)
+
+
+def _draw_open_button(system: System, size: int, model: str, text: str) -> None:
+    """A click makes the system, once for all readers, and opens it."""
+    root = systems_root()
+    if model == folder_of(system, root).name:
+        st.button("It is open", key="open_system", disabled=True)
+        return
+    making = "" if is_made(system, root) else f" (makes {size / 1e6:,.0f} MB first)"
+    if not st.button(f"Open it untrained{making}", key="open_system", type="primary"):
+        return
+    try:
+        _open_system(system, text)
+    except (ModelError, OSError) as error:
+        say(str(error) if isinstance(error, ModelError) else NO_ROOM_FOR_SYSTEM)
+        return
+    st.rerun()
+
+
+def _open_system(system: System, text: str) -> None:
+    """Made, opened and run once, so that the next page has it at once."""
+    bar = st.progress(0.0, "Making its vocabulary and weights")
+    folder = make_system(system, systems_root())
+    bar.progress(0.5, "Opening the model")
+    opened = open_entry(brought_model(folder))
+    bar.progress(0.8, "Running your sentence")
+    try:
+        why = " ".join(run_text(opened, text).notes)
+    except ForwardPassError as error:
+        why = str(error)
+    if why:
+        why = f"{why} So your sentence “{cut(text, LONGEST_QUOTED)}” was replaced."
+        text = opened.example
+    reader_models.add_model(folder)
+    session().open_next = folder
+    session().choose_next = {"text": text}
+    keep_note("system", why, until=(folder.name, text))
+
+
+def _draw_opened(system: System, model: str, text: str) -> None:
+    """That the system is open, what it reads and why, and the pages that show it."""
+    if model != folder_of(system, systems_root()).name:
+        return
+    with st.container(border=True, key="system_open"):
+        st.text(
+            f"{own_name(model)} is open and reads “{cut(text, LONGEST_QUOTED)}”. It is untrained: "
+            "its output is random, and its heads attend to all keys almost equally."
+        )
+        for why in take_notes("system", (model, text)):
+            st.text(why)
+        for name in ("overview", "forward_pass", "training"):
+            draw_page_link(name)
+
+
+def _draw_train_button(system: System) -> None:
+    """To the Training page, with the document's settings and a task that is learned in minutes."""
+
+    def choose_settings() -> None:
+        widget_state.put("task", system.task)
+        widget_state.put(f"{system.task}_like", system.preset)
+        widget_state.put(f"{system.task}_lr", LEARNING_RATE)
+
+    label = f"Train its shape on the task {system.task}"
+    clicked = st.button(label, key="train_system", on_click=choose_settings)
+    if clicked and "training" in session().pages:
+        switch_page("training", task=system.task)
+
+
+def preset_code(preset: str) -> None:
+    model = Transformer(PRESETS[preset])
+    print(model.n_parameters)

@@ -14,17 +14,15 @@ from explorer.components import matrix
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
-from explorer.views.museum import exhibit_measurements
-from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS
+from explorer.tasks import TASKS
+from explorer.views.museum import paired_training
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
-from explorer.views.museum.instrument_pictures import InstrumentPicture
-from explorer.views.museum.instruments import INSTRUMENTS, InstrumentResult
+from explorer.views.museum.instruments import INSTRUMENTS, InstrumentPicture, InstrumentResult
 from explorer.views.museum.measured_run import HeadPlace, right_run
-from explorer.views.museum.mistakes import MISTAKES
-from explorer.views.museum.mistakes.attention_mistakes import FILLS
-from explorer.views.museum.paired_training import train_on_random_labels
+from explorer.views.museum.mistakes import FILLS, MISTAKES
 from explorer.views.shared import tables, widgets
 from explorer.views.shared.code_panel import Script, script
+from models import Transformer
 
 MAP, FILLED = "Attention map", "filled-row"
 SIDES = ("wrong", "right")
@@ -32,94 +30,102 @@ PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 240, 0.5
 """A picture much wider than high, as of a few positions, needs less room."""
 NO_MODEL_FOR_IT = "No model here can have this mistake: {why}."
 HAS_NUMBERS = " The document's own numbers are below."
+TASK_OF_ALL = "negation"
 
 
 def draw_exhibit(context: PageContext) -> Script | None:
-    """The chosen exhibit: the mistake, both models, what gives it away; its pasted lines."""
+    """The chosen exhibit: the mistake, both models, how to spot it; its pasted lines."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        picked = one_of("exhibit", list(BY_LABEL), as_list=True, width=420)
-        exhibit = BY_LABEL[picked]
+        exhibit = BY_LABEL[one_of("exhibit", list(BY_LABEL), as_list=True, width=420)]
         has_runs = exhibit.name in MISTAKES
-        on = has_runs and switch("mistake")
+        is_on = has_runs and switch("mistake")
     wrong, right = widgets.side_by_side(1, 1)
     wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
     right.markdown(f"**Right.** {exhibit.right}")
+    lines = None
+    if has_runs:
+        lines = _draw_runs(context, exhibit, is_on)
+    elif exhibit.name == "printed-count":
+        _, printed, counted = exhibit.numbers[0]
+        draw_how_to_spot(exhibit, f"How to spot it: {printed} printed, {counted} counted.")
+        lines = script(parameters_code, context.opened)
+    elif exhibit.name == "random-labels":
+        accuracies = paired_training.random_label_accuracies()
+        draw_how_to_spot(exhibit, f"How to spot it: {accuracies}")
+        lines = script(paired_training.random_labels_code)
+    _draw_details(exhibit, context.opened)
+    return lines
+
+
+def _draw_runs(context: PageContext, exhibit: Exhibit, is_on: bool) -> Script | None:
+    """The model with the mistake, if it is on, and the right one beside it; their lines."""
     mistake = exhibit.name
     if mistake == FILLED:  # the documents fill with different numbers
         mistake = f"{FILLED} {one_of('fill', tuple(FILLS))}"
-    chosen = _fitting_model(context, mistake) if has_runs else None
-    made = mistake if on else ""
-    if chosen is not None:
-        _draw_runs(exhibit, made, *chosen, head_place(context, chosen[0]))
-    elif not has_runs:
-        with st.container(border=True, key="given_away"):
-            st.markdown(f"**{exhibit_measurements.telling_number(exhibit)}** {exhibit.telling}")
-    exhibit_measurements.draw_details(exhibit, context)
-
-    if chosen is not None:
-        head = head_place(context, chosen[0])
-        return instrument_script(*chosen, head, made, exhibit.sign)
-    if exhibit.name == "random-labels":
-        return script(random_labels_code)
-    return script(document_code, exhibit.name) if exhibit.name in DOCUMENT_NUMBERS else None
-
-
-def _draw_runs(
-    exhibit: Exhibit, mistake: str, opened: OpenModel, forward: ForwardPass, head: HeadPlace
-) -> None:
-    """The model with the mistake, if one is made, and the right one beside it."""
-    names = (exhibit.sign, MAP)
-    before, after = (measure(opened, forward, made, names, head) for made in (mistake, ""))
+    fitting = _fitting_model(context, mistake, has_numbers=bool(exhibit.numbers))
+    if fitting is None:
+        return None
+    opened, forward = fitting
+    head, mistake = head_place(context, opened), mistake if is_on else ""
+    names = (exhibit.instrument, MAP)
+    results = [measure(opened, forward, name, names, head) for name in (mistake, "")]
     titles = "With the mistake" if mistake else "Without the mistake", "Right"
-    places = widgets.side_by_side(1, 1)
-    for place, title, found, side in zip(places, titles, (before, after), SIDES, strict=True):
-        with place:
-            st.markdown(f"**{title}**")
-            draw_measured(found[exhibit.sign], f"museum_{side}", title.lower())
-    if all(found[exhibit.sign].picture is None for found in (before, after)):
-        _draw_maps(before[MAP], after[MAP], titles, is_made=bool(mistake))
-    draw_given_away(exhibit, before[exhibit.sign], after[exhibit.sign], is_made=bool(mistake))
+    signs, maps = ([result[name] for result in results] for name in names)
+    _draw_both(signs, titles, has_title=True)
+    if all(sign.picture is None for sign in signs):
+        wrong, right = (result.picture for result in maps)
+        if mistake and wrong and right and wrong.is_like(right):
+            st.text(
+                f"{right.title}: the map is the same in both models, the mistake does not show "
+                "there."
+            )
+        else:
+            _draw_both(maps, titles)
+    wrong_sign, right_sign = signs
+    draw_how_to_spot(exhibit, comparison(exhibit, wrong_sign, right_sign, is_made=bool(mistake)))
+    return instrument_script(opened, forward, head, mistake, exhibit.instrument)
 
 
-def _draw_maps(
-    wrong: InstrumentResult, right: InstrumentResult, titles: tuple[str, str], is_made: bool
+def _draw_both(
+    results: list[InstrumentResult], titles: tuple[str, str], has_title: bool = False
 ) -> None:
-    """The chosen head in both models, or that the mistake does not show there."""
-    pictures = wrong.picture, right.picture
-    if is_made and pictures[0] and pictures[1] and pictures[0].is_like(pictures[1]):
-        name = pictures[1].title
-        st.text(f"{name}: the map is the same in both models, the mistake does not show there.")
-        return
+    """What one instrument measured, of the wrong and of the right model."""
     places = widgets.side_by_side(1, 1)
-    for place, title, found, side in zip(places, titles, (wrong, right), SIDES, strict=True):
+    for place, title, result, side in zip(places, titles, results, SIDES, strict=True):
         with place:
-            draw_measured(found, f"museum_{side}", title.lower())
+            if has_title:
+                st.markdown(f"**{title}**")
+            draw_result(result, f"museum_{side}", title.lower())
 
 
-def draw_given_away(
+def comparison(
     exhibit: Exhibit, wrong: InstrumentResult, right: InstrumentResult, is_made: bool = True
-) -> None:
-    """The number that gives the mistake away, of both models, or that it does not here."""
-    said = f"What gives it away: {exhibit.sign}, {wrong.short} against {right.short}."
+) -> str:
+    """The number that shows the mistake, of both models, or that it does not show it here."""
+    name = exhibit.instrument
     if not is_made:
-        said = f"Without the mistake: {exhibit.sign}, {right.short}."
-    elif wrong.short == right.short:
-        said = f"{exhibit.sign}, {right.short} in both: here it does not give the mistake away."
-    with st.container(border=True, key="given_away"):
-        st.markdown(f"**{said}** {exhibit.telling}")
+        return f"Without the mistake: {name}, {right.short}."
+    if wrong.short == right.short:
+        return f"{name}, {right.short} in both: here it does not show the mistake."
+    return f"How to spot it: {name}, {wrong.short} against {right.short}."
 
 
-def draw_measured(
-    found: InstrumentResult, key: str, of: str, right: InstrumentResult | None = None
+def draw_how_to_spot(exhibit: Exhibit, numbers: str) -> None:
+    with st.container(border=True, key="how_to_spot"):
+        st.markdown(f"**{numbers}** {exhibit.how_to_spot}")
+
+
+def draw_result(
+    result: InstrumentResult, key: str, of: str, right: InstrumentResult | None = None
 ) -> None:
-    """A sentence, its lines and its picture; beside the right model's numbers where given.
+    """A sentence, its lines and its picture; beside the right model's numbers if there are some.
 
     `of` says which of two models it is, where the picture is exported.
     """
-    st.text(_capitalized(found.said))  # may hold the reader's own words
-    lines = [*found.lines]
+    st.text(_capitalized(result.sentence))  # may hold the reader's own words
+    lines = [*result.lines]
     if right is not None:
-        st.text(f"As it should be: {right.said}")
+        st.text(f"As it should be: {right.sentence}")
         should = dict(right.lines)
         lines = [
             (name, f"{value}, as it should be")
@@ -129,14 +135,14 @@ def draw_measured(
         ]
     if lines:
         tables.value_table(lines, "What the instrument measured")
-    if found.picture is not None:
-        _draw_picture(found.picture, key, of)
+    if result.picture is not None:
+        _draw_picture(result.picture, key, of)
 
 
 def _draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
     """A matrix; with a diverging scale where some values are negative."""
-    if picture.shows:
-        st.text(picture.shows)
+    if picture.caption:
+        st.text(picture.caption)
     shape = len(picture.down) / max(len(picture.across), 1)
     signed = bool((picture.values < 0).any())
     matrix(
@@ -168,13 +174,18 @@ def measure(
 ) -> dict[str, InstrumentResult]:
     """What these instruments measure of the model with a mistake, or with none; kept."""
 
-    def make() -> dict[str, InstrumentResult]:
+    def results() -> dict[str, InstrumentResult]:
         run = right_run(opened, forward, head)
         run = run.with_model(MISTAKES[mistake].make(run.model)) if mistake else run
         return {name: INSTRUMENTS[name](run) for name in instruments}
 
     key = ("museum", mistake, instruments, head, forward.text, forward.pair)
-    return kept(opened, key, make, _bytes)
+    return kept(opened, key, results, _bytes)
+
+
+def _bytes(results: dict[str, InstrumentResult]) -> int:
+    pictures = (result.picture for result in results.values())
+    return sum(picture.values.nbytes for picture in pictures if picture is not None) + 4096
 
 
 def head_place(context: PageContext, opened: OpenModel) -> HeadPlace:
@@ -183,7 +194,9 @@ def head_place(context: PageContext, opened: OpenModel) -> HeadPlace:
     return (at.part, at.layer, at.head) if at.model == opened.name else default_head(opened)
 
 
-def _fitting_model(context: PageContext, mistake: str) -> tuple[OpenModel, ForwardPass] | None:
+def _fitting_model(
+    context: PageContext, mistake: str, has_numbers: bool
+) -> tuple[OpenModel, ForwardPass] | None:
     """The chosen model where it can have the mistake, else the first that can, with a sentence."""
     misfit: Callable[..., str | None] = MISTAKES[mistake].misfit
     opened = context.opened
@@ -204,7 +217,6 @@ def _fitting_model(context: PageContext, mistake: str) -> tuple[OpenModel, Forwa
             f"{other.name}, which reads “{forward.text}”."
         )
         return other, forward
-    has_numbers = mistake.partition(" ")[0] in DOCUMENT_NUMBERS
     say(NO_MODEL_FOR_IT.format(why=why) + HAS_NUMBERS * has_numbers)
     return None
 
@@ -218,9 +230,39 @@ def _run_sentence(opened: OpenModel, text: str, example: str) -> ForwardPass:
     return run_text(opened, example) if forward.notes else forward
 
 
-def _bytes(found: dict[str, InstrumentResult]) -> int:
-    pictures = (each.picture for each in found.values())
-    return sum(each.values.nbytes for each in pictures if each is not None) + 4096
+def _draw_details(exhibit: Exhibit, opened: OpenModel) -> None:
+    """The document's own numbers, and what only this exhibit has."""
+    if exhibit.note:
+        st.text(exhibit.note)
+    if exhibit.numbers:
+        st.markdown("**In the document's own configuration**")
+        columns = zip(*exhibit.numbers, strict=True)
+        tables.static_table(
+            dict(zip(exhibit.columns, columns, strict=True)),
+            "Numbers of the document's own configuration, with the mistake and right",
+        )
+    if exhibit.name == "softmax-twice":
+        paired_training.draw_softmax_trainings(opened.task or TASKS[TASK_OF_ALL])
+    if exhibit.name == "random-labels":
+        paired_training.draw_random_label_trainings()
+    if exhibit.name == "printed-count":
+        counts = parameter_counts(opened.model)
+        st.markdown("**The chosen model, part by part**")
+        tables.static_table(
+            {"part": list(counts), "parameters": [f"{count:,}" for count in counts.values()]},
+            "The parts of the chosen model and their numbers of parameters",
+        )
+
+
+def parameter_counts(model: Transformer) -> dict[str, int]:
+    """The number of parameters of each part of a model, and their total."""
+    counts = {}
+    for name, part in model.named_children():
+        if count := sum(parameter.numel() for parameter in part.parameters()):
+            counts[name] = count
+    if shared := sum(counts.values()) - model.n_parameters:
+        counts["counted twice, since shared"] = -shared
+    return counts | {"total": model.n_parameters}
 
 
 def instrument_script(
@@ -238,19 +280,14 @@ def wrong_code(
 ) -> None:
     model = MISTAKES[mistake].make(opened.model)
     wrong = right_run(opened, forward, head).with_model(model)
-    print(INSTRUMENTS[instrument](wrong).said)
+    print(INSTRUMENTS[instrument](wrong).sentence)
 
 
 def right_code(opened: OpenModel, forward: ForwardPass, head: HeadPlace, instrument: str) -> None:
     right = right_run(opened, forward, head)
-    print(INSTRUMENTS[instrument](right).said)
+    print(INSTRUMENTS[instrument](right).sentence)
 
 
-def random_labels_code() -> None:
-    for point in train_on_random_labels():
-        print(point.step, point.curve, point.value)
-
-
-def document_code(mistake: str) -> None:
-    for line in DOCUMENT_NUMBERS[mistake]():
-        print(*line)
+def parameters_code(opened: OpenModel) -> None:
+    for part, count in parameter_counts(opened.model).items():
+        print(part, f"{count:,}")

@@ -10,14 +10,15 @@ from explorer.app.controls import one_of, whole
 from explorer.app.messages import say
 from explorer.app.session import state_of
 from explorer.views.museum.exhibit_view import (
-    draw_given_away,
-    draw_measured,
+    comparison,
+    draw_how_to_spot,
+    draw_result,
     head_place,
     instrument_script,
     measure,
 )
 from explorer.views.museum.exhibits import FINDABLE, Exhibit
-from explorer.views.museum.instruments import INSTRUMENTS
+from explorer.views.museum.instruments import INSTRUMENTS, InstrumentResult
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script
@@ -43,35 +44,40 @@ def draw_find_mistake(context: PageContext) -> Script | None:
     Until it is settled the lines are those of the right model, or they would give the answer.
     """
     opened = context.opened
-    fitting = [e for e in FINDABLE if MISTAKES[e.name].misfit(opened.config) is None]
+    fitting = [each for each in FINDABLE if MISTAKES[each.name].misfit(opened.config) is None]
     if not fitting:
         say(NO_MISTAKE)
         return None
     forward, head = context.forward, head_place(context, context.opened)
+
+    def results(instrument: str) -> tuple[InstrumentResult, InstrumentResult]:
+        wrong, right = (
+            measure(opened, forward, mistake, (instrument,), head)[instrument]
+            for mistake in (hidden.name, "")
+        )
+        return wrong, right
+
     widgets.notes(forward.notes)
     st.text(TASK.format(count=len(fitting)))
     seed, place = _choose_question(len(fitting))
     hidden = mistakes_in_order(fitting, seed)[place]
-    drawn, asked = widgets.side_by_side(7, 4)
-    with drawn:
+    result_column, answer_column = widgets.side_by_side(7, 4)
+    with result_column:
         name = one_of("instrument", list(INSTRUMENTS))
         st.markdown(f"**{name}, of the model with a mistake**")
-        found, right = (
-            measure(opened, forward, made, (name,), head)[name] for made in (hidden.name, "")
-        )
-        draw_measured(found, "found", "with a mistake", right)
+        wrong, right = results(name)
+        draw_result(wrong, "found", "with a mistake", right)
     key = f"{opened.name}_{seed}_{place}"
-    with asked:
+    with answer_column:
         _draw_answer(hidden, fitting, key)
         _draw_score()
-    made = ""
-    if _is_settled(key):
-        made, sign = hidden.name, hidden.sign
-        wrong, right = (measure(opened, forward, of, (sign,), head)[sign] for of in (made, ""))
-        draw_given_away(hidden, wrong, right)
-        for title, each in (("With the mistake", wrong), ("As it should be", right)):
-            st.text(f"{title}: {each.said}")
-    return instrument_script(opened, forward, head, made, name)
+    if not _is_settled(key):
+        return instrument_script(opened, forward, head, "", name)
+    wrong, right = results(hidden.instrument)
+    draw_how_to_spot(hidden, comparison(hidden, wrong, right))
+    st.text(f"With the mistake: {wrong.sentence}")
+    st.text(f"As it should be: {right.sentence}")
+    return instrument_script(opened, forward, head, hidden.name, name)
 
 
 def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:
@@ -101,8 +107,8 @@ def _show_next(place: int) -> None:
 
 def _answers(key: str) -> dict[str, bool]:
     """What was answered to this question, in order, and whether it was right."""
-    found: dict[str, bool] = state_of(Answers).get(key, {})
-    return found
+    answers: dict[str, bool] = state_of(Answers).get(key, {})
+    return answers
 
 
 def _is_settled(key: str) -> bool:
@@ -134,8 +140,7 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
 
 
 def _draw_score() -> None:
-    found = state_of(Answers)
-    settled = [answers for key, answers in found.items() if _is_settled(key)]
+    settled = [answers for key, answers in state_of(Answers).items() if _is_settled(key)]
     if settled:
         right = sum(any(answers.values()) for answers in settled)
         st.text(f"Found so far: {right} of {len(settled)}.")

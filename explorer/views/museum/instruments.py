@@ -9,98 +9,153 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from explorer.analysis.position_schemes import barely_moving, spread_at
+from explorer.analysis.position_schemes import measure_table
+from explorer.catalog.attention_parts import head_title
 from explorer.catalog.attention_parts import site as site_of
 from explorer.catalog.folders import own_name
-from explorer.text.number_format import spread as in_digits
-from explorer.text.number_format import three
-from explorer.views.museum import instrument_pictures
-from explorer.views.museum.instrument_pictures import InstrumentPicture
-from explorer.views.museum.measured_run import NOWHERE, EmbeddingLeaves, MeasuredRun, head_map
-from explorer.views.museum.mistakes.stack_mistakes import stream_sizes
-from models.losses import IGNORE, cross_entropy
+from explorer.inference.answers import class_names
+from explorer.text.number_format import spread, three
+from explorer.views.museum.measured_run import MeasuredRun
+from models.gradients import GradientError
+from models.interventions import Scale
+from models.losses import IGNORE
 from models.positional import PositionalEncoding
 
-MOST_GENERATED = 12
+MOST_GENERATED = MOST_PLACES = MOST_OUTPUTS = 12
+MOST_WITH_PADDING = 128
+"""A longer sentence is measured with padding, but not drawn."""
 PADS = 10
 POSITIONS_SEEN, OFFSET = 60, 5
+NO_CROSS_ATTENTION = (Scale("decoder.*.cross_attn.out", 0.0),)
+
+
+@dataclass(frozen=True, eq=False)
+class InstrumentPicture:
+    """Values (rows, columns) and whose they are; `caption` says it where nothing else does."""
+
+    values: Tensor
+    down: tuple[str, ...]
+    across: tuple[str, ...]
+    title: str
+    axes: tuple[str, str] = ("query", "key")
+    unit: str = "weight"
+    caption: str = ""
+
+    def is_like(self, other: "InstrumentPicture") -> bool:
+        """Whether the two look the same."""
+        names = self.down, self.across, other.down, other.across
+        return names[:2] == names[2:] and torch.allclose(
+            self.values, other.values, atol=1e-6, equal_nan=True
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class InstrumentResult:
-    """What an instrument found: its number (None where it has none), a sentence, more lines."""
+    """A number (None where there is none), a sentence that says it, more lines, a picture.
+
+    `phrase` is the number as it stands in another sentence, where three digits do not do.
+    """
 
     number: float | None
-    said: str
+    sentence: str
     lines: tuple[tuple[str, str], ...] = ()
     picture: InstrumentPicture | None = None
-    named: str = ""
+    phrase: str = ""
 
     @property
     def short(self) -> str:
         """The number as it stands in a sentence."""
-        return self.named or ("nothing" if self.number is None else three(self.number))
+        return self.phrase or ("nothing" if self.number is None else three(self.number))
 
 
 def _shapes(run: MeasuredRun) -> InstrumentResult:
     """The shapes of the queries in the first layers, and the number of parameters."""
-    parts = ("encoder.0.self_attn", "decoder.0.self_attn", "decoder.0.cross_attn")
-    queries = run.recorded({f"{part}.q": _all for part in parts})
+    queries = run.recorded("*.0.self_attn.q", "*.0.cross_attn.q")
     lines = [
         (site, f"1 × {q.shape[1]} heads × {q.shape[2]} tokens × {q.shape[3]}")
         for site, q in queries.items()
     ]
-    count = sum(parameter.numel() for parameter in run.model.parameters())
+    count = run.model.n_parameters
     widths = {site.split(".")[0]: q.shape[-1] for site, q in queries.items()}
     heads = ", ".join(f"{stack} heads of width {width}" for stack, width in widths.items())
-    said = f"{count:,} parameters; {heads or 'no queries were recorded'}"
-    return InstrumentResult(float(count), said, tuple(lines), named=heads or "no queries")
+    sentence = f"{count:,} parameters; {heads or 'no queries were recorded'}"
+    return InstrumentResult(float(count), sentence, tuple(lines), phrase=heads or "no queries")
 
 
 def _attention_map(run: MeasuredRun) -> InstrumentResult:
-    """The map of the chosen head."""
+    """The map of the chosen head; its labels are the source's where a mistake attends to it."""
     part, layer, head = run.head
-    weights = run.recorded({f"{site_of(part, layer)}.weights": head_map(head)})
-    if not weights:
+    maps = run.recorded(f"{site_of(part, layer)}.weights")
+    if not maps:
         return InstrumentResult(None, "no weights were recorded, so there is no map to draw")
-    (drawn,) = weights.values()
-    if not len(drawn):
+    (weights,) = maps.values()
+    if head >= weights.shape[1]:
         return InstrumentResult(None, f"this run has no head {head} there, so there is no picture")
-    entropy = -(drawn * drawn.clamp(min=1e-12).log()).sum(-1).mean()
-    spread = float(entropy.exp())
-    said = f"{three(spread)} effective keys (e to the mean entropy of the rows)"
-    return InstrumentResult(spread, said, picture=instrument_pictures.map_picture(run, drawn))
+    weights = weights[0, head]
+    entropy = -(weights * weights.clamp(min=1e-12).log()).sum(-1).mean()
+    effective_keys = float(entropy.exp())
+    sentence = f"{three(effective_keys)} effective keys (e to the mean entropy of the rows)"
+    rows, columns = run.forward.rows(part), run.forward.columns(part)
+    if weights.shape != (len(rows), len(columns)):
+        rows = columns = run.forward.source
+    down, across = (tuple(token.label for token in tokens) for tokens in (rows, columns))
+    title = head_title(run.opened.name, *run.head)
+    picture = InstrumentPicture(weights, down, across, title, caption=title)
+    return InstrumentResult(effective_keys, sentence, picture=picture)
 
 
 def _masked_row(run: MeasuredRun) -> InstrumentResult:
     """The same sentence with every key masked as padding: the weights of its first row."""
     site = f"{run.first_stack}.0.self_attn.weights"
-    nothing = torch.zeros_like(run.ids, dtype=torch.bool)
-    recorded = run.recorded({site: _first_head}, keep=nothing)
-    if site not in recorded:
+    maps = run.recorded(site, keep=torch.zeros_like(run.ids, dtype=torch.bool))
+    if site not in maps:
         return InstrumentResult(None, "no weights were recorded")
-    row, picture = recorded[site][0], instrument_pictures.masked_picture(run, recorded[site])
+    weights, names = maps[site][0, 0], run.names_of(run.ids[0])
+    title = f"{head_title(run.opened.name, run.forward.parts[0].name, 0, 0)}, every key masked"
+    picture = InstrumentPicture(weights, names, names, title, caption=title)
+    row, total = weights[0], float(weights[0].sum())
     if row.isnan().any():
-        said = "a fully masked row is NaN, and so is its sum"
-        return InstrumentResult(float(row.sum()), said, picture=picture, named="NaN")
-    total = float(row.sum())
+        sentence = "a fully masked row is NaN, and so is its sum"
+        return InstrumentResult(total, sentence, picture=picture, phrase="NaN")
     first = ", ".join(three(value) for value in row[:4].tolist())
     more = ", …" if len(row) > 4 else ""
-    said = f"a fully masked row is {first}{more} and sums to {three(total)}"
-    return InstrumentResult(total, said, picture=picture)
+    sentence = f"a fully masked row is {first}{more} and sums to {three(total)}"
+    return InstrumentResult(total, sentence, picture=picture)
 
 
 def _model_output(run: MeasuredRun) -> InstrumentResult:
     """The output at the last position."""
-    output = run.logits(read_at=slice(-instrument_pictures.MOST_PLACES, None))[0]
+    output = run.output(read_at=slice(-MOST_PLACES, None))[0]
     last = output[-1] if output.dim() == 2 else output
     total = float(last.sum())
     low, high = three(float(last.min())), three(float(last.max()))
     lines = ("smallest", low), ("largest", high), ("argmax", str(int(last.argmax())))
-    said = f"{last.numel():,} values between {low} and {high}, sum {three(total)}"
-    picture = instrument_pictures.output_picture(run, output)
-    return InstrumentResult(total, said, lines, picture, f"a sum of {three(total)}")
+    sentence = f"{last.numel():,} values between {low} and {high}, sum {three(total)}"
+    picture = _output_picture(run, output)
+    return InstrumentResult(total, sentence, lines, picture, f"a sum of {three(total)}")
+
+
+def _output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
+    """The largest outputs at the last position, and the same at the positions before it."""
+    rows = output[None] if output.dim() == 1 else output[-MOST_PLACES:]
+    largest = rows[-1].sort(descending=True, stable=True).indices[:MOST_OUTPUTS]
+    head = run.model.config.head
+    if head == "classifier":
+        across = tuple(class_names(run.opened)[i] for i in largest.tolist())
+    elif head == "none":
+        across = tuple(map(str, largest.tolist()))
+    else:
+        across = run.names_of(largest)
+    down = ("text",) if output.dim() == 1 else run.names_of(run.last_ids[0, -len(rows) :])
+    caption = f"Last row: the {len(across)} largest at the last position. Above: the same earlier."
+    if len(rows) == 1:
+        caption = f"The {len(across)} largest."
+    title = f"{own_name(run.opened.name)} · Output at the last positions"
+    return InstrumentPicture(
+        rows[:, largest], down, across, title, ("position", "output"), "output", caption
+    )
 
 
 def _loss(run: MeasuredRun) -> InstrumentResult:
@@ -109,24 +164,15 @@ def _loss(run: MeasuredRun) -> InstrumentResult:
         return InstrumentResult(None, "this model has no head, so there is no loss")
     if bool((run.labels == IGNORE).all()):
         return InstrumentResult(None, "no token follows this one, so there is no loss")
-    tap = EmbeddingLeaves()
-    with torch.enable_grad():
-        if run.model.config.head == "classifier":
-            value = cross_entropy(run.output(tap=tap), run.labels)
-            gradients = torch.autograd.grad(value, list(tap.leaves.values()), allow_unused=True)
-        else:
-            run.output(tap=tap, read_at=NOWHERE)
-            final = tap.finals[f"{run.last_stack}.final"]
-            value, back = run.loss_and_gradient(final.detach(), run.labels)
-            leaves = list(tap.leaves.values())
-            gradients = torch.autograd.grad(final, leaves, back, allow_unused=True)
-    sizes = [0.0 if gradient is None else float(gradient.norm()) for gradient in gradients]
+    try:
+        loss = run.loss_gradients()
+    except GradientError as error:
+        return InstrumentResult(None, str(error))
     lines = tuple(
-        (f"gradient at {site}, all tokens", three(size))
-        for site, size in zip(tap.leaves, sizes, strict=True)
+        (f"gradient at {site}, all tokens", three(float(gradient.norm())))
+        for site, gradient in loss.gradients.items()
     )
-    nats = float(value.detach())
-    return InstrumentResult(nats, f"the loss is {three(nats)} nats", lines)
+    return InstrumentResult(loss.scalar, f"the loss is {three(loss.scalar)} nats", lines)
 
 
 def _causality(run: MeasuredRun) -> InstrumentResult:
@@ -140,14 +186,11 @@ def _causality(run: MeasuredRun) -> InstrumentResult:
         return InstrumentResult(None, "there is only one token, so nothing comes before it")
     other = run.replaced_tokens(run.last_ids, slice(-1, None))
     ids, target = (other, None) if run.target is None else (None, other)
-    if not run.model.config.head.endswith("language-model"):  # no logits before the last token
-        change = run.stream_change(ids, target, until)
-        said = f"with another last token, the stream before it changes by {three(change)}"
-        return InstrumentResult(change, said)
-    change = run.logit_change(ids, target, until)
-    return InstrumentResult(
-        change, f"with another last token, logits before it change by {three(change)}"
-    )
+    if run.model.config.head.endswith("language-model"):
+        change, what = run.logit_change(ids, target, until), "logits before it change"
+    else:  # no logits before the last token
+        change, what = run.stream_change(ids, target, until), "the stream before it changes"
+    return InstrumentResult(change, f"with another last token, {what} by {three(change)}")
 
 
 def _replaced_target(run: MeasuredRun) -> InstrumentResult:
@@ -157,28 +200,48 @@ def _replaced_target(run: MeasuredRun) -> InstrumentResult:
             None, "this model takes one sequence, so there is no target to replace"
         )
     other = run.replaced_tokens(run.target, slice(None))
-    change, alone = (run.logit_change(target=other, is_ablated=each) for each in (False, True))
+    change = run.logit_change(target=other)
+    ablated = run.logit_change(target=other, edits=NO_CROSS_ATTENTION)
     return InstrumentResult(
-        alone,
+        ablated,
         "with cross-attention ablated, replacing every target token changes the logits by "
-        f"{three(alone)}",
+        f"{three(ablated)}",
         (("with cross-attention, it changes the logits by", three(change)),),
     )
 
 
 def _padding(run: MeasuredRun) -> InstrumentResult:
     """Padding after the sentence: the change of the logits."""
-    pad, config = run.opened.config.pad_id, run.opened.config
+    pad_id, config = run.opened.config.pad_id, run.opened.config
     pads = PADS if config.positions == "none" else min(PADS, config.max_len - run.ids.shape[1])
-    if pad is None or pads < 1:
+    if pad_id is None or pads < 1:
         return InstrumentResult(
             None, "there is no padding token, or no room for it after this sentence"
         )
-    longer = torch.nn.functional.pad(run.ids, (0, pads), value=pad)
+    longer = pad(run.ids, (0, pads), value=pad_id)
     change = run.logit_change(longer, until=run.last_ids.shape[1])
     tokens = f"{pads} padding token{'s' if pads > 1 else ''}"
-    said = f"with {tokens} after the sentence, the logits change by {three(change)}"
-    return InstrumentResult(change, said, picture=instrument_pictures.padded_picture(run, longer))
+    sentence = f"with {tokens} after the sentence, the logits change by {three(change)}"
+    return InstrumentResult(change, sentence, picture=_padded_picture(run, longer))
+
+
+def _padded_picture(run: MeasuredRun, longer: Tensor) -> InstrumentPicture | None:
+    """The map of the chosen head with padding after the sentence; None where it is not drawn."""
+    part, layer, head = run.head
+    if run.ids.shape[1] > MOST_WITH_PADDING:
+        return None
+    if part == "decoder.self_attn" and run.target is not None:  # it does not read the source
+        part, layer, head = run.forward.parts[0].name, 0, 0
+    maps = run.recorded(f"{site_of(part, layer)}.weights", ids=longer)
+    rows, across = tuple(token.label for token in run.forward.rows(part)), run.names_of(longer[0])
+    for weights in maps.values():
+        _, heads, n_queries, n_keys = weights.shape
+        if head < heads and n_queries >= len(rows) and n_keys == len(across):
+            title = f"{head_title(run.opened.name, part, layer, head)}, padding after the sentence"
+            return InstrumentPicture(
+                weights[0, head, : len(rows)], rows, across, title, caption=title
+            )
+    return None
 
 
 def _positions(run: MeasuredRun) -> InstrumentResult:
@@ -188,12 +251,11 @@ def _positions(run: MeasuredRun) -> InstrumentResult:
         return InstrumentResult(None, "no computed position table is added to the embedding")
     table = scheme.pe[0, :POSITIONS_SEEN].double()
     offset = min(OFFSET, len(table) // 2)
-    start = " ".join(f"{value:.4f}" for value in table[1, :4].tolist())
-    still, spread = barely_moving(table), spread_at(table, offset)
-    deviation = in_digits(spread)
+    measured = measure_table(table, offset)
+    deviation = spread(measured.spread)
     lines = (
-        ("position 1, the first four values", start),
-        (f"dimensions, of {table.shape[1]}, that change by less than 0.01", str(still)),
+        ("position 1, the first four values", " ".join(f"{value:.4f}" for value in measured.first)),
+        (f"dimensions, of {table.shape[1]}, that change by less than 0.01", str(measured.still)),
         (f"standard deviation of the dot product, {offset} apart", deviation),
     )
     down, across = (tuple(map(str, range(size))) for size in table.shape)
@@ -201,12 +263,14 @@ def _positions(run: MeasuredRun) -> InstrumentResult:
     picture = InstrumentPicture(
         table.float(), down, across, title, ("position", "dimension"), "value"
     )
-    said = f"the dot product of positions {offset} apart has a standard deviation of {deviation}"
-    return InstrumentResult(spread, said, lines, picture, deviation)
+    sentence = (
+        f"the dot product of positions {offset} apart has a standard deviation of {deviation}"
+    )
+    return InstrumentResult(measured.spread, sentence, lines, picture, deviation)
 
 
 def _generation(run: MeasuredRun) -> InstrumentResult:
-    """What the model generates, always the likeliest token."""
+    """What the model generates, always the likeliest token, and which tokens are the same."""
     config = run.model.config
     if config.head != "language-model" or "decoder" not in config.stacks:
         return InstrumentResult(None, "this model does not generate text")
@@ -215,16 +279,24 @@ def _generation(run: MeasuredRun) -> InstrumentResult:
     if room < 1:
         return InstrumentResult(None, "there is no room to generate after this sentence")
     ids = run.model.generate(run.ids, max_length=min(MOST_GENERATED, room), temperature=0.0)
-    new = ids[0, read:].tolist()
-    different = len(set(new))
+    new = ids[0, read:]
+    names, n_distinct = run.names_of(new), len(set(new.tolist()))
     lines = (
-        ("token IDs", " ".join(map(str, new))),
-        ("distinct tokens", f"{different} of {len(new)}"),
+        ("token IDs", " ".join(map(str, new.tolist()))),
+        ("distinct tokens", f"{n_distinct} of {len(new)}"),
     )
-    named = f"{different} distinct tokens of {len(new)}"
-    said = f"it generates: {run.text_of(new)}"
-    picture = instrument_pictures.repeats_picture(run, new)
-    return InstrumentResult(float(different), said, lines, picture, named)
+    picture = InstrumentPicture(
+        (new[:, None] == new).float(),
+        names,
+        names,
+        f"{own_name(run.opened.name)} · Equal tokens among those generated",
+        ("token", "token"),
+        "same",
+        "Filled where two of the generated tokens are the same.",
+    )
+    phrase = f"{n_distinct} distinct tokens of {len(new)}"
+    sentence = f"it generates: {' '.join(names)}"
+    return InstrumentResult(float(n_distinct), sentence, lines, picture, phrase)
 
 
 def _swapped_slices(run: MeasuredRun) -> InstrumentResult:
@@ -233,45 +305,44 @@ def _swapped_slices(run: MeasuredRun) -> InstrumentResult:
     if config.n_heads < 2 or config.kv_heads * config.head_width != config.d_model:
         return InstrumentResult(None, "the heads of this model do not split the stream into slices")
     site = f"{run.first_stack}.embed"
-    x = run.recorded({site: _all})[site]
-    width = config.head_width
-    swapped = torch.cat((x[..., width : 2 * width], x[..., :width], x[..., 2 * width :]), -1)
+    x, width = run.recorded(site)[site], config.head_width
+    first, second, rest = x.split((width, width, config.d_model - 2 * width), -1)
+    swapped = torch.cat((second, first, rest), -1)
     attention = getattr(run.model, run.first_stack).blocks[0].self_attn
-    apart = 0.0
     with torch.no_grad():
-        for project in (attention.q_proj, attention.k_proj, attention.v_proj):
-            one = project(x)[..., width : 2 * width]
-            other = project(swapped)[..., :width]
-            apart = max(apart, float((one - other).abs().max()))
+        differences = [
+            (project(x)[..., width : 2 * width] - project(swapped)[..., :width]).abs().max()
+            for project in (attention.q_proj, attention.k_proj, attention.v_proj)
+        ]
+    difference = float(torch.stack(differences).max())
     swap = "with the first two slices swapped"
     return InstrumentResult(
-        apart, f"{swap}, head 0 differs from the former head 1 by {three(apart)}"
+        difference, f"{swap}, head 0 differs from the former head 1 by {three(difference)}"
     )
 
 
 def _residual_stream(run: MeasuredRun) -> InstrumentResult:
     """The root mean square of the residual stream after every block of the last stack."""
-    layers = range(len(getattr(run.model, run.last_stack).blocks))
-    after = {f"{run.last_stack}.{layer}.resid_post": _all for layer in layers}
-    sizes = stream_sizes(run.model, run.recorded(after))
+    streams = run.recorded(f"{run.last_stack}.*.resid_post").values()
+    sizes = [float(stream.square().mean().sqrt()) for stream in streams]
     lines = tuple((f"after block {layer}", three(size)) for layer, size in enumerate(sizes))
     lines = (("norm placement in the config", run.model.config.norm_position), *lines)
-    said = f"after the last block, the root mean square is {three(sizes[-1])}"
-    return InstrumentResult(sizes[-1], said, lines)
+    sentence = f"after the last block, the root mean square is {three(sizes[-1])}"
+    return InstrumentResult(sizes[-1], sentence, lines)
 
 
 def _score_scale(run: MeasuredRun) -> InstrumentResult:
     """The factor between q·k and the scores."""
-    base = f"{run.first_stack}.0.self_attn"
-    seen = run.recorded({f"{base}.{name}": _first_head for name in ("q", "k", "scores")})
-    if f"{base}.scores" not in seen or run.model.config.attention_cap is not None:
+    sites = [f"{run.first_stack}.0.self_attn.{name}" for name in ("q", "k", "scores")]
+    values = run.recorded(*sites)
+    if sites[2] not in values or run.model.config.attention_cap is not None:
         return InstrumentResult(None, "the scores were not recorded")
-    q, k, scores = (seen[f"{base}.{name}"] for name in ("q", "k", "scores"))
+    q, k, scores = (values[site][0, 0] for site in sites)
     products = q @ k.mT
     factor = float((scores * products).sum() / products.square().sum())
     width = q.shape[-1]
-    said = f"scores are q·k × {three(factor)}; 1/√d_k would be {three(1 / math.sqrt(width))}"
-    return InstrumentResult(factor, said, (("d_k", str(width)),))
+    sentence = f"scores are q·k × {three(factor)}; 1/√d_k would be {three(1 / math.sqrt(width))}"
+    return InstrumentResult(factor, sentence, (("d_k", str(width)),))
 
 
 INSTRUMENTS: dict[str, Callable[[MeasuredRun], InstrumentResult]] = {
@@ -290,11 +361,3 @@ INSTRUMENTS: dict[str, Callable[[MeasuredRun], InstrumentResult]] = {
     "Score scale": _score_scale,
 }
 """By the name on screen, in the order in which one would try them."""
-
-
-def _all(value: Tensor) -> Tensor:
-    return value
-
-
-def _first_head(value: Tensor) -> Tensor:
-    return value[0, 0]

@@ -1,18 +1,23 @@
 """One model and its inputs, so that a wrong and a right model are measured in the same way."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+from torch.utils.checkpoint import checkpoint
 
 from explorer.catalog.open_model import OpenModel
+from explorer.catalog.pass_budget import BoundedTransformer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of, segments_of
 from models import Transformer
-from models.losses import IGNORE, cross_entropy
+from models.gradients import Gradients, gradients
+from models.interventions import Edit
+from models.losses import IGNORE, cross_entropy, label_smoothing
 from models.tap import NO_TAP, Tap
+from models.trace import RecordingTap
 from models.transformer import EVERYWHERE, evaluating
 
 NOWHERE = slice(0, 0)
@@ -23,72 +28,6 @@ FURTHER = 3
 
 HeadPlace = tuple[str, int, int]
 """A part, a layer and a head."""
-Cut = Callable[[Tensor], Tensor]
-"""The piece of a recorded value that is kept, such as one head."""
-
-
-def head_map(head: int) -> Cut:
-    """The map of one head (q, k); empty where the run has fewer heads."""
-    return lambda weights: weights[0, head] if head < weights.shape[1] else weights[0, 0, :0]
-
-
-class PieceRecorder(Tap):
-    """Keeps in `found` a piece of each value that is named, and nothing else."""
-
-    def __init__(self, cuts: Mapping[str, Cut], found: dict[str, Tensor], prefix: str = "") -> None:
-        self._cuts, self._found, self._prefix = cuts, found, prefix
-
-    def at(self, scope: str) -> "PieceRecorder":
-        return PieceRecorder(self._cuts, self._found, f"{self._prefix}{scope}.")
-
-    def wants(self, name: str) -> bool:
-        return self._prefix + name in self._cuts
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        if cut := self._cuts.get(self._prefix + name):
-            self._found[self._prefix + name] = cut(value).clone()
-        return value
-
-
-class EmbeddingLeaves(Tap):
-    """Makes the embeddings leaves, so that the loss has a gradient at every token.
-
-    `leaves`, and the final residual streams of the stacks in `finals`, are kept by site.
-    """
-
-    def __init__(self, parent: "EmbeddingLeaves | None" = None, prefix: str = "") -> None:
-        self.leaves: dict[str, Tensor] = parent.leaves if parent else {}
-        self.finals: dict[str, Tensor] = parent.finals if parent else {}
-        self._prefix = prefix
-
-    def at(self, scope: str) -> "EmbeddingLeaves":
-        return EmbeddingLeaves(self, f"{self._prefix}{scope}.")
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        site = self._prefix + name
-        if name == "embed":
-            value = self.leaves[site] = value.detach().requires_grad_()
-        elif name == "final":
-            self.finals[site] = value
-        return value
-
-
-class AblatedCrossAttention(Tap):
-    """Sets the output of cross-attention to zero; `beyond` gets every value after that."""
-
-    def __init__(self, beyond: Tap, inside: bool = False) -> None:
-        self._beyond, self._inside = beyond, inside
-
-    def at(self, scope: str) -> "AblatedCrossAttention":
-        return AblatedCrossAttention(self._beyond.at(scope), scope == "cross_attn")
-
-    def wants(self, name: str) -> bool:
-        return self._beyond.wants(name)
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        if self._inside and name == "out":
-            value = torch.zeros_like(value)
-        return self._beyond(name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,44 +73,40 @@ class MeasuredRun:
         keep: Tensor | None = None,
         read_at: slice = EVERYWHERE,
     ) -> Tensor:
-        """The model's output for these inputs, or for others in their place."""
+        """The model's output for these inputs, or for others in their place, without gradients.
+
+        A language model scores only the positions `read_at`.
+        """
         ids, target = self.ids if ids is None else ids, self.target if target is None else target
         segments = self.segments
         if segments is not None:  # padding belongs to the first segment
             segments = pad(segments, (0, ids.shape[1] - segments.shape[1]))
         inputs = (ids,) if target is None else (ids, target)
-        return self.model(*inputs, segments=segments, tap=tap, keep=keep, read_at=read_at)
+        with evaluating(self.model):
+            return self.model(*inputs, segments=segments, tap=tap, keep=keep, read_at=read_at)
 
-    def logits(
+    def recorded(
+        self,
+        *sites: str,
+        ids: Tensor | None = None,
+        target: Tensor | None = None,
+        keep: Tensor | None = None,
+        edits: Sequence[Edit] = (),
+    ) -> dict[str, Tensor]:
+        """The values at these sites in one pass; what a mistake does not show is missing."""
+        tap = RecordingTap(sites, edits)
+        self.output(ids, target, tap, keep, read_at=NOWHERE)
+        return tap.values
+
+    def final_stream(
         self,
         ids: Tensor | None = None,
         target: Tensor | None = None,
-        read_at: slice = EVERYWHERE,
+        edits: Sequence[Edit] = (),
     ) -> Tensor:
-        """The output without gradients; a language model scores only the positions `read_at`."""
-        with evaluating(self.model):
-            return self.output(ids, target, read_at=read_at)
-
-    def recorded(
-        self, cuts: Mapping[str, Cut], keep: Tensor | None = None, ids: Tensor | None = None
-    ) -> dict[str, Tensor]:
-        """A piece of each of these values in one pass; a value without a site is missing."""
-        found: dict[str, Tensor] = {}
-        with evaluating(self.model):
-            self.output(ids, tap=PieceRecorder(cuts, found), keep=keep, read_at=NOWHERE)
-        return found
-
-    def final_stream(
-        self, ids: Tensor | None = None, target: Tensor | None = None, is_ablated: bool = False
-    ) -> Tensor:
-        """The residual stream that the head reads (1, t, d), also with cross-attention ablated."""
-        found: dict[str, Tensor] = {}
+        """The residual stream that the head reads (1, t, d)."""
         site = f"{self.last_stack}.final"
-        tap: Tap = PieceRecorder({site: lambda value: value}, found)
-        tap = AblatedCrossAttention(tap) if is_ablated else tap
-        with evaluating(self.model):
-            self.output(ids, target, tap, read_at=NOWHERE)
-        return found[site]
+        return self.recorded(site, ids=ids, target=target, edits=edits)[site]
 
     def replaced_tokens(self, ids: Tensor, where: slice) -> Tensor:
         """`ids` with other tokens in some places: the third id on, or the next after padding.
@@ -192,7 +127,7 @@ class MeasuredRun:
         ids: Tensor | None = None,
         target: Tensor | None = None,
         until: int | None = None,
-        is_ablated: bool = False,
+        edits: Sequence[Edit] = (),
     ) -> float:
         """The largest change of a logit before position `until` when the model reads these.
 
@@ -200,41 +135,60 @@ class MeasuredRun:
         scored at a few positions at a time.
         """
         if self.model.config.head == "classifier":
-            return float((self.logits(ids, target) - self.logits()).abs().max())
-        before = self.final_stream(is_ablated=is_ablated)[:, :until]
-        after = self.final_stream(ids, target, is_ablated)[:, :until]
-        most = torch.zeros(())
+            return float((self.output(ids, target) - self.output()).abs().max())
+        before = self.final_stream(edits=edits)[:, :until].split(AT_ONCE, 1)
+        after = self.final_stream(ids, target, edits)[:, :until].split(AT_ONCE, 1)
         with evaluating(self.model):
-            for start in range(0, before.shape[1], AT_ONCE):
-                one, two = (self.model.read(x[:, start : start + AT_ONCE]) for x in (before, after))
-                most = torch.maximum(most, (two - one).abs().max())
-        return float(most)
+            changes = [
+                (self.model.read(one) - self.model.read(other)).abs().max()
+                for one, other in zip(after, before, strict=True)
+            ]
+        return float(torch.stack(changes).max())
 
     def stream_change(self, ids: Tensor | None, target: Tensor | None, until: int) -> float:
         """The largest change of the final stream before position `until` with these inputs."""
         before, after = self.final_stream()[:, :until], self.final_stream(ids, target)[:, :until]
         return float((after - before).abs().max())
 
-    def loss_and_gradient(self, final: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss at a final stream (1, t, d), and its gradient there."""
-        nats, gradient = torch.zeros(()), torch.zeros_like(final)
-        counted = (labels != IGNORE).sum()
-        for start in range(0, final.shape[1], AT_ONCE):
-            here = slice(start, start + AT_ONCE)
-            x = final[:, here].detach().requires_grad_()
-            some = int((labels[:, here] != IGNORE).sum())
-            if some:
-                part = cross_entropy(self.model.read(x), labels[:, here]) * some / counted
-                (gradient[:, here],) = torch.autograd.grad(part, x)
-                nats = nats + part.detach()
-        return nats, gradient
+    def loss_gradients(self) -> Gradients:
+        """The loss, and its gradient at the embeddings of every stack."""
+        inputs = (self.ids,) if self.target is None else (self.ids, self.target)
+        model, is_classifier = self.model, self.model.config.head == "classifier"
+        if not is_classifier:  # its output is then the final stream
+            model = BoundedTransformer(model)
+            model.head = None
+        return gradients(
+            model,
+            *inputs,
+            of=self.loss_of_answer if is_classifier else self.loss_of_stream,
+            sites=("*.embed",),
+            read_at=NOWHERE,
+            segments=self.segments,
+        )
 
-    def text_of(self, ids: Sequence[int]) -> str:
-        """The labels of these ids, with spaces between."""
-        return " ".join(self.opened.tokenizer.token(i).label for i in ids)
+    def loss_of_answer(self, output: Tensor) -> Tensor:
+        """The loss of a classifier."""
+        assert self.labels is not None
+        return cross_entropy(output, self.labels)
+
+    def loss_of_stream(self, output: Tensor) -> Tensor:
+        """The loss at a final stream (1, t, d): a few positions are scored at a time."""
+        assert self.labels is not None
+        n_labels = (self.labels != IGNORE).sum()
+
+        def share(x: Tensor, labels: Tensor) -> Tensor:
+            return label_smoothing(self.model.read(x), labels, alpha=0.0, n_labels=n_labels)
+
+        parts = zip(output.split(AT_ONCE, 1), self.labels.split(AT_ONCE, 1), strict=True)
+        shares = [checkpoint(share, *part, use_reentrant=False) for part in parts]
+        return torch.stack(shares).sum()
+
+    def names_of(self, ids: Tensor) -> tuple[str, ...]:
+        """The labels of these token IDs (t)."""
+        return tuple(self.opened.tokenizer.token(i).label for i in ids.tolist())
 
 
-def right_run(opened: OpenModel, forward: ForwardPass, head: HeadPlace) -> "MeasuredRun":
+def right_run(opened: OpenModel, forward: ForwardPass, head: HeadPlace) -> MeasuredRun:
     """The opened model over the text of its forward pass."""
     ids = ids_of([forward.tokens])
     target = ids_of([forward.target]) if opened.config.kind == "encoder-decoder" else None

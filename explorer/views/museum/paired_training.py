@@ -1,12 +1,20 @@
 """Two small trainings in step, a wrong and a right one, which can be stopped at any step."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import streamlit as st
 import torch
 
+from explorer.app.session import state_of
+from explorer.charts.training_curves import CURVES_HEIGHT, held_out_curves, loss_curves
+from explorer.components.chart import Table, chart
+from explorer.system.cooperative import interruptible
 from explorer.tasks import TASKS, Task
 from explorer.tasks.task_metrics import accuracy
+from explorer.text.number_format import three
 from explorer.views.museum.mistakes import MISTAKES
 from models import Transformer
 from models.config import TrainConfig
@@ -19,6 +27,11 @@ HELD_OUT = 256
 MEASURED_EVERY = 4
 """Accuracy is measured every so many steps."""
 CURVES = ("random labels, training batch", "random labels, held out", "real labels, held out")
+RANDOM_LABELS = "random_labels"
+SHORT_RUNS = (
+    "Both training runs are short and tied to this page: leaving or reloading it ends them. Points "
+    "measured before a stop stay."
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,10 @@ class TrainingPoint:
     step: int
     curve: str
     value: float
+
+
+class PairedTrainings(dict[str, list[TrainingPoint]]):
+    """The points of the trainings that were started, by their names."""
 
 
 def train_softmax_twice(task: Task, steps: int = PAIRED_STEPS) -> Iterator[TrainingPoint]:
@@ -67,6 +84,91 @@ def train_on_random_labels(steps: int = PAIRED_STEPS) -> Iterator[TrainingPoint]
 
 def random_batch(seed: int, rows: int) -> Batch:
     """Random tokens with random labels, as in the web tutorial."""
-    drawn = torch.Generator().manual_seed(seed)
-    ids = torch.randint(VOCABULARY, (rows, LENGTH), generator=drawn)
-    return Batch((ids,), torch.randint(2, (rows,), generator=drawn))
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(VOCABULARY, (rows, LENGTH), generator=generator)
+    return Batch((ids,), torch.randint(2, (rows,), generator=generator))
+
+
+def lowest_loss(options: int) -> float:
+    """The least cross-entropy, in nats, of a softmax over `options`: all on the right one.
+
+    log(e + options − 1) − 1, where logits could reach 0.
+    """
+    return math.log(math.e + options - 1) - 1
+
+
+def draw_softmax_trainings(task: Task) -> None:
+    outputs = len(task.classes) if task.model.head == "classifier" else task.model.vocab_size
+    st.markdown("**Two training runs from the same weights**")
+    st.text(
+        f"Task {task.name}, {PAIRED_STEPS} steps of 32. With the softmax inside, "
+        f"the loss cannot fall below {three(lowest_loss(outputs))}."
+    )
+    points = _draw_training(f"softmax_{task.name}", lambda: train_softmax_twice(task, PAIRED_STEPS))
+    if points:
+        curves = loss_curves(PAIRED_STEPS, max(point.value for point in points), run="run")
+        _draw_curves(points, "loss", "loss", curves, CURVES_HEIGHT)
+
+
+def draw_random_label_trainings() -> None:
+    st.markdown("**Training on random labels, and on a task**")
+    st.text(
+        f"The web tutorial's classifier, 389,218 parameters, on 16 × 20 random tokens, "
+        f"{PAIRED_STEPS} steps; beside it the small classifier of the task "
+        "negation. The document measures with dropout on; here it is off."
+    )
+    points = _draw_training(RANDOM_LABELS, lambda: train_on_random_labels(PAIRED_STEPS))
+    if points:
+        curves = held_out_curves("accuracy", PAIRED_STEPS, run="run")
+        _draw_curves(points, "value", "accuracy", curves, CURVES_HEIGHT + 60)
+
+
+def random_label_accuracies() -> str:
+    """The last accuracies on the training batch and on other texts, in words."""
+    points = state_of(PairedTrainings).get(RANDOM_LABELS, [])
+    last = {point.curve: three(point.value) for point in points}
+    if len(last) < len(CURVES):
+        return "two accuracies. Train both, below, to see them."
+    learned, unseen, _ = (last[curve] for curve in CURVES)
+    return (
+        f"an accuracy of {learned} on the training batch, of {unseen} on texts that were not "
+        "trained on."
+    )
+
+
+def _draw_training(name: str, begin: Callable[[], Iterator[TrainingPoint]]) -> list[TrainingPoint]:
+    """The points so far; a click trains, another one stops, and the points stay."""
+    trainings = state_of(PairedTrainings)
+    before = trainings.get(name, [])
+    st.text(SHORT_RUNS)
+    button, bar = st.empty(), st.empty()
+    if not button.button("Train both" if not before else "Train both again", key="train_both"):
+        return before
+    button.button("Stop", key="stop_both")
+    points = trainings[name] = []
+    for point in interruptible(begin()):
+        points.append(point)
+        bar.progress(point.step / PAIRED_STEPS, f"Step {point.step} of {PAIRED_STEPS}")
+    bar.empty()
+    st.rerun()
+
+
+def _draw_curves(
+    points: list[TrainingPoint], column: str, what: str, spec: dict[str, Any], height: int
+) -> None:
+    """The curves, and the last value of each in words."""
+    table: Table = {
+        "step": [point.step for point in points],
+        column: [point.value for point in points],
+        "run": [point.curve for point in points],
+    }
+    chart(spec, table=table, height=height, key="museum_curves", title=what)
+    last = {point.curve: point for point in points}
+    values = "; ".join(f"{name}: {three(point.value)}" for name, point in last.items())
+    step = next(iter(last.values())).step
+    st.text(f"{what.capitalize()} at step {step}: {values}.")
+
+
+def random_labels_code() -> None:
+    for point in train_on_random_labels():
+        print(point.step, point.curve, point.value)
