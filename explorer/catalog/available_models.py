@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from explorer.catalog import in_a_sentence
-from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
+from explorer.catalog.descriptions import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
     brought_name,
     is_checkpoint,
@@ -23,7 +23,7 @@ from explorer.catalog.folders import (
     own_name,
 )
 from explorer.catalog.parameters import count_parameters
-from explorer.catalog.real_models import FIRST, REAL_MODELS
+from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS
 from explorer.catalog.run_index import SNAPSHOTS, index_of, run_of, step_folders
 from explorer.system.data_folders import examples_root, runs_root, shipped_root
 from explorer.tasks import GIVEN, TASKS
@@ -158,7 +158,7 @@ def _folders() -> Iterator[tuple[str, str, Path]]:
 
 def _added() -> tuple[list[Path], list[Path]]:
     """Folders of downloaded models: the one that is met first, and the others in their order."""
-    order = {name: place for place, name in enumerate(REAL_MODELS)}
+    order = {name: place for place, name in enumerate(PRETRAINED_MODELS)}
     found = sorted(
         _subfolders(examples_root()), key=lambda path: (order.get(path.name, 99), path.name)
     )

@@ -34,11 +34,10 @@ from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
 from explorer.runs.deleting import erase
-from explorer.runs.parent import PARENT, new_head_seed
+from explorer.runs.finetuning import PARENT, new_head_seed
 from explorer.runs.quotas import queue_fault
 from explorer.runs.run import Run, create, delete, room_fault, run_named
-from explorer.runs.run_notes import RunNotes
-from explorer.runs.spec import STOPPED, RunError, RunSpec
+from explorer.runs.spec import STOPPED, RunError, RunNotes, RunSpec
 from explorer.runs.watchdog import settings
 from explorer.system import limits, operating_system
 from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json

@@ -5,13 +5,7 @@ import streamlit as st
 from explorer.app import reader_models
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.checkpoints import (
-    VIEWS,
-    chosen_model,
-    model_list,
-    own_model,
-    real_model_shelf,
-)
+from explorer.views.checkpoints import VIEWS, chosen_model, model_list, own_model, pretrained_list
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel
 
@@ -22,7 +16,7 @@ widgets.opening(
 )
 context, entries = page_context(), reader_models.entries()
 model_list.draw_model_list(entries, context.choice.model)
-real_model_shelf.draw_shelf(entries, context.choice.model)
+pretrained_list.draw_pretrained_list(entries, context.choice.model)
 own_model.draw_own_model(context)
 opened = chosen_model.open_or_examine(context, entries)
 chosen_model.draw_description(opened)

@@ -1,7 +1,7 @@
 """Every training run: found, compared, raced against others, deleted and brought back."""
 
 from explorer.app.controls import one_of
-from explorer.runs.differing import what_differs
+from explorer.runs.run_differences import what_differs
 from explorer.runs.sweep import grid
 from explorer.system.data_folders import runs_root
 from explorer.views.runs import races, run_comparison, run_table, scheduler_field

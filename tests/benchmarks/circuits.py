@@ -119,7 +119,7 @@ def hooked() -> Iterator[Row]:
     yield Row(f"EAP of all edges, {SIZES}", f"{found.ours * 1000:.0f} ms", beside, found.times)
 
 
-# ---- the real model -------------------------------------------------------------------------
+# ---- the pretrained model ------------------------------------------------------------------------
 
 
 def estimates() -> Iterator[Row]:

@@ -6,8 +6,7 @@ from threading import Thread
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import Maker
 from explorer.runs.run import Run, create, delete
-from explorer.runs.run_notes import RunNotes
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunNotes, RunSpec
 from explorer.system.data_folders import runs_root
 
 

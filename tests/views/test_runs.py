@@ -10,11 +10,11 @@ from explorer.app.session import SESSION_KEY
 from explorer.catalog.open_model import open_model
 from explorer.components.mounting import Mounted
 from explorer.runs.run import Run, all_runs, create
-from explorer.runs.run_notes import RunNotes
+from explorer.runs.spec import RunNotes
 from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from explorer.system.data_folders import runs_root
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.views.runs.run_comparison import comparison_columns, measured_runs
 from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of

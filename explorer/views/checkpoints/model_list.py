@@ -11,7 +11,7 @@ from explorer.app.choosing import choose_model
 from explorer.app.session import state_of
 from explorer.catalog import descriptions
 from explorer.catalog.available_models import ModelEntry
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import megabytes
 from explorer.views.checkpoints.findings import draw_folder_findings
 
@@ -42,7 +42,7 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
     """A row for each model; its button opens it, or says why it cannot be opened."""
     if not entries:
         return
-    with st.container(key="shelf", border=True, gap="xsmall"):
+    with st.container(key="model_list", border=True, gap="xsmall"):
         for heading, place in _columns().items():
             place.caption(heading, text_alignment="right" if heading in NUMBER_COLUMNS else "left")
         for entry in _shown(entries, chosen):

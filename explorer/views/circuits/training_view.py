@@ -18,8 +18,7 @@ from explorer.app.context import PageContext
 from explorer.catalog.open_model import OpenModel
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import (
     BACKWARD,

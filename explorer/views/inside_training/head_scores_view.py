@@ -14,8 +14,7 @@ from explorer.catalog.attention_parts import parts
 from explorer.components import matrix
 from explorer.components.events import Place
 from explorer.inference.forward_pass import run_text
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import of_snapshots
 from explorer.views.shared.code_panel import Script, script

@@ -9,9 +9,8 @@ from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, nois
 from explorer.catalog.pass_budget import peak_of, reserved
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
-from explorer.runs.open_run import open_folder
 from explorer.runs.retraining import training_at
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import (

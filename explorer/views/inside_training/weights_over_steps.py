@@ -10,8 +10,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import InsideRun
 from explorer.views.inside_training.measuring import of_snapshots

@@ -17,7 +17,7 @@ from explorer.runs.spec import WAITING, RunError, RunSpec
 from explorer.runs.sweep import RACES, Race, by_sweep, grid, notes_of
 from explorer.tasks import TASKS, stored_tokenizer
 from explorer.text import TextError
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.views.runs.run_curves import choose_axis, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, rows_of

@@ -11,10 +11,10 @@ from explorer.app.controls import expander
 from explorer.charts.run_charts import parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
-from explorer.runs.differing import settings_of, what_differs
 from explorer.runs.run import Run
+from explorer.runs.run_differences import settings_of, what_differs
 from explorer.runs.spec import RunError, RunSpec
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 
 FEWEST_RUNS = 2
 MOST_SETTINGS = 7

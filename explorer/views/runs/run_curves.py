@@ -15,9 +15,9 @@ from explorer.charts.run_charts import (
 )
 from explorer.charts.theme import palette
 from explorer.components.chart import chart
-from explorer.runs.differing import what_differs
 from explorer.runs.metrics import Metrics
-from explorer.text.literal import literal
+from explorer.runs.run_differences import what_differs
+from explorer.text.labels import literal
 from explorer.views.runs.run_rows import RunRow
 
 CURVE_AXES = ("Steps", "Seconds")

@@ -11,15 +11,15 @@ from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.catalog.parameters import count_parameters
-from explorer.runs.differing import what_differs
-from explorer.runs.parent import new_head_seed
+from explorer.runs.finetuning import new_head_seed
 from explorer.runs.quotas import BYTES_OF_PARAMETER
+from explorer.runs.run_differences import what_differs
 from explorer.runs.spec import RunError, RunSpec
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, parsed, title_of
 from explorer.system import limits
 from explorer.tasks import GIVEN, TASKS
 from explorer.text import TextError
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import megabytes
 from explorer.views.training.own_text import OwnText, draw_own_text
 from explorer.views.training.start_from import NEW_WEIGHTS, models_to_start_from

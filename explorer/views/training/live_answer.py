@@ -13,7 +13,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from explorer.runs.spec import RunSpec, is_step
 from explorer.tasks import Task
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.views.generation.teacher_forcing_view import LEGEND, draw_board, summary
 from models.training import Batch

@@ -21,8 +21,7 @@ from explorer.catalog.attention_parts import head_title
 from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.runs.spec import RunError
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError, Token

@@ -8,13 +8,13 @@ import streamlit as st
 from explorer.app import reader_models
 from explorer.app.messages import say
 from explorer.catalog.open_model import OpenModel
-from explorer.runs.parent import task_for
+from explorer.runs.finetuning import task_for
 from explorer.system import limits
 from explorer.tasks import Given, Task, task_of
 from explorer.tasks.own_tokenizer import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from models.loading.checkpoint import CheckpointError
 from models.loading.checkpoint_tokenizer import tokenizer_text
 

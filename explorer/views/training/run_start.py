@@ -9,14 +9,13 @@ from explorer.app.messages import say
 from explorer.app.reader_runs import is_own, may_change, whose, whose_network
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.runs.cluster import cluster
-from explorer.runs.open_run import open_folder
-from explorer.runs.parent import PARENT
-from explorer.runs.run import Run
+from explorer.runs.finetuning import PARENT
+from explorer.runs.run import Run, open_folder
+from explorer.runs.run_differences import differences
 from explorer.runs.spec import LARGEST_SEED, RunError, RunSpec
-from explorer.runs.spec_difference import differences
 from explorer.tasks import stored_tokenizer
 from explorer.text import TextError
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.views.training.own_text import OwnText
 from explorer.views.training.run_list import choose_run_next
 

@@ -1,4 +1,4 @@
-"""Real models that can be had with one click: where each is, how large, its licence, what for.
+"""Pretrained models to download with one click: where each is, its size, its licence, its use.
 
 Two are packages of the Python registry, whose digest is pinned; the others are models of the hub.
 A size of a hub's model is about what its files have; what it is exactly is known when it begins.
@@ -42,8 +42,8 @@ class HubModel:
 
 
 @dataclass(frozen=True)
-class RealModel:
-    """One row of the shelf."""
+class PretrainedModel:
+    """One row of the list."""
 
     name: str
     """Its folder, its name in an address and on the command line."""
@@ -96,19 +96,22 @@ SENTIMENT = (
     "A wonderful little film, not a minute too long.",
     "Not a bad film, but I would not see it again.",
 )
-REAL_MASKED = ("The capital of France is [MASK].", "The keys to the cabinet [MASK] on the table.")
+PRETRAINED_MASKED = (
+    "The capital of France is [MASK].",
+    "The keys to the cabinet [MASK] on the table.",
+)
 
 
-def _table(models: Iterable[RealModel]) -> Mapping[str, RealModel]:
+def _table(models: Iterable[PretrainedModel]) -> Mapping[str, PretrainedModel]:
     return MappingProxyType({model.name: model for model in models})
 
 
 FIRST = "smollm2"
 """The one that a new reader meets first where it is there."""
 
-REAL_MODELS = _table(
+PRETRAINED_MODELS = _table(
     [
-        RealModel(
+        PretrainedModel(
             name=FIRST,
             title="SmolLM2-135M-Instruct",
             source=Package(
@@ -134,7 +137,7 @@ REAL_MODELS = _table(
             ),
             first_head=("decoder.self_attn", 23, 0),
         ),
-        RealModel(
+        PretrainedModel(
             name="gpt2",
             title="GPT-2",
             source=HubModel("openai-community/gpt2"),
@@ -146,7 +149,7 @@ REAL_MODELS = _table(
             good_for="the model of most papers: indirect objects, induction, greater-than",
             examples=(*COMPLETIONS, "The war lasted from the year 1732 to the year 17"),
         ),
-        RealModel(
+        PretrainedModel(
             name="distilgpt2",
             title="DistilGPT-2",
             source=HubModel("distilbert/distilgpt2"),
@@ -158,7 +161,7 @@ REAL_MODELS = _table(
             good_for="GPT-2 in half the layers: what is left of its heads",
             examples=COMPLETIONS,
         ),
-        RealModel(
+        PretrainedModel(
             name="pythia-70m",
             title="Pythia 70M",
             source=HubModel("EleutherAI/pythia-70m"),
@@ -170,7 +173,7 @@ REAL_MODELS = _table(
             good_for="induction heads in a small model; attention and feed-forward in parallel",
             examples=COMPLETIONS[::-1],
         ),
-        RealModel(
+        PretrainedModel(
             name="pythia-160m",
             title="Pythia 160M",
             source=HubModel("EleutherAI/pythia-160m"),
@@ -182,7 +185,7 @@ REAL_MODELS = _table(
             good_for="the same training as Pythia 70M at twice the depth",
             examples=COMPLETIONS[::-1],
         ),
-        RealModel(
+        PretrainedModel(
             name="smollm2-360m",
             title="SmolLM2-360M",
             source=HubModel("HuggingFaceTB/SmolLM2-360M"),
@@ -194,7 +197,7 @@ REAL_MODELS = _table(
             good_for="grouped-query attention: three heads share keys and values",
             examples=COMPLETIONS,
         ),
-        RealModel(
+        PretrainedModel(
             name="qwen2.5-0.5b",
             title="Qwen2.5-0.5B",
             source=HubModel("Qwen/Qwen2.5-0.5B"),
@@ -206,7 +209,7 @@ REAL_MODELS = _table(
             good_for="many languages and code; seven heads share keys and values",
             examples=(*COMPLETIONS, "La capitale de la France est", "def add(a, b): return a +"),
         ),
-        RealModel(
+        PretrainedModel(
             name="bert",
             title="BERT",
             source=HubModel("google-bert/bert-base-uncased"),
@@ -216,9 +219,9 @@ REAL_MODELS = _table(
             made_by="Google",
             kind="encoder, 12 × 12 heads",
             good_for="it reads both ways and fills [MASK]; heads for syntax and for separators",
-            examples=REAL_MASKED,
+            examples=PRETRAINED_MASKED,
         ),
-        RealModel(
+        PretrainedModel(
             name="distilbert-sst2",
             title="DistilBERT, sentiment",
             source=HubModel("distilbert/distilbert-base-uncased-finetuned-sst-2-english"),
@@ -230,7 +233,7 @@ REAL_MODELS = _table(
             good_for="it classifies a text as positive or negative: which words decide",
             examples=SENTIMENT,
         ),
-        RealModel(
+        PretrainedModel(
             name="all-minilm-l6-v2",
             title="all-MiniLM-L6-v2",
             source=Package(
@@ -249,7 +252,7 @@ REAL_MODELS = _table(
             kind="encoder, 6 × 12 heads",
             good_for="a sentence encoder: it ends in one vector for each token",
         ),
-        RealModel(
+        PretrainedModel(
             name="opus-mt-en-fr",
             title="OPUS-MT, English to French",
             source=HubModel("Helsinki-NLP/opus-mt-en-fr"),
@@ -261,7 +264,7 @@ REAL_MODELS = _table(
             good_for="it translates: cross-attention that aligns the words of two languages",
             examples=TRANSLATED,
         ),
-        RealModel(
+        PretrainedModel(
             name="t5-small",
             title="T5, small",
             source=HubModel("google-t5/t5-small"),
@@ -275,4 +278,4 @@ REAL_MODELS = _table(
         ),
     ]
 )
-"""The shelf, by name, in its order."""
+"""By name, in their order."""

@@ -1,4 +1,4 @@
-"""The shelf of real models: what each is good to look at, and one click that gets or opens it."""
+"""The pretrained models: what each is good to look at, and one click that gets or opens it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ import streamlit as st
 from explorer.app.choosing import choose_model
 from explorer.app.messages import say
 from explorer.app.session import state_of
+from explorer.catalog import background_downloads
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.downloads import background
-from explorer.catalog.downloads.background import DownloadState
-from explorer.catalog.real_models import REAL_MODELS, RealModel
-from explorer.text.literal import literal
+from explorer.catalog.background_downloads import DownloadState
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
+from explorer.text.labels import literal
 from explorer.text.number_format import megabytes
 from explorer.views.shared.download_offer import (
     begin,
@@ -35,30 +35,32 @@ CLOSED = (
 
 @dataclass
 class Unfolded:
-    """The real models were shown unfolded once; they do not fold themselves."""
+    """The pretrained models were shown unfolded once; they do not fold themselves."""
 
     once: bool = False
 
 
-def draw_shelf(entries: Sequence[ModelEntry], chosen: str) -> None:
-    """A row for each real model; unfolded where a first one can be added, or one is on its way."""
-    states = {name: background.state_of(model) for name, model in REAL_MODELS.items()}
+def draw_pretrained_list(entries: Sequence[ModelEntry], chosen: str) -> None:
+    """A row for each; unfolded where a first one can be added, or one is being downloaded."""
+    states = {
+        name: background_downloads.state_of(model) for name, model in PRETRAINED_MODELS.items()
+    }
     for name, state in states.items():
-        open_when_there(REAL_MODELS[name], state)
+        open_when_there(PRETRAINED_MODELS[name], state)
     kinds = {state.kind for state in states.values()}
     unfolded = state_of(Unfolded)
     is_new = may_add() and "there" not in kinds
     unfolded.once = unfolded.once or is_new or "running" in kinds
-    with st.expander("Real models", expanded=unfolded.once):
+    with st.expander("Pretrained models", expanded=unfolded.once):
         st.caption(ABOUT if may_add() else CLOSED)
-        with st.container(key="real_models", gap="xsmall"):
-            for name, model in REAL_MODELS.items():
+        with st.container(key="pretrained_models", gap="xsmall"):
+            for name, model in PRETRAINED_MODELS.items():
                 entry = next((each for each in entries if each.folder == model.folder), None)
                 _draw_row(model, states[name], entry, chosen)
 
 
 def _draw_row(
-    model: RealModel, state: DownloadState, entry: ModelEntry | None, chosen: str
+    model: PretrainedModel, state: DownloadState, entry: ModelEntry | None, chosen: str
 ) -> None:
     words, size, button = st.columns(WIDTHS, gap="small", vertical_alignment="center")
     with words.container(gap=None):
@@ -69,13 +71,13 @@ def _draw_row(
     with button:
         _draw_button(model, state, entry, chosen)
     if state.kind == "running":
-        draw_progress(model, "shelf")
+        draw_progress(model, "list")
     elif state.fault:
         say(state.fault)
 
 
 def _draw_button(
-    model: RealModel, state: DownloadState, entry: ModelEntry | None, chosen: str
+    model: PretrainedModel, state: DownloadState, entry: ModelEntry | None, chosen: str
 ) -> None:
     if state.kind == "there":
         is_chosen = entry is not None and entry.name == chosen
