@@ -101,7 +101,7 @@ def list_models(
     """Every model one could open; `brought` are folders that only this reader knows.
 
     First what the reader brought and what was named at the start of the app, then the
-    shipped ones after the real one that is met first, then other downloaded ones, then `runs`
+    shipped ones after the pretrained one that is met first, then other downloaded ones, then `runs`
     in their order, by default the newest under `root`. A name that is taken gets a number, and
     what is brought takes none away: an address means the same model as before.
     """

@@ -68,7 +68,7 @@ def offer(model: str = "letters") -> AppTest:
 
 
 def put(folder: Path) -> None:
-    """A tiny model in the place of a real one."""
+    """A tiny model in the place of a pretrained one."""
     folder.parent.mkdir(exist_ok=True)
     tiny.reference_gpt2(folder)
 
@@ -118,8 +118,8 @@ def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
 ) -> None:
     put(examples / "gpt2")
     at = page(model="letters")
-    assert buttons(at)["open_real_gpt2"] == "Open"
-    at = press(at, "open_real_gpt2")
+    assert buttons(at)["open_pretrained_gpt2"] == "Open"
+    at = press(at, "open_pretrained_gpt2")
     assert at.selectbox(key="model").value == "gpt2"
     assert "**GPT\\" in said(at) or "GPT-2" in said(at)
     at = page(model="letters")
@@ -148,7 +148,7 @@ def test_the_offer_is_one_line_and_one_button_until_the_model_is_there(
     examples: Path, states: dict[str, DownloadState]
 ) -> None:
     at = offer()
-    label = "Get SmolLM2, a real language model (93 MB)"
+    label = "Get SmolLM2, a pretrained language model (93 MB)"
     assert buttons(at) == {"get_offer": label}
     assert len(at.markdown) == 1
     at = press(at, "get_offer")

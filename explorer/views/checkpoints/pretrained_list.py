@@ -83,7 +83,7 @@ def _draw_button(
         is_chosen = entry is not None and entry.name == chosen
         st.button(
             "Chosen" if is_chosen else "Open",
-            key=f"open_real_{model.name}",
+            key=f"open_pretrained_{model.name}",
             on_click=choose_model,
             args=(entry.name if entry else "",),
             disabled=is_chosen or entry is None or entry.config is None,

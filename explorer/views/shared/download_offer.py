@@ -15,7 +15,7 @@ from explorer.text.number_format import megabytes
 
 ONE_TASK = ("shipped", "run")
 """Of these origins a model is small and learned one task."""
-LINE = "This small model learned one task. A real one continues any sentence."
+LINE = "This small model learned one task. A pretrained one continues any sentence."
 
 
 def draw_offer(context: PageContext) -> None:
@@ -24,7 +24,7 @@ def draw_offer(context: PageContext) -> None:
     When the download that this reader asked for is done, the model is opened.
     """
     model = PRETRAINED_MODELS[FIRST]
-    state = background.state_of(model)
+    state = background_downloads.state_of(model)
     open_when_there(model, state)
     is_named = any(entry.origin == "named" for entry in context.models.values())
     if state.kind == "there" or not may_add() or (is_named and state.kind == "absent"):
@@ -39,7 +39,7 @@ def draw_offer(context: PageContext) -> None:
                 st.markdown(LINE, width="content")
             goes_on = f"{state.left / 1e6:,.0f} of " if state.left else ""
             st.button(
-                f"Get SmolLM2, a real language model ({goes_on}{size_in_words(model)})",
+                f"Get SmolLM2, a pretrained language model ({goes_on}{size_in_words(model)})",
                 key="get_offer",
                 on_click=begin,
                 args=(model,),
