@@ -1,6 +1,6 @@
 """The picture of the whole pass: its first paint, its message, its shares, its motion, its room.
 
-Speed on a pretrained language model is measured on SmolLM2-135M-Instruct: 30 layers of 9 heads. Where
+Speed is measured on SmolLM2-135M-Instruct, a pretrained model: 30 layers of 9 heads. Where
 only the arithmetic counts, a model of random weights and the same sizes does.
 """
 

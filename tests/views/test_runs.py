@@ -219,17 +219,6 @@ def test_a_stranger_sees_and_changes_their_own_alone(small_models: Path, tmp_pat
     assert "No run yet" in said(page())
 
 
-def test_who_runs_the_server_names_a_dask_cluster_and_no_stranger_does(
-    small_models: Path, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = page()
-    at.text_input(key="scheduler_address").set_value(" tcp://10.0.0.5:8786 ").run()
-    press(at, "use_scheduler")
-    assert "asked for tcp://10.0.0.5:8786" in said(at)
-    monkeypatch.setattr("explorer.app.reader.is_local", lambda: False)
-    assert "Where runs train" not in [each.label for each in page().expander]
-
-
 def test_places_are_ordinals() -> None:
     assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 111)] == [
         *("1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "111th"),
