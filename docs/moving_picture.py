@@ -1,6 +1,6 @@
 """Films the README's moving picture from the running app: `python -m docs.moving_picture`.
 
-It downloads the real model as a reader would, with one click, types a sentence, lets the pass
+It downloads the pretrained model as a reader would, with one click, types a sentence, lets the pass
 run through all layers, clicks the edge that moved the name, and opens that head's numbers.
 """
 

@@ -15,7 +15,7 @@ from urllib.parse import quote_plus
 
 from docs.addresses import table
 from docs.api import reference
-from explorer.catalog.real_models import REAL_MODELS
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS
 from explorer.text.number_format import three
 from explorer.views.museum.exhibits import EXHIBITS, Exhibit
 from models.families import FAMILIES
@@ -77,10 +77,10 @@ def checkpoints() -> str:
     return "\n".join(lines) + "\n"
 
 
-def real_models() -> str:
+def pretrained_models() -> str:
     """The models that are downloaded when somebody asks."""
     lines = ["| `get` | Model | Good to look at | Download | Licence |", "|---|---|---|---|---|"]
-    for name, model in REAL_MODELS.items():
+    for name, model in PRETRAINED_MODELS.items():
         what = f"{model.title}, by {model.made_by}: {model.kind}"
         size = f"{model.download / 1e6:,.0f} MB"
         lines.append(f"| `{name}` | {what} | {model.good_for} | {size} | {model.licence} |")
@@ -170,7 +170,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "few figures": few_figures,
     "figures": figures,
     "mistakes": mistakes,
-    "real models": real_models,
+    "pretrained models": pretrained_models,
     "rooms": rooms,
     "security tests": security_tests,
 }

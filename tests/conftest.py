@@ -24,7 +24,7 @@ scan_packages_once()
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 
-# No real model that was downloaded here is on a test's shelf, unless it says so.
+# No pretrained model that was downloaded here is in a test's list, unless it says so.
 os.environ["EXPLORER_EXAMPLES"] = os.devnull
 
 TESTS = Path(__file__).parent

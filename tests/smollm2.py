@@ -6,8 +6,8 @@ import pytest
 from filelock import FileLock
 
 from explorer.catalog import ModelError
-from explorer.catalog.downloads.model_download import download
-from explorer.catalog.real_models import FIRST, REAL_MODELS
+from explorer.catalog.model_download import download
+from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS
 from tests.proxy import KEPT
 
 
@@ -21,7 +21,7 @@ def folder_with_smollm2() -> Path:
     place.mkdir(parents=True, exist_ok=True)
     with FileLock(KEPT / "smollm2.lock"):  # one process fetches it, the others wait
         try:
-            download(REAL_MODELS[FIRST], place / FIRST, lambda progress: None)
+            download(PRETRAINED_MODELS[FIRST], place / FIRST, lambda progress: None)
         except ModelError as error:
             pytest.skip(str(error))
     return place

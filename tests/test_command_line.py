@@ -17,13 +17,12 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from explorer.__main__ import main
-from explorer.catalog import ModelError, open_model
-from explorer.catalog.downloads import model_download
-from explorer.catalog.downloads.model_download import DownloadProgress
-from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.catalog import ModelError, model_download, open_model
+from explorer.catalog.model_download import DownloadProgress
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.catalog.shipped import SHIPPED, make_shipped
 from explorer.runs.exported_metrics import COLUMNS, write_csv
-from explorer.runs.parent import PARENT
+from explorer.runs.finetuning import PARENT
 from explorer.runs.run import Run, all_runs, run_named
 from explorer.runs.worker import train_to_end
 from explorer.tasks.recipes import RECIPES
@@ -183,15 +182,15 @@ def test_a_signal_ends_the_training_with_its_state_written_down(root: Path) -> N
         wishes = ["resume", str(run.folder)]
 
 
-def test_the_shelf_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    part = model_download.part_folder(REAL_MODELS["gpt2"].folder)
+def test_the_list_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    part = model_download.part_folder(PRETRAINED_MODELS["gpt2"].folder)
     part.mkdir(parents=True)
     (part / f"x{model_download.PART_SUFFIX}").write_bytes(bytes(3_000_000))
     (tmp_path / "examples" / "t5-small").mkdir()
     (tmp_path / "examples" / "t5-small" / "config.json").touch()
     assert main(["get"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
-    assert list(lines) == list(REAL_MODELS)
+    assert list(lines) == list(PRETRAINED_MODELS)
     assert "93 MB" in lines["smollm2"]
     assert "Apache 2.0" in lines["smollm2"]
     assert "3 of 551 MB" in lines["gpt2"]
@@ -208,13 +207,13 @@ def test_the_folder_of_another_model_is_not_taken_for_the_one_that_is_asked_for(
     (mine / "config.json").touch()
     ask = ["get", "smollm2", "--to", str(mine)]
     sentence = "The folder mine holds another model than SmolLM2-135M-Instruct; name one that"
-    for record in (None, "[]", json.dumps(REAL_MODELS["gpt2"].record)):
+    for record in (None, "[]", json.dumps(PRETRAINED_MODELS["gpt2"].record)):
         if record is not None:
             (mine / "run.json").write_text(record)
         assert sentence in refused(capsys, *ask)
         with pytest.raises(ModelError, match=sentence):
-            model_download.download(REAL_MODELS["smollm2"], mine, lambda _: None)
-    (mine / "run.json").write_text(json.dumps(REAL_MODELS["smollm2"].record))
+            model_download.download(PRETRAINED_MODELS["smollm2"], mine, lambda _: None)
+    (mine / "run.json").write_text(json.dumps(PRETRAINED_MODELS["smollm2"].record))
     assert main(ask) == 0
     assert "is there already." in capsys.readouterr().out
 
@@ -237,7 +236,9 @@ def test_a_model_is_got_with_a_bar_and_an_interruption_says_how_it_goes_on(
 ) -> None:
     done: list[Path] = []
 
-    def fake(model: RealModel, folder: Path, report: Callable[[DownloadProgress], None]) -> Path:
+    def fake(
+        model: PretrainedModel, folder: Path, report: Callable[[DownloadProgress], None]
+    ) -> Path:
         report(DownloadProgress("asking", 0, 100_000))
         for share in (40_000, 70_000, 100_000):
             report(DownloadProgress("fetching", share, 100_000))

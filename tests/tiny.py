@@ -416,8 +416,7 @@ def labelled_table(labels: tuple[str, ...] = ("good", "bad")) -> str:
 def tuned_run(
     root: Path, opened: "OpenModel", task: str = "subwords", text: str = RUN_TEXT, **settings: Any
 ) -> "Run":
-    from explorer.runs.finetuning import finetune_spec
-    from explorer.runs.parent import task_for
+    from explorer.runs.finetuning import finetune_spec, task_for
     from explorer.runs.run import create
 
     usual = {"steps": 6, "batch_size": 2, "warmup": 1, "lr": 0.01}

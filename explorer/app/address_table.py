@@ -466,7 +466,6 @@ PARAMETERS: tuple[Parameter, ...] = (
         "runs",
         panel("run_comparison", "Compare runs"),
         panel("own_sweep", "A sweep of your own settings"),
-        panel("where_runs_train", "Where runs train"),
         option("runs_view", "View", "all runs, or races and sweeps", "all runs"),
         text("find", "Search", 100, "words that the row of a run has"),
         option("sort", "Sort by", "what the runs are sorted by", "the newest first"),

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 from explorer.app import reader_runs, url
 from explorer.app.reader import is_local
 from explorer.app.session import state_of
-from explorer.catalog import available_models, real_models, uploads
+from explorer.catalog import available_models, pretrained_models, uploads
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.find_model import paths_allowed
 from explorer.catalog.folders import brought_name, is_checkpoint, own_name
@@ -57,8 +57,8 @@ def _by_name(found: Sequence[ModelEntry]) -> dict[str, ModelEntry]:
 
 
 def first(models: Mapping[str, ModelEntry]) -> ModelEntry:
-    """What a new reader sees: what the app was started for, or a real model where it is there."""
-    usual, real = default(models), models.get(real_models.FIRST)
+    """What a new reader sees: what the app was started for, or the first pretrained model."""
+    usual, real = default(models), models.get(pretrained_models.FIRST)
     return real if real and real.origin == "added" and usual.origin != "named" else usual
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from explorer.catalog import in_a_sentence
-from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
+from explorer.catalog.descriptions import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
     brought_name,
     is_checkpoint,
@@ -23,7 +23,7 @@ from explorer.catalog.folders import (
     own_name,
 )
 from explorer.catalog.parameters import count_parameters
-from explorer.catalog.real_models import FIRST, REAL_MODELS
+from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS
 from explorer.catalog.run_index import SNAPSHOTS, index_of, run_of, step_folders
 from explorer.system.data_folders import examples_root, runs_root, shipped_root
 from explorer.tasks import CUSTOM_TASKS, TASKS
@@ -101,7 +101,7 @@ def list_models(
     """Every model one could open; `brought` are folders that only this reader knows.
 
     First what the reader brought and what was named at the start of the app, then the
-    shipped ones after the real one that is met first, then other downloaded ones, then `runs`
+    shipped ones after the pretrained one that is met first, then other downloaded ones, then `runs`
     in their order, by default the newest under `root`. A name that is taken gets a number, and
     what is brought takes none away: an address means the same model as before.
     """
@@ -158,7 +158,7 @@ def _folders() -> Iterator[tuple[str, str, Path]]:
 
 def _added() -> tuple[list[Path], list[Path]]:
     """Folders of downloaded models: the one that is met first, and the others in their order."""
-    order = {name: place for place, name in enumerate(REAL_MODELS)}
+    order = {name: place for place, name in enumerate(PRETRAINED_MODELS)}
     found = sorted(
         _subfolders(examples_root()), key=lambda path: (order.get(path.name, 99), path.name)
     )

@@ -16,8 +16,7 @@ from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import build_hf_headers
 
 from explorer.catalog import ModelError
-from explorer.catalog.folders import is_checkpoint
-from explorer.catalog.model_files import files_that_open, shards_in
+from explorer.catalog.folders import files_that_open, is_checkpoint, shards_in
 from explorer.system import limits
 from models.loading.safe_files import INDEX, LARGEST_FILE, CheckpointError, shown
 from models.loading.weight_files import ENDING, PICKLED, open_weights

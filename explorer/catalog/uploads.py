@@ -21,8 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from explorer.catalog import ModelError
-from explorer.catalog.folders import UPLOAD, is_checkpoint, model_name
-from explorer.catalog.model_files import files_that_open, shards_in
+from explorer.catalog.folders import UPLOAD, files_that_open, is_checkpoint, model_name, shards_in
 from explorer.system import limits, operating_system
 from explorer.system.atomic_files import fits
 from explorer.system.data_folders import systems_root, uploads_root

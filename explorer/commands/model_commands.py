@@ -12,17 +12,17 @@ import torch
 from tqdm import tqdm
 
 from explorer.catalog import shipped
-from explorer.catalog.downloads.model_download import (
+from explorer.catalog.model_download import (
     DownloadProgress,
     download,
     fetched_bytes,
     is_in,
 )
-from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.commands import circuit_command
 from explorer.commands.training_commands import folder_named
 from explorer.export import published_folder
-from explorer.runs.open_run import newest_in, open_folder
+from explorer.runs.run import newest_in, open_folder
 from models.generation import generate
 
 WHAT_A_MODEL_IS = "a run by its name in the app's list, or the folder of a run or a checkpoint"
@@ -53,7 +53,7 @@ def add_commands(commands: Any) -> None:
     circuit.set_defaults(command=find_circuit)
     circuit_command.add_arguments(circuit)
 
-    more = commands.add_parser("get", help="download a real model, or list those there are")
+    more = commands.add_parser("get", help="download a pretrained model, or list those there are")
     more.set_defaults(command=get_model)
     more.add_argument("name", nargs="?", metavar="NAME", help=known_models())
     more.add_argument(
@@ -108,10 +108,10 @@ def find_circuit(asked: argparse.Namespace) -> None:
 
 def get_model(asked: argparse.Namespace) -> None:
     if asked.name is None:
-        for line in map(_row, REAL_MODELS.values()):
+        for line in map(_row, PRETRAINED_MODELS.values()):
             print(line)
         return
-    model = REAL_MODELS.get(asked.name)
+    model = PRETRAINED_MODELS.get(asked.name)
     if model is None:
         raise ValueError(f"There is no model called {asked.name!r}: it is one of {known_models()}.")
     folder = asked.to or model.folder
@@ -132,10 +132,10 @@ def get_model(asked: argparse.Namespace) -> None:
 
 
 def known_models() -> str:
-    return ", ".join(REAL_MODELS)
+    return ", ".join(PRETRAINED_MODELS)
 
 
-def _row(model: RealModel) -> str:
+def _row(model: PretrainedModel) -> str:
     size = f"{model.download / 1e6:,.0f} MB"
     if model.is_there:
         size += ", here"
@@ -145,7 +145,7 @@ def _row(model: RealModel) -> str:
 
 
 @contextmanager
-def _download_bar(model: RealModel) -> Iterator[Callable[[DownloadProgress], None]]:
+def _download_bar(model: PretrainedModel) -> Iterator[Callable[[DownloadProgress], None]]:
     """Shows how far a download is; what an earlier try has fetched does not count as speed."""
     with ExitStack() as open_until_the_end:
         bars: list[tqdm] = []

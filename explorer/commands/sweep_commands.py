@@ -23,11 +23,10 @@ from explorer.commands.training_commands import (
     tokenizer_of,
 )
 from explorer.runs.cluster import Cluster
-from explorer.runs.differing import changes, what_differs
+from explorer.runs.finetuning import PARENT, task_for
 from explorer.runs.metrics import best_value
-from explorer.runs.open_run import open_folder
-from explorer.runs.parent import PARENT, task_for
-from explorer.runs.run import Run, all_runs
+from explorer.runs.run import Run, all_runs, open_folder
+from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.spec import RunError
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parsed, title_of
 from explorer.system.data_folders import runs_root

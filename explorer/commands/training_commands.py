@@ -21,10 +21,8 @@ from tqdm import tqdm
 
 from explorer.catalog.open_model import OpenModel, open_model
 from explorer.runs.exported_metrics import EventFiles, write_csv
-from explorer.runs.finetuning import finetune_spec
-from explorer.runs.open_run import open_folder
-from explorer.runs.parent import task_for
-from explorer.runs.run import Run, create, create_in, run_named
+from explorer.runs.finetuning import finetune_spec, task_for
+from explorer.runs.run import Run, create, create_in, open_folder, run_named
 from explorer.runs.settings import (
     EVALUATE_EVERY,
     MODEL_SETTINGS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.open_model import OpenModel
-from explorer.catalog.real_models import FIRST
+from explorer.catalog.pretrained_models import FIRST
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.inference.forward_pass import ForwardPassError, encode_text, unknown, unknown_words
 from explorer.inference.results_cache import kept, size_of
@@ -65,7 +65,7 @@ def find_reader(
 ) -> ModelEntry | None:
     """The first other model that reads all of a text, with the second text that it takes.
 
-    First those that were published for the same as this one, then the real model that is met
+    First those that were published for the same as this one, then the pretrained model that is met
     first, then other published ones, then all others in their order. No weights are read; the
     tokenizers of at most twelve are.
     """

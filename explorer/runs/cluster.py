@@ -34,11 +34,10 @@ from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
 from explorer.runs.deleting import erase
-from explorer.runs.parent import PARENT, new_head_seed
+from explorer.runs.finetuning import PARENT, new_head_seed
 from explorer.runs.quotas import queue_fault
 from explorer.runs.run import Run, create, delete, room_fault, run_named
-from explorer.runs.run_notes import RunNotes
-from explorer.runs.spec import STOPPED, RunError, RunSpec
+from explorer.runs.spec import STOPPED, RunError, RunNotes, RunSpec
 from explorer.runs.watchdog import settings
 from explorer.system import limits, operating_system
 from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json
@@ -62,7 +61,7 @@ OTHERS_START = (
 )
 LOCAL = re.compile(r"tls://127\.0\.0\.1:\d{1,5}")
 """The only addresses that are believed from a file; any other is given in DASK_ADDRESS."""
-SCHEDULER = re.compile(r"(tcp|tls)://([A-Za-z0-9][A-Za-z0-9.-]{0,200}|\[[0-9a-f:]{2,45}\]):\d{1,5}")
+PRELOAD = "explorer.runs.cluster_processes"
 BEHIND_ALL = 1_000_000
 """Places; no queue is longer."""
 KEY = re.compile(r"train/[^/]+/[0-9a-f]{32}")
@@ -83,9 +82,6 @@ class Cluster:
         self._client: Client | None = None
         self._started: list[subprocess.Popen[bytes]] = []
         self._is_closed = False
-        self.trying: threading.Thread | None = None
-        self.answer = ""
-        """How the last try ended to use another cluster."""
 
     def start(self) -> threading.Thread:
         """Attach or start in a thread; a fault is raised when a run is submitted.
@@ -231,46 +227,6 @@ class Cluster:
         """Where the scheduler listens."""
         return str(self.connect().scheduler_info()["address"])
 
-    def use(self, address: str) -> threading.Thread:
-        """Try another Dask cluster in a thread; `answer` then says in a sentence how that went.
-
-        Runs that start later train there, until this server ends; those that train go on where
-        they are. RunError at once for what is no address, or while runs wait here.
-        """
-        if not SCHEDULER.fullmatch(address):
-            raise RunError(
-                "The address of a Dask scheduler is tcp:// or tls://, a host, a colon and a port, "
-                "such as tcp://10.0.0.5:8786."
-            )
-        if waiting := len(self.waiting()):
-            raise RunError(
-                f"{limits.QUEUE.in_words(waiting)} are still queued there: stop them, or wait "
-                "until they train."
-            )
-        self.answer = ""
-        self.trying = threading.Thread(target=self._try_to_use, args=(address,), daemon=True)
-        self.trying.start()
-        return self.trying
-
-    def _try_to_use(self, address: str) -> None:
-        try:
-            client = Client(address, timeout=ANSWER_WITHIN, set_as_default=False)
-            workers = len(client.scheduler_info()["workers"])
-        except (OSError, ValueError, TypeError, RuntimeError):
-            self.answer = f"No Dask scheduler answers at {address}, so nothing has changed."
-            return
-        with self._guard:
-            if self._is_closed:
-                client.close()
-                return
-            self._drop_client()
-            self._client, self.given_address = client, address
-        has = f"has {workers:,} worker{'' if workers == 1 else 's'}"
-        none = "" if workers else ", so runs wait until it has one"
-        self.answer = (
-            f"Runs that start now train on the Dask cluster at {address}, which {has}{none}."
-        )
-
     def close(self) -> None:
         """Disconnect. The last server that uses a local cluster ends its processes, after its
         workers have saved the state of their runs.
@@ -353,7 +309,7 @@ class Cluster:
             "dashboard": False,
             "dashboard_address": "127.0.0.1:0",  # closed at once by the preload
             "scheduler_file": str(file),
-            "preload": ["explorer.runs.quiet_logs", "explorer.runs.scheduler_setup"],
+            "preload": [PRELOAD],
         }
         of_scheduler = self._spawn("distributed.Scheduler", common | scheduler, work)
         workers = workers_here()
@@ -361,8 +317,8 @@ class Cluster:
             "scheduler_file": str(file),  # which they wait for: all start at once
             "nthreads": 1,
             "memory_limit": 1.0 / workers,
-            "preload": ["explorer.runs.quiet_logs", "explorer.runs.worker_setup"],
-            "preload_nanny": ["explorer.runs.quiet_logs"],
+            "preload": [PRELOAD],
+            "preload_nanny": [PRELOAD],
         }
         for _ in range(workers):
             self._spawn("distributed.Nanny", common | worker, work)

@@ -1,20 +1,180 @@
-"""Fine-tuning: the run of a task that starts from a model which was trained before."""
+"""Fine-tuning: the run of a task that starts from a model which was trained before.
 
-from collections.abc import Mapping
+The folder `parent/` of the run has that model's config, weights and tokenizer, so the run resumes
+on another machine and when the model itself is deleted. With LoRA every checkpoint of the run links
+these weights and adds its adapters, a small file; it opens as a plain model all the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from explorer.catalog import in_a_sentence
 from explorer.catalog.folders import own_name
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.parameters import count_parameters
+from explorer.catalog.tokenizers import TypedTokenIds, tokenizer_family, tokenizer_in
 from explorer.runs.run_size import memory_fault
 from explorer.runs.settings import TRAINING_SETTINGS
 from explorer.runs.spec import RunError, RunSpec
 from explorer.system import limits
-from explorer.tasks import Task
-from explorer.text.token import PAD
-from models import TransformerConfig
+from explorer.tasks import CUSTOM_TASKS, TASKS, Task, task_of
+from explorer.tasks.labelled_sentences import SentenceTask
+from explorer.text import (
+    AnyTokenizer,
+    ParentTokenizer,
+    PublishedTokenizer,
+    TextError,
+    Tokenizer,
+    TrainedWith,
+)
+from explorer.text.published import AdoptedTokenizer
+from explorer.text.token import BOS, CLS, EOS, PAD, SOURCE
+from models import Transformer, TransformerConfig, load_checkpoint, save_checkpoint
 from models.config import TrainConfig
+from models.loading.checkpoint import CheckpointError, link_or_copy, peek
+from models.loading.folder_config import OURS
+from models.loading.safe_files import CONFIG, RUN
+from models.loading.weight_files import WEIGHTS
 from models.lora import USUAL_TARGETS, target_ranks
+
+PARENT = "parent"
+
+
+def task_for(opened: OpenModel, name: str, text: str | None = None) -> Task:
+    """The task of this name as this model reads it; TextError says why it cannot be."""
+    return _task(name, text, opened.tokenizer, opened.config)
+
+
+def task_in(folder: Path, name: str, text: str | None = None) -> Task:
+    """The same of the parent in the folder of a run, whose weights are not read."""
+    try:
+        config = peek(folder)[0]
+        tokenizer = tokenizer_in(folder, OURS, config)
+    except (CheckpointError, OSError) as error:
+        raise RunError(
+            f"The model that this run starts from cannot be read: {in_a_sentence(error)}"
+        ) from error
+    return _task(name, text, tokenizer, config)
+
+
+def _task(name: str, text: str | None, tokenizer: AnyTokenizer, config: TransformerConfig) -> Task:
+    if isinstance(tokenizer, TypedTokenIds):
+        raise TextError("This model has no tokenizer: choose another one to start from.")
+    if config.src_vocab_size is not None:
+        raise TextError("This model has two vocabularies: choose one with a single one.")
+    known = TASKS.get(name)
+    if known is not None:
+        if isinstance(tokenizer, Tokenizer) and tokenizer.to_json() == known.tokenizer.to_json():
+            return known
+        raise TextError(
+            f"{known.title} has a vocabulary of its own, which this model does not read: choose a "
+            "task made of your own text or table."
+        )
+    custom = CUSTOM_TASKS.get(name)
+    if custom and not custom.tokenizers:
+        raise TextError(
+            f"{custom.title} has a tokenizer of its own: choose a task whose text may be read by "
+            "another one."
+        )
+    if custom and custom.reads == SOURCE and config.kind != "encoder-decoder":
+        raise TextError(f"{custom.title} need an encoder-decoder: start from another model.")
+    return _built(name, text, for_training(tokenizer, config), config.max_len)
+
+
+@lru_cache(maxsize=4)
+def _built(name: str, text: str | None, tokenizer: TrainedWith, max_len: int) -> Task:
+    """One task for all who ask: what is made of it is kept by its identity."""
+    task = task_of(name, text, tokenizer)
+    if max_len < task.model.max_len:
+        task = task.within(max_len)
+    return task.as_it_is() if isinstance(task, SentenceTask) else task
+
+
+def for_training(tokenizer: AnyTokenizer, config: TransformerConfig) -> TrainedWith:
+    """The tokenizer of a model, with what a task asks of one."""
+    if not isinstance(tokenizer, PublishedTokenizer):
+        assert isinstance(tokenizer, Tokenizer)
+        return tokenizer
+    if isinstance(tokenizer, AdoptedTokenizer):
+        return tokenizer
+    ends = (tokenizer.bos_id, tokenizer.eos_id)
+    no_end = [i for i in (tokenizer.pad_id, tokenizer.unk_id) if i not in ends]
+    ids = {
+        PAD: (config.pad_id, *no_end, tokenizer.eos_id),  # what ends texts pads them at last
+        BOS: (config.bos_id, tokenizer.bos_id, tokenizer.cls_id, tokenizer.eos_id),
+        EOS: (tokenizer.eos_id, tokenizer.sep_id),
+        CLS: (tokenizer.cls_id,),
+    }
+    first = {name: next((i for i in some if i is not None), None) for name, some in ids.items()}
+    return ParentTokenizer(tokenizer, {name: i for name, i in first.items() if i is not None})
+
+
+def write_parent(folder: Path, opened: OpenModel, spec: RunSpec) -> None:
+    """Write the model of the spec before any update, with the parent's tokenizer."""
+    tokenizer = opened.tokenizer
+    own = tokenizer.to_json() if isinstance(tokenizer, Tokenizer | AdoptedTokenizer) else None
+    made = {"title": opened.title}
+    if own is None:
+        made["tokenizer"] = opened.family if opened.family != OURS else tokenizer_family(opened.run)
+    save_checkpoint(folder, with_head(opened.model, spec), tokenizer=own, run=made, private=True)
+    if own is None and isinstance(tokenizer, PublishedTokenizer):
+        try:
+            tokenizer.copy_to(folder)
+        except TextError as error:
+            raise RunError(str(error)) from error
+
+
+def link_parent(folder: Path, to: Path) -> None:
+    """The files of another run's parent under other names: its weights are on the disk once."""
+    to.mkdir(mode=0o700)
+    for each in folder.iterdir():
+        link_or_copy(each, to / each.name)
+
+
+def new_head_seed(opened: OpenModel, spec: RunSpec) -> int | None:
+    """On what the model of the spec depends before any update, besides its parent."""
+    return None if spec.model == opened.config else spec.weights_seed
+
+
+def with_head(model: Transformer, spec: RunSpec) -> Transformer:
+    """A model of the spec's config with the parent's weights; a head of other sizes is new."""
+    made = Transformer(spec.model, seed=spec.weights_seed)
+    known = dict(model.named_parameters())
+    for name, parameter in made.named_parameters():
+        found = known.get(name)
+        if found is not None and found.shape == parameter.shape:
+            parameter.data.copy_(found)
+    return made
+
+
+def beginning(folder: Path, spec: RunSpec) -> Transformer:
+    """The model of the run in this folder before its first update."""
+    if not spec.parent:
+        return Transformer(spec.model, seed=spec.weights_seed)
+    model = load_checkpoint(folder / PARENT).model
+    return spec.adapt(model) if spec.lora_rank else model
+
+
+def linked_files(folder: Path, spec: RunSpec) -> Sequence[Path]:
+    """What every checkpoint of the run has of this parent: its tokenizer; with LoRA its weights."""
+    if not spec.parent:
+        return ()
+    own = {CONFIG, RUN} | (set() if spec.lora_rank else {WEIGHTS})
+    return sorted(path for path in folder.iterdir() if path.name not in own)
+
+
+def record_of(folder: Path, spec: RunSpec) -> dict[str, object]:
+    """What `run.json` says of the model that the run starts from."""
+    if not spec.parent:
+        return {}
+    family = tokenizer_family(peek(folder)[1])
+    made: dict[str, object] = {"parent": spec.parent, "tokenizer": family}
+    if spec.lora_rank:
+        made |= {"lora_rank": spec.lora_rank, "lora_alpha": spec.lora_alpha}
+    return made
+
 
 LORA_RATE, WHOLE_RATE = 1e-3, 3e-4
 STEPS, BATCH = 300, 16

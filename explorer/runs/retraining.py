@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from explorer.runs.finetuning import beginning
 from explorer.runs.hot_changes import spec_at
-from explorer.runs.parent import beginning
 from explorer.runs.run import Run, step_folders
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task

@@ -28,8 +28,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from explorer.catalog import ModelError
 from explorer.catalog.folders import RUN_KEY, own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.catalog.run_index import (
     BEING_MADE,
     HOST,
@@ -44,12 +45,22 @@ from explorer.catalog.run_index import (
 )
 from explorer.runs import hot_changes
 from explorer.runs.deleting import bring_back, make_room, set_aside, sweep
+from explorer.runs.finetuning import PARENT, link_parent, task_in, write_parent
 from explorer.runs.hot_changes import Change
 from explorer.runs.metrics import Metrics
-from explorer.runs.parent import PARENT, link_parent, task_in, write_parent
 from explorer.runs.quotas import closing_bytes, keeping_fault
-from explorer.runs.run_notes import RunNotes, notes_in, write_notes
-from explorer.runs.spec import DONE, INTERRUPTED, STOPPED, TRAINING, RunError, RunSpec, Status
+from explorer.runs.spec import (
+    DONE,
+    INTERRUPTED,
+    STOPPED,
+    TRAINING,
+    RunError,
+    RunNotes,
+    RunSpec,
+    Status,
+    notes_in,
+    write_notes,
+)
 from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.tasks import Task, task_of
 from models.config import TrainConfig
@@ -419,3 +430,24 @@ def _put_in_place(beside: Path, root: Path, task: str, there: RunListing, owner:
             if not place.exists():
                 raise
             number += 1
+
+
+def open_folder(folder: Path) -> OpenModel:
+    """The model in a checkpoint folder, or the newest one in a run's folder.
+
+    It is read anew: weights of a running training are soon replaced. ModelError
+    says in a sentence why there is nothing to open.
+    """
+    folder = Path(folder).absolute()
+    return opened_from(newest_in(folder), folder.name)
+
+
+def newest_in(folder: Path) -> Path:
+    """The checkpoint folder of the newest weights of a run; any other folder as it is."""
+    if not (folder / "spec.json").is_file():
+        return folder
+    run = Run(folder)
+    newest = run.checkpoint() or run.latest()
+    if newest is None:
+        raise ModelError(f"The run {folder.absolute().name} has no weights yet.")
+    return newest

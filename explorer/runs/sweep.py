@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from explorer.catalog.open_model import OpenModel
-from explorer.runs.differing import SHORT_NAMES
 from explorer.runs.finetuning import finetune_spec, fitted
 from explorer.runs.run import Run
-from explorer.runs.run_notes import LONGEST_TITLE, RunNotes
+from explorer.runs.run_differences import SHORT_NAMES
 from explorer.runs.settings import (
     LORA_SETTINGS,
     MODEL_SETTINGS,
@@ -23,7 +22,7 @@ from explorer.runs.settings import (
     Setting,
     spec_of,
 )
-from explorer.runs.spec import RunError, RunSpec
+from explorer.runs.spec import LONGEST_TITLE, RunError, RunNotes, RunSpec
 from explorer.system import limits
 from explorer.tasks import Task
 

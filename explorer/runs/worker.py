@@ -17,10 +17,9 @@ import torch.distributed
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import step_folders
-from explorer.runs.divergence import Diverged
+from explorer.runs.finetuning import beginning
 from explorer.runs.hot_changes import spec_at, take_on
-from explorer.runs.parent import beginning
-from explorer.runs.recorder import RunRecorder, TrainingProgress
+from explorer.runs.recorder import Diverged, RunRecorder, TrainingProgress
 from explorer.runs.run import Run
 from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunError, RunSpec
 from explorer.runs.watchdog import Watchdog, bounded_memory, is_of_memory

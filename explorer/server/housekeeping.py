@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from explorer.app import streamlit_patches
-from explorer.catalog.downloads import background
+from explorer.catalog import background_downloads
 from explorer.catalog.folders import CLUSTER
 from explorer.system.data_folders import runs_root, uploads_root
 
@@ -66,7 +66,7 @@ class WarmUp:
         _freeze()
 
     def end(self) -> None:
-        background.end_all()
+        background_downloads.end_all()
         self._ends.set()
         self.thread.join(timeout=30)
         if self.cluster is not None:

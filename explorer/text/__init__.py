@@ -1,6 +1,5 @@
 """Text to token IDs and back: tokenizers, their training, their steps, labels for the screen."""
 
-from explorer.text.build import byte_tokenizer, character_tokenizer, word_tokenizer, words_of
 from explorer.text.checked_text import MAX_CHARACTERS, TextError
 from explorer.text.published import (
     AdoptedTokenizer,
@@ -9,7 +8,7 @@ from explorer.text.published import (
     open_published,
 )
 from explorer.text.published.adopted import TrainedWith, trained_with
-from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps
+from explorer.text.published.steps import MAX_STEPPED_CHARACTERS, steps
 from explorer.text.token import (
     ALONE,
     CLASSIFIER,
@@ -20,7 +19,13 @@ from explorer.text.token import (
     Token,
     TokenizerStep,
 )
-from explorer.text.tokenizer import Tokenizer
+from explorer.text.tokenizer import (
+    Tokenizer,
+    byte_tokenizer,
+    character_tokenizer,
+    word_tokenizer,
+    words_of,
+)
 
 __all__ = [
     "ALONE",

@@ -1,7 +1,8 @@
-"""Labels that make spaces, line ends, control characters and single bytes visible."""
+"""Text in visible characters: spaces, line ends, control characters, bytes; and in Markdown."""
 
+import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 SPACE, NEWLINE, RETURN, TAB = "␣", "↵", "␍", "⇥"
 
@@ -64,3 +65,20 @@ def bytes_of(token: str) -> bytes:
     """The bytes that a token of a byte-level vocabulary stands for."""
     alphabet = byte_alphabet()
     return bytes(alphabet[character] for character in token)
+
+
+PUNCTUATION = re.compile(r"[!-+./:-@\[-`{-~]|(?<![A-Za-z])-|-(?![A-Za-z])")
+"""All of ASCII but the comma and the hyphen between two letters, which mean nothing in Markdown."""
+JOINER = "\u2060"
+"""Invisible. It also breaks what Streamlit replaces after Markdown, such as `:smile:`."""
+
+
+@lru_cache(maxsize=512)
+def literal(text: str, longest: int = 80) -> str:
+    """The text as a label that means nothing but itself; a line break is shown as ↵."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    plain = " ↵ ".join(line for line in lines if line)
+    if len(plain) > longest:
+        plain = plain[: longest - 1].rstrip() + "…"
+    visible = "".join(c if c.isprintable() else readable(c) for c in plain)
+    return PUNCTUATION.sub(lambda mark: f"\\{mark[0]}{JOINER}", visible)

@@ -1,14 +1,179 @@
-"""Labels for rows, columns and chips: from tokens or plain strings, safe to draw."""
+"""Labels for rows, columns and chips: from tokens or plain strings, safe to draw.
 
+Tokens that are parts of one character as a reader sees it, such as an emoji of four tokens, are a
+group. It is read from the labels, in which a byte that is no whole character is `<0xF0>`, so that
+it holds for typed and for generated tokens alike.
+"""
+
+import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Protocol
 
 from explorer.text import AnyTokenizer, PublishedTokenizer
-from explorer.text.labels import cut
+from explorer.text.labels import NEWLINE, RETURN, SPACE, TAB, cut
 from explorer.text.token import Token
-from explorer.text.token_groups import TokenGroup, bytes_in_words, token_groups
+
+JOINER, PIECE, DOTTED = "\u200d", "##", "◌"
+CONJUNCTS = ("DEVANAGARI", "BENGALI", "GUJARATI", "ORIYA", "TELUGU", "MALAYALAM")
+"""Scripts whose virama joins two consonants into one sign."""
+MOST_IN_GROUP = 4
+"""Bytes of a character in UTF-8."""
+VIRAMA = 9
+WRITTEN = re.compile(r"<0x([0-9A-F]{2})>|<U\+([0-9A-F]{4,6})>")
+VISIBLE = str.maketrans({SPACE: " ", NEWLINE: "\n", RETURN: "\r", TAB: "\t"})
+
+
+@dataclass(frozen=True)
+class TokenGroup:
+    """The tokens from `first` to `last`, which share characters, and these `characters`.
+
+    `parts` has for each token the characters that it is a part of. `is_cut` where a token alone
+    does not say which: it holds bytes, or a part of a flag or of a joined emoji.
+    """
+
+    first: int
+    last: int
+    characters: str
+    parts: tuple[str, ...]
+    is_cut: bool
+
+
+@lru_cache(maxsize=64)
+def token_groups(labels: tuple[str | None, ...]) -> tuple[TokenGroup, ...]:
+    """The groups of two or more tokens; None is a label that stands for no text."""
+    if not any(label and (not label.isascii() or WRITTEN.search(label)) for label in labels):
+        return ()
+    found: list[TokenGroup] = []
+    start = 0
+    for at in range(len(labels) + 1):
+        if at == len(labels) or labels[at] is None:
+            found += _groups_of([label or "" for label in labels[start:at]], start)
+            start = at + 1
+    return tuple(found)
+
+
+def bytes_in_words(label: str, before: Sequence[str] = ()) -> str:
+    """Which bytes of a character a token has that ends inside one, or begins inside one.
+
+    `byte 1/4` or `bytes 2 to 3/4`; `later byte` where nothing `before` it says of what. Empty for
+    a token that is of whole characters.
+    """
+    if not WRITTEN.search(label):
+        return ""
+    own = _bytes_of(label)
+    begun = _unfinished(b"".join(map(_bytes_of, before[-MOST_IN_GROUP:])))
+    ends = _unfinished(begun + own)
+    if ends and own:
+        first, count = max(1, len(ends) - len(own) + 1), _bytes_led_by(ends[0])
+        places = f"byte {first}" if first == len(ends) else f"bytes {first} to {len(ends)}"
+        return f"{places}/{count}"
+    is_later = not begun and own and 0x80 <= own[0] <= 0xBF
+    return "" if not is_later else "later byte" if len(own) == 1 else "later bytes"
+
+
+def _unfinished(data: bytes) -> bytes:
+    """The bytes at the end that begin a character and do not end it."""
+    for back in range(1, min(MOST_IN_GROUP, len(data) + 1)):
+        if count := _bytes_led_by(data[-back]):
+            return data[-back:] if count > back else b""
+    return b""
+
+
+def _bytes_led_by(byte: int) -> int:
+    """How many bytes a character has that begins with this one; 0 where none does."""
+    bounds = ((0x00, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4))
+    return next((count for count, (low, high) in enumerate(bounds, 1) if low <= byte <= high), 0)
+
+
+def clusters(text: str) -> list[str]:
+    """The characters of a text as a reader counts them: grapheme clusters."""
+    found: list[str] = []
+    for character in text:
+        if found and _continues(found[-1], character):
+            found[-1] += character
+        else:
+            found.append(character)
+    return found
+
+
+def _groups_of(labels: list[str], offset: int) -> list[TokenGroup]:
+    """The groups among labels that follow each other; `offset` is the place of the first."""
+    pieces = [_bytes_of(label) for label in labels]
+    text = b"".join(pieces).decode("utf-8", "surrogateescape")
+    found = clusters(text)
+    ends = [0, *accumulate(len(_encoded(each)) for each in found)]
+    inside = {0, *accumulate(len(_encoded(each)) for each in text)}
+    bounds = [0, *accumulate(map(len, pieces))]
+    whole, groups, first = set(ends), list[TokenGroup](), 0
+    for at in range(1, len(pieces) + 1):
+        if bounds[at] not in whole:
+            continue
+        if at - first > 1:
+            spans = [
+                (bisect_right(ends, bounds[each]) - 1, bisect_left(ends, bounds[each + 1]))
+                for each in range(first, at)
+            ]
+            parts = tuple("".join(found[low:high]) for low, high in spans)
+            characters = "".join(found[spans[0][0] : spans[-1][1]])
+            is_cut = any(bound not in inside for bound in bounds[first:at])
+            joined = any(each == JOINER or _is_regional(each) for each in characters)
+            group = (offset + first, offset + at - 1, characters, parts, is_cut or joined)
+            groups.append(TokenGroup(*group))
+        first = at
+    return groups
+
+
+def _bytes_of(label: str) -> bytes:
+    """The bytes that a token of this label stands for."""
+    if label.startswith(PIECE) and len(label) > len(PIECE):
+        label = label.removeprefix(PIECE)
+    if label.startswith(DOTTED) and len(label) > 1:
+        label = label.removeprefix(DOTTED)
+    made, end = b"", 0
+    for match in WRITTEN.finditer(label):
+        made += _encoded(label[end : match.start()].translate(VISIBLE))
+        byte, code = match.groups()
+        point = int(code, 16) if code else 0
+        made += bytes([int(byte, 16)]) if byte else _encoded(chr(min(point, 0x10FFFF)))
+        end = match.end()
+    return made + _encoded(label[end:].translate(VISIBLE))
+
+
+def _encoded(text: str) -> bytes:
+    """A surrogate that stands for a byte is that byte; another one is a sign of its own."""
+    return b"".join(
+        bytes([ord(each) - 0xDC00])
+        if 0xDC80 <= ord(each) <= 0xDCFF
+        else each.encode("utf-8", "replace")
+        for each in text
+    )
+
+
+def _continues(cluster: str, character: str) -> bool:
+    """Whether the character belongs to the cluster before it (Unicode Annex 29, in short)."""
+    code, before = ord(character), cluster[-1]
+    if 0xD800 <= ord(before) <= 0xDFFF or before.isspace():
+        return False
+    if character in (JOINER, "\u200c") or unicodedata.category(character) in ("Mn", "Mc", "Me"):
+        return True
+    if 0x1F3FB <= code <= 0x1F3FF or 0xE0020 <= code <= 0xE007F or 0x1160 <= code <= 0x11FF:
+        return True
+    if before == JOINER:
+        return unicodedata.category(character) == "So"
+    if _is_regional(character):
+        return len(cluster) == 1 and _is_regional(before)
+    is_virama = unicodedata.combining(before) == VIRAMA
+    return is_virama and unicodedata.name(character, "").startswith(CONJUNCTS)
+
+
+def _is_regional(character: str) -> bool:
+    return 0x1F1E6 <= ord(character) <= 0x1F1FF
+
 
 LONGEST = 200
 """Characters of a label that are sent to the browser; longer ones are cut."""

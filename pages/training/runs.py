@@ -1,10 +1,10 @@
 """Every training run: found, compared, raced against others, deleted and brought back."""
 
 from explorer.app.controls import one_of
-from explorer.runs.differing import what_differs
+from explorer.runs.run_differences import what_differs
 from explorer.runs.sweep import grid
 from explorer.system.data_folders import runs_root
-from explorer.views.runs import races, run_comparison, run_table, scheduler_field
+from explorer.views.runs import races, run_comparison, run_table
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import script
 
@@ -13,7 +13,6 @@ VIEWS = {"All runs": run_table.draw_table, "Races and sweeps": races.draw_races}
 widgets.opening("Runs", "Every training run: compare several, or let them race.")
 view = one_of("runs_view", [*VIEWS], label_visibility="collapsed")
 compared = VIEWS[view]()
-scheduler_field.draw_scheduler_field()
 folder = compared[0].folder.parent if compared else runs_root()
 lines = script(run_comparison.runs_code, folder, [run.title for run in compared])
 widgets.closing({"view": view}, grid, what_differs, script=lines)

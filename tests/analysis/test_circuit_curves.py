@@ -124,7 +124,7 @@ def test_there_is_none_where_no_size_is_enough() -> None:
     assert smallest_circuit(passes, clean, order, points[:1], 0.9) is None
 
 
-def test_shares_of_a_real_model_run_from_the_corrupted_text_to_the_clean_one() -> None:
+def test_shares_of_a_pretrained_model_run_from_the_corrupted_text_to_the_clean_one() -> None:
     contrasts = [contrast_of(CONFIGS["rotary, grouped"], differs) for differs in (1, 2, 3)]
     passes = [corrupted_pass(each) for each in contrasts]
     clean = sum(metric_of(each, each.clean) for each in contrasts) / 3

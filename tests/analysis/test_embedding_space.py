@@ -138,7 +138,7 @@ MODELS = ("translation", "letters", "reviews", "bert", "gpt2", "t5")
 
 
 @pytest.fixture(autouse=True)
-def _shelf(small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _models(small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_MODELS", str(published))
 
 

@@ -1,7 +1,7 @@
 """Estimates of parts and edges beside a forward and backward pass, and how true they are.
 
 Time and memory are those of a model of SmolLM2's sizes with random weights; what circuits are and
-how well they are estimated is measured on the real one, where it was downloaded.
+how well they are estimated is measured on the pretrained one, where it was downloaded.
 """
 
 from collections.abc import Callable, Iterator
@@ -119,7 +119,7 @@ def hooked() -> Iterator[Row]:
     yield Row(f"EAP of all edges, {SIZES}", f"{found.ours * 1000:.0f} ms", beside, found.times)
 
 
-# ---- the real model -------------------------------------------------------------------------
+# ---- the pretrained model ------------------------------------------------------------------------
 
 
 def estimates() -> Iterator[Row]:

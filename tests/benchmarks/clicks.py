@@ -21,7 +21,7 @@ from playwright.sync_api import FilePayload, expect
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import open_model
-from explorer.catalog.real_models import FIRST
+from explorer.catalog.pretrained_models import FIRST
 from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
 from explorer.views.shared.tokenizer_source import FILE
@@ -67,8 +67,8 @@ Clicks = Callable[[Visitor], Iterable[float]]
 def another_head() -> Iterator[Row]:
     ways = [partial(on_heads, model) for model in ("shakespeare", "translation", LARGE)]
     what = "another head, of toy models and of SmolLM2's sizes at 32 tokens, click to paint"
-    with a_shelf_with_a_large_model() as shelf:
-        env = {"EXPLORER_EXAMPLES": str(shelf)}
+    with models_with_a_large_one() as folder_of_models:
+        env = {"EXPLORER_EXAMPLES": str(folder_of_models)}
         yield beside_a_bare_page(what, *ways, goals=DRAWN_HERE_GOALS, env=env)
         what += f", while {READERS} others change heads once a second"
         yield beside_a_bare_page(what, *ways, goals=DRAWN_HERE_GOALS, others=READERS, env=env)
@@ -120,7 +120,7 @@ def head_of_smollm2() -> Iterator[Row]:
 
 
 @contextmanager
-def a_shelf_with_a_large_model() -> Iterator[Path]:
+def models_with_a_large_one() -> Iterator[Path]:
     """A model of random weights with SmolLM2's layers, heads and widths, which reads letters."""
     letters = character_tokenizer("ab ", DECODER)
     config = LLAMA.replace(
@@ -131,9 +131,11 @@ def a_shelf_with_a_large_model() -> Iterator[Path]:
     )
     run = {"title": LARGE, "example": "ab" * 15 + " "}  # 32 tokens with that which begins it
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        shelf = Path(folder)
-        save_checkpoint(shelf / LARGE, Transformer(config), tokenizer=letters.to_json(), run=run)
-        yield shelf
+        folder_of_models = Path(folder)
+        save_checkpoint(
+            folder_of_models / LARGE, Transformer(config), tokenizer=letters.to_json(), run=run
+        )
+        yield folder_of_models
 
 
 @contextmanager

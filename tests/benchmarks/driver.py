@@ -15,7 +15,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Locator, sync_playwright
 
-from explorer.catalog.real_models import FIRST
+from explorer.catalog.pretrained_models import FIRST
 from tests.benchmarks.measuring import NotMeasured
 from tests.browser import chromium
 from tests.browser.visiting import Visitor
@@ -68,7 +68,7 @@ def a_page_of(text: str) -> Iterator[Server]:
             yield server
 
 
-def shelf_with_smollm2() -> Path:
+def models_with_smollm2() -> Path:
     """Fetched once for a machine; NotMeasured where it cannot be."""
     try:
         return folder_with_smollm2()
@@ -77,7 +77,7 @@ def shelf_with_smollm2() -> Path:
 
 
 def an_app_with_smollm2() -> AbstractContextManager[Server]:
-    return an_app(env={"EXPLORER_EXAMPLES": str(shelf_with_smollm2())})
+    return an_app(env={"EXPLORER_EXAMPLES": str(models_with_smollm2())})
 
 
 @contextmanager

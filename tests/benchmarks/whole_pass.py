@@ -1,6 +1,6 @@
 """The picture of the whole pass: its first paint, its message, its shares, its motion, its room.
 
-Speed on a real language model is measured on SmolLM2-135M-Instruct: 30 layers of 9 heads. Where
+Speed is measured on SmolLM2-135M-Instruct, a pretrained model: 30 layers of 9 heads. Where
 only the arithmetic counts, a model of random weights and the same sizes does.
 """
 
@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from explorer.analysis.information_flow import information_flow, route
 from explorer.catalog.open_model import OpenModel, opened_from
-from explorer.catalog.real_models import FIRST
+from explorer.catalog.pretrained_models import FIRST
 from explorer.components import pass_map as drawing
 from explorer.components.pass_map import PassMap
 from explorer.inference.forward_pass import run_batch_uncached
@@ -36,9 +36,9 @@ from tests.benchmarks.driver import (
     an_app,
     an_app_with_smollm2,
     megabytes_of,
+    models_with_smollm2,
     readers_of,
     seconds_of,
-    shelf_with_smollm2,
     visiting,
 )
 from tests.benchmarks.measuring import (
@@ -82,7 +82,7 @@ smollm2_open = partial(visiting, an_app_with_smollm2)
 
 @cache
 def opened() -> OpenModel:
-    return opened_from(shelf_with_smollm2() / FIRST, FIRST)
+    return opened_from(models_with_smollm2() / FIRST, FIRST)
 
 
 # ---- first paint ----------------------------------------------------------------------------

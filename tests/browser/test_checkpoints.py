@@ -109,7 +109,7 @@ def test_a_view_is_chosen_by_the_keyboard_and_the_list_is_whole_and_leads_to_mor
 ) -> None:
     page = visitor.open("/checkpoints?model=shakespeare")
     # The list has no scroll box of its own, whose edge could fall into a row.
-    assert visitor.widget("shelf").evaluate("rows => rows.scrollHeight <= rows.clientHeight")
+    assert visitor.widget("model_list").evaluate("rows => rows.scrollHeight <= rows.clientHeight")
     parameters = page.get_by_role("radio", name="Parameters", exact=True)
     parameters.focus()
     page.keyboard.press("Tab")

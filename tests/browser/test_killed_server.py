@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from explorer.app.reader import COOKIE
-from explorer.catalog.downloads.model_download import fetched_bytes
-from explorer.catalog.real_models import REAL_MODELS
+from explorer.catalog.model_download import fetched_bytes
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS
 from explorer.runs.run import Run
 from explorer.runs.spec import PAUSED, STOPPED, TRAINING
 from explorer.runs.worker import train_to_end
@@ -46,7 +46,7 @@ def site(published: Path) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def both(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
-    """Two servers of one folder of runs, and of one of real models, which is empty.
+    """Two servers of one folder of runs, and of one of pretrained models, which is empty.
 
     The second calls the folder otherwise: the processes of a server are found by that name.
     """
@@ -66,10 +66,10 @@ def both(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
 
 def begins_a_download(visitor: Visitor, name: str) -> None:
     page, button = visitor.open("/checkpoints"), visitor.widget(f"get_{name}").get_by_role("button")
-    if REAL_MODELS["gpt2"].is_there:  # the list is folded where there is one
-        page.locator("summary").get_by_text("Real models").click()
+    if PRETRAINED_MODELS["gpt2"].is_there:  # the list is folded where there is one
+        page.locator("summary").get_by_text("Pretrained models").click()
     button.click()
-    folder = REAL_MODELS[name].folder
+    folder = PRETRAINED_MODELS[name].folder
     wait_until(lambda: fetched_bytes(folder) >= HALF, "half of the weights")
 
 
@@ -84,7 +84,7 @@ def test_a_click_downloads_a_model_which_opens_when_it_is_there(
     other.open("/checkpoints")
     expect(other.page.get_by_role("progressbar")).to_be_visible()
     expect(other.widget("get_gpt2")).to_have_count(0)
-    reader.widget("cancel_shelf_gpt2").get_by_role("button").click()
+    reader.widget("cancel_list_gpt2").get_by_role("button").click()
     resume = reader.widget("get_gpt2").get_by_role("button", name="Resume")
     expect(resume).to_be_visible()
     expect(bar).to_have_count(0)
@@ -178,10 +178,10 @@ def test_who_reads_goes_on_what_trains_goes_on_and_a_download_ends(
         killed.kill()
 
     def is_alone() -> bool:
-        return not any("download_process" in " ".join(p.cmdline()) for p in killed.leftovers())
+        return not any("background_downloads" in " ".join(p.cmdline()) for p in killed.leftovers())
 
     wait_until(is_alone, "the end of the download")
-    assert fetched_bytes(REAL_MODELS["distilgpt2"].folder) >= HALF
+    assert fetched_bytes(PRETRAINED_MODELS["distilgpt2"].folder) >= HALF
     owner = visit(left.url)
     owner.open(f"/training?run={run.name}")
     becomes(owner, run, TRAINING)

@@ -12,8 +12,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Locator, expect
 
-from explorer.catalog import real_models
-from explorer.lessons import shelf
+from explorer.catalog import pretrained_models
+from explorer.lessons import lesson_catalog
 from explorer.lessons.lesson import Lesson, LessonStep, Predict
 from explorer.lessons.lesson_file import read_file
 from tests.browser.conftest import Visit
@@ -23,7 +23,7 @@ from tests.served import Server, wait_until
 from tests.smollm2 import folder_with_smollm2
 from tests.whole_numbers import stands_in
 
-FILES = sorted(shelf.FILES.glob("*.toml"))
+FILES = sorted(lesson_catalog.FILES.glob("*.toml"))
 PAINTED = """() => {
   localStorage.clear();
   if (globalThis.notesPaint) return;
@@ -191,7 +191,7 @@ def walk(visitor: Visitor, lesson: Lesson) -> None:
 
 
 def opens_smollm2(lesson: Lesson) -> bool:
-    return any(step.choices.get("model") == real_models.FIRST for step in lesson.steps)
+    return any(step.choices.get("model") == pretrained_models.FIRST for step in lesson.steps)
 
 
 LESSONS = {path.stem: read_file(path) for path in FILES}
@@ -209,7 +209,7 @@ def test_lessons_are_walked_to_their_end(
             visitor.no_mishap()
 
 
-def test_lessons_with_a_real_model_are_walked(
+def test_lessons_with_a_pretrained_model_are_walked(
     tmp_path: Path, visit: Visit, subtests: pytest.Subtests
 ) -> None:
     env = {"EXPLORER_EXAMPLES": str(folder_with_smollm2())}

@@ -1,4 +1,4 @@
-"""The shelf of models, ours and those of others: their order, names, faults, and changes."""
+"""The list of models, ours and those of others: their order, names, faults, and changes."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from tests.tiny import NAMES
 
 @pytest.fixture
 def shipped(small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A shelf of our own that a test may change."""
+    """Models of our own that a test may change."""
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shipped"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
     return Path(shutil.copytree(small_models, tmp_path / "shipped"))
@@ -40,7 +40,7 @@ def found(*brought: Path) -> dict[str, ModelEntry]:
     return {entry.name: entry for entry in available_models.list_models(brought=brought)}
 
 
-def test_shipped_models_and_runs_are_on_the_shelf(
+def test_shipped_models_and_runs_are_in_the_list(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "runs" / "reverse-1"
@@ -200,7 +200,7 @@ def test_a_model_in_many_files_is_opened_again_when_one_of_them_changes(folder: 
     assert not any(one[name].equal(other[name]) for name in one if one[name].dim() == 2)
 
 
-def test_what_another_reader_uploaded_is_on_no_shelf(folder: Path) -> None:
+def test_what_another_reader_uploaded_is_in_no_list(folder: Path) -> None:
     files = list((folder / "gpt2").iterdir())
     streams = {file.name: file.open("rb") for file in files}
     sizes = {file.name: file.stat().st_size for file in files}

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog.example_texts import examples_for
-from explorer.catalog.tokenizers import tokenizer_of
+from explorer.catalog.descriptions import examples_for
+from explorer.catalog.tokenizers import TypedTokenIds, tokenizer_of
 from explorer.text import TextError, Tokenizer
-from explorer.text.token_ids import TypedTokenIds
 from models.loading.checkpoint import load_checkpoint
 from models.loading.checkpoint_tokenizer import TOKENIZER_FILES
 

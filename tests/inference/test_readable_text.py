@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog import open_model, real_models
+from explorer.catalog import open_model, pretrained_models
 from explorer.catalog.available_models import ModelEntry, list_models
 from explorer.inference.readable_text import Unknown, find_reader, unknown_of, why_unreadable
 
@@ -35,11 +35,13 @@ def test_a_model_is_found_whose_tokenizer_knows_all_words(models: dict[str, Mode
     assert reader(models, "letters", "the cat " * 30) == "", "it is too long for all"
 
 
-def test_one_for_the_same_comes_first_then_the_real_model(models: dict[str, ModelEntry]) -> None:
+def test_one_for_the_same_comes_first_then_the_pretrained_one(
+    models: dict[str, ModelEntry],
+) -> None:
     published = replace(models["letters"], name="published", family="gpt2")
-    first = replace(published, name=real_models.FIRST)
-    every = models | {"published": published, real_models.FIRST: first}
-    assert reader(every, "translation", "the quick fox") == real_models.FIRST
+    first = replace(published, name=pretrained_models.FIRST)
+    every = models | {"published": published, pretrained_models.FIRST: first}
+    assert reader(every, "translation", "the quick fox") == pretrained_models.FIRST
     config = models["letters"].config
     assert config is not None
     same = replace(published, name="same", config=config.replace(kind="encoder-decoder"))

@@ -26,10 +26,8 @@ from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.runs import cluster as cluster_module
 from explorer.runs import watchdog as watchdog_module
 from explorer.runs.cluster import Cluster
-from explorer.runs.finetuning import finetune_spec
-from explorer.runs.open_run import open_folder
-from explorer.runs.parent import task_for
-from explorer.runs.run import create
+from explorer.runs.finetuning import finetune_spec, task_for
+from explorer.runs.run import create, open_folder
 from explorer.runs.settings import spec_of
 from explorer.runs.spec import RunError
 from explorer.runs.sweep import grid

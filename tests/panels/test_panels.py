@@ -511,7 +511,9 @@ STATE = {"training/training": {"reverse_steps": 4, "reverse_batch_size": 2}}
 
 
 @pytest.fixture
-def shelf(small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+def folders(
+    small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Path]:
     """Every model is offered: in which folder each lies."""
     monkeypatch.setenv("EXPLORER_MODELS", str(published))
     return {name: published if name in PUBLISHED else small_models for name in ALL}
@@ -525,12 +527,12 @@ def test_the_lines_of_a_view_make_its_numbers(
     address: dict[str, str],
     check: Check,
     models: tuple[str, ...],
-    shelf: dict[str, Path],
+    folders: dict[str, Path],
     subtests: pytest.Subtests,
 ) -> None:
     for model in models:
         with subtests.test(model=model):
-            check(panel(path, shelf[model], STATE.get(path), model=model, **address))
+            check(panel(path, folders[model], STATE.get(path), model=model, **address))
 
 
 def test_the_lines_of_two_schemes_open_the_model_that_has_the_learned_one(
@@ -545,7 +547,7 @@ def test_the_lines_of_two_schemes_open_the_model_that_has_the_learned_one(
 
 
 def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
-    shelf: dict[str, Path], subtests: pytest.Subtests
+    folders: dict[str, Path], subtests: pytest.Subtests
 ) -> None:
     """Of each kind the last stage of the first model that has it."""
     configs, seen = (
@@ -559,7 +561,7 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
         new, seen = {kind: last[kind] for kind in last if kind not in seen}, seen | set(last)
         for kind, name in new.items():
             with subtests.test(model=model, kind=kind):
-                page = panel("forward_pass/forward_pass", shelf[model], model=model, stage=name)
+                page = panel("forward_pass/forward_pass", folders[model], model=model, stage=name)
                 values = as_array(page.made["values"])
                 if kind == "tokens":
                     shown = page.column("token ID")
@@ -593,9 +595,11 @@ def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
 def test_the_lines_begin_with_the_token_that_must_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save_forced_to_begin(tmp_path / "shelf", "begins")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
-    page = panel("generation/generation", tmp_path / "shelf", model="begins", way="Teacher forcing")
+    save_forced_to_begin(tmp_path / "folders", "begins")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "folders"))
+    page = panel(
+        "generation/generation", tmp_path / "folders", model="begins", way="Teacher forcing"
+    )
     assert page.made["found"].probabilities[0] == 1
     forced(page)
     label = open_model.open_model("begins").tokenizer.label
@@ -605,7 +609,7 @@ def test_the_lines_begin_with_the_token_that_must_be(
 def test_what_fills_up_a_prompt_is_not_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "shelf"
+    folder = tmp_path / "folders"
     save_model(folder, "filled", None, "the cat dog", tie_embeddings=False)
     cat = word_tokenizer(WORDS, DECODER).encode("the cat dog")[-2].id
     config = folder / "filled" / "config.json"

@@ -165,7 +165,7 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
     """And when nobody needs the cluster any more, it ends itself."""
 
     def at_once() -> None:  # in the scheduler's process, which waits ten minutes
-        sys.modules["explorer.runs.scheduler_setup"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
+        sys.modules["explorer.runs.cluster_processes"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
 
     run = tiny_run(root, steps=ENDLESS)
     server = subprocess.Popen(
@@ -237,16 +237,13 @@ def somebody_elses(root: Path, tmp_path: Path) -> Iterator[str]:
         process.wait(30)
 
 
-def test_a_cluster_is_used_by_a_click_and_a_run_outlives_the_worker_that_trains_it(
+def test_a_given_cluster_is_used_and_a_run_outlives_the_worker_that_trains_it(
     root: Path, somebody_elses: str
 ) -> None:
     """Two runs train at once; one goes on on the other worker, from the state saved last."""
     assert somebody_elses.startswith("tls://")
     strangers_are_refused(root, somebody_elses)
-    cluster = Cluster(root)
-    cluster.use(somebody_elses).join()
-    assert f"train on the Dask cluster at {somebody_elses}, which has" in cluster.answer
-    assert cluster.given_address == somebody_elses
+    cluster = Cluster(root, somebody_elses)
     cluster.connect().wait_for_workers(2, timeout=30)
     damaged = tiny_run(root)
     (damaged.folder / "spec.json").write_text("{}")
@@ -276,21 +273,6 @@ def test_a_cluster_is_used_by_a_click_and_a_run_outlives_the_worker_that_trains_
     processes = len(processes_of(root))
     cluster.close()
     assert len(processes_of(root)) == processes, "somebody else's cluster is not ours to end"
-
-
-def test_what_is_no_cluster_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.3)
-    cluster = Cluster(root)
-    nonsense = ("", "host", "http://h:1", "tcp://h", "tcp://h:1/x", "tcp://a b:1", "tcp://-h:1")
-    for address in nonsense:
-        with pytest.raises(RunError, match="The address of a Dask scheduler is tcp://"):
-            cluster.use(address)
-    cluster.use(f"tcp://{NOBODY}").join(30)
-    assert cluster.answer == f"No Dask scheduler answers at tcp://{NOBODY}, so nothing has changed."
-    assert cluster.given_address is None
-    monkeypatch.setattr(Cluster, "waiting", lambda _: ["a", "b"])
-    with pytest.raises(RunError, match="2 runs are still queued there"):
-        cluster.use(f"tcp://{NOBODY}")
 
 
 def test_an_address_of_elsewhere_is_not_believed_from_a_file(

@@ -14,8 +14,7 @@ from explorer.runs.deleting import make_room, set_aside_of, sweep
 from explorer.runs.metrics import best_value
 from explorer.runs.quotas import keeping_fault, sizes_of
 from explorer.runs.run import Run, all_runs, create, delete, restore, run_named
-from explorer.runs.run_notes import RunNotes
-from explorer.runs.spec import RunError
+from explorer.runs.spec import RunError, RunNotes
 from explorer.runs.worker import train_to_end
 from models.config import TrainConfig
 from tests.tiny import tiny_run, tiny_spec

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.runs.divergence import LOST, POOR, STEPS_OF_PATIENCE, Diverged, Health
+from explorer.runs.recorder import LOST, POOR, STEPS_OF_PATIENCE, Diverged, Health
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end

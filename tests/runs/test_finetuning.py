@@ -13,12 +13,11 @@ import torch
 from explorer.catalog.folders import RUN_KEY
 from explorer.catalog.open_model import OpenModel
 from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
-from explorer.runs.differing import changes, what_differs
-from explorer.runs.finetuning import finetune_spec
-from explorer.runs.open_run import open_folder
-from explorer.runs.parent import PARENT, task_for
+from explorer.runs.finetuning import PARENT, finetune_spec, task_for
 from explorer.runs.quotas import bytes_of
 from explorer.runs.retraining import largest_difference, trained_on, untrained
+from explorer.runs.run import open_folder
+from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end
 from explorer.text import TextError

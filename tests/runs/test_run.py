@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from explorer.catalog import ModelError
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run, all_runs, create, create_in, run_named
+from explorer.runs.run import Run, all_runs, create, create_in, open_folder, run_named
 from explorer.runs.spec import RunError, RunSpec, Status
 from explorer.runs.worker import train_to_end
 from explorer.system.atomic_files import Lock, write_json

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from explorer.runs.run_notes import (
+from explorer.runs.spec import (
     LONGEST_NOTE,
     MOST_TAGS,
     RunNotes,

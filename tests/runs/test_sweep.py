@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from explorer.catalog.shipped import SHIPPED
-from explorer.runs.differing import changes, what_differs
-from explorer.runs.open_run import open_folder
-from explorer.runs.parent import task_for
-from explorer.runs.run import Run, all_runs
+from explorer.runs.finetuning import task_for
+from explorer.runs.run import Run, all_runs, open_folder
+from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.settings import spec_of
 from explorer.runs.spec import RunError, RunSpec
 from explorer.runs.sweep import RACES, by_sweep, grid, notes_of, title_of

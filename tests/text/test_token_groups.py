@@ -6,11 +6,16 @@ from hypothesis import strategies as st
 
 from explorer.catalog.open_model import open_model
 from explorer.text import Token, character_tokenizer
-from explorer.text.labels import cut
-from explorer.text.literal import JOINER, literal
+from explorer.text.labels import JOINER, cut, literal
 from explorer.text.token import DECODER
-from explorer.text.token_groups import clusters
-from explorer.text.token_labels import candidate_text, groups_of, label_at, named_at, texts
+from explorer.text.token_labels import (
+    candidate_text,
+    clusters,
+    groups_of,
+    label_at,
+    named_at,
+    texts,
+)
 
 FAMILY, FLAG, EMOJI = "👨‍👩‍👧", "🇫🇷", "😀"
 

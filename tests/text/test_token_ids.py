@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explorer.catalog.tokenizers import TYPE_IDS, TypedTokenIds
 from explorer.text import TextError, steps
-from explorer.text.token_ids import TYPE_IDS, TypedTokenIds
 
 NUMBERS = TypedTokenIds(50)
 SPACES = st.text(" \t\n\u00a0", min_size=1, max_size=3)

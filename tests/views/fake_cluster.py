@@ -1,13 +1,11 @@
 """A cluster for pages that starts no process."""
 
 from collections.abc import Sequence
-from threading import Thread
 
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import Maker
 from explorer.runs.run import Run, create, delete
-from explorer.runs.run_notes import RunNotes
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunNotes, RunSpec
 from explorer.system.data_folders import runs_root
 
 
@@ -15,9 +13,6 @@ class FakeCluster:
     """Stands in for the cluster: takes what it is sent and trains nothing."""
 
     is_up = True
-    trying: Thread | None = None
-    answer = ""
-    given_address: str | None = None
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -55,9 +50,6 @@ class FakeCluster:
         ]
         self.sent += [run.name for run in made]
         return made
-
-    def use(self, address: str) -> None:
-        self.answer = f"asked for {address}"
 
     def waiting(self) -> list[str]:
         return self.sent

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import SESSION_KEY
 from explorer.catalog import uploads
-from explorer.runs.open_run import open_folder
+from explorer.runs.run import open_folder
 from explorer.runs.worker import train_to_end
 from explorer.system import data_folders
 from explorer.text.number_format import megabytes
@@ -28,7 +28,7 @@ WEIGHTS = "model.safetensors"
 
 @pytest.fixture
 def spoiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A shelf of one's own, to do damage on."""
+    """Models of one's own, to do damage on."""
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "own"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
     return save_small_models(tmp_path / "own")

@@ -28,7 +28,7 @@ from explorer.catalog.open_model import open_model, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.components.mounting import Mounted
 from explorer.inference.results_cache import forget
-from explorer.runs.open_run import open_folder
+from explorer.runs.run import open_folder
 from explorer.system import limits
 from explorer.system.data_folders import activations_root, runs_root
 from explorer.text.number_format import three

@@ -13,7 +13,7 @@ from explorer.components.mounting import Mounted
 from explorer.inference import results_cache
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
-from explorer.runs.open_run import open_folder
+from explorer.runs.run import open_folder
 from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
 from explorer.views.compare import changed_weights

@@ -11,9 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.gradient_noise import gradients, noise_scale
 from explorer.analysis.one_update import OneUpdate
-from explorer.runs.open_run import open_folder
 from explorer.runs.retraining import saved
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.runs.worker import advance
 from explorer.tasks import TASKS
 from explorer.tasks.data_summary import examples_of

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.commands.lesson_commands import TEMPLATE
-from explorer.lessons import shelf
+from explorer.lessons import lesson_catalog
 from tests import apps
 from tests.apps import said
 
@@ -20,7 +20,7 @@ LESSON = TEMPLATE.read_bytes()
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A lecturer's folder with one lesson."""
     (tmp_path / "own.toml").write_bytes(LESSON)
-    monkeypatch.setenv(shelf.FOLDER, str(tmp_path))
+    monkeypatch.setenv(lesson_catalog.FOLDER, str(tmp_path))
     return tmp_path
 
 

@@ -18,7 +18,7 @@ from explorer.catalog.shipped import SHIPPED
 from explorer.components import wire
 from explorer.inference import forward_pass
 from explorer.inference.position_passes import Permutation, permuted, swapped_order
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.views.input.doubled_exponent import RIGHT, WRONG
 from explorer.views.input.scheme import ALONE
@@ -42,7 +42,7 @@ def page(**address: str) -> AppTest:
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A shelf of one's own."""
+    """Models of one's own."""
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     return tmp_path
 

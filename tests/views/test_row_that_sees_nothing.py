@@ -23,8 +23,8 @@ def _blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only model there is: what begins each text is what it takes for padding."""
     words = character_tokenizer("abc ", DECODER)
     begins = words.encode("abc")[0].id
-    save_model(tmp_path / "shelf", "blind", words, "abc", n_layers=2, pad_id=begins)
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
+    save_model(tmp_path / "models", "blind", words, "abc", n_layers=2, pad_id=begins)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "models"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
 
 

@@ -10,11 +10,11 @@ from explorer.app.session import SESSION_KEY
 from explorer.catalog.open_model import open_model
 from explorer.components.mounting import Mounted
 from explorer.runs.run import Run, all_runs, create
-from explorer.runs.run_notes import RunNotes
+from explorer.runs.spec import RunNotes
 from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from explorer.system.data_folders import runs_root
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.views.runs.run_comparison import comparison_columns, measured_runs
 from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
@@ -217,17 +217,6 @@ def test_a_stranger_sees_and_changes_their_own_alone(small_models: Path, tmp_pat
     create(tmp_path, tiny_spec(), owner="a" * 32)
     tiny_run(tmp_path)
     assert "No run yet" in said(page())
-
-
-def test_who_runs_the_server_names_a_dask_cluster_and_no_stranger_does(
-    small_models: Path, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = page()
-    at.text_input(key="scheduler_address").set_value(" tcp://10.0.0.5:8786 ").run()
-    press(at, "use_scheduler")
-    assert "asked for tcp://10.0.0.5:8786" in said(at)
-    monkeypatch.setattr("explorer.app.reader.is_local", lambda: False)
-    assert "Where runs train" not in [each.label for each in page().expander]
 
 
 def test_places_are_ordinals() -> None:

@@ -15,7 +15,7 @@ from explorer.catalog.shipped import SHIPPED
 from explorer.inference.generation_limits import MAX_GENERATED
 from explorer.inference.results_cache import forget
 from explorer.interventions.address_text import MAX_PATCH_TEXT
-from explorer.text.literal import JOINER
+from explorer.text.labels import JOINER
 from explorer.views.circuits import patching_view
 from tests.apps import page as shown_page
 from tests.apps import run, said
@@ -437,7 +437,7 @@ ODD: Rows = {
     ],
     "overview/overview?model=bare": ["its output is one vector for each token"],
 }
-SHELVES = {
+FOLDERS = {
     "in vain": IN_VAIN,
     "captions": CAPTIONS,
     "published": PUBLISHED,
@@ -553,20 +553,20 @@ def missing(address: str, sentences: list[str]) -> list[str]:
     return [each for each in sentences if each.replace("\\", "") not in words]
 
 
-@pytest.mark.parametrize("shelf", SHELVES)
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_an_address_is_answered_in_these_sentences(
-    shelf: str,
+    folder: str,
     small_models: Path,
     published: Path,
     odd: Path,
     monkeypatch: pytest.MonkeyPatch,
     subtests: pytest.Subtests,
 ) -> None:
-    if shelf == "published":
+    if folder == "published":
         monkeypatch.setenv("EXPLORER_MODELS", str(published))
     places = {"shipped": SHIPPED, "odd": odd}
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(places.get(shelf, small_models)))
-    for address, sentences in SHELVES[shelf].items():
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(places.get(folder, small_models)))
+    for address, sentences in FOLDERS[folder].items():
         with subtests.test(address=address[:120]):
             assert missing(address, sentences) == []
 

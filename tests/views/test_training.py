@@ -19,18 +19,16 @@ from explorer.catalog.open_model import OpenModel, open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.components.mounting import Mounted
 from explorer.runs.cluster import Cluster
-from explorer.runs.finetuning import finetune_spec
+from explorer.runs.finetuning import finetune_spec, task_for
 from explorer.runs.metrics import cut_after
-from explorer.runs.open_run import open_folder
-from explorer.runs.parent import task_for
-from explorer.runs.run import all_runs
+from explorer.runs.run import all_runs, open_folder
 from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.tasks import TASKS, task_of
 from explorer.text import AdoptedTokenizer
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.views.training import live_attention, run_words
 from explorer.views.training.data_view import length_bars
 from explorer.views.training.form_inputs import COLD, HOT

@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app.choice import TRAINED
 from explorer.components import wire
 from explorer.inference.forward_pass import rerun, run_text
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.runs.spec import WAITING
 from explorer.views.training_history import moments
 from tests import apps

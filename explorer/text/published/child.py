@@ -17,8 +17,19 @@ from contextlib import suppress
 from typing import Any
 
 from explorer.text.checked_text import TextError
-from explorer.text.published.child_wire import Engine
-from explorer.text.published.forms import open_engine
+from explorer.text.published.engine import Engine, rows_of, steps_to_json
+from explorer.text.published.library_engine import LibraryEngine
+from explorer.text.published.steps import LibrarySteps
+from explorer.text.published.tokenizer_families import (
+    byte_level,
+    more_special,
+    reading_of,
+    special_roles,
+    whole_file,
+    word_pieces,
+)
+from explorer.text.published.tokenizer_files import Files, json_object
+from explorer.text.token import TokenizerStep
 
 ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
 """Bytes of memory it may take while reading: a constant, more for each byte, at most this."""
@@ -48,24 +59,49 @@ def main() -> None:
         _say(out, _within(READING_SECONDS, _work(engine, json.loads(line))))
 
 
+def open_engine(files: Files, family: str) -> Engine:
+    """The engine for these files, which are complete for one form; TextError says why not."""
+    settings = json_object(files, "tokenizer_config.json")
+    roles_file = json_object(files, "special_tokens_map.json")
+    way = reading_of(family, settings)
+    roles = special_roles(way, settings, roles_file)
+    if not any(name in files for name in ("tokenizer.json", "vocab.txt", "merges.txt")):
+        from explorer.text.published.sentencepiece_engine import piece_engine
+
+        return piece_engine(files, way, settings, roles)
+    if "tokenizer.json" in files:
+        stored = whole_file(files, way, settings, roles)
+    elif "vocab.txt" in files:
+        stored = word_pieces(files, way, settings, roles)
+    else:
+        stored = byte_level(files, way, settings, roles)
+    return LibraryEngine(stored, roles, more_special(files, settings, roles_file))
+
+
 def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     match request["do"]:
         case "encode":
-            return lambda: engine.encode(request["text"], request["pair"])
+            return lambda: {"tokens": rows_of(engine.encode(request["text"], request["pair"]))}
         case "ids":
             return lambda: {"ids": engine.many_ids(request["texts"], bool(request["special"]))}
         case "prompt":
-            return lambda: engine.encode_prompt(request["text"])
+            return lambda: {"tokens": rows_of(engine.encode_prompt(request["text"]))}
         case "render":
             return lambda: {"text": _render(engine, request)}
         case "steps":
-            return lambda: engine.steps(request["text"])
+            return lambda: steps_to_json(_steps(engine, request["text"]))
         case "decode":
             return lambda: {"text": engine.decode(request["ids"])}
         case "labels":
             return lambda: {"labels": [engine.label(number) for number in request["ids"]]}
         case _:
             return lambda: {"id": engine.id_of(request["entry"])}
+
+
+def _steps(engine: Engine, text: str) -> tuple[TokenizerStep, ...]:
+    if isinstance(engine, LibraryEngine):
+        return LibrarySteps(engine, text).all()
+    return engine.steps(text)
 
 
 def _render(engine: Engine, request: Mapping[str, Any]) -> str:

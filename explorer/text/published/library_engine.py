@@ -8,155 +8,85 @@ import tokenizers
 
 from explorer.text.checked_text import TextError
 from explorer.text.labels import byte_alphabet, bytes_of, readable, readable_bytes
-from explorer.text.published.child_wire import (
-    EncodedToken,
-    SpecialTokens,
-    prompt_parts,
-    short_label,
-    special_tokens,
-    to_wire,
-    unused_label,
-)
-from explorer.text.published.roles import Roles
-from explorer.text.published.steps import MOST_UNITS, LibrarySteps
+from explorer.text.published.engine import WORD_START, EncodedToken, Engine, SpecialTokens
+from explorer.text.published.tokenizer_families import Roles
 from explorer.text.published.tokenizer_json import check_bounds, model_type, prepare_json
 
-WORD_START = "▁"
 _LIBRARY_KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "words"}
 
 
-class LibraryEngine:
-    """A tokenizer of the library with labels, spans in the typed text and special tokens."""
+class LibraryEngine(Engine):
+    """A tokenizer of the library; `merge_list` as in its file, `renamed` as in `PreparedJson`."""
 
-    def __init__(
-        self,
-        stored: dict[str, Any],
-        roles: Roles,
-        more: frozenset[str],
-        most_units: int = MOST_UNITS,
-    ) -> None:
+    def __init__(self, stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> None:
         check_bounds(stored)
-        self._kind = _kind(stored)
-        merge_list = stored["model"].get("merges")
+        kind, self.merge_list = _kind(stored), stored["model"].get("merges") or []
         prepared = prepare_json(stored, roles, more)
-        text = json.dumps(prepared.stored)
         try:
-            library = tokenizers.Tokenizer.from_str(text)
+            self.library = tokenizers.Tokenizer.from_str(json.dumps(prepared.stored))
         except Exception as error:
             raise TextError("it does not describe a tokenizer.") from error
-        library.encode_special_tokens = True
-        library.no_padding()
-        library.no_truncation()
-        self._library = library
-        added = {token_id: token.content for token_id, token in _added(library).items()}
-        ids = {text: token_id for token_id, text in added.items()} | prepared.renamed
+        self.library.encode_special_tokens = True
+        self.library.no_padding()
+        self.library.no_truncation()
+        decoder: dict[int, tokenizers.AddedToken] = self.library.get_added_tokens_decoder()
+        self.added = {token_id: token.content for token_id, token in decoder.items()}
+        self.renamed = frozenset(prepared.renamed)
+        ids = {text: token_id for token_id, text in self.added.items()} | prepared.renamed
         for name in roles.values():
-            found = library.token_to_id(name)
-            if name not in ids and found is not None:
-                ids[name] = found
+            token_id = self.library.token_to_id(name)
+            if name not in ids and token_id is not None:
+                ids[name] = token_id
         texts = {ids[text]: text for text in prepared.special if text in ids}
-        self._special: SpecialTokens = special_tokens(roles, ids, texts)
-        self._special_ids = self._special.ids
-        self._added, self._strips = added, prepared.strips
         vocabulary = prepared.stored["model"]["vocab"]
         largest = len(vocabulary) - 1 if isinstance(vocabulary, list) else max(vocabulary.values())
-        self._size = max([largest, *added]) + 1
-        self._steps = LibrarySteps(
-            self, library, self._kind, merge_list, prepared.renamed, most_units
-        )
+        special = SpecialTokens.of(roles, ids, texts, prepared.strips)
+        super().__init__(kind, max([largest, *self.added]) + 1, special)
 
-    @property
-    def special(self) -> SpecialTokens:
-        return self._special
+    def normalized(self, text: str) -> str:
+        normalizer = self.library.normalizer
+        return text if normalizer is None else str(normalizer.normalize_str(text))
 
-    def facts(self) -> dict[str, Any]:
-        normalizer = self._library.normalizer
-        lowered = normalizer.normalize_str("A") if normalizer is not None else "A"
-        return {
-            "kind": self._kind,
-            "vocab_size": self._size,
-            "lowercase": "a" in lowered and "A" not in lowered,
-            "roles": dict(self._special.roles),
-            "special_ids": sorted(self._special_ids),
-        }
+    def around(self, text: str, pair: str | None) -> list[EncodedToken]:
+        return _encoded(self.library.encode(text, pair))
 
-    def encode(self, text: str, pair: str | None) -> dict[str, Any]:
-        return self._wired(self._library.encode(text, pair), text, pair)
+    def plain(self, text: str) -> list[EncodedToken]:
+        return _encoded(self.library.encode(text, add_special_tokens=False))
 
-    def many_ids(self, texts: Sequence[str], special: bool) -> list[list[int]]:
-        encode = self._library.encode
-        return [encode(text, add_special_tokens=special).ids for text in texts]
-
-    def encode_prompt(self, text: str) -> dict[str, Any]:
-        tokens = list[EncodedToken]()
-        for start, end, special in prompt_parts(text, self._special, self._strips):
-            if special is not None:
-                tokens.append(EncodedToken(special, start, end, 0))
-                continue
-            read = self._library.encode(text[start:end], add_special_tokens=False)
-            tokens += [
-                EncodedToken(token_id, start + span[0], start + span[1], 0)
-                for token_id, span in zip(read.ids, read.offsets, strict=True)
-            ]
-        return to_wire(tokens, [text], self, self._special, self._special_ids)
-
-    def spoken(self, text: str) -> dict[str, Any]:
-        """The tokens of the text without those around it."""
-        return self._wired(self._library.encode(text, add_special_tokens=False), text)
-
-    def steps(self, text: str) -> dict[str, Any]:
-        return self._steps.of(text)
-
-    def _wired(
-        self, read: tokenizers.Encoding, text: str, pair: str | None = None
-    ) -> dict[str, Any]:
-        tokens = [
-            EncodedToken(token_id, *span, of=None if special else of or 0, segment=segment)
-            for token_id, span, special, of, segment in zip(
-                read.ids,
-                read.offsets,
-                read.special_tokens_mask,
-                read.sequence_ids,
-                read.type_ids,
-                strict=True,
-            )
-        ]
-        return to_wire(tokens, [text, pair or ""], self, self._special)
+    def part(self, text: str, at: int) -> list[EncodedToken]:
+        read = self.library.encode(text, add_special_tokens=False)
+        spans = zip(read.ids, read.offsets, strict=True)
+        return [EncodedToken(i, at + start, at + end, 0) for i, (start, end) in spans]
 
     def decode(self, ids: Sequence[int]) -> str:
-        kept = [token_id for token_id in ids if token_id not in self._special_ids]
-        return str(self._library.decode(kept, skip_special_tokens=False))
+        kept = [token_id for token_id in ids if token_id not in self.special_ids]
+        return str(self.library.decode(kept, skip_special_tokens=False))
 
-    def label(self, token_id: int) -> str:
-        special = self._special.texts.get(token_id)
-        if special is not None:
-            return short_label(readable(special))
-        token = self._library.id_to_token(token_id)
+    def piece_label(self, token_id: int) -> str | None:
+        token = self.library.id_to_token(token_id)
         if token is None:
-            return unused_label(token_id)
-        if token_id in self._added:
-            return short_label(readable(token))
-        return short_label(self.written(token))
+            return None
+        return readable(token) if token_id in self.added else self.written(token)
 
     def written(self, token: str) -> str:
         """How to show a token of the model, or what is not one yet."""
-        if self._kind == "bytes" and byte_alphabet().keys() >= set(token):
+        if self.kind == "bytes" and byte_alphabet().keys() >= set(token):
             return readable_bytes(bytes_of(token))
-        if self._kind == "sentencepiece":
+        if self.kind == "sentencepiece":
             token = token.replace(WORD_START, " ")
         return readable(token)
 
-    def id_of(self, entry: str) -> int | None:
-        for token_id, text in self._special.texts.items():
-            if text == entry:
-                return token_id
-        found = self._library.token_to_id(entry)
-        return None if found is None else int(found)
+    def piece_id(self, entry: str) -> int | None:
+        token_id = self.library.token_to_id(entry)
+        return None if token_id is None else int(token_id)
 
 
-def _added(library: tokenizers.Tokenizer) -> dict[int, tokenizers.AddedToken]:
-    found: dict[int, tokenizers.AddedToken] = library.get_added_tokens_decoder()
-    return found
+def _encoded(read: tokenizers.Encoding) -> list[EncodedToken]:
+    columns = (read.ids, read.offsets, read.special_tokens_mask, read.sequence_ids, read.type_ids)
+    return [
+        EncodedToken(token_id, *span, of=None if special else of or 0, segment=segment)
+        for token_id, span, special, of, segment in zip(*columns, strict=True)
+    ]
 
 
 def _kind(stored: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.text.checked_text import MAX_CHARACTERS, TextError, checked
-from explorer.text.published.child_wire import from_wire
+from explorer.text.published.engine import steps_from_json
 from explorer.text.published.process import CHILDREN, ChildError
 from explorer.text.published.tokenizer_files import TokenizerFiles, copy_files, find_tokenizer
 from explorer.text.token import BOS, EOS, PAD, Token, TokenizerStep
@@ -67,14 +67,7 @@ class PublishedTokenizer:
 
     def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
         """The tokens the model reads for this text or pair of texts."""
-        made = self._encoded(text, pair)
-        columns = ("ids", "labels", "starts", "ends", "special", "segments", "second")
-        return tuple(
-            Token(token_id, label, start, end, bool(special), segment, bool(second))
-            for token_id, label, start, end, special, segment, second in zip(
-                *[made[name] for name in columns], strict=True
-            )
-        )
+        return tuple(Token(*row) for row in self._encoded(text, pair))
 
     def reading_prompts(self) -> "PublishedTokenizer":
         """The same tokenizer, which reads the special tokens that are written in a text.
@@ -105,7 +98,7 @@ class PublishedTokenizer:
             raise TextError(f"{NO_PROMPT}: {error}; send the plain text instead.") from None
 
     def ids(self, text: str, pair: str | None = None) -> list[int]:
-        return list(self._encoded(text, pair)["ids"])
+        return [token.id for token in self.encode(text, pair)]
 
     def steps(self, text: str) -> tuple[TokenizerStep, ...]:
         """Every step from the typed text to `encode`; those of the last text are cached."""
@@ -113,7 +106,7 @@ class PublishedTokenizer:
             raise TextError(NO_STEPS)
         kept, found = self._stepped
         if kept != text or not found:
-            found = from_wire(self._ask({"do": "steps", "text": checked(text)}))
+            found = steps_from_json(self._ask({"do": "steps", "text": checked(text)}))
             self._stepped = (text, found)
         return found
 
@@ -141,11 +134,12 @@ class PublishedTokenizer:
     def token(self, token_id: int) -> Token:
         return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
 
-    def _encoded(self, text: str, pair: str | None) -> dict[str, Any]:
+    def _encoded(self, text: str, pair: str | None) -> list[list[Any]]:
+        request = {"do": "encode", "text": checked(text), "pair": pair and checked(pair)}
         if self.reads_special and pair is None:
-            return self._ask({"do": "prompt", "text": checked(text)})
-        second = None if pair is None else checked(pair)
-        return self._ask({"do": "encode", "text": checked(text), "pair": second})
+            request["do"] = "prompt"
+        tokens: list[list[Any]] = self._ask(request)["tokens"]
+        return tokens
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -1,31 +1,247 @@
 """The engine for sentencepiece models, each read by the library that made it.
 
-The families number the same pieces differently and put different tokens around
-a text; that is all that is written here.
+The families number the same pieces differently and put different tokens around a text: that is
+`Numbering`, and all that is written here.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import sentencepiece
+from sentencepiece import SentencePieceProcessor
 
 from explorer.text.checked_text import TextError
 from explorer.text.labels import readable
-from explorer.text.published.child_wire import (
-    EncodedToken,
-    SpecialTokens,
-    StepCollector,
-    prompt_parts,
-    short_label,
-    to_wire,
-    unused_label,
-)
-from explorer.text.published.numbering import Numbering, numbering_of
-from explorer.text.published.roles import Roles
-from explorer.text.published.tokenizer_files import Files, file_bytes
-from explorer.text.token import TYPED
+from explorer.text.published.engine import WORD_START, EncodedToken, Engine, SpecialTokens
+from explorer.text.published.tokenizer_families import Roles, added_entries
+from explorer.text.published.tokenizer_files import Files, file_bytes, json_object
 
-WORD_START = "▁"
+MBART = tuple(
+    "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT "
+    "lv_LV my_MM ne_NP nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN".split()
+)
+MBART_50 = (
+    *MBART,
+    *(
+        "af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN pl_PL ps_AF "
+        "pt_XX sv_SE sw_KE ta_IN te_IN th_TH tl_XX uk_UA ur_PK xh_ZA gl_ES sl_SI".split()
+    ),
+)
+"""The languages of mBART, in the order of their token IDs."""
+
+Around = tuple[int | str, ...]
+FAIRSEQ = {
+    "XLMRoberta": (("<s>", "<pad>", "</s>", "<unk>"), 1, ()),
+    "MBart": (("<s>", "<pad>", "</s>", "<unk>"), 1, MBART),
+    "MBart50": (("<s>", "<pad>", "</s>", "<unk>"), 1, MBART_50),
+    "Camembert": (("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"), 4, ()),
+}
+"""The first tokens, the shift of the pieces, the languages at the end."""
+
+MOST_EXTRA = 10_000
+LARGEST_ID = 4_000_000
+
+
+@dataclass
+class Numbering:
+    """Pieces to token IDs and back. `single` and `pair` say what stands around `$A` and `$B`.
+
+    `shift` is added to the model's own numbers; `listed` replaces them by a list of the
+    family's, and `written_as` names numbers on the side that is written.
+    """
+
+    processor: SentencePieceProcessor
+    special: SpecialTokens = field(default_factory=lambda: SpecialTokens({}, {}, {}))
+    unknown: int = 0
+    size: int = 0
+    single: Around = ("$A",)
+    pair: Around = ("$A", "$B")
+    shift: int = 0
+    listed: Mapping[str, int] | None = None
+    written_as: Mapping[int, str] | None = None
+
+    def typed(self, piece: str, token_id: int) -> int:
+        """The family's token ID of a piece of a text."""
+        if self.listed is not None:
+            return self.listed.get(piece, self.unknown)
+        return self.unknown if token_id == self.processor.unk_id() else token_id + self.shift
+
+    def written(self, token_id: int) -> str | None:
+        """The piece of a token ID, None where there is none."""
+        if self.written_as is not None:
+            return self.written_as.get(token_id)
+        if token_id == self.unknown:
+            token_id = self.processor.unk_id() + self.shift
+        if not 0 <= token_id - self.shift < self.processor.get_piece_size():
+            return None
+        piece: str = self.processor.id_to_piece(token_id - self.shift)
+        return piece
+
+    def id_of_piece(self, piece: str) -> int | None:
+        """The token ID of a piece, None if it is not in the vocabulary."""
+        if self.listed is not None:
+            return self.listed.get(piece)
+        token_id = self.processor.piece_to_id(piece)
+        known = self.processor.id_to_piece(token_id) == piece
+        return self.typed(piece, token_id) if known else None
+
+    def id_of_code(self, code: str) -> int:
+        return (self.listed or {}).get(code, self.unknown)
+
+    def code_at_start(self, text: str) -> str | None:
+        """The language that a Marian text may name before it begins: `>>fr<<`."""
+        if self.listed is None or not text.startswith(">>") or "<<" not in text:
+            return None
+        return text[: text.index("<<") + 2]
+
+
+def numbering_of(
+    files: Files,
+    way: str,
+    settings: Mapping[str, Any],
+    roles: Roles,
+    processor: SentencePieceProcessor,
+) -> Numbering:
+    """The numbering of a kind of tokenizer; TextError where it is not known."""
+    if "source.spm" in files:
+        return _marian(files, roles, processor)
+    makers = {"T5": _t5, "Llama": _llama, "Gemma": _llama} | dict.fromkeys(FAIRSEQ, _fairseq)
+    if way not in makers:
+        named = way[:40] or "this family"
+        raise TextError(f"a sentencepiece model as {named} reads it is not known here.")
+    numbering = makers[way](processor, way, settings, roles)
+    added = list(added_entries(settings, json_object(files, "added_tokens.json")))
+    beyond = [
+        text for token_id, text, special in added if token_id >= numbering.size and not special
+    ]
+    if beyond:
+        raise TextError(
+            f"{beyond[0][:40]!r} was added to its vocabulary, and only a tokenizer.json says how "
+            "that is read; save the folder anew, so that it has one."
+        )
+    texts = dict(numbering.special.texts)
+    for token_id, text, special in added:
+        if special and token_id < LARGEST_ID and token_id not in texts:
+            texts[token_id] = text
+    numbering.special = SpecialTokens(numbering.special.roles, texts, {})
+    numbering.size = max([numbering.size - 1, *texts]) + 1
+    return numbering
+
+
+def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Numbering:
+    """Token IDs from vocab.json; what is not in it is unknown. `</s>` ends a text."""
+    listed = _listed(files, "vocab.json")
+    written = _listed(files, "target_vocab.json") if "target_vocab.json" in files else listed
+    special = SpecialTokens.of(roles, listed, {})
+    end, unknown = special.roles.get("eos"), special.roles.get("unk")
+    if end is None or unknown is None:
+        raise TextError("vocab.json has no </s> or no <unk>.")
+    return Numbering(
+        processor,
+        special,
+        unknown,
+        max(listed.values()) + 1,
+        ("$A", end),
+        ("$A", "$B", end),
+        listed=listed,
+        written_as={token_id: piece for piece, token_id in written.items()},
+    )
+
+
+def _listed(files: Files, name: str) -> dict[str, int]:
+    listed = json_object(files, name)
+    for token_id in listed.values():
+        if type(token_id) is not int or not 0 <= token_id < LARGEST_ID:
+            raise TextError(f"a token of {name} has no usable ID.")
+    if not listed:
+        raise TextError(f"{name} is empty.")
+    return listed
+
+
+def _fairseq(
+    processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
+) -> Numbering:
+    """XLM-R and relatives: four tokens first, the pieces shifted, languages and mask last."""
+    front, shift, codes = FAIRSEQ[way]
+    beyond = processor.get_piece_size() + shift
+    ids = {text: processor.piece_to_id(text) + shift for text in ("<s>", "</s>")}
+    ids |= {text: token_id for token_id, text in enumerate(front)}
+    ids |= {code: beyond + place for place, code in enumerate(codes)}
+    ids["<mask>"] = beyond + len(codes)
+    special = SpecialTokens.of(roles, ids, {token_id: text for text, token_id in ids.items()})
+    start, end = ids["<s>"], ids["</s>"]
+    single: Around = (start, "$A", end)
+    pair: Around = (start, "$A", end, end, "$B", end)
+    if codes:
+        language = settings.get("src_lang") or "en_XX"
+        if not isinstance(language, str) or language not in codes:
+            raise TextError("src_lang in its settings is none of its languages.")
+        code = ids[language]
+        around = ((code,), (end,)) if way == "MBart50" else ((), (end, code))
+        single = (*around[0], "$A", *around[1])
+        pair = (*around[0], "$A", "$B", *around[1])
+    size = max(ids.values()) + 1
+    return Numbering(processor, special, ids["<unk>"], size, single, pair, shift)
+
+
+def _t5(
+    processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
+) -> Numbering:
+    """The model's own IDs, then the sentinel tokens, the last one first."""
+    pieces = processor.get_piece_size()
+    extra = settings.get("extra_ids", 100)
+    if type(extra) is not int or not 0 <= extra <= MOST_EXTRA:
+        raise TextError(f"extra_ids in its settings is not a number up to {MOST_EXTRA:,}.")
+    places = {pieces + extra - 1 - place: f"<extra_id_{place}>" for place in range(extra)}
+    ids = _controls(processor, roles)
+    special = SpecialTokens.of(
+        roles, ids, {token_id: text for text, token_id in ids.items()} | places
+    )
+    end = special.roles.get("eos")
+    if end is None:
+        raise TextError("its model has no </s>.")
+    return Numbering(
+        processor,
+        special,
+        processor.unk_id(),
+        pieces + extra,
+        ("$A", end),
+        ("$A", end, "$B", end),
+    )
+
+
+def _llama(
+    processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
+) -> Numbering:
+    """The model's own numbers; its start before each text unless the settings say otherwise."""
+    ids = _controls(processor, roles)
+    special = SpecialTokens.of(roles, ids, {token_id: text for text, token_id in ids.items()})
+    around: list[Around] = []
+    for role, otherwise in (("bos", True), ("eos", False)):
+        asked = settings.get(f"add_{role}_token")
+        found = special.roles.get(role)
+        wanted = found is not None and (otherwise if asked is None else asked is True)
+        around.append((found,) if wanted and found is not None else ())
+    before, after = around
+    return Numbering(
+        processor,
+        special,
+        processor.unk_id(),
+        processor.get_piece_size(),
+        (*before, "$A", *after),
+        (*before, "$A", *after, *before, "$B", *after),
+    )
+
+
+def _controls(processor: SentencePieceProcessor, roles: Roles) -> dict[str, int]:
+    """The pieces that no text can become, and those that play a role."""
+    everything = range(processor.get_piece_size())
+    found = {processor.id_to_piece(n): n for n in everything if processor.is_control(n)}
+    for text in roles.values():
+        token_id = processor.piece_to_id(text)
+        if token_id >= 0 and processor.id_to_piece(token_id) == text:
+            found[text] = token_id
+    return found
 
 
 def piece_engine(
@@ -38,105 +254,56 @@ def piece_engine(
     return PieceEngine(source, target, numbering_of(files, way, settings, roles, source))
 
 
-class PieceEngine:
+class PieceEngine(Engine):
     """A sentencepiece model with the token IDs and the template of one family."""
 
     def __init__(
-        self,
-        source: sentencepiece.SentencePieceProcessor,
-        target: sentencepiece.SentencePieceProcessor,
-        numbering: Numbering,
+        self, source: SentencePieceProcessor, target: SentencePieceProcessor, numbering: Numbering
     ) -> None:
-        self._source, self._target = source, target
-        self._numbering = numbering
-        self._special: SpecialTokens = numbering.special
-        self._special_ids = self._special.ids
-        mask = self._special.roles.get("mask")
-        self._mask_id = mask
-        self._mask = None if mask is None else self._special.texts[mask]
+        super().__init__("sentencepiece", numbering.size, numbering.special)
+        self._source, self._target, self._numbering = source, target, numbering
+        self._mask_id = self.special.roles.get("mask")
+        self._mask = None if self._mask_id is None else self.special.texts[self._mask_id]
 
-    @property
-    def special(self) -> SpecialTokens:
-        return self._special
+    def normalized(self, text: str) -> str:
+        return str(self._source.normalize(text))
 
-    def facts(self) -> dict[str, Any]:
-        lowered = self._source.normalize("A")
-        return {
-            "kind": "sentencepiece",
-            "vocab_size": self._numbering.size,
-            "lowercase": "a" in lowered and "A" not in lowered,
-            "roles": dict(self._special.roles),
-            "special_ids": sorted(self._special_ids),
-        }
-
-    def encode(self, text: str, pair: str | None) -> dict[str, Any]:
-        tokens: list[EncodedToken] = []
-        around = self._numbering.single if pair is None else self._numbering.pair
-        for item in around:
+    def around(self, text: str, pair: str | None) -> list[EncodedToken]:
+        tokens = list[EncodedToken]()
+        for item in self._numbering.single if pair is None else self._numbering.pair:
             if isinstance(item, int):
                 tokens.append(EncodedToken(item))
             else:
                 of = 0 if item == "$A" else 1
                 tokens += self._typed(pair or "" if of else text, of)
-        return to_wire(tokens, [text, pair or ""], self, self._special)
+        return tokens
 
-    def many_ids(self, texts: Sequence[str], special: bool) -> list[list[int]]:
-        def ids(text: str) -> list[int]:
-            return [each.id for each in self._typed(text, 0)]
+    def plain(self, text: str) -> list[EncodedToken]:
+        return self._typed(text, 0)
 
-        return [self.encode(text, None)["ids"] if special else ids(text) for text in texts]
-
-    def encode_prompt(self, text: str) -> dict[str, Any]:
-        tokens = list[EncodedToken]()
-        for start, end, special in prompt_parts(text, self._special, {}):
-            if special is not None:
-                tokens.append(EncodedToken(special, start, end, 0))
-            else:
-                tokens += self._pieces(text[start:end], start, 0)
-        return to_wire(tokens, [text], self, self._special, self._special_ids)
-
-    def steps(self, text: str) -> dict[str, Any]:
-        """The library does not say how it cuts: the text, its pieces, and what is read."""
-        found = StepCollector(text)
-        found.add(TYPED, [(readable(text), 0, len(text), None, False)])
-        spoken = to_wire(self._typed(text, 0), [text], self, self._special)
-        found.tokens("Cut into the pieces that sentencepiece finds.", spoken)
-        return found.answer(self.encode(text, None))
+    def part(self, text: str, at: int) -> list[EncodedToken]:
+        return self._pieces(text, at, 0)
 
     def decode(self, ids: Sequence[int]) -> str:
-        pieces = [self._numbering.written(number) for number in ids if self._is_text(number)]
+        pieces = [self._numbering.written(i) for i in ids if i not in self.special_ids]
         decoded: str = self._target.decode([piece for piece in pieces if piece is not None])
         if WORD_START in decoded:  # in a piece that only the family's list knows
             return decoded.replace(WORD_START, " ").strip()
         return decoded
 
-    def label(self, token_id: int) -> str:
-        special = self._special.texts.get(token_id)
-        if special is not None:
-            return short_label(readable(special))
+    def piece_label(self, token_id: int) -> str | None:
         piece = self._numbering.written(token_id)
-        if piece is None:
-            return unused_label(token_id)
-        return short_label(readable(piece.replace(WORD_START, " ")))
+        return None if piece is None else readable(piece.replace(WORD_START, " "))
 
-    def id_of(self, entry: str) -> int | None:
-        for number, text in self._special.texts.items():
-            if text == entry:
-                return number
+    def piece_id(self, entry: str) -> int | None:
         return self._numbering.id_of_piece(entry)
-
-    def _is_text(self, number: int) -> bool:
-        return number not in self._special_ids
 
     def _typed(self, text: str, of: int) -> list[EncodedToken]:
         """The tokens of a text; a mask that was typed is one, any other special token is not."""
-        code = self._numbering.code_at_start(text)
-        tokens = (
-            []
-            if code is None
-            else [EncodedToken(self._numbering.id_of_code(code), 0, len(code), of)]
-        )
-        at = len(code or "")
+        tokens, at = list[EncodedToken](), 0
+        if (code := self._numbering.code_at_start(text)) is not None:
+            at = len(code)
+            tokens.append(EncodedToken(self._numbering.id_of_code(code), 0, at, of))
         parts = text[at:].split(self._mask) if self._mask else [text[at:]]
         for index, part in enumerate(parts):
             if index and self._mask and self._mask_id is not None:
@@ -154,7 +321,7 @@ class PieceEngine:
         tokens = []
         for piece, number, (start, end) in zip(made["pieces"], made["ids"], spans, strict=True):
             token_id = self._numbering.typed(piece, number)
-            if token_id in self._special_ids:
+            if token_id in self.special_ids:
                 token_id = self._numbering.unknown
             tokens.append(EncodedToken(token_id, at + start, at + end, of))
         return tokens
@@ -172,12 +339,12 @@ def whole_spans(pieces: Sequence[str], spans: Sequence[tuple[int, int]]) -> list
     ]
 
 
-def _processor(files: Files, name: str) -> sentencepiece.SentencePieceProcessor:
+def _processor(files: Files, name: str) -> SentencePieceProcessor:
     stored = file_bytes(files, name)
     if stored[:1] == b"\x80":
         raise TextError(f"{name} is a pickle, which could run code; it is not read.")
     try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=stored)
+        processor = SentencePieceProcessor(model_proto=stored)
         pieces = processor.get_piece_size()
     except Exception as error:
         raise TextError(f"{name} is not a sentencepiece model.") from error

@@ -5,24 +5,120 @@ merges nothing. Only the merges are done here, and where their end is not what t
 library makes of the text they are left out.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby
-from typing import Any, Protocol
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, chain, groupby, pairwise
+from typing import Any
 
 import tokenizers
 from tokenizers import models
 
-from explorer.text.checked_text import TextError
+from explorer.text.checked_text import TextError, checked
 from explorer.text.labels import readable
-from explorer.text.merging import Merge, Ranks, Unit, merges
-from explorer.text.published.child_wire import (
+from explorer.text.plain_tokenizer import PlainTokenizer
+from explorer.text.published.engine import (
     TOO_MANY_STEPS,
-    Row,
     StepCollector,
-    rows_of,
+    pieces_of,
     short_label,
 )
-from explorer.text.token import TYPED
+from explorer.text.published.library_engine import LibraryEngine
+from explorer.text.published.published_tokenizer import PublishedTokenizer
+from explorer.text.published.tokenizer_families import Roles
+from explorer.text.token import (
+    ADD_SPECIAL_TOKENS,
+    TYPED,
+    AnyTokenizer,
+    Piece,
+    Token,
+    TokenizerStep,
+)
+from explorer.text.tokenizer import Tokenizer
+
+MAX_STEPPED_CHARACTERS = 1_000
+"""Longest text that is taken apart step by step: the pieces grow with its square."""
+
+
+def steps(tokenizer: AnyTokenizer | PlainTokenizer, text: str) -> tuple[TokenizerStep, ...]:
+    """Every step from the typed text to the tokens that the model reads.
+
+    Each step holds the whole text cut into pieces, and the last one is exactly what the
+    tokenizer encodes. A published tokenizer makes its steps in the child process.
+    """
+    checked(text, MAX_STEPPED_CHARACTERS)
+    if isinstance(tokenizer, PublishedTokenizer):
+        return tokenizer.steps(text)
+    tokens = tokenizer.encode(text)
+    if isinstance(tokenizer, (Tokenizer, PlainTokenizer)):
+        engine = LibraryEngine(json.loads(tokenizer.library.to_str()), Roles(), frozenset())
+        try:
+            of_text = LibrarySteps(engine, text, 4 * MAX_STEPPED_CHARACTERS).all()[:-1]
+        except TextError as error:
+            raise TextError(f"The steps of this text cannot be shown: {error}") from None
+        if isinstance(tokenizer, PlainTokenizer):
+            return of_text
+        whole = [Piece(t.label, t.start, t.end, t.id, t.special, t.special) for t in tokens]
+        return (*of_text, TokenizerStep(ADD_SPECIAL_TOKENS, tuple(whole)))
+    typed = [Piece(t.label, t.start, t.end, t.id, changed=True) for t in tokens]
+    return (
+        TokenizerStep(TYPED, (Piece(readable(text), 0, len(text)),)),
+        TokenizerStep("Each word is a token ID.", tuple(typed)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """A token in the making and the characters of the text it came from; each is its own."""
+
+    token: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Merge:
+    """One merge applied wherever it was next, and the words after it.
+
+    `made` holds (word, place) of every unit that it made.
+    """
+
+    rank: int
+    pair: tuple[str, str]
+    words: list[list[Unit]]
+    made: frozenset[tuple[int, int]]
+
+
+Ranks = dict[tuple[str, str], int]
+
+
+def merges(words: list[list[Unit]], ranks: Ranks) -> Iterator[Merge]:
+    """Every merge until none applies. Words never merge with each other."""
+    words = [list(word) for word in words]
+    next_in_line = [_lowest(word, ranks) for word in words]
+    made: set[tuple[int, int]] = set()
+    while waiting := [(best, index) for index, best in enumerate(next_in_line) if best]:
+        (rank, place), index = min(waiting, key=lambda item: (item[0][0], item[1]))
+        word = words[index]
+        left, right = word[place], word[place + 1]
+        word[place : place + 2] = [Unit(left.token + right.token, left.start, right.end)]
+        made = {(w, p - (w == index and p > place)) for w, p in made} | {(index, place)}
+        next_in_line[index] = _lowest(word, ranks)
+        if min((best[0] for best in next_in_line if best), default=None) != rank:
+            yield Merge(rank, (left.token, right.token), [list(w) for w in words], frozenset(made))
+            made = set()
+
+
+def _lowest(word: list[Unit], ranks: Ranks) -> tuple[int, int] | None:
+    """The lowest rank among neighbouring pairs and where its leftmost pair begins."""
+    found = [
+        (ranks[pair], place)
+        for place, (left, right) in enumerate(pairwise(word))
+        if (pair := (left.token, right.token)) in ranks
+    ]
+    return min(found, default=None)
+
 
 MAX_MERGES = 300_000
 MOST_UNITS = 1_500
@@ -36,87 +132,60 @@ UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
 Words = list[list[Unit]]
 
 
-class SteppedEngine(Protocol):
-    """What the steps ask of the engine whose tokens they end in."""
-
-    def written(self, token: str) -> str: ...
-
-    def label(self, token_id: int) -> str: ...
-
-    def spoken(self, text: str) -> dict[str, Any]: ...
-
-    def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
-
-
 class LibrarySteps:
-    """The steps of one tokenizer of the library; `merge_list` is as in its file."""
+    """The steps of one text by a tokenizer of the library; words that merge have so many units."""
 
-    def __init__(
-        self,
-        engine: SteppedEngine,
-        library: tokenizers.Tokenizer,
-        kind: str,
-        merge_list: Sequence[Any] | None,
-        renamed: Iterable[str],
-        most_units: int = MOST_UNITS,
-    ) -> None:
-        self._engine, self._library, self._kind = engine, library, kind
-        self._merge_list = [] if merge_list is None or len(merge_list) > MAX_MERGES else merge_list
-        self._renamed, self._most_units = frozenset(renamed), most_units
-        added = library.get_added_tokens_decoder()
-        self._added = {token_id: token.content for token_id, token in added.items()}
+    def __init__(self, engine: LibraryEngine, text: str, most_units: int = MOST_UNITS) -> None:
+        self._engine, self._library, self._text = engine, engine.library, text
+        self._most_units, self._collector = most_units, StepCollector(text)
 
-    def of(self, text: str) -> dict[str, Any]:
-        """Every step from the typed text to what the model reads, for the wire."""
-        found = StepCollector(text)
-        found.add(TYPED, [(readable(text), 0, len(text), None, False)])
-        plain = self._library.encode(text, add_special_tokens=False)
-        words = self._words(text)
-        if self._library.normalizer is not None and self._added.keys().isdisjoint(plain.ids):
-            normal = self._library.normalizer.normalize_str(text)
-            if normal != text:
-                row = (self._engine.written(normal), 0, len(text), None, False)
-                what = "Lowercase" if normal == text.lower() else "Normalise"
-                found.add(f"{what} the text.", [row], [0])
+    def all(self) -> tuple[TokenizerStep, ...]:
+        """Every step from the typed text to what the model reads."""
+        engine, add, text = self._engine, self._collector.add, self._text
+        read = self._library.encode(text, add_special_tokens=False)
+        words = self._words()
+        if engine.added.keys().isdisjoint(read.ids) and engine.normalized(text) != text:
+            normal = engine.normalized(text)
+            what = "Lowercase" if normal == text.lower() else "Normalise"
+            piece = self._collector.piece(engine.written(normal), 0, len(text))
+            add(f"{what} the text.", [piece], [0])
         if len(words) > 1:
-            unit = "characters" if self._kind == "characters" else "words"
-            spaces = ", each with the space before it" if self._kind == "bytes" else ""
-            found.add(
-                f"Split into {unit}{spaces}; no token spans two of them.",
-                [self._whole(word) for word in words],
-            )
-        model = self._library.model
-        spoken = self._engine.spoken(text)
+            unit = "characters" if engine.kind == "characters" else "words"
+            spaces = ", each with the space before it" if engine.kind == "bytes" else ""
+            action = f"Split into {unit}{spaces}; no token spans two of them."
+            add(action, map(self._whole, words))
+        model, plain = self._library.model, engine.tokens(engine.plain(text), text)
         if isinstance(model, models.BPE):
-            self._merge(found, text, words, self._tokens(plain), spoken)
+            self._merge(words, self._tokens(read), plain)
         elif isinstance(model, models.WordPiece):
-            self._longest_first(found, text, words, plain.word_ids, spoken)
+            self._longest_first(words, read.word_ids, plain)
         elif isinstance(model, models.Unigram):
-            found.tokens("Segment each word in the likeliest way.", spoken)
+            self._collector.tokens("Segment each word in the likeliest way.", plain)
         else:
-            unknown = spoken["ids"].count(model.token_to_id(model.unk_token))
-            note = f" {unknown} of {len(spoken['ids'])} are not in it: {model.unk_token}."
-            found.tokens(f"Look each one up in the vocabulary.{note if unknown else ''}", spoken)
-        return found.answer(self._engine.encode(text, None))
+            unknown = [each.id for each in plain].count(model.token_to_id(model.unk_token))
+            note = f" {unknown} of {len(plain)} are not in it: {model.unk_token}."
+            action = f"Look each one up in the vocabulary.{note if unknown else ''}"
+            self._collector.tokens(action, plain)
+        return self._collector.finished(engine.encode(text))
 
-    def _words(self, text: str) -> Words:
+    def _words(self) -> Words:
         """The library's own words, added tokens among them, as their characters."""
-        whole = tokenizers.PreTokenizedString(text)
+        whole = tokenizers.PreTokenizedString(self._text)
         if self._library.normalizer is not None:
             whole.normalize(self._library.normalizer.normalize)
-        seen = set(text) | {c for part, _, _ in whole.get_splits() for c in part}
+        seen = set(self._text) | {c for part, _, _ in whole.get_splits() for c in part}
         if self._library.pre_tokenizer is not None:
             self._library.pre_tokenizer.pre_tokenize(whole)
         seen |= {c for part, _, _ in whole.get_splits() for c in part}
         letters = {c: token_id for token_id, c in enumerate(sorted(seen | {UNKNOWN}), NO_TOKENS)}
-        return self._units(text, models.BPE(vocab=letters, merges=[], unk_token=UNKNOWN))
+        return self._units(models.BPE(vocab=letters, merges=[], unk_token=UNKNOWN))
 
-    def _units(self, text: str, model: models.Model) -> Words:
+    def _units(self, model: models.Model) -> Words:
         """What the library makes of the text with another model, word by word."""
         own = self._library.model
         self._library.model = model
         try:
-            made = self._library.encode(text, add_special_tokens=False)
+            made = self._library.encode(self._text, add_special_tokens=False)
         finally:
             self._library.model = own
         found = zip(made.word_ids, self._tokens(made), made.offsets, strict=True)
@@ -128,50 +197,45 @@ class LibrarySteps:
     def _tokens(self, made: tokenizers.Encoding) -> list[str]:
         """What was made; an added token without the spaces that it took with it."""
         found = zip(made.ids, made.tokens, strict=True)
-        return [self._added.get(token_id, token) for token_id, token in found]
+        return [self._engine.added.get(token_id, token) for token_id, token in found]
 
-    def _whole(self, word: list[Unit]) -> Row:
+    def _whole(self, word: list[Unit]) -> Piece:
         label = self._engine.written("".join(unit.token for unit in word))
-        return label, min(u.start for u in word), max(u.end for u in word), None, False
+        return self._collector.piece(label, min(u.start for u in word), max(u.end for u in word))
 
-    def _unit(self, unit: Unit) -> Row:
-        token_id = self._library.token_to_id(unit.token)
-        shown = (
-            self._engine.written(unit.token) if token_id is None else self._engine.label(token_id)
-        )
-        return shown, unit.start, unit.end, token_id, False
-
-    def _merge(
-        self,
-        found: StepCollector,
-        text: str,
-        words: Words,
-        tokens: list[str],
-        spoken: dict[str, Any],
-    ) -> None:
-        units = self._units(text, self._without_merges(words))
+    def _merge(self, words: Words, tokens: list[str], plain: Sequence[Token]) -> None:
+        units = self._units(self._without_merges(words))
         if sum(map(len, units)) > self._most_units:
             raise TextError(TOO_MANY_STEPS)
-        taken: list[Merge] = list(merges(units, self._ranks(units)))
+        taken = list(merges(units, self._ranks(units)))
         end = taken[-1].words if taken else units
         if [unit.token for word in end for unit in word] != tokens:
-            found.tokens(OWN, spoken)
+            self._collector.tokens(OWN, plain)
             return
-        special = {row[3] for row in rows_of(spoken) if row[4]}
+        special = {token.id for token in plain if token.special}
 
-        def shown(unit: Unit) -> Row:
-            label, start, end, token_id, _ = self._unit(unit)
-            return label, start, end, token_id, token_id in special
+        @cache
+        def piece_of(unit: Unit) -> Piece:
+            token_id = self._library.token_to_id(unit.token)
+            label = self._engine.written(unit.token)
+            if token_id is not None:
+                label = self._engine.label(token_id)
+            return self._collector.piece(label, unit.start, unit.end, token_id, token_id in special)
 
-        found.units(self._beginning(), units, shown)
+        self._collector.add(self._beginning(), [piece_of(unit) for word in units for unit in word])
         for merge in taken:
             left, right = (short_label(self._engine.written(token)) for token in merge.pair)
-            action = f"Merge {left} and {right} (merge {merge.rank + 1:,})."
-            found.units(action, merge.words, shown, merge.made, merge.rank)
+            firsts = [0, *accumulate(map(len, merge.words))]
+            self._collector.add(
+                f"Merge {left} and {right} (merge {merge.rank + 1:,}).",
+                [piece_of(unit) for word in merge.words for unit in word],
+                [firsts[word] + place for word, place in merge.made],
+                merge.rank,
+            )
 
     def _beginning(self) -> str:
         model: Any = self._library.model
-        if self._kind == "bytes":
+        if self._engine.kind == "bytes":
             action = "Write each character as its bytes"
         else:
             action = "Write each word as its characters"
@@ -208,81 +272,67 @@ class LibrarySteps:
     def _ranks(self, words: Words) -> Ranks:
         """The merges that these words can meet, by their place in the file."""
         letters = {c for word in words for unit in word for c in unit.token}
-        merge_list = [
-            pair_text
-            for pair_text in self._merge_list
-            if not str(pair_text[:8]).startswith("#version")
-        ]
+        listed = self._engine.merge_list if len(self._engine.merge_list) <= MAX_MERGES else []
         ranks: Ranks = {}
-        for rank, pair_text in enumerate(merge_list):
-            if isinstance(pair_text, str) and not letters.issuperset(pair_text.replace(" ", "")):
+        for rank, merge in enumerate(
+            each for each in listed if not str(each[:8]).startswith("#version")
+        ):
+            if isinstance(merge, str) and not letters.issuperset(merge.replace(" ", "")):
                 continue
-            left, right = pair_text.split(" ") if isinstance(pair_text, str) else pair_text
-            if letters.issuperset(left) and letters.issuperset(right):
+            left, right = merge.split(" ") if isinstance(merge, str) else merge
+            if letters.issuperset(left + right) and self._engine.renamed.isdisjoint(
+                (left, right, left + right)
+            ):
                 ranks[left, right] = rank
-        if self._renamed:
-            return {pair: rank for pair, rank in ranks.items() if not self._is_renamed(*pair)}
         return ranks
 
-    def _is_renamed(self, left: str, right: str) -> bool:
-        return not self._renamed.isdisjoint((left, right, left + right))
-
     def _longest_first(
-        self,
-        found: StepCollector,
-        text: str,
-        words: Words,
-        word_of: Sequence[int | None],
-        spoken: dict[str, Any],
+        self, words: Words, word_of: Sequence[int | None], plain: Sequence[Token]
     ) -> None:
         """WordPiece: first the words of the vocabulary, then every other word, piece by piece."""
-        made = groupby(zip(word_of, rows_of(spoken), strict=True), key=lambda token: token[0])
-        cut = [[row for _, row in rows] for _, rows in made]
+        made = groupby(zip(word_of, pieces_of(plain), strict=True), key=lambda token: token[0])
+        cut = [[piece for _, piece in pieces] for _, pieces in made]
         if len(cut) != len(words):
-            found.tokens(OWN, spoken)
+            self._collector.tokens(OWN, plain)
             return
         model: Any = self._library.model
         unknown = model.token_to_id(model.unk_token)
         typed = ["".join(unit.token for unit in word) for word in words]
         shown = [[self._whole(word)] for word in words]
         later = list[int]()
-        for place, rows in enumerate(cut):
-            if len(rows) > 1 or (rows[0][3] == unknown and typed[place] != model.unk_token):
+        for place, pieces in enumerate(cut):
+            if len(pieces) > 1 or (pieces[0].id == unknown and typed[place] != model.unk_token):
                 later.append(place)
             else:
-                shown[place] = rows
-        whole = [place for place in range(len(cut)) if place not in set(later)]
-        if whole:
+                shown[place] = pieces
+        if whole := [place for place in range(len(cut)) if place not in set(later)]:
             action = "Take every word that is in the vocabulary."
-            found.add(action, [row for rows in shown for row in rows], whole)
+            self._collector.add(action, chain.from_iterable(shown), whole)
         for place in later:
             first = sum(map(len, shown[:place]))
-            for taken, row in enumerate(cut[place], 1):
-                before, rest = shown[place][-1], self._rest(text, words[place], row)
+            for taken, piece in enumerate(cut[place], 1):
+                before, rest = shown[place][-1], self._rest(words[place], piece)
                 is_last = taken == len(cut[place])
                 shown[place] = [*cut[place][:taken], *([] if is_last else [rest])]
-                if row[3] == unknown and is_last and taken == 1:
-                    action = self._why_unknown(words[place], before[0], row[0])
+                if piece.id == unknown and is_last and taken == 1:
+                    action = self._why_unknown(words[place], before.label, piece.label)
                 else:
-                    action = f"The longest piece that “{short_label(before[0])}” begins with: "
-                    action += row[0] if is_last else f"{row[0]}, then {short_label(rest[0])}"
-                    action += "."
-                at = first + taken - 1
-                found.add(action, [row for rows in shown for row in rows], [at])
+                    then = "" if is_last else f", then {rest.label}"
+                    action = f"The longest piece that “{before.label}” begins with: "
+                    action += f"{piece.label}{then}."
+                self._collector.add(action, chain.from_iterable(shown), [first + taken - 1])
 
-    def _rest(self, text: str, word: list[Unit], row: Row) -> Row:
+    def _rest(self, word: list[Unit], piece: Piece) -> Piece:
         """What is left of a word after this piece."""
         model: Any = self._library.model
-        _, _, end, _, _ = self._whole(word)
-        left = self._engine.written(text[row[2] : end])
-        return model.continuing_subword_prefix + left, row[2], end, None, False
+        end = self._whole(word).end
+        label = self._engine.written(self._text[piece.end : end])
+        return self._collector.piece(model.continuing_subword_prefix + label, piece.end, end)
 
     def _why_unknown(self, word: list[Unit], label: str, unknown: str) -> str:
         model: Any = self._library.model
         most = model.max_input_chars_per_word
-        reason = (
-            f"has more than {most:,} characters"
-            if len(word) > most
-            else "cannot be made of pieces of the vocabulary"
-        )
-        return f"“{short_label(label)}” {reason}, so it becomes {unknown}."
+        reason = "cannot be made of pieces of the vocabulary"
+        if len(word) > most:
+            reason = f"has more than {most:,} characters"
+        return f"“{label}” {reason}, so it becomes {unknown}."

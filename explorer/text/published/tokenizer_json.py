@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from explorer.text.checked_text import TextError
-from explorer.text.published.roles import Roles
+from explorer.text.published.tokenizer_families import Roles
 
 MOST_ENTRIES = 1_000_000
 LARGEST_ID = 4_000_000

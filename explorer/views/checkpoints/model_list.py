@@ -10,12 +10,11 @@ from explorer.app import widget_state
 from explorer.app.choosing import choose_model
 from explorer.app.messages import say
 from explorer.app.session import state_of
-from explorer.catalog import descriptions
+from explorer.catalog import background_downloads, descriptions
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.downloads import background
-from explorer.catalog.downloads.background import DownloadState
-from explorer.catalog.real_models import REAL_MODELS, RealModel
-from explorer.text.literal import literal
+from explorer.catalog.background_downloads import DownloadState
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
+from explorer.text.labels import literal
 from explorer.text.number_format import megabytes
 from explorer.views.checkpoints.findings import draw_folder_findings
 from explorer.views.shared.download_offer import (
@@ -53,7 +52,7 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
     """A row for each model; its button opens it, or says why it cannot be opened."""
     if not entries:
         return
-    with st.container(key="shelf", border=True, gap="xsmall"):
+    with st.container(key="model_list", border=True, gap="xsmall"):
         for heading, place in _columns().items():
             place.caption(heading, text_alignment="right" if heading in NUMBER_COLUMNS else "left")
         for entry in _shown(entries, chosen):
@@ -136,25 +135,27 @@ class Unfolded:
     once: bool = False
 
 
-def draw_shelf(entries: Sequence[ModelEntry], chosen: str) -> None:
+def draw_pretrained_models(entries: Sequence[ModelEntry], chosen: str) -> None:
     """A row for each real model; unfolded where a first one can be added, or one is on its way."""
-    states = {name: background.state_of(model) for name, model in REAL_MODELS.items()}
+    states = {
+        name: background_downloads.state_of(model) for name, model in PRETRAINED_MODELS.items()
+    }
     for name, state in states.items():
-        open_when_there(REAL_MODELS[name], state)
+        open_when_there(PRETRAINED_MODELS[name], state)
     kinds = {state.kind for state in states.values()}
     unfolded = state_of(Unfolded)
     is_new = may_add() and "there" not in kinds
     unfolded.once = unfolded.once or is_new or "running" in kinds
-    with st.expander("Real models", expanded=unfolded.once):
+    with st.expander("Pretrained models", expanded=unfolded.once):
         st.caption(ABOUT if may_add() else CLOSED)
-        with st.container(key="real_models", gap="xsmall"):
-            for name, model in REAL_MODELS.items():
+        with st.container(key="pretrained_models", gap="xsmall"):
+            for name, model in PRETRAINED_MODELS.items():
                 entry = next((each for each in entries if each.folder == model.folder), None)
-                _draw_real_model(model, states[name], entry, chosen)
+                _draw_pretrained_model(model, states[name], entry, chosen)
 
 
-def _draw_real_model(
-    model: RealModel, state: DownloadState, entry: ModelEntry | None, chosen: str
+def _draw_pretrained_model(
+    model: PretrainedModel, state: DownloadState, entry: ModelEntry | None, chosen: str
 ) -> None:
     words, size, button = st.columns(WIDTHS, gap="small", vertical_alignment="center")
     with words.container(gap=None):
@@ -171,13 +172,13 @@ def _draw_real_model(
 
 
 def _draw_real_button(
-    model: RealModel, state: DownloadState, entry: ModelEntry | None, chosen: str
+    model: PretrainedModel, state: DownloadState, entry: ModelEntry | None, chosen: str
 ) -> None:
     if state.kind == "there":
         is_chosen = entry is not None and entry.name == chosen
         st.button(
             "Chosen" if is_chosen else "Open",
-            key=f"open_real_{model.name}",
+            key=f"open_pretrained_{model.name}",
             on_click=choose_model,
             args=(entry.name if entry else "",),
             disabled=is_chosen or entry is None or entry.config is None,

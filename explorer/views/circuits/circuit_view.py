@@ -31,8 +31,7 @@ from explorer.catalog.open_model import OpenModel
 from explorer.charts.circuit_charts import circuit_curves
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
 from explorer.views.circuits.circuit_picture import draw_circuit_map
 from explorer.views.circuits.head_card import draw_head_card

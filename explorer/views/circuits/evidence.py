@@ -30,8 +30,7 @@ from explorer.inference.results_cache import kept
 from explorer.system import limits
 from explorer.text import TextError
 from explorer.text.checked_text import decoded, lines_in
-from explorer.text.labels import cut
-from explorer.text.literal import literal
+from explorer.text.labels import cut, literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.views.shared import widgets

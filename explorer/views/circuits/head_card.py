@@ -38,8 +38,7 @@ from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
 from explorer.components.picker import cells
 from explorer.inference.results_cache import kept
-from explorer.text.labels import cut
-from explorer.text.literal import literal
+from explorer.text.labels import cut, literal
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.views.circuits.evidence import draw_known_lines

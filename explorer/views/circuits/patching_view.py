@@ -20,7 +20,6 @@ from explorer.analysis.circuits.measure import contrast_of, mean_over_pairs, nod
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, token_pair
 from explorer.analysis.wiring import (
     INPUTS,
-    Edge,
     Place,
     Reads,
     Wiring,
@@ -285,7 +284,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
 
 
 def _measure_edges(
-    opened: OpenModel, question: Question, edges: list[Edge], report: Report
+    opened: OpenModel, question: Question, edges: list[tuple[int, int]], report: Report
 ) -> list[float]:
     """The metric that hangs on each edge, the mean over the pairs."""
     lost = [0.0] * len(edges)
@@ -296,7 +295,7 @@ def _measure_edges(
     return lost
 
 
-def edge_title(wiring: Wiring, edge: Edge) -> str:
+def edge_title(wiring: Wiring, edge: tuple[int, int]) -> str:
     """An edge in short, such as “20.0 → 23.2 q”."""
     reader = wiring.rows[edge[0]]
     to = f"{node_of(reader).title} {reader.reads}".strip()

@@ -14,7 +14,7 @@ from explorer.components.chart import chart
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.views.shared import widgets

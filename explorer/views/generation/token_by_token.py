@@ -30,7 +30,7 @@ from explorer.inference.sampling_stages import (
     sample_token,
     sampling_stages,
 )
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text
 from explorer.views.generation import branch_tree

@@ -164,11 +164,11 @@ def decoding_note(decode: Callable[[list[int]], str], tokens: Sequence[Token], t
     return difference or "The token IDs decode to exactly this text."
 
 
-def _tokenizer(name: str, shelf: Mapping[str, ModelEntry]) -> AnyTokenizer | PlainTokenizer:
+def _tokenizer(name: str, models: Mapping[str, ModelEntry]) -> AnyTokenizer | PlainTokenizer:
     if name.startswith(TRAINED_HERE):
         text, most = tokenizer_source.chosen_training()
         return trained_tokenizers.trained_tokenizer(text, name.removeprefix(TRAINED_HERE), most)
-    entry = shelf[name]
+    entry = models[name]
     try:
         return tokenizer_in(entry.folder, entry.family, config_of(entry))
     except (CheckpointError, OSError) as error:

@@ -12,7 +12,7 @@ from explorer.app import reader_runs, streamlit_patches, url, widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.example_texts import ANY_EXAMPLE
+from explorer.catalog.descriptions import ANY_EXAMPLE
 from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.runs.retraining import training_at
 from explorer.runs.run import Run

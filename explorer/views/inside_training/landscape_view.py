@@ -22,8 +22,7 @@ from explorer.charts.surfaces import loss_surface
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
 from explorer.inference.results_cache import kept
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.views.inside_training.chosen_run import (
     TOO_LARGE_TO_MEASURE,
     InsideRun,

@@ -24,9 +24,8 @@ from explorer.components import matrix
 from explorer.components.chart import chart
 from explorer.components.events import Place
 from explorer.inference.forward_pass import run_text
-from explorer.runs.open_run import open_folder
 from explorer.runs.retraining import training_at
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import (
     InsideRun,

@@ -12,18 +12,18 @@ from explorer.components.lesson import lesson_list
 from explorer.lessons.lesson import Lesson
 from explorer.lessons.lesson_check import checked
 from explorer.lessons.lesson_file import LessonError, lesson_from
-from explorer.views.lessons.panel import address_at, shelf_of_reader
+from explorer.views.lessons.panel import address_at, lessons_of_reader
 from explorer.views.shared import widgets
 
 
 def draw_lessons() -> None:
     """The list, and why a file of the folder is none."""
-    shelf = shelf_of_reader()
+    catalog = lessons_of_reader()
     begin = state_of(BeginLesson)
     begins, begin.name = begin.name, ""
-    rows = [_row(lesson) | {"begins": lesson.name == begins} for lesson in shelf.lessons.values()]
+    rows = [_row(lesson) | {"begins": lesson.name == begins} for lesson in catalog.lessons.values()]
     lesson_list(rows)
-    widgets.notes(shelf.faults)
+    widgets.notes(catalog.faults)
 
 
 def draw_own_lesson() -> None:

@@ -16,8 +16,8 @@ from explorer.app.session import state_of
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
 from explorer.lessons.lesson import FIRST_PAGE, Lesson, LessonStep, Predict
-from explorer.lessons.shelf import LessonShelf, lesson_shelf
-from explorer.text.literal import literal
+from explorer.lessons.lesson_catalog import LessonCatalog, lesson_catalog
+from explorer.text.labels import literal
 
 LIST = "lessons"
 
@@ -26,10 +26,10 @@ class Predicted(dict[tuple[str, int], str]):
     """What was predicted, by lesson and step."""
 
 
-def shelf_of_reader() -> LessonShelf:
+def lessons_of_reader() -> LessonCatalog:
     """All lessons that this reader can open."""
-    shelf = lesson_shelf(address_table.of_pages())
-    return LessonShelf({**shelf.lessons, **OWN_LESSONS.of(owner())}, shelf.faults)
+    catalog = lesson_catalog(address_table.of_pages())
+    return LessonCatalog({**catalog.lessons, **OWN_LESSONS.of(owner())}, catalog.faults)
 
 
 def address_at(lesson: Lesson, at: int, address: str = "") -> str:
@@ -47,7 +47,7 @@ def base() -> str:
 
 def open_step() -> tuple[Lesson | None, int]:
     """The lesson that the address names, and which of its steps, from 1."""
-    lesson = shelf_of_reader().lessons.get(name) if (name := url.asked("lesson")) else None
+    lesson = lessons_of_reader().lessons.get(name) if (name := url.asked("lesson")) else None
     asked = url.whole_number(url.asked("lesson_step") or "1") or 1
     return lesson, min(asked, len(lesson.steps)) if lesson else asked
 

@@ -16,10 +16,10 @@ from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import Maker
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
-from explorer.runs.differing import what_differs
-from explorer.runs.parent import new_head_seed
+from explorer.runs.finetuning import new_head_seed
 from explorer.runs.quotas import BYTES_OF_PARAMETER
 from explorer.runs.run import Run
+from explorer.runs.run_differences import what_differs
 from explorer.runs.spec import WAITING, RunError, RunSpec
 from explorer.runs.sweep import (
     RACES,
@@ -35,7 +35,7 @@ from explorer.runs.sweep import (
 from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokenizer
 from explorer.text import TextError
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import megabytes, three
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of

@@ -19,11 +19,11 @@ from explorer.charts.run_charts import (
 )
 from explorer.charts.theme import palette
 from explorer.components.chart import chart, plotly_chart
-from explorer.runs.differing import settings_of, what_differs
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run
+from explorer.runs.run_differences import settings_of, what_differs
 from explorer.runs.spec import RunError, RunSpec
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.views.runs.run_rows import RunRow
 
 CURVE_AXES = ("Steps", "Seconds")

@@ -9,12 +9,11 @@ import streamlit as st
 from explorer.app.reader_runs import is_own
 from explorer.catalog.run_index import index_of
 from explorer.runs.cluster import cluster
-from explorer.runs.differing import changes, said
 from explorer.runs.metrics import Best, best_value, higher_is_better
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run
-from explorer.runs.run_notes import RunNotes
-from explorer.runs.spec import INTERRUPTED, WAITING, RunError, RunSpec, Status
+from explorer.runs.run_differences import changes, said
+from explorer.runs.spec import INTERRUPTED, WAITING, RunError, RunNotes, RunSpec, Status
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.text.number_format import three

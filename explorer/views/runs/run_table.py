@@ -21,8 +21,7 @@ from explorer.runs.cluster import cluster
 from explorer.runs.deleting import set_aside_of
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run, restore
-from explorer.runs.run_notes import LONGEST_NOTE, MOST_TAGS
-from explorer.runs.spec import RunError
+from explorer.runs.spec import LONGEST_NOTE, MOST_TAGS, RunError
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison

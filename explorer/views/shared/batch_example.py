@@ -7,7 +7,7 @@ import streamlit as st
 
 from explorer.components import chips
 from explorer.tasks.data_summary import Example
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 
 TOKENS_SHOWN = 128

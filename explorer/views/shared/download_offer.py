@@ -1,4 +1,4 @@
-"""The offer of a first real model: one line, one button, and its progress in their place."""
+"""The offer of a first pretrained model: one line, one button, and its progress in their place."""
 
 import streamlit as st
 
@@ -6,16 +6,16 @@ from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.reader import is_local
 from explorer.app.session import session, state_of
-from explorer.catalog.downloads import background
-from explorer.catalog.downloads.background import DownloadState
+from explorer.catalog import background_downloads
+from explorer.catalog.background_downloads import DownloadState
 from explorer.catalog.find_model import paths_allowed
-from explorer.catalog.real_models import FIRST, REAL_MODELS, RealModel
+from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, PretrainedModel
 from explorer.components.fragment import fragment
 from explorer.text.number_format import megabytes
 
 ONE_TASK = ("shipped", "run")
 """Of these origins a model is small and learned one task."""
-LINE = "This small model learned one task. A real one continues any sentence."
+LINE = "This small model learned one task. A pretrained one continues any sentence."
 
 
 def draw_offer(context: PageContext) -> None:
@@ -23,8 +23,8 @@ def draw_offer(context: PageContext) -> None:
 
     When the download that this reader asked for is done, the model is opened.
     """
-    model = REAL_MODELS[FIRST]
-    state = background.state_of(model)
+    model = PRETRAINED_MODELS[FIRST]
+    state = background_downloads.state_of(model)
     open_when_there(model, state)
     is_named = any(entry.origin == "named" for entry in context.models.values())
     if state.kind == "there" or not may_add() or (is_named and state.kind == "absent"):
@@ -39,7 +39,7 @@ def draw_offer(context: PageContext) -> None:
                 st.markdown(LINE, width="content")
             goes_on = f"{state.left / 1e6:,.0f} of " if state.left else ""
             st.button(
-                f"Get SmolLM2, a real language model ({goes_on}{size_in_words(model)})",
+                f"Get SmolLM2, a pretrained language model ({goes_on}{size_in_words(model)})",
                 key="get_offer",
                 on_click=begin,
                 args=(model,),
@@ -56,7 +56,7 @@ PROGRESS_EVERY = 0.5
 
 
 class AskedDownloads(set[str]):
-    """The real models that this reader asked for; each is opened once it is there."""
+    """The pretrained models that this reader asked for; each is opened once it is there."""
 
 
 def may_add() -> bool:
@@ -64,21 +64,21 @@ def may_add() -> bool:
     return paths_allowed(is_local())
 
 
-def begin(model: RealModel) -> None:
+def begin(model: PretrainedModel) -> None:
     """Download it, and open it for this reader once it is there; for a callback."""
     if may_add():
         state_of(AskedDownloads).add(model.name)
-        background.start(model)
+        background_downloads.start(model)
 
 
-def end(model: RealModel) -> None:
+def end(model: PretrainedModel) -> None:
     """End its download; for a callback."""
     if may_add():
         state_of(AskedDownloads).discard(model.name)
-        background.cancel(model)
+        background_downloads.cancel(model)
 
 
-def open_when_there(model: RealModel, state: DownloadState) -> None:
+def open_when_there(model: PretrainedModel, state: DownloadState) -> None:
     """Open it in a run that begins now, if this reader waited for it."""
     wanted = state_of(AskedDownloads)
     if state.kind == "there" and model.name in wanted:
@@ -87,13 +87,13 @@ def open_when_there(model: RealModel, state: DownloadState) -> None:
         st.rerun()
 
 
-def draw_progress(model: RealModel, key: str) -> None:
+def draw_progress(model: PretrainedModel, key: str) -> None:
     """The bar of a running download, drawn again until it ends; then the whole page is."""
     fragment(every=PROGRESS_EVERY)(_draw_now)(model, key)
 
 
-def _draw_now(model: RealModel, key: str) -> None:
-    state = background.state_of(model)
+def _draw_now(model: PretrainedModel, key: str) -> None:
+    state = background_downloads.state_of(model)
     if state.kind != "running":
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -108,7 +108,7 @@ def _draw_now(model: RealModel, key: str) -> None:
             )
 
 
-def size_in_words(model: RealModel) -> str:
+def size_in_words(model: PretrainedModel) -> str:
     """What is downloaded of it, as `93 MB`, which is about so much."""
     return f"{model.download / 1e6:,.0f} MB"
 

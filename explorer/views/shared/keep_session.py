@@ -29,7 +29,7 @@ from explorer.lessons.lesson import address_of
 from explorer.lessons.lesson_check import checked
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.system.limits import MB
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 
 SAID = ("model", "training step", "sentence", "second sentence", "run")
 """Of where a view comes from, what tells two of a page apart."""

@@ -7,7 +7,7 @@ from explorer.app.context import PageContext
 from explorer.catalog.available_models import Stamp, stamp_of
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import kept
-from explorer.runs.open_run import open_folder
+from explorer.runs.run import open_folder
 
 Snapshots = dict[str, Path]
 """Folders of the training that made the chosen model, by their step."""

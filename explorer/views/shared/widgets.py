@@ -25,7 +25,7 @@ from explorer.components.matrix import window_room
 from explorer.components.page_top import page_top
 from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import ForwardPass
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label
 from explorer.views.lessons.panel import draw_lesson

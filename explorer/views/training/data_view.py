@@ -20,7 +20,7 @@ from explorer.tasks.data_summary import (
     summary_of,
     unknown_words,
 )
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.views.shared.batch_example import BATCH_EXPLAINED, TOKENS_SHOWN, draw_example
 from models.config import TrainConfig

@@ -22,12 +22,11 @@ from explorer.catalog.attention_parts import head_title
 from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.model_inputs import ids_of
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.runs.spec import RunError, RunSpec, is_step
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError, Token
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import fixed, three
 from explorer.views.generation.teacher_forcing_view import LEGEND, draw_board, summary
 from explorer.views.shared import widgets

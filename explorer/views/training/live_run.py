@@ -17,7 +17,7 @@ import streamlit as st
 from explorer.app import reader_runs
 from explorer.app.messages import draw_notes, say
 from explorer.app.session import state_of
-from explorer.catalog.example_texts import ANY_EXAMPLE
+from explorer.catalog.descriptions import ANY_EXAMPLE
 from explorer.charts.training_curves import (
     CURVES_HEIGHT,
     MOST_POINTS,
@@ -34,8 +34,8 @@ from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run
+from explorer.runs.run_differences import differences
 from explorer.runs.spec import WAITING, RunError, RunSpec, Status
-from explorer.runs.spec_difference import differences
 from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.training.live_attention import (

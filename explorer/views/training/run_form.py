@@ -39,7 +39,7 @@ from explorer.runs.settings import (
 from explorer.runs.spec import RunError, RunSpec
 from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task
 from explorer.text import TextError
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import megabytes, three
 from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, SettingInputs

@@ -13,19 +13,17 @@ from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.runs.cluster import cluster
-from explorer.runs.finetuning import usual_targets
-from explorer.runs.open_run import open_folder
-from explorer.runs.parent import PARENT, task_for
-from explorer.runs.run import Run
+from explorer.runs.finetuning import PARENT, task_for, usual_targets
+from explorer.runs.run import Run, open_folder
+from explorer.runs.run_differences import differences
 from explorer.runs.settings import Setting
 from explorer.runs.spec import LARGEST_SEED, RunError, RunSpec
-from explorer.runs.spec_difference import differences
 from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, CustomTask, Task, stored_tokenizer, task_of
 from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.views.training.form_inputs import SettingInputs
 from explorer.views.training.run_list import choose_run_next
 from explorer.views.training.run_words import first_words

@@ -3,8 +3,7 @@
 from typing import Any
 
 from explorer.catalog.open_model import open_model
-from explorer.runs.finetuning import finetune_spec
-from explorer.runs.parent import task_for, with_head
+from explorer.runs.finetuning import finetune_spec, task_for, with_head
 from explorer.runs.settings import TRAINING_SETTINGS
 from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS, task_of

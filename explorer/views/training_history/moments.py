@@ -22,12 +22,11 @@ from explorer.inference.forward_pass import (
 )
 from explorer.inference.generation_limits import longest_answer
 from explorer.inference.results_cache import kept
-from explorer.runs.open_run import open_folder
-from explorer.runs.run import Run
+from explorer.runs.run import Run, open_folder
 from explorer.runs.spec import RunError
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
-from explorer.text.literal import literal
+from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import identity_of, open_snapshot

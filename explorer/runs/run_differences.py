@@ -7,11 +7,13 @@ the defaults of its task: "lr 0.001 → 0.003, + warm-up 50".
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from explorer.runs.settings import MODEL_SETTINGS, TRAINING_SETTINGS
-from explorer.runs.spec import RunSpec
+from explorer.runs.settings import EVALUATE_EVERY, MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED
+from explorer.runs.spec import HOT_VALUES, RunSpec
 from explorer.tasks import TASKS
+from explorer.text.number_format import three
 
 SHORT_NAMES = {
     "lr": "lr",
@@ -153,3 +155,55 @@ def _shown(value: object) -> str:
 
 def _without(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in names}
+
+
+LABELS = {
+    each.field: each.label
+    for each in (*MODEL_SETTINGS, *TRAINING_SETTINGS, EVALUATE_EVERY, WEIGHTS_SEED)
+} | {"stop_at": "Target"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One setting, by its field, with its two values."""
+
+    field: str
+    before: Any
+    after: Any
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether a run takes it on as it trains."""
+        return self.field in HOT_VALUES
+
+    @property
+    def words(self) -> str:
+        """`layers 1 → 2`."""
+        label = LABELS.get(self.field, self.field)
+        label = label[0].lower() + label[1:]
+        return f"{label} {in_words(self.before)} → {in_words(self.after)}"
+
+
+def differences(before: RunSpec, after: RunSpec) -> list[Difference]:
+    """Every setting in which `after` is not as `before`."""
+    plain = [
+        each.model.to_dict()
+        | each.training.to_dict()
+        | {name: value for name, value in each.to_dict().items() if name in SCALARS}
+        for each in (before, after)
+    ]
+    return [
+        Difference(name, was, plain[1][name])
+        for name, was in plain[0].items()
+        if was != plain[1][name]
+    ]
+
+
+SCALARS = ("weights_seed", "stop_at", "evaluate_every")
+
+
+def in_words(value: Any) -> str:
+    """A value of a setting as a sentence has it."""
+    if value is None:
+        return "none"
+    return three(value) if isinstance(value, float) else str(value)

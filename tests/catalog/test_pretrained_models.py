@@ -1,4 +1,4 @@
-"""The shelf of real models: its table, and what its first model answers where it is there."""
+"""The pretrained models: their table, and what its first model answers where it is there."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import pytest
 
 from explorer.catalog.folders import is_hub_id
 from explorer.catalog.open_model import opened_from
-from explorer.catalog.real_models import FIRST, REAL_MODELS, HubModel, Package
+from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, HubModel, Package
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import run_text
 from tests.source import ROOT
@@ -26,10 +26,10 @@ ANSWERS = {
 
 
 def test_every_row_can_be_asked_for_and_says_what_it_is() -> None:
-    assert next(iter(REAL_MODELS)) == FIRST
-    folders = {model.folder.name for model in REAL_MODELS.values()}
-    assert len(folders) == len(REAL_MODELS)
-    for name, model in REAL_MODELS.items():
+    assert next(iter(PRETRAINED_MODELS)) == FIRST
+    folders = {model.folder.name for model in PRETRAINED_MODELS.values()}
+    assert len(folders) == len(PRETRAINED_MODELS)
+    for name, model in PRETRAINED_MODELS.items():
         assert re.fullmatch(r"[a-z0-9.-]{3,20}", name)
         assert model.licence in ("Apache 2.0", "MIT")
         assert 10 < len(model.good_for) < 80
@@ -42,13 +42,13 @@ def test_every_row_can_be_asked_for_and_says_what_it_is() -> None:
             assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+", model.source.requirement)
             assert re.fullmatch(r"[0-9a-f]{64}", model.source.sha256)
             assert model.source.inside.endswith("/")
-    smollm2 = REAL_MODELS[FIRST]
+    smollm2 = PRETRAINED_MODELS[FIRST]
     assert isinstance(smollm2.source, Package)
     assert smollm2.source.gguf
     assert smollm2.examples == tuple(ANSWERS)
 
 
-def test_the_first_real_model_answers_its_examples(subtests: pytest.Subtests) -> None:
+def test_the_first_pretrained_model_answers_its_examples(subtests: pytest.Subtests) -> None:
     folder = Path(os.environ.get("EXPLORER_SMOLLM2") or ROOT / "examples" / FIRST)
     if not folder.is_dir():
         pytest.skip("needs SmolLM2 (python -m explorer get smollm2); EXPLORER_SMOLLM2 names it")

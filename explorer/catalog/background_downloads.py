@@ -6,22 +6,26 @@ folder, so that any page, after a reload too, and any other server can tell.
 
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
 
-from explorer.catalog.downloads.model_download import (
+from explorer.catalog import ModelError
+from explorer.catalog.model_download import (
     LOCK,
     DownloadProgress,
+    download,
     fetched_bytes,
     part_folder,
 )
-from explorer.catalog.real_models import RealModel
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.system import operating_system
 from explorer.system.atomic_files import is_held, read_json_object, write_json
 from explorer.system.data_folders import ROOT
+from explorer.system.pace import Pace, Speed
 
 STATE_FILE = "progress.json"
 ENDS_WITHIN = 10.0
@@ -58,7 +62,7 @@ _last_words: dict[Path, str] = {}
 """Of each process that has ended; empty where it was killed."""
 
 
-def start(model: RealModel) -> None:
+def start(model: PretrainedModel) -> None:
     """Begin to download it, or go on, unless it is there or being downloaded."""
     with _lock:
         if state_of(model).kind != "absent":
@@ -69,7 +73,7 @@ def start(model: RealModel) -> None:
         with suppress(OSError):  # the process will say what is wrong with the folder
             (part_folder(folder) / STATE_FILE).unlink()
         _processes[folder] = subprocess.Popen(
-            [sys.executable, "-m", "explorer.catalog.downloads.download_process", model.name],
+            [sys.executable, "-m", "explorer.catalog.background_downloads", model.name],
             cwd=ROOT,
             stdin=subprocess.PIPE,  # it is closed when this server ends in any way
             stdout=subprocess.PIPE,  # its last words
@@ -79,7 +83,7 @@ def start(model: RealModel) -> None:
         )
 
 
-def cancel(model: RealModel) -> None:
+def cancel(model: PretrainedModel) -> None:
     """End its download; what is fetched is kept for the next try."""
     with _lock:
         process = _processes.get(model.folder)
@@ -114,7 +118,7 @@ def _send(process: subprocess.Popen[bytes], *, at_once: bool = False) -> None:
             operating_system.end_group(process, at_once=at_once)
 
 
-def state_of(model: RealModel) -> DownloadState:
+def state_of(model: PretrainedModel) -> DownloadState:
     """Whether it is there, and how far its download is."""
     folder = model.folder
     with _lock:
@@ -134,7 +138,7 @@ def state_of(model: RealModel) -> DownloadState:
     return DownloadState("absent", left=fetched_bytes(folder), fault=fault)
 
 
-def _fault(model: RealModel, process: subprocess.Popen[bytes] | None) -> str:
+def _fault(model: PretrainedModel, process: subprocess.Popen[bytes] | None) -> str:
     """Why the last try ended: in the words of our process, or of another in the folder."""
     if process is None:
         return str(_read(part_folder(model.folder)).get("fault", ""))
@@ -165,7 +169,7 @@ def _read(part: Path) -> dict[str, Any]:
         return {}
 
 
-def _progress(said: dict[str, Any], model: RealModel) -> DownloadProgress:
+def _progress(said: dict[str, Any], model: PretrainedModel) -> DownloadProgress:
     phase = said.get("phase")
     if phase in ("asking", "fetching", "converting"):
         return DownloadProgress(phase, int(_number(said, "done")), int(_number(said, "total")))
@@ -175,3 +179,44 @@ def _progress(said: dict[str, Any], model: RealModel) -> DownloadProgress:
 def _number(said: dict[str, Any], name: str) -> float:
     value = said.get(name)
     return float(value) if isinstance(value, int | float) else 0.0
+
+
+SAID_EVERY = 0.25
+"""Seconds between two reports."""
+
+
+def main(name: str) -> int:
+    """Download the model of this name into its folder; 0 when it is there."""
+    threading.Thread(target=_end_with_server, daemon=True).start()
+    model, pace = PRETRAINED_MODELS[name], Pace(SAID_EVERY)
+    speed: Speed | None = None
+    phase = ""
+
+    def report(progress: DownloadProgress) -> None:
+        nonlocal speed, phase
+        if progress.phase == phase and not pace.is_due():
+            return
+        if progress.phase != phase:
+            speed, phase = Speed(progress.done), progress.phase
+        with pace.timed():
+            assert speed is not None
+            write_progress(model.folder, progress, speed.update(progress.done))
+
+    try:
+        download(model, model.folder, report)
+    except ModelError as error:
+        sys.stdout.write(str(error))
+        with suppress(OSError):
+            write_fault(model.folder, str(error))
+        return 2
+    return 0
+
+
+def _end_with_server() -> None:
+    sys.stdin.buffer.read()
+    operating_system.end_own_group()
+
+
+if __name__ == "__main__":
+    operating_system.be_nice(5)
+    sys.exit(main(sys.argv[1]))

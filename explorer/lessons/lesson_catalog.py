@@ -32,7 +32,7 @@ MOST_LESSONS = 200
 
 
 @dataclass(frozen=True)
-class LessonShelf:
+class LessonCatalog:
     """Lessons by their names, in order, and why the others are none."""
 
     lessons: Mapping[str, Lesson]
@@ -45,27 +45,27 @@ def own_folder() -> Path | None:
     return Path(named).expanduser() if named else None
 
 
-def lesson_shelf(pages: Pages) -> LessonShelf:
+def lesson_catalog(pages: Pages) -> LessonCatalog:
     """All lessons, as they are taught; those of the folder follow, by name.
 
     One of the folder takes the place of a shipped one of its name. A file is read again when
     it has changed.
     """
-    shipped, own = _read_folder(FILES, pages), LessonShelf({})
+    shipped, own = _read_folder(FILES, pages), LessonCatalog({})
     if (folder := own_folder()) is not None:
         own = _read_folder(folder, pages)
     taught = {name: shipped.lessons[name] for name in TAUGHT if name in shipped.lessons}
-    return LessonShelf({**taught, **own.lessons}, (*shipped.faults, *own.faults))
+    return LessonCatalog({**taught, **own.lessons}, (*shipped.faults, *own.faults))
 
 
-def _read_folder(folder: Path, pages: Pages) -> LessonShelf:
+def _read_folder(folder: Path, pages: Pages) -> LessonCatalog:
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX)
     except OSError:
-        return LessonShelf({}, (f"{FOLDER} names a folder that cannot be read: check its name.",))
+        return LessonCatalog({}, (f"{FOLDER} names a folder that cannot be read: check its name.",))
     found = [_known(path, pages) for path in files[:MOST_LESSONS]]
     lessons = {each.name: each for each in found if isinstance(each, Lesson)}
-    return LessonShelf(lessons, tuple(each for each in found if isinstance(each, str)))
+    return LessonCatalog(lessons, tuple(each for each in found if isinstance(each, str)))
 
 
 _KNOWN: dict[Path, tuple[tuple[int, int], Lesson | str]] = {}

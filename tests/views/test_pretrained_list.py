@@ -1,4 +1,4 @@
-"""The shelf of real models and the offer on the start page, without a browser."""
+"""The pretrained models and the offer on the start page, without a browser."""
 
 from pathlib import Path
 
@@ -6,16 +6,16 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import SESSION_KEY
-from explorer.catalog.downloads import background
-from explorer.catalog.downloads.background import DownloadState
-from explorer.catalog.downloads.model_download import DownloadProgress
-from explorer.catalog.real_models import REAL_MODELS, RealModel
+from explorer.catalog import background_downloads
+from explorer.catalog.background_downloads import DownloadState
+from explorer.catalog.model_download import DownloadProgress
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.views.shared.download_offer import LINE, AskedDownloads, progress_words
 from tests import apps, tiny
 from tests.apps import said
 from tests.views.drawing import press
 
-SMOLLM2 = REAL_MODELS["smollm2"]
+SMOLLM2 = PRETRAINED_MODELS["smollm2"]
 
 
 @pytest.fixture(autouse=True)
@@ -31,16 +31,18 @@ def states(monkeypatch: pytest.MonkeyPatch) -> dict[str, DownloadState]:
     """What is said of each model; begun by a click, they are asking where it is."""
     found: dict[str, DownloadState] = {}
 
-    def state_of(model: RealModel) -> DownloadState:
+    def state_of(model: PretrainedModel) -> DownloadState:
         return found.get(model.name, DownloadState("absent"))
 
-    def start(model: RealModel) -> None:
+    def start(model: PretrainedModel) -> None:
         found[model.name] = DownloadState("running", DownloadProgress("asking", 0, model.download))
 
-    monkeypatch.setattr(background, "state_of", state_of)
-    monkeypatch.setattr(background, "start", start)
+    monkeypatch.setattr(background_downloads, "state_of", state_of)
+    monkeypatch.setattr(background_downloads, "start", start)
     monkeypatch.setattr(
-        background, "cancel", lambda model: found.update({model.name: DownloadState("absent")})
+        background_downloads,
+        "cancel",
+        lambda model: found.update({model.name: DownloadState("absent")}),
     )
     return found
 
@@ -66,7 +68,7 @@ def offer(model: str = "letters") -> AppTest:
 
 
 def put(folder: Path) -> None:
-    """A tiny model in the place of a real one."""
+    """A tiny model in the place of a pretrained one."""
     folder.parent.mkdir(exist_ok=True)
     tiny.reference_gpt2(folder)
 
@@ -75,11 +77,11 @@ def buttons(at: AppTest) -> dict[str, str]:
     return {str(button.key): button.label for button in at.button}
 
 
-def test_every_real_model_is_a_row_with_size_licence_and_use(
+def test_every_pretrained_model_is_a_row_with_size_licence_and_use(
     states: dict[str, DownloadState],
 ) -> None:
     at = page()
-    for model in REAL_MODELS.values():
+    for model in PRETRAINED_MODELS.values():
         assert f"get_{model.name}" in buttons(at)
         assert model.good_for[1:20] in said(at).replace("\\", "").replace("\u2060", "")
         assert model.licence in said(at)
@@ -95,12 +97,12 @@ def test_a_click_begins_shows_how_far_it_is_and_ends_it(
     fetched = DownloadState("running", DownloadProgress("fetching", 110_000_000, 551_000_000), 9e6)
     states["gpt2"] = fetched
     again = page()
-    assert "cancel_shelf_gpt2" in buttons(again)
+    assert "cancel_list_gpt2" in buttons(again)
     assert progress_words(fetched) == "110 MB of 551 MB, 9.00 MB a second, 49 s left"
     for seconds, left in {0.2: "1 s", 59.4: "59 s", 3_599: "1 h 0 min", 7_300: "2 h 2 min"}.items():
         state = DownloadState("running", DownloadProgress("fetching", 0, round(seconds * 1e6)), 1e6)
         assert progress_words(state).endswith(f", {left} left")
-    press(again, "cancel_shelf_gpt2")
+    press(again, "cancel_list_gpt2")
     assert [state.kind for state in states.values()] == ["absent"]
     states["gpt2"] = DownloadState("absent", left=110_000_000, fault="The hub cannot be reached.")
     at = page()
@@ -108,7 +110,7 @@ def test_a_click_begins_shows_how_far_it_is_and_ends_it(
     assert "The hub cannot be reached." in said(at)
     states["gpt2"] = DownloadState("running", is_ours=False)
     offered = buttons(page())
-    assert not {"get_gpt2", "cancel_shelf_gpt2"} & {*offered}, "another process downloads it"
+    assert not {"get_gpt2", "cancel_list_gpt2"} & {*offered}, "another process downloads it"
 
 
 def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
@@ -116,8 +118,8 @@ def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
 ) -> None:
     put(examples / "gpt2")
     at = page(model="letters")
-    assert buttons(at)["open_real_gpt2"] == "Open"
-    at = press(at, "open_real_gpt2")
+    assert buttons(at)["open_pretrained_gpt2"] == "Open"
+    at = press(at, "open_pretrained_gpt2")
     assert at.selectbox(key="model").value == "gpt2"
     assert "**GPT\\" in said(at) or "GPT-2" in said(at)
     at = page(model="letters")
@@ -146,7 +148,7 @@ def test_the_offer_is_one_line_and_one_button_until_the_model_is_there(
     examples: Path, states: dict[str, DownloadState]
 ) -> None:
     at = offer()
-    label = "Get SmolLM2, a real language model (93 MB)"
+    label = "Get SmolLM2, a pretrained language model (93 MB)"
     assert buttons(at) == {"get_offer": label}
     assert len(at.markdown) == 1
     at = press(at, "get_offer")
@@ -178,7 +180,7 @@ def test_there_is_no_offer_beside_a_model_that_the_app_was_started_for(
     assert buttons(offer()) == {}
 
 
-def test_the_real_model_is_met_first_and_an_address_says_which_model_it_means(
+def test_the_pretrained_model_is_met_first_and_an_address_says_which_model_it_means(
     examples: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(SMOLLM2.folder)

