@@ -17,13 +17,15 @@ bytes side by side deflate well. `shared.js` holds the reader.
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from explorer.text.token_labels import Label, group_spans, specials, texts
 
 UNIT_STEPS = 10_000
 CODE_STEPS = 65_000
@@ -55,6 +57,25 @@ class Coded:
             "high": self.high,
             "steps": self.steps,
         }
+
+
+def check_shape(values: Tensor, rows: Sequence[object], columns: Sequence[object]) -> None:
+    """ValueError where there is not a label for each row and column."""
+    if tuple(values.shape[-2:]) != (len(rows), len(columns)):
+        raise ValueError(
+            f"values have the shape {tuple(values.shape)}, but there are {len(rows)} rows "
+            f"and {len(columns)} columns"
+        )
+
+
+def labelled(rows: Sequence[Label], columns: Sequence[Label]) -> dict[str, Any]:
+    """What a header says of the tokens at two sides: labels, which are special, and groups."""
+    return {
+        "rows": texts(rows),
+        "columns": texts(columns),
+        "muted": [specials(rows), specials(columns)],
+        "groups": [group_spans(rows), group_spans(columns)],
+    }
 
 
 def as_array(values: Tensor | Array) -> Array:

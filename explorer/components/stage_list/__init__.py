@@ -65,23 +65,10 @@ def stage_list(
         }
         return [TableData(table, title)]
 
-    _VIEW(
-        figures=figures,
-        title=title,
-        key=key,
-        data=encode(sections, note, name=key),
-        height=height,
-        choice=[0, at],
-        on_chosen_change=hand_over,
-    )
-
-
-def encode(sections: Sequence[StageSection], note: str, *, name: str) -> bytes:
-    """All sections as one message."""
     norms = [section.norm if math.isfinite(section.norm) else 0.0 for section in sections]
     longest = max(norms, default=0.0)
     header = {
-        "name": name,
+        "name": key,
         "tells": True,
         "note": note,
         "sections": [
@@ -96,4 +83,12 @@ def encode(sections: Sequence[StageSection], note: str, *, name: str) -> bytes:
             for section, norm in zip(sections, norms, strict=True)
         ],
     }
-    return wire.pack(header)
+    _VIEW(
+        figures=figures,
+        title=title,
+        key=key,
+        data=wire.pack(header),
+        height=height,
+        choice=[0, at],
+        on_chosen_change=hand_over,
+    )
