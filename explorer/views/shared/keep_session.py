@@ -12,9 +12,8 @@ import torch
 from explorer.app import address_table, url, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.context import current_context, parts_of
-from explorer.app.kept_session import KEPT, KeptSession
-from explorer.app.own_lessons import OWN_LESSONS, BeginLesson
 from explorer.app.reader import network, owner
+from explorer.app.reader_store import KEPT, OWN_LESSONS, BeginLesson, KeptSession
 from explorer.app.session import session, state_of
 from explorer.app.throttle import turn, turn_elsewhere
 from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
