@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 install_plain_states()
 
 NO_CHOICE: Final = object()
+NO_HTML = '<span style="display:none"></span>'
 VIEW_NAMES = sorted(path.parent.name for path in HERE.glob("*/view.js"))
 IMPORT = re.compile(r'^(?:import {[^}]*} from|@import) "([^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
@@ -167,7 +168,7 @@ class View:
     def __init__(self, name: str, html: str) -> None:
         css = style("shared.css") + style(f"{name}/view.css")
         self._kind, self._html, self._css, self._js = name, html, css, code(name)
-        self._picture = component(f"explorer_{name}", html=html, css=css, js=script("stub.js"))
+        self._picture = component(f"explorer_{name}", script("stub.js"), css, html)
 
     def __call__(
         self,
@@ -219,10 +220,11 @@ class View:
 
 
 def component(
-    name: str, *, html: str, js: str, css: str | None = None, isolate_styles: bool = True
+    name: str, js: str, css: str = "", html: str = NO_HTML, *, isolate_styles: bool = True
 ) -> Callable[..., Any]:
+    """What mounts a component of this code; without its own HTML nothing of it is to be seen."""
     mount: Callable[..., Any] = st.components.v2.component(
-        name, html=html, css=css, js=js, isolate_styles=isolate_styles
+        name, html=html, css=css or None, js=js, isolate_styles=isolate_styles
     )
     return mount
 
@@ -266,9 +268,7 @@ def mount_code() -> None:
         _CODE(key="code_of_views")
 
 
-NO_HTML = '<span style="display:none"></span>'
-
-_CHOICE = component("explorer_choice", html=NO_HTML, js=script("choice.js"))
-_BYTES = component("explorer_bytes", html=NO_HTML, js=script("bytes.js"))
-_ASK = component("explorer_ask", html=NO_HTML, js=script("ask.js"))
-_CODE = component("explorer_code", html=NO_HTML, js=code(*VIEW_NAMES))
+_CHOICE = component("explorer_choice", script("choice.js"))
+_BYTES = component("explorer_bytes", script("bytes.js"))
+_ASK = component("explorer_ask", script("ask.js"))
+_CODE = component("explorer_code", code(*VIEW_NAMES))

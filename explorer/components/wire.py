@@ -59,6 +59,11 @@ class Coded:
         }
 
 
+def fields(record: object, names: str) -> dict[str, Any]:
+    """Some fields of a record by their names, for a header."""
+    return {name: getattr(record, name) for name in names.split()}
+
+
 def check_shape(values: Tensor, rows: Sequence[object], columns: Sequence[object]) -> None:
     """ValueError where there is not a label for each row and column."""
     if tuple(values.shape[-2:]) != (len(rows), len(columns)):

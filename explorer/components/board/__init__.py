@@ -112,9 +112,7 @@ def board(
             {
                 "name": text_of(row.name) if row.is_token else str(row.name),
                 "token": row.is_token,
-                "mark": row.mark,
-                "how": row.how,
-                "pickable": row.pickable,
+                **wire.fields(row, "mark how pickable"),
                 "cells": [[cell.text, cell.share, cell.how] for cell in row.cells],
             }
             for row in rows

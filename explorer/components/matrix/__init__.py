@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
-from explorer.components.mounting import NO_CHOICE, View, component, script, slim_css
+from explorer.components.mounting import NO_CHOICE, View, component, script, style
 from explorer.text.token_labels import Label, texts
 
 MATRIX_SCALES = ("sequential", "diverging", "mask")
@@ -275,20 +275,8 @@ def _top(shown: wire.Array, scale: str, top: float | None) -> float:
     return largest if largest > 0 else 1.0
 
 
-CSS = """
-.title {
-  color: var(--st-text-color);
-  font: 600 1rem/1.6 var(--st-font);
-  margin: 0;
-  overflow-wrap: anywhere;
-}
-"""
-
 _TITLE = component(
-    "explorer_title",
-    html='<p class="title"></p>',
-    css=slim_css(CSS),
-    js=script("matrix/title.js"),
+    "explorer_title", script("matrix/title.js"), style("matrix/title.css"), '<p class="title"></p>'
 )
 
 

@@ -73,12 +73,8 @@ def stage_list(
         "note": note,
         "sections": [
             {
-                "title": section.title,
-                "stages": list(section.stages),
-                "branches": list(section.branches),
-                "onLine": list(section.on_line),
+                **wire.fields(section, "title stages branches on_line label"),
                 "share": round(norm / longest, 4) if longest else 0.0,
-                "label": section.label,
             }
             for section, norm in zip(sections, norms, strict=True)
         ],

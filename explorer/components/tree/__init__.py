@@ -74,12 +74,9 @@ def tree(
         "follows": follows,
         "nodes": [
             {
-                "parent": node.parent,
+                **wire.fields(node, "parent number said how"),
                 "at": [node.column, node.row],
                 "label": text_of(node.label),
-                "number": node.number,
-                "said": node.said,
-                "how": node.how,
             }
             for node in nodes
         ],
