@@ -237,10 +237,7 @@ _on(
     place("queries", "Queries", "the first query shown of a long text", "around the pinned"),
     place("keys", "Keys", "the first key shown of a long text", "around the pinned"),
 )
-_on(
-    "masks",
-    option("example", "Example", "a batch of texts", "the padded batch, or the sentence"),
-)
+_on("masks", option("example", "Example", "a batch of texts", "the padded batch, or the sentence"))
 _on(
     "query_key",
     token("query", "Query", "a query of the text"),
@@ -264,10 +261,7 @@ _on(
     place("key_token", "Key token", "a place among the keys", "the key with the largest weight"),
     place("option", "Option", "a token ID, or a class", "the likeliest"),
 )
-_on(
-    "logit_lens",
-    option("logit_of", "Logit of", "one of the likeliest options"),
-)
+_on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
 _on(
     "generation",
     option("way", "Way", "a way of generating"),
@@ -348,10 +342,7 @@ _on(
         help="The text in the address: a link with it has the same interventions.",
     ),
 )
-_on(
-    "interventions logit_lens",
-    token("expected_at", "Output position", "an output position"),
-)
+_on("interventions logit_lens", token("expected_at", "Output position", "an output position"))
 _on(
     "interventions",
     option("look", "View", "what is shown of the changed pass"),

@@ -42,7 +42,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Coded:
+class EncodedValues:
     """Values as codes, and what the codes mean."""
 
     codes: Array
@@ -90,7 +90,7 @@ def as_array(values: Tensor | Array) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def encode(values: Tensor | Array) -> Coded:
+def encode(values: Tensor | Array) -> EncodedValues:
     """Values as 16-bit codes; the range is chosen from what is there."""
     array = as_array(values)
     finite = np.isfinite(array)
@@ -113,7 +113,7 @@ def encode(values: Tensor | Array) -> Coded:
     codes[np.isposinf(array)] = INFINITY
     codes[np.isneginf(array)] = MINUS_INFINITY
     codes[np.isnan(array)] = ABSENT
-    return Coded(codes, low, high, steps)
+    return EncodedValues(codes, low, high, steps)
 
 
 def decode(codes: Array, header: Mapping[str, Any]) -> Array:

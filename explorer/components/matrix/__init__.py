@@ -43,7 +43,7 @@ Head = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Beside:
+class MatrixLabels:
     """The labels of a picture that stands beside another, in a place of the same size."""
 
     rows: Sequence[Label]
@@ -81,7 +81,7 @@ def matrix(
     ghost: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
-    beside: Sequence[Beside] = (),
+    beside: Sequence[MatrixLabels] = (),
     on_hide: Callable[[int], None] | None = None,
     pinned: Place | None = None,
     click: str = "pin it",
@@ -219,7 +219,7 @@ def encode(
     ghost: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
-    beside: Sequence[Beside] = (),
+    beside: Sequence[MatrixLabels] = (),
     hides: bool = False,
     name: str | None = None,
     head: Head | None = None,

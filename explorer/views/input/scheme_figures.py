@@ -13,7 +13,7 @@ from explorer.charts.surfaces import surface_of_positions
 from explorer.charts.theme import palette
 from explorer.components import matrix
 from explorer.components.chart import Table, chart, plotly_chart
-from explorer.components.matrix import Beside
+from explorer.components.matrix import MatrixLabels
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 
@@ -174,7 +174,7 @@ class Side:
         top: float,
         height: int,
         row: str = "position",
-        beside: Sequence[Beside] = (),
+        beside: Sequence[MatrixLabels] = (),
     ) -> None:
         self.draw_heading(title)
         matrix(
@@ -193,9 +193,9 @@ class Side:
         )
 
 
-def _as_beside(table: Tensor) -> Beside:
+def _as_beside(table: Tensor) -> MatrixLabels:
     rows, columns = map(_places, table.shape)
-    return Beside(rows, columns, "position", "dimension")
+    return MatrixLabels(rows, columns, "position", "dimension")
 
 
 def _places(count: int) -> list[str]:

@@ -17,7 +17,7 @@ from explorer.app.reader_store import KEPT, OWN_LESSONS, BeginLesson, KeptSessio
 from explorer.app.session import session, state_of
 from explorer.app.throttle import turn, turn_elsewhere
 from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
-from explorer.components.mounting import Drawn, drawn
+from explorer.components.mounting import PageView, drawn
 from explorer.components.tools import hand_over, remembered
 from explorer.export import session_page
 from explorer.export.kept_view import MOST_KEPT_FIGURES, KeptView, one_line
@@ -225,7 +225,7 @@ def kept_view(
     title: str,
     address: str,
     about: Mapping[str, str],
-    shown: Mapping[str, Drawn],
+    shown: Mapping[str, PageView],
     own: Mapping[str, Make],
 ) -> KeptView:
     """What the page has drawn, as it is now: nothing in it is computed again.

@@ -18,7 +18,7 @@ from explorer.analysis.word_groups import Group
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS, head_title
 from explorer.components import matrix
-from explorer.components.matrix import Beside
+from explorer.components.matrix import MatrixLabels
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.text.literal import literal
@@ -173,9 +173,9 @@ def draw_map_pair(
     except NotAlignedError as error:
         fault = str(error)
     columns = widgets.side_by_side(1, 1, 1, bottom=aligned is not None)
-    beside = [Beside(side.rows, side.columns, *_names(side)) for side in sides]
+    beside = [MatrixLabels(side.rows, side.columns, *_names(side)) for side in sides]
     if aligned is not None:
-        beside.append(Beside(aligned.rows.labels, aligned.columns.labels, *_names(second)))
+        beside.append(MatrixLabels(aligned.rows.labels, aligned.columns.labels, *_names(second)))
     names = _map_names(first, second, models)
     whole = difference_title(first, second, models, title)
     for column, side, key, name in zip(columns[:2], sides, keys, names, strict=True):
