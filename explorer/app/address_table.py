@@ -108,439 +108,401 @@ def state(name: str, about: str, default: str = "none") -> Parameter:
     return Parameter(name, "state", "", about, default)
 
 
-def _on(pages: str, *rows: Parameter) -> tuple[Parameter, ...]:
-    return tuple(replace(row, pages=tuple(pages.split())) for row in rows)
+def _source_sentence(name: str) -> Parameter:
+    label = "Source sentence (same number of tokens)"
+    return text(name, label, MAX_PATCH_TEXT, "a text of as many tokens")
 
 
-PARAMETERS: tuple[Parameter, ...] = (
-    *_on(
-        "",
-        text("text", "Your sentence", default="the model's example"),
-        state("text_file", "the hash of a longer text, which this server has"),
-        state("special", "true where the text is a prompt with special tokens", "false"),
-        text("pair", "Second sentence", about="the second sentence"),
-        option(
-            "model",
-            "Model",
-            "the name of a model that can be opened",
-            "translation; where nothing is asked for, SmolLM2 if it is there",
-        ),
-        option(
-            "part", "Attention", "a kind of attention of the model", "the one worth seeing first"
-        ),
-        place("layer", "Layer", "from 0 to the last layer", "the one worth seeing first"),
-        place("head", "Head", "from 0 to the last head", "the one worth seeing first"),
-        option("training_step", "Step", "a snapshot of the model's training", "the trained model"),
-        state("lesson", "the name of the lesson that is open"),
-        place("lesson_step", "Step of the lesson", "a step of the lesson, from 1", "1"),
-        switch("present", "Present", about="true in presenter mode"),
-        items("hidden", "", "the controls that a class does not see, see `links.py`"),
-        option("sidebar", "", "folded", "unfolded"),
-        place("version", "", "that of the app which made the link", "this one"),
-        panel("code", "Code"),
-        panel("export", "Export"),
+PARAMETERS: list[Parameter] = []
+
+
+def _on(pages: str, *rows: Parameter, inside: str = "") -> None:
+    PARAMETERS.extend(replace(row, pages=tuple(pages.split()), inside=inside) for row in rows)
+
+
+_on(
+    "",
+    text("text", "Your sentence", default="the model's example"),
+    state("text_file", "the hash of a longer text, which this server has"),
+    state("special", "true where the text is a prompt with special tokens", "false"),
+    text("pair", "Second sentence", about="the second sentence"),
+    option(
+        "model",
+        "Model",
+        "the name of a model that can be opened",
+        "translation; where nothing is asked for, SmolLM2 if it is there",
     ),
-    *_on(
-        "overview",
-        place("answer", "Answer", "the place of an answer", "the last, the mask or the first"),
-        state("traced", "a token that is traced, such as d2, or e0 in the encoder"),
-        Parameter(
-            *("least", "number", "Importance at least"),
-            *("the smallest edge drawn, from 0.001 to 0.5", "0.005"),
-        ),
-        state("block", "a layer that is open, such as d2, or e0 of the encoder"),
+    option("part", "Attention", "a kind of attention of the model", "the one worth seeing first"),
+    place("layer", "Layer", "from 0 to the last layer", "the one worth seeing first"),
+    place("head", "Head", "from 0 to the last head", "the one worth seeing first"),
+    option("training_step", "Step", "a snapshot of the model's training", "the trained model"),
+    state("lesson", "the name of the lesson that is open"),
+    place("lesson_step", "Step of the lesson", "a step of the lesson, from 1", "1"),
+    switch("present", "Present", about="true in presenter mode"),
+    items("hidden", "", "the controls that a class does not see, see `links.py`"),
+    option("sidebar", "", "folded", "unfolded"),
+    place("version", "", "that of the app which made the link", "this one"),
+    panel("code", "Code"),
+    panel("export", "Export"),
+)
+_on(
+    "overview",
+    place("answer", "Answer", "the place of an answer", "the last, the mask or the first"),
+    state("traced", "a token that is traced, such as d2, or e0 in the encoder"),
+    Parameter(
+        *("least", "number", "Importance at least"),
+        *("the smallest edge drawn, from 0.001 to 0.5", "0.005"),
     ),
-    *_on(
-        "attention",
-        panel("adjust", "Display options"),
-        option("view", "View", "how the large head is drawn"),
-        option(
-            "heads", "Heads", "the chosen head, or the mean or largest of several", inside="adjust"
-        ),
-        option(
-            "weighting",
-            "Weighting",
-            "what a weight is multiplied by",
-            help="Value norm: each weight times the norm of the key's value after the output "
-            "projection (Kobayashi et al. 2020).",
-            inside="adjust",
-        ),
-        option(
-            "colours",
-            "Colour scale",
-            "the range of the colour scale",
-            "1",
-            help="The value at the end of the colour scale: 1, or the maximum of the matrix, of "
-            "each row or of each column. The numbers do not change. With value norms, 1 "
-            "means the maximum of the matrix.",
-            inside="adjust",
-        ),
-        option(
-            "sentences",
-            "Sentences",
-            "which sentence attends to which",
-            help="A is your sentence, B the second one.",
-            inside="adjust",
-        ),
-        switch("hide_first", "Hide the first token", inside="adjust"),
-        switch("hide_special", "Hide special tokens", inside="adjust"),
-        switch("words", "Merge words", inside="adjust"),
-        switch("log", "Log colour scale", inside="adjust"),
-        items(
-            "hide",
-            "Hidden keys",
-            "up to 24 keys of the text",
-            most=24,
-            help="Every row is rescaled without the hidden keys. A click on the label of a "
-            "column hides it too.",
-            inside="adjust",
-        ),
-        number(
-            "mass",
-            "Cumulative attention mass, %",
-            10,
-            100,
-            100,
-            step=5,
-            help="Shows the fewest keys of each row that reach this share of its weight.",
-            inside="adjust",
-        ),
+    state("block", "a layer that is open, such as d2, or e0 of the encoder"),
+)
+_on(
+    "attention",
+    panel("adjust", "Display options"),
+    option("view", "View", "how the large head is drawn"),
+)
+_on(
+    "attention",
+    option("heads", "Heads", "the chosen head, or the mean or largest of several"),
+    option(
+        "weighting",
+        "Weighting",
+        "what a weight is multiplied by",
+        help="Value norm: each weight times the norm of the key's value after the output "
+        "projection (Kobayashi et al. 2020).",
     ),
-    *_on(
-        "overview attention head_steps interventions",
-        state("held", "a query and a key by their places, such as q5k2"),
-        state("drawn", "heads drawn as lines, such as 0.2.3, or all", "the chosen head"),
+    option(
+        "colours",
+        "Colour scale",
+        "the range of the colour scale",
+        "1",
+        help="The value at the end of the colour scale: 1, or the maximum of the matrix, of "
+        "each row or of each column. The numbers do not change. With value norms, 1 "
+        "means the maximum of the matrix.",
     ),
-    *_on(
-        "heads",
-        panel("flow_sankey", "Layer by layer"),
-        option("side", "View", "a view of all heads"),
-        option(
-            "metric",
-            "Metric",
-            "a head metric",
-            "the one that fits the task",
-            help="Metrics without a value for this text are not listed, such as induction where "
-            "no token repeats.",
-        ),
-        option("best_is", "Order", "highest or lowest", "the one that fits the metric"),
-        option("best", "Heads shown", "how many heads are listed"),
-        option("arranged", "Order of the heads", "the order of the heads"),
-        option("through", "Through layer", "from 0 to the last layer", "the last layer"),
-        token("flow_to", "Token"),
+    option(
+        "sentences",
+        "Sentences",
+        "which sentence attends to which",
+        help="A is your sentence, B the second one.",
     ),
-    *_on(
-        "head_steps",
-        option("up_to", "Steps up to", "a stage of the head", "the last"),
-        place("queries", "Queries", "the first query shown of a long text", "around the pinned"),
-        place("keys", "Keys", "the first key shown of a long text", "around the pinned"),
+    switch("hide_first", "Hide the first token"),
+    switch("hide_special", "Hide special tokens"),
+    switch("words", "Merge words"),
+    switch("log", "Log colour scale"),
+    items(
+        "hide",
+        "Hidden keys",
+        "up to 24 keys of the text",
+        most=24,
+        help="Every row is rescaled without the hidden keys. A click on the label of a "
+        "column hides it too.",
     ),
-    *_on(
-        "masks",
-        option("example", "Example", "a batch of texts", "the padded batch, or the sentence"),
+    number(
+        "mass",
+        "Cumulative attention mass, %",
+        10,
+        100,
+        100,
+        step=5,
+        help="Shows the fewest keys of each row that reach this share of its weight.",
     ),
-    *_on(
-        "query_key",
-        token("query", "Query", "a query of the text"),
-        token("key", "Key", "a key of the text", "the key with the largest weight"),
-        option("order", "Order of the dimensions", "the order of the dimensions"),
+    inside="adjust",
+)
+_on(
+    "overview attention head_steps interventions",
+    state("held", "a query and a key by their places, such as q5k2"),
+    state("drawn", "heads drawn as lines, such as 0.2.3, or all", "the chosen head"),
+)
+_on(
+    "heads",
+    panel("flow_sankey", "Layer by layer"),
+    option("side", "View", "a view of all heads"),
+    option(
+        "metric",
+        "Metric",
+        "a head metric",
+        "the one that fits the task",
+        help="Metrics without a value for this text are not listed, such as induction where "
+        "no token repeats.",
     ),
-    *_on(
-        "query_key forward_pass",
-        place(
-            "number",
-            "Residual stream dimension",
-            "a dimension of the residual stream",
-            "the largest, or the first",
-        ),
+    option("best_is", "Order", "highest or lowest", "the one that fits the metric"),
+    option("best", "Heads shown", "how many heads are listed"),
+    option("arranged", "Order of the heads", "the order of the heads"),
+    option("through", "Through layer", "from 0 to the last layer", "the last layer"),
+    token("flow_to", "Token"),
+)
+_on(
+    "head_steps",
+    option("up_to", "Steps up to", "a stage of the head", "the last"),
+    place("queries", "Queries", "the first query shown of a long text", "around the pinned"),
+    place("keys", "Keys", "the first key shown of a long text", "around the pinned"),
+)
+_on("masks", option("example", "Example", "a batch of texts", "the padded batch, or the sentence"))
+_on(
+    "query_key",
+    token("query", "Query", "a query of the text"),
+    token("key", "Key", "a key of the text", "the key with the largest weight"),
+    option("order", "Order of the dimensions", "the order of the dimensions"),
+)
+_on(
+    "query_key forward_pass",
+    place(
+        "number",
+        "Residual stream dimension",
+        "a dimension of the residual stream",
+        "the largest, or the first",
     ),
-    *_on(
-        "forward_pass",
-        option("stage", "Stage", "the name of a site, such as decoder.0.mlp.out", "the tokens"),
-        place("encoder_token", "Encoder token", "a place in the encoder's text", "the last"),
-        place("decoder_token", "Decoder token", "a place in the decoder's text", "the last"),
-        place(
-            "key_token", "Key token", "a place among the keys", "the key with the largest weight"
-        ),
-        place("option", "Option", "a token ID, or a class", "the likeliest"),
+)
+_on(
+    "forward_pass",
+    option("stage", "Stage", "the name of a site, such as decoder.0.mlp.out", "the tokens"),
+    place("encoder_token", "Encoder token", "a place in the encoder's text", "the last"),
+    place("decoder_token", "Decoder token", "a place in the decoder's text", "the last"),
+    place("key_token", "Key token", "a place among the keys", "the key with the largest weight"),
+    place("option", "Option", "a token ID, or a class", "the likeliest"),
+)
+_on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
+_on(
+    "generation",
+    option("way", "Way", "a way of generating"),
+    text("chat_system", "System", 1_000, "a chat's system message"),
+    text("chat_user", "User", about="a chat's message", default="the text"),
+    switch(
+        "chat_answer", "Add generation prompt", True, about="whether the prompt begins an answer"
     ),
-    *_on(
-        "logit_lens",
-        option("logit_of", "Logit of", "one of the likeliest options"),
+    number("length", "New tokens", 1, MAX_GENERATED, 12),
+    number("temperature", "Temperature", 0.0, 3.0, 1.0, step=0.05),
+    number("top_k", "Top-k", 0, 1_000, 0, help="Keep the k likeliest tokens; 0 keeps all."),
+    number("top_p", "Top-p", 0.01, 1.0, 1.0, step=0.01),
+    number("seed", "Seed", 0, 9_999, 0),
+    state("branches", "tokens generated so far, and where they branch"),
+    place("written", "Token", "how many tokens of the branch are shown", "all"),
+    number("beams", "Beams", 1, 8, 4),
+    number("alpha", "Length penalty α", 0.0, 2.0, 0.6, step=0.1),
+    place("given", "Tokens given", "from 1 to the last token but one", "half of the text"),
+    text("target", "Target", 400, "the reference answer", "the task's own"),
+)
+_on(
+    "positions",
+    panel("position_surface", "Surface over two positions"),
+    option("scheme", "Scheme", "a scheme of positions", "the model's own"),
+    option("other_scheme", "Beside it", "another scheme, beside the first", "none"),
+    option(
+        "similar_by",
+        "Similarity of two positions",
+        "dot product or cosine similarity",
+        "cosine of two schemes",
     ),
-    *_on(
-        "generation",
-        option("way", "Way", "a way of generating"),
-        text("chat_system", "System", 1_000, "a chat's system message"),
-        text("chat_user", "User", about="a chat's message", default="the text"),
-        switch(
-            "chat_answer",
-            "Add generation prompt",
-            True,
-            about="whether the prompt begins an answer",
-        ),
-        number("length", "New tokens", 1, MAX_GENERATED, 12),
-        number("temperature", "Temperature", 0.0, 3.0, 1.0, step=0.05),
-        number("top_k", "Top-k", 0, 1_000, 0, help="Keep the k likeliest tokens; 0 keeps all."),
-        number("top_p", "Top-p", 0.01, 1.0, 1.0, step=0.01),
-        number("seed", "Seed", 0, 9_999, 0),
-        state("branches", "tokens generated so far, and where they branch"),
-        place("written", "Token", "how many tokens of the branch are shown", "all"),
-        number("beams", "Beams", 1, 8, 4),
-        number("alpha", "Length penalty α", 0.0, 2.0, 0.6, step=0.1),
-        place("given", "Tokens given", "from 1 to the last token but one", "half of the text"),
-        text("target", "Target", 400, "the reference answer", "the task's own"),
+    option("lab", "View", "an experiment with positions"),
+    option("table_width", "Width", "a width of the table"),
+    place("dimensions", "Pair of dimensions", "a pair of dimensions", "0"),
+    place("place", "Position", "a position", "3"),
+    option("order_of", "Order", "a permutation of the tokens"),
+    token("swap_one", "First token", default="the first"),
+    token("swap_other", "Second token"),
+    text(
+        "places",
+        "Positions in the new order",
+        about="every place once, in their new order",
+        default="as they stand",
     ),
-    *_on(
-        "positions",
-        panel("position_surface", "Surface over two positions"),
-        option("scheme", "Scheme", "a scheme of positions", "the model's own"),
-        option("other_scheme", "Beside it", "another scheme, beside the first", "none"),
-        option(
-            "similar_by",
-            "Similarity of two positions",
-            "dot product or cosine similarity",
-            "cosine of two schemes",
-        ),
-        option("lab", "View", "an experiment with positions"),
-        option("table_width", "Width", "a width of the table"),
-        place("dimensions", "Pair of dimensions", "a pair of dimensions", "0"),
-        place("place", "Position", "a position", "3"),
-        option("order_of", "Order", "a permutation of the tokens"),
-        token("swap_one", "First token", default="the first"),
-        token("swap_other", "Second token"),
-        text(
-            "places",
-            "Positions in the new order",
-            about="every place once, in their new order",
-            default="as they stand",
-        ),
-        option("times", "Length", "a length, in lengths of training", "the longest"),
-        option("width", "Width", "a width of the table"),
+    option("times", "Length", "a length, in lengths of training", "the longest"),
+    option("width", "Width", "a width of the table"),
+)
+_on(
+    "tokens",
+    place("step", "Step", "a step of the tokenizer", "0"),
+    items("beside", "Compare with", "up to 6 other tokenizers", "those trained here", most=6),
+)
+_on(
+    "embedding_space",
+    option("space_of", "Axes", "what the axes are taken from", "the token embedding"),
+    option("of_stack", "Stack", "the encoder or the decoder", "that of the chosen attention"),
+    token("near", "Nearest to"),
+    text("near_text", "or to one token that you type", 60, "one token"),
+)
+_on(
+    "tokenizer_training tokens",
+    option("learn_how", "Algorithm", "an algorithm"),
+    option("learn_from", "Training text", "a text to train on"),
+    option("learn_rules", "Maximum new tokens", "the most merges", "100"),
+    text("learn_own", "Your text", about="a text to train on"),
+)
+_on(
+    "tokenizer_training",
+    place("learn_step", "Merges", "how many merges are shown", "0"),
+    place("learn_encode", "Encoding step", "how many merges are applied to the text", "all"),
+    place("learn_size", "Size", "a size of the vocabulary", "the largest"),
+)
+_on(
+    "interventions compare circuits",
+    replace(
+        state("edits", "the interventions as text"),
+        label="Interventions",
+        help="The text in the address: a link with it has the same interventions.",
     ),
-    *_on(
-        "tokens",
-        place("step", "Step", "a step of the tokenizer", "0"),
-        items("beside", "Compare with", "up to 6 other tokenizers", "those trained here", most=6),
+)
+_on("interventions logit_lens", token("expected_at", "Output position", "an output position"))
+_on(
+    "interventions",
+    option("look", "View", "what is shown of the changed pass"),
+    option("against", "Compared with", "the pass that it is compared with", "the unchanged pass"),
+    option("watched", "Tracked token", "the token whose probability is followed"),
+    option("change", "Intervention", "a kind of intervention"),
+    option("becomes", "Ablation value", "what the output of a head or block becomes"),
+    token("edge_query", "Query", "a query of the text", "the pinned one, or the last"),
+    token("edge_key", "Key", "a key of the text", "the pinned one, or the first"),
+    option("edge_in", "Heads", "this head, or every head of the layer"),
+    option("edge_becomes", "Set the weight to", "what the weight becomes"),
+    option("mask_how", "Masking", "a way of editing the mask"),
+    option("mask_where", "Layers", "this layer, or every layer"),
+    option("mask_preset", "Mask", "a mask", "none"),
+    number("mask_size", "Size in tokens", 1, 4_096, 2),
+    token("mask_key", "Key", "a key of the text", "the first"),
+    token("cell_query", "Query", "a query of the text"),
+    token("cell_key", "Key", "a key of the text", "the first"),
+    state("token_at", "a place in the text", "the pinned one, or 1"),
+    text("new_token", "Replace with", 60, "one token"),
+    _source_sentence("patch_text"),
+    option("patch_what", "Patched value", "what is patched"),
+    token("patch_at", "Position"),
+    text("steer_toward", "Towards", MAX_PATCH_TEXT, "a text"),
+    text("steer_away", "Away from", MAX_PATCH_TEXT, "a text"),
+    option("heads_are", "Every head is", "what every head becomes"),
+    _source_sentence("heads_from"),
+    option("number", "Metric", "what is measured of every head"),
+    option("click", "A click", "what a click on a head does"),
+    option("edges_of", "Edges of", "this head, or the whole layer"),
+    number("draw_seed", "Random seed", 0, 9_999, 0),
+)
+_on(
+    "interventions circuits",
+    option("steer_by", "Direction", "what a direction is made from"),
+    number("steer_strength", "Strength", -10.0, 10.0, 1.0, step=0.25),
+)
+_on(
+    "circuits",
+    panel("finding", "Finding"),
+    text("steer_prompt", "Prompt", default="the corrupted text"),
+    text("corrupted", "Corrupted text", about="as many tokens", default="a word changed"),
+    text("answer_token", "Answer", 60, "one token", "the likeliest, clean"),
+    text("against_token", "Against", 60, "one token", "the likeliest, corrupted"),
+    option("outcome", "Metric", "what is measured of the output", "the logit difference"),
+    option("pair_source", "Pairs of texts", "where the pairs of texts come from", "your two texts"),
+    place("pair_count", "Pairs", "from 1 to the limit `pairs`", "5"),
+    number("pair_seed", "Seed", 0, 9_999, 0),
+    option("pair_shown", "Pair on screen", "one of the pairs"),
+    option("circuit_view", "View", "what is shown of the circuit"),
+    option("attributed_by", "Estimate", "how parts and edges are estimated"),
+    option("circuit_values", "Values", "estimates or exact values"),
+    place("circuit_step", "Training step", "a snapshot of the training", "the last"),
+    number("patched_edges", "Edges patched exactly", 1, 200, 40),
+    option("lines_from", "Lines from", "a text whose lines are searched"),
+    option("excited_by", "Activation", "how a head's activation in a line is measured"),
+    place("drawn_edges", "Edges drawn", "how many edges the picture draws", "up to 40 strong ones"),
+    state("drawn_part", "a head in it, such as 23.3, or an edge, such as e7"),
+    option("card_of", "Card of head", "a head at an end of the edge that is open", "where it ends"),
+    option("composed_by", "Read by its", "which input of a head reads: Q, K or V", "K"),
+    option("patched_value", "Patched", "which value is patched", "the residual stream"),
+    option("patch_way", "Direction", "denoising or noising", "denoising"),
+    option("patch_number", "Change as", "the share of the difference or the metric", "the share"),
+    option("path_end", "Edges", "edges from the chosen head, or into it", "from it"),
+    option("path_reads", "Read as", "queries, keys or values", "queries"),
+    token("patched_at", "Position", default="the one that is read"),
+)
+_on(
+    "compare",
+    option("with", "Compared with", "what the head is compared with"),
+    option("other_layer", "Other layer", "from 0 to the last layer", "the chosen layer"),
+    option("other_head", "Other head", "from 0 to the last head", "the next head"),
+    text("other_text", "Other sentence", default="the text"),
+    option("other_model", "Other model", "the name of a model", "the first of the same kind"),
+    option("other_step", "Step", "a snapshot of the training"),
+)
+_on(
+    "museum",
+    option("room", "View", "a room of the museum"),
+    option("exhibit", "Exhibit", "a mistake"),
+    switch("mistake", "Make the mistake", True),
+    option("fill", "Filled with", "what masked scores are filled with"),
+    option("instrument", "Instrument", "a way of finding mistakes"),
+    number("order", "Order seed", 0, 9_999, 0),
+    place("question", "Question", "from 1 to the last question", "1"),
+    option("system", "System", "a document's system"),
+)
+_on(
+    "runs",
+    panel("run_comparison", "Compare runs"),
+    panel("own_sweep", "A sweep of your own settings"),
+    option("runs_view", "View", "all runs, or races and sweeps", "all runs"),
+    text("find", "Search", 100, "words that the row of a run has"),
+    option("sort", "Sort by", "what the runs are sorted by", "the newest first"),
+    items("runs", "Runs", "the names of the runs that are compared"),
+    state("sweep", "the key of a race or sweep", "the newest"),
+    option("curves_over", "Over", "steps or seconds", "steps"),
+)
+_on(
+    "training",
+    panel("live_forcing", "Teacher forcing and free running"),
+    option("task", "Task", "a task"),
+    option("training_view", "View", "the run or the data"),
+    option(
+        "start_from",
+        "Start from",
+        "the model that a run starts from",
+        "new weights",
+        help="Fine-tuning: a trained model keeps its architecture and its tokenizer. For "
+        "labelled sentences it gets a classifier in place of its head.",
     ),
-    *_on(
-        "embedding_space",
-        option("space_of", "Axes", "what the axes are taken from", "the token embedding"),
-        option("of_stack", "Stack", "the encoder or the decoder", "that of the chosen attention"),
-        token("near", "Nearest to"),
-        text("near_text", "or to one token that you type", 60, "one token"),
+)
+_on(
+    "training inside_training",
+    option("run", "Run", "the name of a run", "the one that is training"),
+)
+_on(
+    "training_history",
+    option("history_view", "View", "what is shown of the run", "the film"),
+    state("film_step", "the step of the film", "the chosen step, else the last"),
+    option("first_step", "First step", "the first of two steps", "the first snapshot"),
+    option("second_step", "Second step", "the second of two steps", "the last snapshot"),
+)
+_on(
+    "inside_training",
+    option("inside_view", "View", "what is shown of the run"),
+    place("update_after", "The update", "a step of the run by its place", "the saved state"),
+    place("update_stage", "Stage", "a stage of the update", "0"),
+    place("update_example", "Example", "an example of the batch", "0"),
+    option("update_matrix", "Matrix", "the name of a tensor", "the first query projection"),
+    option("scores_part", "Attention", "a kind of attention", "the last"),
+    option("scores_metric", "Score", "a head metric", "the maximum weight"),
+    text(
+        "scores_text",
+        "Sentence",
+        400,
+        "the sentence that the heads are scored on",
+        "the task's first",
     ),
-    *_on(
-        "tokenizer_training tokens",
-        option("learn_how", "Algorithm", "an algorithm"),
-        option("learn_from", "Training text", "a text to train on"),
-        option("learn_rules", "Maximum new tokens", "the most merges", "100"),
-        text("learn_own", "Your text", about="a text to train on"),
+    option("spectrum_matrix", "Matrix", "the name of a matrix", "the first query projection"),
+    option("landscape_by", "Directions", "the directions of the loss landscape", "the training's"),
+)
+_on(
+    "checkpoints",
+    panel("parameter_icicle", "Shares as an icicle"),
+    option("show", "View", "a view of the weights"),
+    option(
+        "ledger", "Parameters of", "the chosen model, or a document's configuration", "the model"
     ),
-    *_on(
-        "tokenizer_training",
-        place("learn_step", "Merges", "how many merges are shown", "0"),
-        place("learn_encode", "Encoding step", "how many merges are applied to the text", "all"),
-        place("learn_size", "Size", "a size of the vocabulary", "the largest"),
+    option(
+        "tensor",
+        "Tensor",
+        "the name of a tensor in its layer",
+        "the query projection",
+        help="The layer and the kind of attention are chosen above.",
     ),
-    *_on(
-        "interventions compare circuits",
-        replace(
-            state("edits", "the interventions as text"),
-            label="Interventions",
-            help="The text in the address: a link with it has the same interventions.",
-        ),
-    ),
-    *_on(
-        "interventions logit_lens",
-        token("expected_at", "Output position", "an output position"),
-    ),
-    *_on(
-        "interventions",
-        option("look", "View", "what is shown of the changed pass"),
-        option(
-            "against", "Compared with", "the pass that it is compared with", "the unchanged pass"
-        ),
-        option("watched", "Tracked token", "the token whose probability is followed"),
-        option("change", "Intervention", "a kind of intervention"),
-        option("becomes", "Ablation value", "what the output of a head or block becomes"),
-        token("edge_query", "Query", "a query of the text", "the pinned one, or the last"),
-        token("edge_key", "Key", "a key of the text", "the pinned one, or the first"),
-        option("edge_in", "Heads", "this head, or every head of the layer"),
-        option("edge_becomes", "Set the weight to", "what the weight becomes"),
-        option("mask_how", "Masking", "a way of editing the mask"),
-        option("mask_where", "Layers", "this layer, or every layer"),
-        option("mask_preset", "Mask", "a mask", "none"),
-        number("mask_size", "Size in tokens", 1, 4_096, 2),
-        token("mask_key", "Key", "a key of the text", "the first"),
-        token("cell_query", "Query", "a query of the text"),
-        token("cell_key", "Key", "a key of the text", "the first"),
-        state("token_at", "a place in the text", "the pinned one, or 1"),
-        text("new_token", "Replace with", 60, "one token"),
-        text(
-            "patch_text",
-            "Source sentence (same number of tokens)",
-            MAX_PATCH_TEXT,
-            "a text of as many tokens",
-        ),
-        option("patch_what", "Patched value", "what is patched"),
-        token("patch_at", "Position"),
-        text("steer_toward", "Towards", MAX_PATCH_TEXT, "a text"),
-        text("steer_away", "Away from", MAX_PATCH_TEXT, "a text"),
-        option("heads_are", "Every head is", "what every head becomes"),
-        text(
-            "heads_from",
-            "Source sentence (same number of tokens)",
-            MAX_PATCH_TEXT,
-            "a text of as many tokens",
-        ),
-        option("number", "Metric", "what is measured of every head"),
-        option("click", "A click", "what a click on a head does"),
-        option("edges_of", "Edges of", "this head, or the whole layer"),
-        number("draw_seed", "Random seed", 0, 9_999, 0),
-    ),
-    *_on(
-        "interventions circuits",
-        option("steer_by", "Direction", "what a direction is made from"),
-        number("steer_strength", "Strength", -10.0, 10.0, 1.0, step=0.25),
-    ),
-    *_on(
-        "circuits",
-        panel("finding", "Finding"),
-        text("steer_prompt", "Prompt", default="the corrupted text"),
-        text("corrupted", "Corrupted text", about="as many tokens", default="a word changed"),
-        text("answer_token", "Answer", 60, "one token", "the likeliest, clean"),
-        text("against_token", "Against", 60, "one token", "the likeliest, corrupted"),
-        option("outcome", "Metric", "what is measured of the output", "the logit difference"),
-        option(
-            "pair_source", "Pairs of texts", "where the pairs of texts come from", "your two texts"
-        ),
-        place("pair_count", "Pairs", "from 1 to the limit `pairs`", "5"),
-        number("pair_seed", "Seed", 0, 9_999, 0),
-        option("pair_shown", "Pair on screen", "one of the pairs"),
-        option("circuit_view", "View", "what is shown of the circuit"),
-        option("attributed_by", "Estimate", "how parts and edges are estimated"),
-        option("circuit_values", "Values", "estimates or exact values"),
-        place("circuit_step", "Training step", "a snapshot of the training", "the last"),
-        number("patched_edges", "Edges patched exactly", 1, 200, 40),
-        option("lines_from", "Lines from", "a text whose lines are searched"),
-        option("excited_by", "Activation", "how a head's activation in a line is measured"),
-        place(
-            "drawn_edges", "Edges drawn", "how many edges the picture draws", "up to 40 strong ones"
-        ),
-        state("drawn_part", "a head in it, such as 23.3, or an edge, such as e7"),
-        option(
-            "card_of", "Card of head", "a head at an end of the edge that is open", "where it ends"
-        ),
-        option("composed_by", "Read by its", "which input of a head reads: Q, K or V", "K"),
-        option("patched_value", "Patched", "which value is patched", "the residual stream"),
-        option("patch_way", "Direction", "denoising or noising", "denoising"),
-        option(
-            "patch_number", "Change as", "the share of the difference or the metric", "the share"
-        ),
-        option("path_end", "Edges", "edges from the chosen head, or into it", "from it"),
-        option("path_reads", "Read as", "queries, keys or values", "queries"),
-        token("patched_at", "Position", default="the one that is read"),
-    ),
-    *_on(
-        "compare",
-        option("with", "Compared with", "what the head is compared with"),
-        option("other_layer", "Other layer", "from 0 to the last layer", "the chosen layer"),
-        option("other_head", "Other head", "from 0 to the last head", "the next head"),
-        text("other_text", "Other sentence", default="the text"),
-        option("other_model", "Other model", "the name of a model", "the first of the same kind"),
-        option("other_step", "Step", "a snapshot of the training"),
-    ),
-    *_on(
-        "museum",
-        option("room", "View", "a room of the museum"),
-        option("exhibit", "Exhibit", "a mistake"),
-        switch("mistake", "Make the mistake", True),
-        option("fill", "Filled with", "what masked scores are filled with"),
-        option("instrument", "Instrument", "a way of finding mistakes"),
-        number("order", "Order seed", 0, 9_999, 0),
-        place("question", "Question", "from 1 to the last question", "1"),
-        option("system", "System", "a document's system"),
-    ),
-    *_on(
-        "runs",
-        panel("run_comparison", "Compare runs"),
-        panel("own_sweep", "A sweep of your own settings"),
-        option("runs_view", "View", "all runs, or races and sweeps", "all runs"),
-        text("find", "Search", 100, "words that the row of a run has"),
-        option("sort", "Sort by", "what the runs are sorted by", "the newest first"),
-        items("runs", "Runs", "the names of the runs that are compared"),
-        state("sweep", "the key of a race or sweep", "the newest"),
-        option("curves_over", "Over", "steps or seconds", "steps"),
-    ),
-    *_on(
-        "training",
-        panel("live_forcing", "Teacher forcing and free running"),
-        option("task", "Task", "a task"),
-        option("training_view", "View", "the run or the data"),
-        option(
-            "start_from",
-            "Start from",
-            "the model that a run starts from",
-            "new weights",
-            help="Fine-tuning: a trained model keeps its architecture and its tokenizer. For "
-            "labelled sentences it gets a classifier in place of its head.",
-        ),
-    ),
-    *_on(
-        "training inside_training",
-        option("run", "Run", "the name of a run", "the one that is training"),
-    ),
-    *_on(
-        "training_history",
-        option("history_view", "View", "what is shown of the run", "the film"),
-        state("film_step", "the step of the film", "the chosen step, else the last"),
-        option("first_step", "First step", "the first of two steps", "the first snapshot"),
-        option("second_step", "Second step", "the second of two steps", "the last snapshot"),
-    ),
-    *_on(
-        "inside_training",
-        option("inside_view", "View", "what is shown of the run"),
-        place("update_after", "The update", "a step of the run by its place", "the saved state"),
-        place("update_stage", "Stage", "a stage of the update", "0"),
-        place("update_example", "Example", "an example of the batch", "0"),
-        option("update_matrix", "Matrix", "the name of a tensor", "the first query projection"),
-        option("scores_part", "Attention", "a kind of attention", "the last"),
-        option("scores_metric", "Score", "a head metric", "the maximum weight"),
-        text(
-            "scores_text",
-            "Sentence",
-            400,
-            "the sentence that the heads are scored on",
-            "the task's first",
-        ),
-        option("spectrum_matrix", "Matrix", "the name of a matrix", "the first query projection"),
-        option(
-            "landscape_by", "Directions", "the directions of the loss landscape", "the training's"
-        ),
-    ),
-    *_on(
-        "checkpoints",
-        panel("parameter_icicle", "Shares as an icicle"),
-        option("show", "View", "a view of the weights"),
-        option(
-            "ledger",
-            "Parameters of",
-            "the chosen model, or a document's configuration",
-            "the model",
-        ),
-        option(
-            "tensor",
-            "Tensor",
-            "the name of a tensor in its layer",
-            "the query projection",
-            help="The layer and the kind of attention are chosen above.",
-        ),
-        option("cell", "Each cell is", "what a cell stands for", "the mean"),
-        option("tensors", "Tensors", "matrices, norms or biases"),
-        option("axis", "Axis", "linear or logarithmic", "linear"),
-        option("statistic", "Metric", "a head metric"),
-    ),
+    option("cell", "Each cell is", "what a cell stands for", "the mean"),
+    option("tensors", "Tensors", "matrices, norms or biases"),
+    option("axis", "Axis", "linear or logarithmic", "linear"),
+    option("statistic", "Metric", "a head metric"),
 )
 
 

@@ -45,9 +45,7 @@ def install_plain_states() -> None:
 
 
 def plain_state(
-    aggregator_id: str,
-    component_id: str | None = None,
-    allowed_state_keys: set[str] | None = None,
+    aggregator_id: str, component_id: str | None = None, allowed_state_keys: set[str] | None = None
 ) -> Callable[[Any, Any], Any]:
     """Stands for Streamlit's of the same arguments; the aggregator has what the view fired."""
 

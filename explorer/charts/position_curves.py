@@ -74,10 +74,7 @@ def offset_curve(
 
 
 def head_curves(
-    rows: Sequence[tuple[str, int, float]],
-    unit: str,
-    thick: str = "",
-    beside: Iterable[float] = (),
+    rows: Sequence[tuple[str, int, float]], unit: str, thick: str = "", beside: Iterable[float] = ()
 ) -> Spec:
     """A line for each head over the distance of query and key; a row has head, distance, value.
 

@@ -60,47 +60,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
-def find_circuit(opened: OpenModel, asked: argparse.Namespace) -> Iterator[str]:
+def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     """Measure what is asked, write the finding, and yield the lines that say what is in it.
 
     Costs what the views of the Circuits page cost together.
     """
     if why := why_no_circuits(opened.config):
         raise PairError(why)
-    metric = _named("metric", asked.metric, metrics_of(opened.config))
-    pairs, said = _pairs(opened, asked)
+    metric = _named("metric", args.metric, metrics_of(opened.config))
+    pairs, said = _pairs(opened, args)
     yield from said
     question = question_of(opened, pairs, metric)
-    if METHODS[asked.method] == 1 and question.why_no_gradient:
+    if METHODS[args.method] == 1 and question.why_no_gradient:
         raise PairError(question.why_no_gradient)
-    if asked.exact < 0:
+    if args.exact < 0:
         raise ValueError("--exact must be a whole number from 0 on.")
-    finding = finding_of(opened, question, measure(opened, question, asked.method, asked.exact))
+    finding = finding_of(opened, question, measure(opened, question, args.method, args.exact))
     try:
-        asked.out.write_text(finding.to_json(), encoding="utf-8")
+        args.out.write_text(finding.to_json(), encoding="utf-8")
     except OSError as error:
-        raise ValueError(f"{asked.out} cannot be written: {error.strerror}.") from error
+        raise ValueError(f"{args.out} cannot be written: {error.strerror}.") from error
     yield from _summary(finding)
-    yield str(asked.out)
+    yield str(args.out)
 
 
-def _pairs(opened: OpenModel, asked: argparse.Namespace) -> tuple[list[TextPair], list[str]]:
+def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair], list[str]]:
     """The pairs that are asked about, and what is to be said of them."""
-    given = [asked.clean is not None or asked.corrupted is not None, asked.pairs, asked.template]
+    given = [args.clean is not None or args.corrupted is not None, args.pairs, args.template]
     if sum(map(bool, given)) != 1:
         raise ValueError(f"Give one of these: {SOURCES}.")
-    if asked.pairs:
+    if args.pairs:
         try:
-            return [*pairs_of_csv(asked.pairs.read_bytes()).values()], []
+            return [*pairs_of_csv(args.pairs.read_bytes()).values()], []
         except OSError as error:
-            raise ValueError(f"{asked.pairs} cannot be read: {error.strerror}.") from error
-    if asked.template:
-        if not 1 <= asked.count <= PAIRS.most:
+            raise ValueError(f"{args.pairs} cannot be read: {error.strerror}.") from error
+    if args.template:
+        if not 1 <= args.count <= PAIRS.most:
             raise ValueError(f"--count must be from 1 to {PAIRS.most}.")
-        template = _named("template", asked.template, TEMPLATES)
-        made = make_pairs(opened, template, asked.count, asked.seed)
+        template = _named("template", args.template, TEMPLATES)
+        made = make_pairs(opened, template, args.count, args.seed)
         return [*made.pairs], [made.said] if made.said else []
-    pair = TextPair(asked.clean or "", asked.corrupted or "", asked.answer, asked.against)
+    pair = TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)
     return [pair], []
 
 

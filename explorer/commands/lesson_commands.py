@@ -30,13 +30,13 @@ def add_commands(commands: Any, pages: Pages) -> None:
     check.add_argument("files", nargs="+", type=Path, metavar="FILE")
 
 
-def new_lesson(asked: argparse.Namespace) -> None:
+def new_lesson(args: argparse.Namespace) -> None:
     """Write the template under this name; a file that is there is left as it is."""
-    file = f"{asked.name.removesuffix(SUFFIX)}{SUFFIX}"
-    path = asked.to / file
+    file = f"{args.name.removesuffix(SUFFIX)}{SUFFIX}"
+    path = args.to / file
     name_of(file)
     try:
-        asked.to.mkdir(parents=True, exist_ok=True)
+        args.to.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as new:
             new.write(TEMPLATE.read_text("utf-8").replace("NAME", name_of(file)))
     except FileExistsError as error:
@@ -46,10 +46,10 @@ def new_lesson(asked: argparse.Namespace) -> None:
     print(f"{path} is a lesson to fill in; then: python -m explorer lesson check {path}")
 
 
-def check_lessons(asked: argparse.Namespace, pages: Pages) -> None:
+def check_lessons(args: argparse.Namespace, pages: Pages) -> None:
     """A line for every fault of every file, and an error if there is any."""
     found = 0
-    for path in asked.files:
+    for path in args.files:
         try:
             lesson = read_file(path)
             said = [*faults(lesson, pages)]

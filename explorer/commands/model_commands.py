@@ -70,51 +70,51 @@ def add_commands(commands: Any) -> None:
     ship.add_argument("--out", type=Path, metavar="DIR", default=shipped.SHIPPED)
 
 
-def run_generate(asked: argparse.Namespace) -> None:
-    opened = open_folder(folder_named(asked.model))
+def run_generate(args: argparse.Namespace) -> None:
+    opened = open_folder(folder_named(args.model))
     steps = generate(
         opened.model,
-        torch.tensor([opened.tokenizer.ids(asked.prompt)]),
-        max_length=asked.max_length,
-        temperature=asked.temperature,
-        top_k=asked.top_k,
-        top_p=asked.top_p,
-        seed=asked.seed,
+        torch.tensor([opened.tokenizer.ids(args.prompt)]),
+        max_length=args.max_length,
+        temperature=args.temperature,
+        top_k=args.top_k,
+        top_p=args.top_p,
+        seed=args.seed,
     )
     written = [int(step.ids[0]) for step in steps]
     if opened.config.kind == "decoder":
-        written = opened.tokenizer.ids(asked.prompt) + written
+        written = opened.tokenizer.ids(args.prompt) + written
     said = opened.tokenizer.decode(written)
-    print(json.dumps({"text": said, "ids": written}) if asked.json else said)
+    print(json.dumps({"text": said, "ids": written}) if args.json else said)
 
 
-def export_model(asked: argparse.Namespace) -> None:
-    if asked.adapter:
-        checkpoint = newest_in(folder_named(asked.model))
+def export_model(args: argparse.Namespace) -> None:
+    if args.adapter:
+        checkpoint = newest_in(folder_named(args.model))
         if not published_folder.has_adapter(checkpoint):
-            raise ValueError(f"{asked.model} has no LoRA adapter: its whole model was trained.")
-        family = published_folder.adapter_to_folder(checkpoint, asked.out)
-        print(f"{asked.out} has the adapter of a {family} model; peft can open it.")
+            raise ValueError(f"{args.model} has no LoRA adapter: its whole model was trained.")
+        family = published_folder.adapter_to_folder(checkpoint, args.out)
+        print(f"{args.out} has the adapter of a {family} model; peft can open it.")
         return
-    opened = open_folder(folder_named(asked.model))
-    family = published_folder.to_folder(opened, asked.out)
-    print(f"{asked.out} is a {family} folder; transformers can open it.")
+    opened = open_folder(folder_named(args.model))
+    family = published_folder.to_folder(opened, args.out)
+    print(f"{args.out} is a {family} folder; transformers can open it.")
 
 
-def find_circuit(asked: argparse.Namespace) -> None:
-    for line in circuit_command.find_circuit(open_folder(asked.model), asked):
+def find_circuit(args: argparse.Namespace) -> None:
+    for line in circuit_command.find_circuit(open_folder(args.model), args):
         print(line)
 
 
-def get_model(asked: argparse.Namespace) -> None:
-    if asked.name is None:
+def get_model(args: argparse.Namespace) -> None:
+    if args.name is None:
         for line in map(_row, PRETRAINED_MODELS.values()):
             print(line)
         return
-    model = PRETRAINED_MODELS.get(asked.name)
+    model = PRETRAINED_MODELS.get(args.name)
     if model is None:
-        raise ValueError(f"There is no model called {asked.name!r}: it is one of {known_models()}.")
-    folder = asked.to or model.folder
+        raise ValueError(f"There is no model called {args.name!r}: it is one of {known_models()}.")
+    folder = args.to or model.folder
     if is_in(model, folder):
         print(f"{folder} is there already.")
         return
@@ -125,7 +125,7 @@ def get_model(asked: argparse.Namespace) -> None:
         print("What was fetched is kept: the same command goes on from there.", file=sys.stderr)
         raise
     print(f"{model.title} is in {folder}; its licence is {model.licence}.")
-    if asked.to is None:
+    if args.to is None:
         print(f"It opens in the app as {model.name}.")
     else:
         print(f"To open it in the app, start the app with EXPLORER_MODELS={folder}.")
@@ -168,7 +168,7 @@ def _download_bar(model: PretrainedModel) -> Iterator[Callable[[DownloadProgress
         yield show
 
 
-def make_checkpoints(asked: argparse.Namespace) -> None:
+def make_checkpoints(args: argparse.Namespace) -> None:
     bars: list[tqdm] = []
 
     def show(name: str, step: int, steps: int, loss: float) -> None:
@@ -177,7 +177,7 @@ def make_checkpoints(asked: argparse.Namespace) -> None:
         bars[-1].set_postfix(loss=f"{loss:.3f}", refresh=False)
         bars[-1].update(step - bars[-1].n)
 
-    made = shipped.make_shipped(asked.only or (), asked.data, asked.out, show)
+    made = shipped.make_shipped(args.only or (), args.data, args.out, show)
     for bar in bars:
         bar.close()
     for folder in made:

@@ -68,36 +68,36 @@ def add_commands(commands: Any) -> None:
     measure.add_argument("--json", action="store_true", help="print the value as JSON")
 
 
-def sweep_settings(asked: argparse.Namespace) -> None:
+def sweep_settings(args: argparse.Namespace) -> None:
     """Train on a cluster of one process per core, or on the one that is named, until all end.
 
     Ctrl-C saves their states; `resume` or the app goes on with them.
     """
-    text = read_text(asked.text) if asked.text else None
-    typed = {name: getattr(asked, name) for name in SWEPT if getattr(asked, name) is not None}
+    text = read_text(args.text) if args.text else None
+    typed = {name: getattr(args, name) for name in SWEPT if getattr(args, name) is not None}
     values = {name: parsed(SWEPT[name], each) for name, each in typed.items()}
-    if asked.parent and asked.tokenizer:
+    if args.parent and args.tokenizer:
         raise RunError("--tokenizer is that of the model of --from: leave it out.")
-    parent = parent_named(asked.parent) if asked.parent else None
-    tokenizer = tokenizer_of(asked)
-    task = task_for(parent, asked.task, text) if parent else task_of(asked.task, text, tokenizer)
+    parent = parent_named(args.parent) if args.parent else None
+    tokenizer = tokenizer_of(args)
+    task = task_for(parent, args.task, text) if parent else task_of(args.task, text, tokenizer)
     specs = grid(task, values, parent=parent)
-    text = text if asked.task in CUSTOM_TASKS else None
-    kept = stored_tokenizer(asked.task, text, tokenizer)
-    cluster = Cluster(runs_root(), asked.dask)
+    text = text if args.task in CUSTOM_TASKS else None
+    kept = stored_tokenizer(args.task, text, tokenizer)
+    cluster = Cluster(runs_root(), args.dask)
     try:
-        notes = notes_of(f"{asked.task}: {title_of(values)}")
+        notes = notes_of(f"{args.task}: {title_of(values)}")
         runs = cluster.train_all(specs, text, Maker(HOST), notes, kept, parent)
         _follow(runs)
     finally:
         cluster.close()
-    if parent and not asked.json:
+    if parent and not args.json:
         stored = {each.st_ino: each.st_size for each in map(_start_of, runs)}
         size, times = megabytes(max(stored.values())), len(stored)
         often = "once" if times == 1 else f"{times} times"
         print(f"All start from {own_name(parent.name)}; its weights, {size}, are stored {often}.")
     names = what_differs(specs, [run.title for run in runs])
-    if asked.json:
+    if args.json:
         both = zip(runs, names, strict=True)
         print(json.dumps([run_record(run) | {"differs": name} for run, name in both]))
         return
@@ -122,11 +122,11 @@ def _follow(runs: Sequence[Run]) -> None:
             time.sleep(STATUS_EVERY)
 
 
-def list_runs(asked: argparse.Namespace) -> None:
+def list_runs(args: argparse.Namespace) -> None:
     found = [run_record(run) for run in all_runs(runs_root())]
-    words = [word.lower() for word in asked.words]
+    words = [word.lower() for word in args.words]
     kept = [each for each in found if all(word in json.dumps(each).lower() for word in words)]
-    if asked.json:
+    if args.json:
         print(json.dumps(kept))
         return
     for each in kept:
@@ -137,16 +137,16 @@ def list_runs(asked: argparse.Namespace) -> None:
         )
 
 
-def evaluate(asked: argparse.Namespace) -> None:
+def evaluate(args: argparse.Namespace) -> None:
     """The metric of the model's task on its held-out data, computed anew."""
-    folder = folder_named(asked.model)
+    folder = folder_named(args.model)
     opened = open_folder(folder)
     run = next(
         (Run(each) for each in (folder, *folder.absolute().parents[:2]) if _is_run(each)), None
     )
-    task = _measured_task(folder, run, asked.data)
+    task = _measured_task(folder, run, args.data)
     found = task.measure(opened.model)
-    if asked.json:
+    if args.json:
         about = {"model": str(folder), "task": task.name, "held_out": task.held_out}
         print(json.dumps(about | {"measure": found.name, "value": found.value}))
     else:

@@ -124,30 +124,30 @@ def add_tokenizer(command: argparse.ArgumentParser) -> None:
     )
 
 
-def tokenizer_of(asked: argparse.Namespace) -> str | None:
+def tokenizer_of(args: argparse.Namespace) -> str | None:
     """That of `--tokenizer`, as `task_of` has it."""
-    named: str | None = asked.tokenizer
+    named: str | None = args.tokenizer
     return named if named in (None, WORDS, SUBWORDS) else read_text(Path(named))
 
 
-def train_model(asked: argparse.Namespace) -> None:
-    _train_together(asked, _new_run)
+def train_model(args: argparse.Namespace) -> None:
+    _train_together(args, _new_run)
 
 
-def resume_run(asked: argparse.Namespace) -> None:
-    _train_together(asked, _old_run)
+def resume_run(args: argparse.Namespace) -> None:
+    _train_together(args, _old_run)
 
 
-def _train_together(asked: argparse.Namespace, run_of: Callable[[argparse.Namespace], Run]) -> None:
+def _train_together(args: argparse.Namespace, run_of: Callable[[argparse.Namespace], Run]) -> None:
     """In the processes that torchrun has started, if it has: the first one is asked and writes."""
     with distributed.process_group():
         if distributed.rank() > 0:
             with asked_to_leave():  # which the first one does
                 follow(Path(broadcast_text("")))
             return
-        run = run_of(asked)
+        run = run_of(args)
         broadcast_text(str(run.folder))
-        _show_training(run, asked)
+        _show_training(run, args)
 
 
 def broadcast_text(text: str) -> str:
@@ -158,37 +158,37 @@ def broadcast_text(text: str) -> str:
     return bytes(map(int, broadcast(numbers))).decode()
 
 
-def _new_run(asked: argparse.Namespace) -> Run:
-    text = read_text(asked.text) if asked.text else None
-    if asked.parent:
-        return _tuned_run(asked, text)
-    if asked.lora_rank:
+def _new_run(args: argparse.Namespace) -> Run:
+    text = read_text(args.text) if args.text else None
+    if args.parent:
+        return _tuned_run(args, text)
+    if args.lora_rank:
         raise RunError("LoRA adapts a trained model: name it with --from.")
-    tokenizer = tokenizer_of(asked)
-    spec = spec_of(task_of(asked.task, text, tokenizer), vars(asked))
-    text = text if asked.task in CUSTOM_TASKS else None
-    kept = stored_tokenizer(asked.task, text, tokenizer)
+    tokenizer = tokenizer_of(args)
+    spec = spec_of(task_of(args.task, text, tokenizer), vars(args))
+    text = text if args.task in CUSTOM_TASKS else None
+    kept = stored_tokenizer(args.task, text, tokenizer)
     if spec.training.batch_size < distributed.world_size():
         raise RunError(f"A batch of at least {distributed.world_size()} gives each process a text.")
     return (
-        create_in(asked.out, spec, text, kept)
-        if asked.out
+        create_in(args.out, spec, text, kept)
+        if args.out
         else create(runs_root(), spec, text, tokenizer=kept)
     )
 
 
-def _tuned_run(asked: argparse.Namespace, text: str | None) -> Run:
-    shape = [each.name for each in MODEL_SETTINGS if getattr(asked, each.name) is not None]
-    if fixed := [*shape, *(each for each in ("like", "tokenizer") if getattr(asked, each))]:
+def _tuned_run(args: argparse.Namespace, text: str | None) -> Run:
+    shape = [each.name for each in MODEL_SETTINGS if getattr(args, each.name) is not None]
+    if fixed := [*shape, *(each for each in ("like", "tokenizer") if getattr(args, each))]:
         raise RunError(
             f"--{fixed[0].replace('_', '-')} is that of the model of --from: leave it out."
         )
-    opened = parent_named(asked.parent)
-    spec = finetune_spec(opened, task_for(opened, asked.task, text), vars(asked))
-    text = text if asked.task in CUSTOM_TASKS else None
+    opened = parent_named(args.parent)
+    spec = finetune_spec(opened, task_for(opened, args.task, text), vars(args))
+    text = text if args.task in CUSTOM_TASKS else None
     return (
-        create_in(asked.out, spec, text, parent=opened)
-        if asked.out
+        create_in(args.out, spec, text, parent=opened)
+        if args.out
         else create(runs_root(), spec, text, parent=opened)
     )
 
@@ -199,22 +199,22 @@ def parent_named(name: str) -> OpenModel:
     return open_folder(folder) if folder.is_dir() else open_model(name)
 
 
-def _old_run(asked: argparse.Namespace) -> Run:
-    run = Run(folder_named(asked.run))
+def _old_run(args: argparse.Namespace) -> Run:
+    run = Run(folder_named(args.run))
     if run.status().is_active and run.has_worker():
         raise RunError(f"{run.name} is being trained by another process.")
     run.command("resume")
     return run
 
 
-def _show_training(run: Run, asked: argparse.Namespace) -> None:
+def _show_training(run: Run, args: argparse.Namespace) -> None:
     """Train in this process; Ctrl-C and SIGTERM end it with its state saved."""
     status = run.status()
     total = run.spec.training.steps
     with (
         asked_to_leave() as leave,
         tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
-        EventFiles(run) if asked.tensorboard else nullcontext() as events,
+        EventFiles(run) if args.tensorboard else nullcontext() as events,
     ):
         for progress in advance(run.folder, leave.is_set):
             now = progress.status
@@ -223,9 +223,9 @@ def _show_training(run: Run, asked: argparse.Namespace) -> None:
             bar.update(progress.report.step - bar.n)
             if events is not None:
                 events.update()
-    if asked.metrics_csv:
+    if args.metrics_csv:
         write_csv(run)
-    if asked.json:
+    if args.json:
         about = {"name": run.name, "folder": str(run.folder)}
         print(json.dumps(about | run.status().to_dict()))
         return

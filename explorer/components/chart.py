@@ -11,7 +11,7 @@ from explorer.charts.figure_data import TableData, Value
 from explorer.charts.figure_text import figure_text
 from explorer.charts.plotly_frame import PLOTLY_CONFIG
 from explorer.charts.vega_lite import Rows, Spec
-from explorer.components.mounting import Drawn, Mounted
+from explorer.components.mounting import PageView, PageViews
 
 Table = Mapping[str, Sequence[Value]]
 
@@ -34,7 +34,7 @@ def chart(
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         return [TableData(table, title, spec={**spec, **size, "data": {"values": rows}})]
 
-    state_of(Mounted).drawn[key] = Drawn(figures)
+    state_of(PageViews).drawn[key] = PageView(figures)
     shown = table if table is not None and any(map(len, table.values())) else _columns(_rows(spec))
     how: dict[str, Any] = {"alt": figure_text(title, shown, spec)}
     if height is not None:
@@ -47,7 +47,7 @@ def chart(
 
 def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> None:
     """Draw a plotly chart. Its `table` is exported; a picture would lose the page's theme."""
-    state_of(Mounted).drawn[key] = Drawn(lambda: [TableData(table, title)])
+    state_of(PageViews).drawn[key] = PageView(lambda: [TableData(table, title)])
     st.plotly_chart(figure, key=key, config=PLOTLY_CONFIG, alt=figure_text(title, table))
 
 

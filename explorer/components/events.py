@@ -1,5 +1,6 @@
 """Events of a view, checked: a browser may send anything."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
@@ -44,11 +45,45 @@ def cell(value: Any, rows: int, columns: int) -> Place | None:
 
 def chosen(key: str) -> Any:
     """The choice just made in this view, for its callback; `answered` gives its number back."""
-    said = event(key, "chosen")
-    if not isinstance(said, list) or len(said) != 2 or place(said[1], MOST_CHOICES) is None:
+    value = event(key, "chosen")
+    if not isinstance(value, list) or len(value) != 2 or place(value[1], MOST_CHOICES) is None:
         return None
-    state_of(HeardPicks).numbers[key] = said[1]
-    return said[0]
+    state_of(HeardPicks).numbers[key] = value[1]
+    return value[0]
+
+
+def on_place(
+    key: str, name: str, count: int, tell: Callable[[int], None] | None
+) -> Callable[[], None]:
+    """A callback that tells which of `count` this event names, where it names one."""
+
+    def hand_over() -> None:
+        named = place(event(key, name), count)
+        if named is not None and tell:
+            tell(named)
+
+    return hand_over
+
+
+def on_pin(
+    key: str,
+    rows: int,
+    columns: int,
+    tell: Callable[[Place | None], None] | None,
+    read: Callable[[Any, int, int], Place | None] = cell,
+) -> Callable[[], None]:
+    """A callback that tells which cell was pinned in this view, or None where one was unpinned.
+
+    With `read=on_a_side` it is a token instead.
+    """
+
+    def hand_over() -> None:
+        choice = chosen(key)
+        pinned = read(choice, rows, columns)
+        if tell and (pinned or choice == []):
+            tell(pinned)
+
+    return hand_over
 
 
 def answered(key: str) -> tuple[int, str]:

@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 install_plain_states()
 
 NO_CHOICE: Final = object()
+NO_HTML = '<span style="display:none"></span>'
 VIEW_NAMES = sorted(path.parent.name for path in HERE.glob("*/view.js"))
 IMPORT = re.compile(r'^(?:import {[^}]*} from|@import) "([^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
@@ -93,7 +94,7 @@ def slim_css(source: str) -> str:
 
 def begin() -> None:
     """A page begins: nothing is drawn yet."""
-    mounted = state_of(Mounted)
+    mounted = state_of(PageViews)
     mounted.drawn = {}
     mounted.has_code = False
 
@@ -104,7 +105,7 @@ def drawn_again(keys: list[str]) -> Iterator[None]:
 
     `keys` are from then on what it draws now.
     """
-    mounted, gone = state_of(Mounted), Drawn(no_figures)
+    mounted, gone = state_of(PageViews), PageView(no_figures)
     others = set(mounted.drawn) - set(keys)
     mounted.drawn |= dict.fromkeys(set(keys) & set(mounted.drawn), gone)  # each keeps its place
     try:
@@ -120,7 +121,7 @@ def filmed() -> Iterator[dict[str, bytes]]:
 
     A view that is mounted under such a key shows whichever frame the film is at.
     """
-    mounted, frame = state_of(Mounted), dict[str, bytes]()
+    mounted, frame = state_of(PageViews), dict[str, bytes]()
     before, mounted.frame = mounted.frame, frame
     try:
         yield frame
@@ -129,7 +130,7 @@ def filmed() -> Iterator[dict[str, bytes]]:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PageView:
     """A view or a chart that this run of a page has drawn.
 
     `figures` makes its numbers when they are exported; `offline` is what an offline page needs
@@ -141,10 +142,10 @@ class Drawn:
 
 
 @dataclass
-class Mounted:
+class PageViews:
     """What the run of a page has drawn so far."""
 
-    drawn: dict[str, Drawn] = field(default_factory=dict)
+    drawn: dict[str, PageView] = field(default_factory=dict)
     """By key, for the export."""
     frame: dict[str, bytes] | None = None
     """Where the views of a frame of a film are collected instead of mounted."""
@@ -156,9 +157,9 @@ def no_figures() -> Sequence[Figure]:
     return ()
 
 
-def drawn() -> dict[str, Drawn]:
+def drawn() -> dict[str, PageView]:
     """By key, what this run of the page has drawn so far, in order."""
-    return dict(state_of(Mounted).drawn)
+    return dict(state_of(PageViews).drawn)
 
 
 class View:
@@ -167,7 +168,7 @@ class View:
     def __init__(self, name: str, html: str) -> None:
         css = style("shared.css") + style(f"{name}/view.css")
         self._kind, self._html, self._css, self._js = name, html, css, code(name)
-        self._picture = component(f"explorer_{name}", html=html, css=css, js=script("stub.js"))
+        self._picture = component(f"explorer_{name}", script("stub.js"), css, html)
 
     def __call__(
         self,
@@ -191,12 +192,12 @@ class View:
         a table, with pandas, which takes 65 MB.
         """
         chosen = None if choice is NO_CHOICE else choice
-        if (frame := state_of(Mounted).frame) is not None:
+        if (frame := state_of(PageViews).frame) is not None:
             frame[key] = data
             return {}
         if figures:
             offline = self.offline(key, data, height, chosen, title, half)
-            state_of(Mounted).drawn[key] = Drawn(figures, offline)
+            state_of(PageViews).drawn[key] = PageView(figures, offline)
         with st.container(gap=None):  # what stands beside the picture takes no room
             mount_code()
             result = self._picture(key=key, data=data, height=height, **callbacks)
@@ -219,10 +220,11 @@ class View:
 
 
 def component(
-    name: str, *, html: str, js: str, css: str | None = None, isolate_styles: bool = True
+    name: str, js: str, css: str = "", html: str = NO_HTML, *, isolate_styles: bool = True
 ) -> Callable[..., Any]:
+    """What mounts a component of this code; without its own HTML nothing of it is to be seen."""
     mount: Callable[..., Any] = st.components.v2.component(
-        name, html=html, css=css, js=js, isolate_styles=isolate_styles
+        name, html=html, css=css or None, js=js, isolate_styles=isolate_styles
     )
     return mount
 
@@ -242,7 +244,7 @@ def neighbour(name: str, value: object, by: str = "") -> None:
 
 def _take_along(name: str, value: object) -> None:
     """What follows a view goes with it into an offline page."""
-    found = state_of(Mounted).drawn
+    found = state_of(PageViews).drawn
     for key, one in found.items():
         if one.offline is not None and name.startswith(f"{key}-late-"):
             behind = {**one.offline.behind, name: value}
@@ -260,15 +262,13 @@ def asks_for(name: str, what: str) -> bool:
 
 def mount_code() -> None:
     """The code of all views, once on a page."""
-    mounted = state_of(Mounted)
+    mounted = state_of(PageViews)
     if not mounted.has_code:
         mounted.has_code = True
         _CODE(key="code_of_views")
 
 
-NO_HTML = '<span style="display:none"></span>'
-
-_CHOICE = component("explorer_choice", html=NO_HTML, js=script("choice.js"))
-_BYTES = component("explorer_bytes", html=NO_HTML, js=script("bytes.js"))
-_ASK = component("explorer_ask", html=NO_HTML, js=script("ask.js"))
-_CODE = component("explorer_code", html=NO_HTML, js=code(*VIEW_NAMES))
+_CHOICE = component("explorer_choice", script("choice.js"))
+_BYTES = component("explorer_bytes", script("bytes.js"))
+_ASK = component("explorer_ask", script("ask.js"))
+_CODE = component("explorer_code", code(*VIEW_NAMES))

@@ -8,7 +8,7 @@ them.
 from explorer.app import links
 from explorer.app.session import session
 from explorer.charts import theme
-from explorer.components.mounting import NO_HTML, component, script, style
+from explorer.components.mounting import component, script, style
 
 
 def page_rules() -> str:
@@ -21,11 +21,7 @@ def page_rules() -> str:
 
 
 _PAGE_TOP = component(
-    "explorer_page_top",
-    html=NO_HTML,
-    css=page_rules(),
-    js=script("page_top.js"),
-    isolate_styles=False,
+    "explorer_page_top", script("page_top.js"), page_rules(), isolate_styles=False
 )
 
 

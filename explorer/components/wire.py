@@ -17,13 +17,15 @@ bytes side by side deflate well. `shared.js` holds the reader.
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from explorer.text.token_labels import Label, group_spans, specials, texts
 
 UNIT_STEPS = 10_000
 CODE_STEPS = 65_000
@@ -40,7 +42,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Coded:
+class EncodedValues:
     """Values as codes, and what the codes mean."""
 
     codes: Array
@@ -57,6 +59,30 @@ class Coded:
         }
 
 
+def fields(record: object, names: str) -> dict[str, Any]:
+    """Some fields of a record by their names, for a header."""
+    return {name: getattr(record, name) for name in names.split()}
+
+
+def check_shape(values: Tensor, rows: Sequence[object], columns: Sequence[object]) -> None:
+    """ValueError where there is not a label for each row and column."""
+    if tuple(values.shape[-2:]) != (len(rows), len(columns)):
+        raise ValueError(
+            f"values have the shape {tuple(values.shape)}, but there are {len(rows)} rows "
+            f"and {len(columns)} columns"
+        )
+
+
+def labelled(rows: Sequence[Label], columns: Sequence[Label]) -> dict[str, Any]:
+    """What a header says of the tokens at two sides: labels, which are special, and groups."""
+    return {
+        "rows": texts(rows),
+        "columns": texts(columns),
+        "muted": [specials(rows), specials(columns)],
+        "groups": [group_spans(rows), group_spans(columns)],
+    }
+
+
 def as_array(values: Tensor | Array) -> Array:
     """The values as numpy floats, wherever they live."""
     if isinstance(values, Tensor):
@@ -64,7 +90,7 @@ def as_array(values: Tensor | Array) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def encode(values: Tensor | Array) -> Coded:
+def encode(values: Tensor | Array) -> EncodedValues:
     """Values as 16-bit codes; the range is chosen from what is there."""
     array = as_array(values)
     finite = np.isfinite(array)
@@ -87,7 +113,7 @@ def encode(values: Tensor | Array) -> Coded:
     codes[np.isposinf(array)] = INFINITY
     codes[np.isneginf(array)] = MINUS_INFINITY
     codes[np.isnan(array)] = ABSENT
-    return Coded(codes, low, high, steps)
+    return EncodedValues(codes, low, high, steps)
 
 
 def decode(codes: Array, header: Mapping[str, Any]) -> Array:

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import address_table
-from explorer.app.kept_session import KEPT, KeptSession
+from explorer.app.reader_store import KEPT, KeptSession
 from explorer.app.session import SESSION_KEY
 from explorer.system import long_texts
 from tests.apps import SHELL, at_address, run, said

@@ -23,11 +23,11 @@ from explorer.analysis.information_flow import route
 from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
-from explorer.components.circuit_map import CircuitMap, Held, circuit_map
+from explorer.components.circuit_map import CircuitChoice, CircuitMap, circuit_map
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
 from explorer.components.inspect import inspect
-from explorer.components.matrix import Beside, title
+from explorer.components.matrix import MatrixLabels, title
 from explorer.components.miniature import miniature
 from explorer.components.pass_map import (
     MapAnswer,
@@ -299,7 +299,10 @@ def demo_held(show: str) -> None:
 def demo_beside(show: str) -> None:
     """Pictures of different sizes and labels, in places of one size."""
     labels = [MANY[:15], MANY[:14], ["a", "antidisestablishmentarianism", "b"]]
-    for key, beside in {"alone": [], "beside": [Beside(each, each) for each in labels]}.items():
+    for key, beside in {
+        "alone": [],
+        "beside": [MatrixLabels(each, each) for each in labels],
+    }.items():
         for at, (column, names) in enumerate(zip(st.columns(3), labels, strict=True)):
             with column:
                 values = attention(len(names))
@@ -411,16 +414,16 @@ def demo_miniature(show: str) -> None:
         show_miniature(MAPS[name](), name.replace(" ", "_"), lit)
 
 
-def show_circuit(shown: CircuitMap, key: str, held: Held | None = None) -> None:
-    held = held or Held(len(shown.edges))
-    circuit_map(shown, key=key, title="demo", held=held, on_held=choose)
+def show_circuit(shown: CircuitMap, key: str, selection: CircuitChoice | None = None) -> None:
+    selection = selection or CircuitChoice(len(shown.edges))
+    circuit_map(shown, key=key, title="demo", selection=selection, on_select=choose)
 
 
 def demo_circuit_map(show: str) -> None:
     """Circuits; what is chosen in the first comes back."""
     shown = invented()
     if st.button("Another head"):
-        choose(Held(len(shown.edges), (5, 0)))
+        choose(CircuitChoice(len(shown.edges), (5, 0)))
     show_circuit(shown, "circuit_map", told((None,))[0])
     show_circuit(invented(MANY[:90]), "long")
     show_circuit(invented(layers=30), "deep")

@@ -10,12 +10,12 @@ from playwright.sync_api import expect
 from explorer.components import wire
 from explorer.components.circuit_map import (
     MOST_EDGE_PLACES,
-    Held,
+    CircuitChoice,
     counts,
     drawn_places,
     encode,
     figure,
-    held_in,
+    selection_in,
 )
 from tests.browser.circuit_places import Drawn
 from tests.components.conftest import OpenDemo, painted, told
@@ -53,12 +53,14 @@ def test_what_a_browser_sends_is_checked() -> None:
     shown = invented()
     most = len(EDGES)
     assert counts(shown) == [5, most]
-    assert held_in([5, -1, -1, -1], shown) == Held(5)
-    assert held_in([most, 1, 2, -1], shown) == Held(most, (1, 2))
-    assert held_in([most, 1, 3, 2], shown) == Held(most, None, 2), "there is no head 1.3"
-    assert held_in([most, -1, -1, most], shown) == Held(most)
+    assert selection_in([5, -1, -1, -1], shown) == CircuitChoice(5)
+    assert selection_in([most, 1, 2, -1], shown) == CircuitChoice(most, (1, 2))
+    assert selection_in([most, 1, 3, 2], shown) == CircuitChoice(most, None, 2), (
+        "there is no head 1.3"
+    )
+    assert selection_in([most, -1, -1, most], shown) == CircuitChoice(most)
     for strange in (None, 5, [], [4, 1, 2, 0], [5, 1, 2], [5, 1, 2, 0.0], [True, 1, 2, 0], "5"):
-        assert held_in(strange, shown) is None
+        assert selection_in(strange, shown) is None
 
 
 def test_its_table_has_a_row_for_every_edge() -> None:
@@ -130,13 +132,13 @@ def test_what_is_chosen_is_told_and_what_the_page_chooses_is_on_the_card(
 ) -> None:
     drawn, most = opened(open_demo), len(EDGES)
     drawn.click("1.2@5")
-    told(drawn.visitor, f"({Held(most, (1, 2))!r},)")
+    told(drawn.visitor, f"({CircuitChoice(most, (1, 2))!r},)")
     drawn.visitor.away()
     assert drawn.card().startswith("Head 1.2"), "what is chosen stays"
     drawn.canvas.focus()
     for key in ("Escape", "ArrowRight", "Enter"):
         drawn.visitor.page.keyboard.press(key)
-    told(drawn.visitor, f"({Held(most, None, 0)!r},)")
+    told(drawn.visitor, f"({CircuitChoice(most, None, 0)!r},)")
     drawn.visitor.page.get_by_text("Another head").click()
     expect(drawn.view.locator(".card .title")).to_have_text("Head 5.0")
     drawn.view.locator("input").fill(str(counts(invented()).index(5)))  # fewer edges
@@ -145,4 +147,4 @@ def test_what_is_chosen_is_told_and_what_the_page_chooses_is_on_the_card(
     expect(drawn.view.locator(".sentence")).to_have_text(
         "of 1,234; each carries at least 1.00 of the 10.0"
     )
-    told(drawn.visitor, "(Held(count=5")
+    told(drawn.visitor, "(CircuitChoice(count=5")

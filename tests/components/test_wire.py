@@ -24,7 +24,7 @@ def weights(seed: int) -> torch.Tensor:
     return (seed * torch.randn(size, size, generator=random)).softmax(-1)
 
 
-def there_and_back(sent: torch.Tensor) -> tuple[wire.Coded, np.ndarray]:
+def there_and_back(sent: torch.Tensor) -> tuple[wire.EncodedValues, np.ndarray]:
     coded = wire.encode(sent)
     return coded, wire.decode(coded.codes, coded.header())
 

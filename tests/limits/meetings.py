@@ -15,7 +15,7 @@ from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.text_pairs import PairError
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from explorer.app import throttle
-from explorer.app.kept_session import KeptSessions
+from explorer.app.reader_store import KeptSessions
 from explorer.catalog import ModelError, hub, open_model, pass_budget, uploads
 from explorer.charts.figure_data import FigureData, OfflinePicture
 from explorer.export.kept_view import KeptView

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.available_models import list_models
 from explorer.charts.figure_data import Figure, FigureData
-from explorer.components.mounting import Drawn, Mounted
+from explorer.components.mounting import PageView, PageViews
 from explorer.tasks import TASKS
 from explorer.views.shared import export_panel
 from tests import apps
@@ -57,13 +57,13 @@ def test_every_view_draws_exports_and_has_lines_to_paste(
     """
     offered: list[Sequence[Figure]] = []
     choose, formats = export_panel._choose_figure, export_panel.file_formats
-    in_files: list[Sequence[Drawn]] = []
+    in_files: list[Sequence[PageView]] = []
 
     def keep_figures(figures: Sequence[Figure]) -> Figure:
         offered.append(figures)
         return choose(figures)
 
-    def keep_views(_: Figure, drawn: Sequence[Drawn]) -> list[object]:
+    def keep_views(_: Figure, drawn: Sequence[PageView]) -> list[object]:
         in_files.append(drawn)
         return []
 
@@ -86,7 +86,7 @@ def test_every_view_draws_exports_and_has_lines_to_paste(
             assert DRAWN.get((path, *asked.values()), set()) <= views(at)
             assert "import" in str(at.code[0].value)
             assert "Run this in the folder of the README:" in said(at)
-            shown: dict[str, Drawn] = at.session_state[SESSION_KEY].state(Mounted).drawn
+            shown: dict[str, PageView] = at.session_state[SESSION_KEY].state(PageViews).drawn
             ours = {key for key, one in shown.items() if one.offline}
             assert on_screen(at) == (ours, len(shown) - len(ours))
             assert bool(shown) == (view not in WORDS)
@@ -148,7 +148,7 @@ def expanders() -> set[str]:
 def test_the_lines_export_every_head_of_the_layer() -> None:
     """The chosen head first; each under the title of its own map."""
     at = apps.page("attention/attention", model="translation", part="Cross", view="Lines", head="1")
-    drawn = at.session_state[SESSION_KEY].state(Mounted).drawn
+    drawn = at.session_state[SESSION_KEY].state(PageViews).drawn
     titles = [figure.title for figure in drawn["attention_lines"].figures()]
     whose = "translation · Cross-attention · Layer 0"
     assert titles == [f"{whose}, head {head}" for head in range(len(titles))]

@@ -26,7 +26,7 @@ from explorer.analysis.wiring import CircuitNode, Edge, WiringError
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.open_model import open_model, opened_from
 from explorer.catalog.shipped import SHIPPED
-from explorer.components.mounting import Mounted
+from explorer.components.mounting import PageViews
 from explorer.inference.results_cache import forget
 from explorer.runs.run import open_folder
 from explorer.system import limits
@@ -213,7 +213,7 @@ def test_the_grid_begins_where_the_texts_differ_and_a_chosen_cell_is_said() -> N
     header, planes = sent(at, "traced_values")
     assert header["rows"][0] == "b / d (7)"
     assert len(header["rows"]) == len(CLEAN) + 1 - 7
-    (figure,) = at.session_state[SESSION_KEY].state(Mounted).drawn["traced_values"].figures()
+    (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["traced_values"].figures()
     share = three(float(figure.values[0, 0]))
     for words in (
         "The first 7 tokens are the same in both texts",

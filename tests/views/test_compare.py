@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.weight_change import rank_of_change, weight_changes
 from explorer.app.session import SESSION_KEY
-from explorer.components.mounting import Mounted
+from explorer.components.mounting import PageViews
 from explorer.inference import results_cache
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
@@ -118,7 +118,7 @@ def test_a_difference_over_groups_is_exported_with_their_labels(
     figure = exported(at, monkeypatch)
     assert figure.rows == figure.columns == ("<s>/<cls>", "the", "␣dog")
     assert "the difference is over 3 groups of tokens" in figure.about["rows and columns"]
-    drawn = at.session_state[SESSION_KEY].state(Mounted).drawn
+    drawn = at.session_state[SESSION_KEY].state(PageViews).drawn
     files = {ending: make() for _, ending, make in formats(figure, [*drawn.values()])}
     assert set(files) == {"png", "svg", "csv", "json", "npz", "html"}
     assert files["png"].startswith(b"\x89PNG")

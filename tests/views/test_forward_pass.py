@@ -12,7 +12,7 @@ from explorer.analysis.query_key import strongest
 from explorer.app.session import SESSION_KEY
 from explorer.catalog import open_model
 from explorer.components import mounting
-from explorer.components.mounting import Mounted
+from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
 from explorer.text.labels import readable
 from explorer.views.shared.pass_position import StageBar, StageClicks
@@ -63,7 +63,7 @@ def test_a_step_exports_the_stage_on_screen_and_no_longer_the_one_before(
         with monkeypatch.context() as patch:
             patch.setattr(mounting, "begin", lambda: pytest.fail("only the part is drawn"))
             run_part(at, monkeypatch)
-        assert set(at.session_state[SESSION_KEY].state(Mounted).drawn) == {"stage_list", drawn}
+        assert set(at.session_state[SESSION_KEY].state(PageViews).drawn) == {"stage_list", drawn}
 
 
 def test_a_token_and_a_number_are_read_as_numbers() -> None:

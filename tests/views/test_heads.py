@@ -7,7 +7,7 @@ from torch import Tensor
 
 from explorer.analysis import rollout
 from explorer.app.session import SESSION_KEY
-from explorer.components.mounting import Mounted
+from explorer.components.mounting import PageViews
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from tests import apps
@@ -57,7 +57,7 @@ def test_what_is_said_of_flows_is_computed_from_them() -> None:
     address = {"model": "letters", "side": "Flow", "text": "that cat"}
     for through, is_one in (("0", True), ("1", False)):
         at = page(**address, through=through)
-        (figure,) = at.session_state[SESSION_KEY].state(Mounted).drawn["flow"].figures()
+        (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["flow"].figures()
         flows = figure.values[0]
         assert (three(float(flows.sum())) == "1.00") is is_one
         numbers = three(float(flows.sum())), three(float(flows.max()))

@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.batched_passes import MOST
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.open_model import open_model
-from explorer.components.mounting import Mounted
+from explorer.components.mounting import PageViews
 from explorer.inference import results_cache
 from explorer.views.shared import measurement
 from explorer.views.shared.measurement import measurements
@@ -85,4 +85,4 @@ def test_what_takes_long_waits_for_a_click(name: str, monkeypatch: pytest.Monkey
 
 def drawn(at: AppTest) -> set[str]:
     """The keys of all views and charts."""
-    return {*at.session_state[SESSION_KEY].state(Mounted).drawn}
+    return {*at.session_state[SESSION_KEY].state(PageViews).drawn}

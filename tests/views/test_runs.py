@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.open_model import open_model
-from explorer.components.mounting import Mounted
+from explorer.components.mounting import PageViews
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.spec import RunNotes
 from explorer.runs.sweep import notes_of
@@ -94,7 +94,7 @@ def test_several_are_compared_by_what_differs_and_the_lines_make_the_curves(
     assert at.session_state[SESSION_KEY].state(ChosenRuns).names == tuple(
         each.name for each in trained
     )
-    (figure,) = at.session_state[SESSION_KEY].state(Mounted).drawn["compared_loss"].figures()
+    (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["compared_loss"].figures()
     assert set(figure.columns["name"]) == {"lr 0.001", "lr 0.003"}
     made, _ = run(pasted(at), tmp_path.parent)
     assert list(made["curves"]) == ["lr 0.001", "lr 0.003"]

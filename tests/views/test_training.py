@@ -17,7 +17,7 @@ from explorer.app.session import SESSION_KEY
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.open_model import OpenModel, open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
-from explorer.components.mounting import Mounted
+from explorer.components.mounting import PageViews
 from explorer.runs.cluster import Cluster
 from explorer.runs.finetuning import finetune_spec, task_for
 from explorer.runs.metrics import cut_after
@@ -218,7 +218,7 @@ def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
 
     def held_out_steps(at: AppTest) -> list[int]:
         assert not at.exception
-        (figure,) = at.session_state[SESSION_KEY].state(Mounted).drawn["held_out_curve"].figures()
+        (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["held_out_curve"].figures()
         return list(figure.columns["step"])
 
     at = page(run=run.name)

@@ -63,7 +63,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Words:
-    """How the table is spoken of: its corner, the sentence while nothing is pointed at, a cell."""
+    """How the table is spoken of: its corner, the sentence while nothing is pointed at, a cell.
+
+    Words of others only ever become text.
+    """
 
     corner: str
     idle: str
@@ -87,9 +90,8 @@ def board(
     sideways where there are many.
     """
 
-    def hand_over() -> None:
-        place = events.place(events.event(key, "picked"), len(rows))
-        if place is not None and rows[place].pickable and on_pick:
+    def pick(place: int) -> None:
+        if rows[place].pickable and on_pick:
             on_pick(place)
 
     def figures() -> list[Figure]:
@@ -98,20 +100,6 @@ def board(
             table[column.name] = [row.cells[place].text for row in rows]
         return [TableData(table, title)]
 
-    _VIEW(
-        figures=figures,
-        title=title,
-        key=key,
-        data=encode(columns, rows, words, key=key, narrow=narrow),
-        height=BOARD_ROW * len(rows) + AROUND_BOARD,
-        on_picked_change=hand_over,
-    )
-
-
-def encode(
-    columns: Sequence[Column], rows: Sequence[Row], words: Words, *, key: str, narrow: bool
-) -> bytes:
-    """All of it as one message; words of others only ever become text."""
     header: dict[str, Any] = {
         "name": key,
         "narrow": narrow,
@@ -124,12 +112,17 @@ def encode(
             {
                 "name": text_of(row.name) if row.is_token else str(row.name),
                 "token": row.is_token,
-                "mark": row.mark,
-                "how": row.how,
-                "pickable": row.pickable,
+                **wire.fields(row, "mark how pickable"),
                 "cells": [[cell.text, cell.share, cell.how] for cell in row.cells],
             }
             for row in rows
         ],
     }
-    return wire.pack(header)
+    _VIEW(
+        figures=figures,
+        title=title,
+        key=key,
+        data=wire.pack(header),
+        height=BOARD_ROW * len(rows) + AROUND_BOARD,
+        on_picked_change=events.on_place(key, "picked", len(rows), pick),
+    )

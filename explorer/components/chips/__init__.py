@@ -52,11 +52,6 @@ def chips(
     tokens of another text: each stands under its counterpart.
     """
 
-    def hand_over() -> None:
-        picked = events.place(events.event(key, "picked"), len(tokens))
-        if picked is not None and on_pick:
-            on_pick(picked)
-
     def figures() -> list[Figure]:
         table: dict[str, Sequence[Value]] = {name: texts(tokens)}
         table |= {} if below is None else {"below": texts(below)}
@@ -79,7 +74,7 @@ def chips(
         height=height or "content",
         choice=[len(tokens) if later is None else later, *marked],
         figures=figures,
-        on_picked_change=hand_over,
+        on_picked_change=events.on_place(key, "picked", len(tokens), on_pick),
     )
     return events.place(result.get("picked"), len(tokens))
 

@@ -102,7 +102,7 @@ class CircuitMap:
 
 
 @dataclass(frozen=True)
-class Held:
+class CircuitChoice:
     """What is chosen in the picture: how many edges, and a head or an edge."""
 
     count: int
@@ -120,15 +120,15 @@ def circuit_map(
     *,
     key: str,
     title: str,
-    held: Held,
-    on_held: Callable[[Held], None],
+    selection: CircuitChoice,
+    on_select: Callable[[CircuitChoice], None],
 ) -> None:
-    """Draw it. `on_held` is told what was chosen, once the hand rests."""
+    """Draw it. `on_select` is told what was chosen, once the hand rests."""
 
     def tell() -> None:
-        found = held_in(events.chosen(key), shown)
-        if found is not None:
-            on_held(found)
+        chosen = selection_in(events.chosen(key), shown)
+        if chosen is not None:
+            on_select(chosen)
 
     _VIEW(
         key=key,
@@ -136,7 +136,7 @@ def circuit_map(
         height=AROUND_LAYERS + shown.layers * LAYER_HEIGHT
         if shown.layers <= FEW_LAYERS
         else "content",
-        choice=held.sent,
+        choice=selection.sent,
         figures=lambda: [figure(shown, title)],
         title=title,
         on_chosen_change=tell,
@@ -149,7 +149,7 @@ def counts(shown: CircuitMap) -> list[int]:
     return [*(step for step in EDGE_COUNTS if step < most), most]
 
 
-def held_in(value: Any, shown: CircuitMap) -> Held | None:
+def selection_in(value: Any, shown: CircuitMap) -> CircuitChoice | None:
     """What a browser says is chosen, which may be anything; None where it cannot be."""
     if not isinstance(value, list) or len(value) != 4 or any(type(one) is not int for one in value):
         return None
@@ -158,7 +158,7 @@ def held_in(value: Any, shown: CircuitMap) -> Held | None:
         return None
     is_head = CircuitNode("head", layer, head) in _parts(shown.edges)
     is_edge = 0 <= edge < len(shown.edges)
-    return Held(count, (layer, head) if is_head else None, edge if is_edge else None)
+    return CircuitChoice(count, (layer, head) if is_head else None, edge if is_edge else None)
 
 
 def drawn_places(scores: Tensor) -> list[int]:

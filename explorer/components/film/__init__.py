@@ -66,11 +66,6 @@ def film(
     `on_compare(at)` is called before the next run with the moment that is to be compared.
     """
 
-    def hand_over() -> None:
-        at = events.place(events.event(key, "compared"), count)
-        if at is not None:
-            on_compare(at)
-
     def figures() -> list[Figure]:
         return [
             TableData(
@@ -86,7 +81,7 @@ def film(
         height=FILM_HEIGHT,
         figures=figures,
         title=title,
-        on_compared_change=hand_over,
+        on_compared_change=events.on_place(key, "compared", count, on_compare),
     )
 
 

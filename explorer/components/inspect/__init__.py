@@ -14,7 +14,7 @@ from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
-from explorer.text.token_labels import Label, group_spans, specials, texts
+from explorer.text.token_labels import Label, texts
 
 STRONGEST_NAMED = 5
 """So many tokens are named each way; the others are shaded."""
@@ -63,12 +63,7 @@ def inspect(
     column) and its place; pinning another or unpinning is one rerun, once the hand rests.
     """
 
-    def pin() -> None:
-        said = events.chosen(key)
-        token = events.on_a_side(said, len(rows), len(columns))
-        if on_pin and (token or said == []):
-            on_pin(token)
-
+    pin = events.on_pin(key, len(rows), len(columns), on_pin, read=events.on_a_side)
     idle = "Point at a token to see what it attends to and what attends to it; click to pin it."
     words = {"row": row_name, "column": column_name, "unit": unit, "idle": idle}
     name = key if on_pin else None
@@ -101,11 +96,7 @@ def encode(
     name: str | None = None,
 ) -> bytes:
     """One head as one message; pure, so that it can be measured and tested."""
-    if tuple(weights.shape) != (len(rows), len(columns)):
-        raise ValueError(
-            f"weights have the shape {tuple(weights.shape)}, but there are {len(rows)} rows "
-            f"and {len(columns)} columns"
-        )
+    wire.check_shape(weights, rows, columns)
     if same and len(rows) != len(columns):
         raise ValueError(f"{len(rows)} rows and {len(columns)} columns are not the same tokens")
     coded = wire.encode(weights)
@@ -122,10 +113,7 @@ def encode(
         "unknown": bool((wire.as_array(weights)[known] != wire.as_array(weights)[known]).any()),
         "strongest": STRONGEST_NAMED,
         "words": words,
-        "rows": texts(rows),
-        "columns": texts(columns),
-        "muted": [specials(rows), specials(columns)],
-        "groups": [group_spans(rows), group_spans(columns)],
+        **wire.labelled(rows, columns),
         **({"name": name, "tells": True} if name else {}),
     }
     return wire.pack(header, planes)

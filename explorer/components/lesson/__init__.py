@@ -33,7 +33,7 @@ STRIP_HTML = """
 def _component(name: str, html: str, file: str) -> Any:
     """In the page's own tree: keys of the presenter and outlines of controls reach out of it."""
     js, css = script(f"lesson/{file}.js", AROUND=AROUND), style(f"lesson/{file}.css")
-    return component(name, html=html, js=js, css=css, isolate_styles=False)
+    return component(name, js, css, html, isolate_styles=False)
 
 
 _STRIP = _component("explorer_lesson_strip", STRIP_HTML, "strip")

@@ -15,7 +15,7 @@ from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
-from explorer.text.token_labels import Label, group_spans, specials, texts
+from explorer.text.token_labels import Label, texts
 
 FAINT = 0.005
 """Weights below this are dropped from inputs longer than `SHORT_INPUT`: nobody sees such a line."""
@@ -124,11 +124,7 @@ def encode(
     tells: bool = False,
 ) -> bytes:
     """All heads as one message."""
-    if tuple(weights.shape[1:]) != (len(rows), len(columns)):
-        raise ValueError(
-            f"weights have the shape {tuple(weights.shape)}, but there are {len(rows)} rows "
-            f"and {len(columns)} columns"
-        )
+    wire.check_shape(weights, rows, columns)
     array = np.nan_to_num(wire.as_array(weights), nan=0.0, posinf=0.0, neginf=0.0)
     if top is None:
         top = float(array.max(initial=0.0)) or 1.0
@@ -151,9 +147,6 @@ def encode(
         "top": top,
         "scaling": scaling,
         "log": log,
-        "rows": texts(rows),
-        "columns": texts(columns),
-        "muted": [specials(rows), specials(columns)],
-        "groups": [group_spans(rows), group_spans(columns)],
+        **wire.labelled(rows, columns),
     }
     return wire.pack(header, {"values": wire.plane(coded.codes), **wire.few(array)})

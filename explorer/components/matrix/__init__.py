@@ -16,8 +16,8 @@ from torch import Tensor
 from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
-from explorer.components.mounting import NO_CHOICE, View, component, script, slim_css
-from explorer.text.token_labels import Label, group_spans, specials, texts
+from explorer.components.mounting import NO_CHOICE, View, component, script, style
+from explorer.text.token_labels import Label, texts
 
 MATRIX_SCALES = ("sequential", "diverging", "mask")
 MATRIX_SCALINGS = ("all", "row", "column")
@@ -43,7 +43,7 @@ Head = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Beside:
+class MatrixLabels:
     """The labels of a picture that stands beside another, in a place of the same size."""
 
     rows: Sequence[Label]
@@ -81,7 +81,7 @@ def matrix(
     ghost: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
-    beside: Sequence[Beside] = (),
+    beside: Sequence[MatrixLabels] = (),
     on_hide: Callable[[int], None] | None = None,
     pinned: Place | None = None,
     click: str = "pin it",
@@ -112,17 +112,6 @@ def matrix(
     what a click on a cell does. The `head`
     that it shows may be followed by another of its pass, which the browser has from a `grid`.
     """
-
-    def hand_over() -> None:
-        column = events.place(events.event(key, "hidden"), len(columns))
-        if on_hide and column is not None:
-            on_hide(column)
-
-    def pin() -> None:
-        said = events.chosen(key)
-        cell = events.cell(said, len(rows), len(columns))
-        if on_pin and (cell or said == []):
-            on_pin(cell)
 
     name = title or f"{unit} of every {row_name} and {column_name}"
     message = encode(
@@ -182,8 +171,8 @@ def matrix(
         title=name,
         height=height or natural_height(rows, columns),
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
-        on_hidden_change=hand_over,
-        on_chosen_change=pin,
+        on_hidden_change=events.on_place(key, "hidden", len(columns), on_hide),
+        on_chosen_change=events.on_pin(key, len(rows), len(columns), on_pin),
     )
 
 
@@ -230,7 +219,7 @@ def encode(
     ghost: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
-    beside: Sequence[Beside] = (),
+    beside: Sequence[MatrixLabels] = (),
     hides: bool = False,
     name: str | None = None,
     head: Head | None = None,
@@ -242,11 +231,7 @@ def encode(
     ):
         if value not in known:
             raise ValueError(f"{what} must be one of {', '.join(known)}, not {value!r}")
-    if tuple(values.shape) != (len(rows), len(columns)):
-        raise ValueError(
-            f"values have the shape {tuple(values.shape)}, but there are {len(rows)} rows "
-            f"and {len(columns)} columns"
-        )
+    wire.check_shape(values, rows, columns)
     coded = wire.encode(values)
     planes = {"values": wire.plane(coded.codes), **wire.few(values)}
     seen = np.isfinite(wire.as_array(values))
@@ -267,10 +252,7 @@ def encode(
         "scale": scale,
         "words": words,
         "top": _top(shown, scale, top),
-        "rows": texts(rows),
-        "columns": texts(columns),
-        "muted": [specials(rows), specials(columns)],
-        "groups": [group_spans(rows), group_spans(columns)],
+        **wire.labelled(rows, columns),
         "scaling": scaling,
         "log": log,
         "hidden": list(hidden),
@@ -293,20 +275,8 @@ def _top(shown: wire.Array, scale: str, top: float | None) -> float:
     return largest if largest > 0 else 1.0
 
 
-CSS = """
-.title {
-  color: var(--st-text-color);
-  font: 600 1rem/1.6 var(--st-font);
-  margin: 0;
-  overflow-wrap: anywhere;
-}
-"""
-
 _TITLE = component(
-    "explorer_title",
-    html='<p class="title"></p>',
-    css=slim_css(CSS),
-    js=script("matrix/title.js"),
+    "explorer_title", script("matrix/title.js"), style("matrix/title.css"), '<p class="title"></p>'
 )
 
 

@@ -210,7 +210,7 @@ def encode(
                 "tokens": texts(stack.tokens),
                 "muted": specials(stack.tokens),
                 "layers": len(blocks),
-                "parts": list(stack.parts),
+                "parts": stack.parts,
                 "parallel": bool(blocks) and blocks[0].parallel,
             }
         )
@@ -312,18 +312,12 @@ def encode_block(
         is_cross = stage.branch == "cross_attn"
         parts.append(
             {
-                "name": part.name,
-                "title": part.title,
-                "formula": part.formula,
-                "shape": [[name, size] for name, size in part.shape],
-                "reads": list(part.reads),
-                "column": part.column,
+                **wire.fields(part, "name title formula shape reads column pooled"),
                 "stream": part.on_stream,
                 "weights": part.is_weights,
                 "square": stage.is_square,
                 "perHead": stage.per_head,
                 "cells": list(part.cells.shape),
-                "pooled": list(part.pooled),
                 "ends": ends,
                 "rows": stacks.index(part.rows),
                 "columns": stacks.index("encoder" if is_cross else stage.stack),

@@ -103,11 +103,7 @@ def encode_cells(
     error: float = 0.0,
 ) -> bytes:
     """The whole table as one message."""
-    if tuple(values.shape) != (len(rows), len(columns)):
-        raise ValueError(
-            f"values have the shape {tuple(values.shape)}, but there are {len(rows)} rows "
-            f"and {len(columns)} columns"
-        )
+    wire.check_shape(values, rows, columns)
     coded, array = wire.encode(values), wire.as_array(values)
     finite = np.abs(array[np.isfinite(array)])
     largest = float(finite.max()) if finite.size else 0.0

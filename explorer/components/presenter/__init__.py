@@ -3,23 +3,22 @@
 Its code is sent once; what the second window says of a step is a message of its own.
 """
 
-from explorer.components.mounting import NO_HTML, component, script, style
+from explorer.components.mounting import component, script, style
 
 PRESENT = "present"
 """In the address, which the browser writes."""
 
 _BUTTON = component(
     "explorer_present_button",
-    html='<button type="button" class="present" aria-label="Present" aria-keyshortcuts="F" '
+    script("presenter/button.js"),
+    style("presenter/button.css"),
+    '<button type="button" class="present" aria-label="Present" aria-keyshortcuts="F" '
     'title="Present: large type and only the figures (F; ? or Ctrl / lists the keys)">'
     '<span aria-hidden="true">present_to_all</span></button>',
-    css=style("presenter/button.css"),
-    js=script("presenter/button.js"),
 )
 _CODE = component(
     "explorer_presenter_code",
-    html=NO_HTML,
-    js=script(
+    script(
         "presenter/presenter.js",
         PARAMETER=PRESENT,
         PAGE_CSS=style("presenter/page.css"),
@@ -27,7 +26,7 @@ _CODE = component(
         WINDOW_JS=script("presenter/window.js"),
     ),
 )
-_STEP_NOTES = component("explorer_presenter", html=NO_HTML, js=script("presenter/step_notes.js"))
+_STEP_NOTES = component("explorer_presenter", script("presenter/step_notes.js"))
 
 
 def mount_presenter(notes: list[str]) -> None:

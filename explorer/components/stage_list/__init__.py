@@ -65,35 +65,26 @@ def stage_list(
         }
         return [TableData(table, title)]
 
-    _VIEW(
-        figures=figures,
-        title=title,
-        key=key,
-        data=encode(sections, note, name=key),
-        height=height,
-        choice=[0, at],
-        on_chosen_change=hand_over,
-    )
-
-
-def encode(sections: Sequence[StageSection], note: str, *, name: str) -> bytes:
-    """All sections as one message."""
     norms = [section.norm if math.isfinite(section.norm) else 0.0 for section in sections]
     longest = max(norms, default=0.0)
     header = {
-        "name": name,
+        "name": key,
         "tells": True,
         "note": note,
         "sections": [
             {
-                "title": section.title,
-                "stages": list(section.stages),
-                "branches": list(section.branches),
-                "onLine": list(section.on_line),
+                **wire.fields(section, "title stages branches on_line label"),
                 "share": round(norm / longest, 4) if longest else 0.0,
-                "label": section.label,
             }
             for section, norm in zip(sections, norms, strict=True)
         ],
     }
-    return wire.pack(header)
+    _VIEW(
+        figures=figures,
+        title=title,
+        key=key,
+        data=wire.pack(header),
+        height=height,
+        choice=[0, at],
+        on_chosen_change=hand_over,
+    )

@@ -79,7 +79,7 @@ function inside(state, section, first) {
       list.append(element("li", "branch", section.branches[i]));
     }
     branch = section.branches[i];
-    const item = element("li", section.onLine[i] ? "one stream" : "one");
+    const item = element("li", section.on_line[i] ? "one stream" : "one");
     const button = element("button", "", title);
     button.type = "button";
     button.addEventListener("click", event => { left(event); choose(state, first + i); });

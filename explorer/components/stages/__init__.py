@@ -15,7 +15,7 @@ from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
-from explorer.text.token_labels import Label, group_spans, specials, texts
+from explorer.text.token_labels import Label, texts
 
 STAGES_HTML = """
 <div class="view stages">
@@ -81,12 +81,6 @@ def stages(
     at first; pinning another or unpinning calls `on_pin` before the next run.
     """
 
-    def pin() -> None:
-        said = events.chosen(key)
-        cell = events.cell(said, len(rows), len(columns))
-        if cell or said == []:
-            on_pin(cell)
-
     def figures() -> list[Figure]:
         shown = (panel for panel in panels if not panel.hidden)
         return [
@@ -109,7 +103,7 @@ def stages(
         choice=list(pinned or ()),
         figures=figures,
         title=title,
-        on_chosen_change=pin,
+        on_chosen_change=events.on_pin(key, len(rows), len(columns), on_pin),
     )
 
 
@@ -143,10 +137,7 @@ def encode(
         **words,
         "name": name,
         "tells": True,
-        "rows": texts(rows),
-        "columns": texts(columns),
-        "muted": [specials(rows), specials(columns)],
-        "groups": [group_spans(rows), group_spans(columns)],
+        **wire.labelled(rows, columns),
         "equation": list(equation),
         "later": [panel.of for panel in panels if panel.hidden],
         "panels": [_described(panel) for panel in panels],

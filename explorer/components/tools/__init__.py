@@ -10,7 +10,7 @@ from mimetypes import guess_type
 from secrets import token_hex
 from typing import Any
 
-from explorer.components.mounting import NO_HTML, component, script, style
+from explorer.components.mounting import component, script, style
 
 THEMES = {"Light": "light_mode", "System": "contrast", "Dark": "dark_mode"}
 """As Streamlit calls them, and the icon of each in its font."""
@@ -21,17 +21,17 @@ _CHOICES = "".join(
 )
 _THEME = component(
     "explorer_theme",
-    html=f'<div class="themes" role="radiogroup" aria-label="Theme">{_CHOICES}</div>',
-    css=style("tools/theme.css"),
-    js=script("tools/theme.js"),
+    script("tools/theme.js"),
+    style("tools/theme.css"),
+    f'<div class="themes" role="radiogroup" aria-label="Theme">{_CHOICES}</div>',
 )
 _LINK = component(
     "explorer_copy_link",
-    html='<div class="link"><input readonly aria-label="Link to this page">'
+    script("tools/copy_link.js"),
+    style("tools/copy_link.css"),
+    '<div class="link"><input readonly aria-label="Link to this page">'
     '<button type="button" aria-live="polite">Copy link</button></div>'
     '<a class="opens" target="_blank" rel="noopener">Open it in a new tab</a>',
-    css=style("tools/copy_link.css"),
-    js=script("tools/copy_link.js"),
 )
 
 
@@ -45,8 +45,8 @@ def theme_switch(addresses: Sequence[str], *, key: str) -> None:
     _THEME(key=key, data=list(addresses), width="content")
 
 
-_REMEMBER = component("explorer_remember", html=NO_HTML, js=script("tools/browser_storage.js"))
-_HAND_OVER = component("explorer_hand_over", html=NO_HTML, js=script("tools/file_download.js"))
+_REMEMBER = component("explorer_remember", script("tools/browser_storage.js"))
+_HAND_OVER = component("explorer_hand_over", script("tools/file_download.js"))
 
 
 def remembered(kept: Mapping[str, Any] | None) -> object:

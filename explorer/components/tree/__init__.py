@@ -58,11 +58,6 @@ def tree(
     into sight.
     """
 
-    def hand_over() -> None:
-        place = events.place(events.event(key, "picked"), len(nodes))
-        if place is not None and on_pick:
-            on_pick(place)
-
     def figures() -> list[Figure]:
         columns: dict[str, list[Value]] = {
             "node": [*range(len(nodes))],
@@ -72,20 +67,6 @@ def tree(
         }
         return [TableData(columns, title)]
 
-    _VIEW(
-        half=True,
-        figures=figures,
-        title=title,
-        key=key,
-        data=encode(nodes, key=key, idle=idle, marked=marked, follows=follows),
-        height=TREE_ROW * rows + AROUND_TREE,
-        on_picked_change=hand_over,
-    )
-
-
-def encode(
-    nodes: Sequence[Node], *, key: str, idle: str, marked: Sequence[int], follows: bool
-) -> bytes:
     header: dict[str, Any] = {
         "name": key,
         "idle": idle,
@@ -93,14 +74,19 @@ def encode(
         "follows": follows,
         "nodes": [
             {
-                "parent": node.parent,
+                **wire.fields(node, "parent number said how"),
                 "at": [node.column, node.row],
                 "label": text_of(node.label),
-                "number": node.number,
-                "said": node.said,
-                "how": node.how,
             }
             for node in nodes
         ],
     }
-    return wire.pack(header)
+    _VIEW(
+        half=True,
+        figures=figures,
+        title=title,
+        key=key,
+        data=wire.pack(header),
+        height=TREE_ROW * rows + AROUND_TREE,
+        on_picked_change=events.on_place(key, "picked", len(nodes), on_pick),
+    )

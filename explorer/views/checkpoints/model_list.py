@@ -130,13 +130,13 @@ CLOSED = (
 
 @dataclass
 class Unfolded:
-    """The real models were shown unfolded once; they do not fold themselves."""
+    """The pretrained models were shown unfolded once; they do not fold themselves."""
 
     once: bool = False
 
 
 def draw_pretrained_models(entries: Sequence[ModelEntry], chosen: str) -> None:
-    """A row for each real model; unfolded where a first one can be added, or one is on its way."""
+    """A row for each pretrained model; unfolded where a first one can be added, or one is on its way."""
     states = {
         name: background_downloads.state_of(model) for name, model in PRETRAINED_MODELS.items()
     }

@@ -20,14 +20,14 @@ from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.url import whole_number
 from explorer.components.circuit_map import (
     MOST_CIRCUIT_EDGES,
+    CircuitChoice,
     CircuitMap,
-    Held,
     Move,
     NodeScore,
     circuit_map,
     counts,
     drawn_places,
-    held_in,
+    selection_in,
 )
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
@@ -54,11 +54,13 @@ def draw_circuit_map(
     in the picture comes back; a head is also that of the bar then.
     """
     shown = picture_of(context, question, scores, method, exact, exact_parts)
-    held = held_now(shown)
+    selection = current_selection(shown)
     texts = question.pairs[0].texts
     title = f"{context.opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
-    circuit_map(shown, key=CIRCUIT_MAP_KEY, title=title, held=held, on_held=hold)
-    return chosen_in(held, shown.edges)
+    circuit_map(
+        shown, key=CIRCUIT_MAP_KEY, title=title, selection=selection, on_select=keep_selection
+    )
+    return chosen_in(selection, shown.edges)
 
 
 def picture_of(
@@ -137,15 +139,15 @@ def moves(
                     yield Move(head.layer, head.head, query, key, size)
 
 
-def hold(held: Held) -> None:
+def keep_selection(selection: CircuitChoice) -> None:
     """For the callback: the address repeats what is chosen, and the bar shows the head."""
-    IN_ADDRESS.put("drawn_edges", str(held.count))
-    IN_ADDRESS.put("drawn_part", _written(held))
-    if held.head is not None:
-        choose_head(*held.head)
+    IN_ADDRESS.put("drawn_edges", str(selection.count))
+    IN_ADDRESS.put("drawn_part", _written(selection))
+    if selection.head is not None:
+        choose_head(*selection.head)
 
 
-def held_now(shown: CircuitMap) -> Held:
+def current_selection(shown: CircuitMap) -> CircuitChoice:
     """What the address, or a click, has chosen; what it asks for and does not exist is said."""
     is_new = IN_ADDRESS.is_new
     asked = {name: str(text) for name, text in IN_ADDRESS.texts().items()}
@@ -153,15 +155,19 @@ def held_now(shown: CircuitMap) -> Held:
     count = whole_number(asked.get("drawn_edges", ""))
     part = PART.fullmatch(asked.get("drawn_part", ""))
     chosen = [-1 if each is None else int(each) for each in part.groups()] if part else [-1] * 3
-    held = held_in([count, *chosen], shown) or held_in([usual, *chosen], shown) or Held(usual)
-    kept_as = {"drawn_edges": str(held.count), "drawn_part": _written(held)}
+    selection = (
+        selection_in([count, *chosen], shown)
+        or selection_in([usual, *chosen], shown)
+        or CircuitChoice(usual)
+    )
+    kept_as = {"drawn_edges": str(selection.count), "drawn_part": _written(selection)}
     for name, text in asked.items():
         if is_new and text and text != kept_as[name]:
             say(f"“{name}” cannot be “{cut(text, 20)}” for this circuit; it is left out.")
-    if held.count == usual:
+    if selection.count == usual:
         kept_as["drawn_edges"] = ""
     IN_ADDRESS.settle(kept_as)
-    return held
+    return selection
 
 
 def usual_count(shown: CircuitMap) -> int:
@@ -172,18 +178,18 @@ def usual_count(shown: CircuitMap) -> int:
     return max([first, *(count for count in more if count <= min(USUAL, strong))])
 
 
-def chosen_in(held: Held, shown: Sequence[Edge]) -> CircuitNode | Edge | None:
+def chosen_in(selection: CircuitChoice, shown: Sequence[Edge]) -> CircuitNode | Edge | None:
     """The head or the edge that is chosen, if any."""
-    if held.head is not None:
-        return CircuitNode("head", *held.head)
-    return None if held.edge is None else shown[held.edge]
+    if selection.head is not None:
+        return CircuitNode("head", *selection.head)
+    return None if selection.edge is None else shown[selection.edge]
 
 
-def _written(held: Held) -> str:
+def _written(selection: CircuitChoice) -> str:
     """As it stands in the address: 23.3 for a head, e7 for an edge."""
-    if held.edge is not None:
-        return f"e{held.edge}"
-    return "" if held.head is None else "{}.{}".format(*held.head)
+    if selection.edge is not None:
+        return f"e{selection.edge}"
+    return "" if selection.head is None else "{}.{}".format(*selection.head)
 
 
 def _output(question: Question) -> str:

@@ -16,7 +16,7 @@ from explorer.charts.theme import palette
 from explorer.charts.vega_lite import Spec
 from explorer.components import matrix
 from explorer.components.chart import Table, chart, plotly_chart
-from explorer.components.matrix import Beside
+from explorer.components.matrix import MatrixLabels
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 
@@ -182,7 +182,7 @@ class SchemeColumn:
         top: float,
         height: int,
         row: str = "position",
-        beside: Sequence[Beside] = (),
+        beside: Sequence[MatrixLabels] = (),
     ) -> None:
         self.draw_heading(title)
         matrix(
@@ -201,9 +201,9 @@ class SchemeColumn:
         )
 
 
-def _as_beside(table: Tensor) -> Beside:
+def _as_beside(table: Tensor) -> MatrixLabels:
     rows, columns = map(_places, table.shape)
-    return Beside(rows, columns, "position", "dimension")
+    return MatrixLabels(rows, columns, "position", "dimension")
 
 
 def _places(count: int) -> list[str]:

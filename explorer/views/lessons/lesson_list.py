@@ -4,8 +4,8 @@ import streamlit as st
 
 from explorer.app import address_table, widget_state
 from explorer.app.messages import keep_note, take_notes
-from explorer.app.own_lessons import OWN_LESSONS, BeginLesson
 from explorer.app.reader import owner
+from explorer.app.reader_store import OWN_LESSONS, BeginLesson
 from explorer.app.session import state_of
 from explorer.app.streamlit_patches import Upload
 from explorer.components.lesson import lesson_list

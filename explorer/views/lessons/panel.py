@@ -10,8 +10,8 @@ import streamlit as st
 
 from explorer.app import address_table, url, widget_state
 from explorer.app.context import current_context, parts_of
-from explorer.app.own_lessons import OWN_LESSONS
 from explorer.app.reader import owner
+from explorer.app.reader_store import OWN_LESSONS
 from explorer.app.session import state_of
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter

@@ -21,7 +21,7 @@ from explorer.charts.figure_data import (
     short_titles,
 )
 from explorer.components import mounting
-from explorer.components.mounting import Drawn
+from explorer.components.mounting import PageView
 from explorer.export.offline_page import offline_html
 from explorer.export.pictures import as_picture
 from explorer.text.labels import literal
@@ -48,7 +48,7 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
 
 
 def _draw_export(
-    about: Mapping[str, str], mine: Mapping[str, Make], drawn: Mapping[str, Drawn]
+    about: Mapping[str, str], mine: Mapping[str, Make], drawn: Mapping[str, PageView]
 ) -> None:
     with popover("export", ":material/download:") as opened:
         if not opened.open:
@@ -87,7 +87,7 @@ def _choose_figure(figures: Sequence[Figure]) -> Figure:
 
 
 def file_formats(
-    figure: Figure, drawn: Sequence[Drawn]
+    figure: Figure, drawn: Sequence[PageView]
 ) -> list[tuple[str, str, Callable[[], bytes]]]:
     """For each format: what it is, the file's ending, and how the file is made."""
     return [
@@ -100,7 +100,7 @@ def file_formats(
     ]
 
 
-def offline(figure: Figure, drawn: Sequence[Drawn]) -> bytes:
+def offline(figure: Figure, drawn: Sequence[PageView]) -> bytes:
     """Everything the page draws: its views alive, its charts as pictures."""
     views: list[OfflineView | OfflinePicture] = []
     for one in drawn:

@@ -12,13 +12,12 @@ import torch
 from explorer.app import address_table, url, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.context import current_context, parts_of
-from explorer.app.kept_session import KEPT, KeptSession
-from explorer.app.own_lessons import OWN_LESSONS, BeginLesson
 from explorer.app.reader import network, owner
+from explorer.app.reader_store import KEPT, OWN_LESSONS, BeginLesson, KeptSession
 from explorer.app.session import session, state_of
 from explorer.app.throttle import turn, turn_elsewhere
 from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
-from explorer.components.mounting import Drawn, drawn
+from explorer.components.mounting import PageView, drawn
 from explorer.components.tools import hand_over, remembered
 from explorer.export import session_page
 from explorer.export.kept_view import MOST_KEPT_FIGURES, KeptView, one_line
@@ -226,7 +225,7 @@ def kept_view(
     title: str,
     address: str,
     about: Mapping[str, str],
-    shown: Mapping[str, Drawn],
+    shown: Mapping[str, PageView],
     own: Mapping[str, Make],
 ) -> KeptView:
     """What the page has drawn, as it is now: nothing in it is computed again.

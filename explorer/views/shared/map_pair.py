@@ -18,7 +18,7 @@ from explorer.analysis.word_groups import Group
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS, AttentionWords, head_title
 from explorer.components import matrix
-from explorer.components.matrix import Beside
+from explorer.components.matrix import MatrixLabels
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.text.labels import literal
@@ -166,10 +166,12 @@ def draw_map_pair(
         refusal = str(error)
     places = widgets.side_by_side(1, 1, 1, bottom=aligned is not None)
     names, words = _map_names(first, second, models), second.words
-    beside = [Beside(each.rows, each.columns, each.words.row, each.words.column) for each in sides]
+    beside = [
+        MatrixLabels(each.rows, each.columns, each.words.row, each.words.column) for each in sides
+    ]
     if aligned is not None:
         labels = aligned.rows.labels, aligned.columns.labels
-        beside.append(Beside(*labels, words.row, words.column))
+        beside.append(MatrixLabels(*labels, words.row, words.column))
     alike = {"height": "content", "beside": beside, **pinning}
     for place, side, key, name in zip(places, sides, keys, names, strict=False):
         with place:

@@ -12,7 +12,7 @@ from explorer.app.session import session, state_of
 from explorer.catalog.open_model import OpenModel
 from explorer.components import miniature as drawing
 from explorer.components.fragment import fragment
-from explorer.components.mounting import Mounted, asks_for
+from explorer.components.mounting import PageViews, asks_for
 from explorer.components.presenter import present_button
 from explorer.components.tools import copy_link, theme_switch
 from explorer.inference.answers import first_place
@@ -75,7 +75,7 @@ def _draw(context: PageContext, opened: OpenModel, found: ForwardPass) -> None:
         height=HEIGHT,
         on_go=_go,
     )
-    state_of(Mounted).drawn.pop(KEY, None)  # the page's own pictures are what one exports
+    state_of(PageViews).drawn.pop(KEY, None)  # the page's own pictures are what one exports
 
 
 def mark_layer(context: PageContext) -> None:

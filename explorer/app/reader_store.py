@@ -1,19 +1,22 @@
-"""The session that a reader keeps: views in an order, bounded by reader and for all readers.
+"""What this process keeps for each reader: a session of views in an order, and their own lessons.
 
-It lies in this process, by its reader, so a reload and another tab find it. What the process
-forgets (it was started again, or too much was kept) the reader's browser still has a list of:
-addresses, titles and notes, without the pictures.
+A reload and another tab find both by the reader. Of a session that the process forgets (it was
+started again, or too much was kept) the reader's browser still has a list: addresses, titles and
+notes, without the pictures.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
 
+from cachetools import LRUCache
+
 from explorer.export.kept_view import ADDRESS_TOO_LONG, LONGEST_VIEW_ADDRESS, KeptView, one_line
-from explorer.system.limits import KEPT_BYTES, KEPT_BYTES_OF_READER, KEPT_VIEWS
+from explorer.lessons.lesson import Lesson
+from explorer.system.limits import KEPT_BYTES, KEPT_BYTES_OF_READER, KEPT_VIEWS, OWN_LESSONS_BYTES
 
 NEW = "Kept session"
 LEAST_BYTES = 10_000
@@ -84,45 +87,41 @@ class KeptSessions:
         self, owner: str, view_id: str, *, title: str | None = None, note: str | None = None
     ) -> None:
         """Give the view of this id these words; the other stays what it has become meanwhile."""
-        with self._lock:
-            if (at := self._place(owner, view_id)) is not None:
-                views = [*self._by_owner[owner].views]
-                old = views[at]
-                views[at] = old.called(
-                    old.title if title is None else title, old.note if note is None else note
-                )
-                self._put_views(owner, views)
+
+        def change(views: list[KeptView], at: int) -> None:
+            old = views[at]
+            views[at] = old.called(
+                old.title if title is None else title, old.note if note is None else note
+            )
+
+        self._change(owner, view_id, change)
 
     def move(self, owner: str, view_id: str, by: int) -> None:
         """Put the view of this id so many places on, or to the end where there are fewer."""
-        with self._lock:
-            if (at := self._place(owner, view_id)) is not None:
-                views = [*self._by_owner[owner].views]
-                views.insert(max(0, at + by), views.pop(at))
-                self._put_views(owner, views)
+        self._change(owner, view_id, lambda views, at: views.insert(max(0, at + by), views.pop(at)))
 
     def remove(self, owner: str, view_id: str) -> None:
         """Keep the view of this id no longer."""
-        with self._lock:
-            if (at := self._place(owner, view_id)) is not None:
-                views = [*self._by_owner[owner].views]
-                del views[at]
-                self._put_views(owner, views)
+        self._change(owner, view_id, lambda views, at: views.__delitem__(at))
 
     def take_back(self, owner: str, remembered: object) -> None:
         """The list that the browser remembers, where this process knows nothing of its reader."""
-        found = read_list(remembered)
+        session = read_list(remembered)
         with self._lock:
-            if owner not in self._by_owner and found is not None:
-                self._put(owner, found)
+            if owner not in self._by_owner and session is not None:
+                self._put(owner, session)
 
-    def _place(self, owner: str, view_id: str) -> int | None:
-        """Where the view stands now; None where another tab has removed it."""
-        views = self._by_owner.get(owner, KeptSession()).views
-        return next((at for at, view in enumerate(views) if view.id == view_id), None)
-
-    def _put_views(self, owner: str, views: Sequence[KeptView]) -> None:
-        self._put(owner, KeptSession(self._by_owner[owner].title, tuple(views)))
+    def _change(
+        self, owner: str, view_id: str, change: Callable[[list[KeptView], int], None]
+    ) -> None:
+        """Change the views at the place of this one; nothing where another tab has removed it."""
+        with self._lock:
+            kept = self._by_owner.get(owner, KeptSession())
+            for at, view in enumerate(kept.views):
+                if view.id == view_id:
+                    views = [*kept.views]
+                    change(views, at)
+                    self._put(owner, replace(kept, views=tuple(views)))
 
     def _put(self, owner: str, kept: KeptSession) -> None:
         self._by_owner[owner] = kept
@@ -154,3 +153,43 @@ def _view_of(row: object) -> KeptView | None:
 
 
 KEPT = KeptSessions()
+
+
+MOST_OWN_LESSONS = 10
+"""Lessons of one reader; another takes the place of the first."""
+Sized = tuple[Lesson, int]
+
+
+@dataclass
+class BeginLesson:
+    """The lesson that begins as soon as the page Lessons is there."""
+
+    name: str = ""
+
+
+class OwnLessons:
+    """Lessons that readers upload; those of the reader who used theirs longest ago leave first."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        most = OWN_LESSONS_BYTES.most
+        self._by_owner: LRUCache[str, Mapping[str, Sized]] = LRUCache(
+            most, getsizeof=lambda kept: min(most, sum(size for _, size in kept.values()))
+        )
+
+    def of(self, owner: str) -> Mapping[str, Lesson]:
+        """This reader's, by name."""
+        with self._lock:
+            kept = self._by_owner.get(owner, {})
+        return {name: lesson for name, (lesson, _) in kept.items()}
+
+    def add(self, owner: str, lesson: Lesson, size: int) -> None:
+        """Take it in, as the last; `size` is that of its file, in bytes."""
+        with self._lock:
+            kept = dict(self._by_owner.get(owner, {}))
+            kept.pop(lesson.name, None)
+            kept[lesson.name] = lesson, size
+            self._by_owner[owner] = dict([*kept.items()][-MOST_OWN_LESSONS:])
+
+
+OWN_LESSONS = OwnLessons()

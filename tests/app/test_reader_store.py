@@ -6,8 +6,15 @@ from dataclasses import replace
 import pytest
 
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.kept_session import LEAST_BYTES, NEW, KeptSession, KeptSessions, read_list
-from explorer.app.own_lessons import MOST_OWN_LESSONS, OwnLessons
+from explorer.app.reader_store import (
+    LEAST_BYTES,
+    MOST_OWN_LESSONS,
+    NEW,
+    KeptSession,
+    KeptSessions,
+    OwnLessons,
+    read_list,
+)
 from explorer.charts.figure_data import OfflinePicture
 from explorer.export.kept_view import LONGEST_VIEW_NOTE, LONGEST_VIEW_TITLE, KeptView
 from explorer.lessons.lesson_file import lesson_from
