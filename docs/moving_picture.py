@@ -11,12 +11,14 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
+from docs.pictures import page_words, write_words
 from tests.browser import chromium
 from tests.browser.visiting import Visitor
 from tests.served import Server
 
 HERE = Path(__file__).resolve().parent
 FILE = HERE / "overview.webp"
+FIRST_PAGE = "/overview"
 SIZE, SHOWN = (1280, 720), (960, 540)
 SENTENCE = "When Mary and John went to the store, John gave a drink to"
 LONG = 1_600
@@ -54,11 +56,11 @@ def film(browser: Browser, server: Server) -> Film:
     page, film = visitor.page, Film(visitor.page)
     page.emulate_media(reduced_motion="no-preference")
     visitor.open("/")
-    visitor.rest()
+    visitor.drawn()
     film.take(LONG)
     page.get_by_role("button", name="Get SmolLM2").click()
     download(film)
-    visitor.rest()
+    visitor.drawn()
     film.take(LONG)
     sentence = page.get_by_label("Your sentence")
     for words in (SENTENCE[:20], SENTENCE[:40], SENTENCE):
@@ -67,17 +69,17 @@ def film(browser: Browser, server: Server) -> Film:
     sentence.press("Enter")
     map_ = page.locator(".pass-map")
     expect(map_.locator(".options")).to_contain_text("Mary")
-    visitor.rest()
+    visitor.drawn()
     film.take(LONG)
     play(film, map_.locator(".play"))
     film.take(600)
     pick_strongest(page, map_)
     expect(map_.locator(".card")).to_contain_text("Mary")
-    visitor.rest()
+    visitor.drawn()
     film.take(LONG)
     page.get_by_role("button", name="Head, step by step").click()
     visitor.titled("Head, step by step")
-    visitor.rest()
+    visitor.drawn()
     film.take(2 * LONG)
     visitor.close()
     return film
@@ -117,6 +119,7 @@ def main(path: Path = FILE) -> None:
             browser = playwright.chromium.launch(executable_path=chromium_path, args=args)
             film(browser, server).save(path)
             browser.close()
+    write_words({path.name: page_words(FIRST_PAGE)})
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
 
 

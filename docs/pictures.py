@@ -46,6 +46,12 @@ def page_words(address: str) -> list[str]:
     return [NUMBER.sub("#", line) for line in words]
 
 
+def write_words(pages: dict[str, list[str]]) -> None:
+    """The words of these pictures' pages, beside those of the others."""
+    words = json.loads(WORDS.read_text("utf-8")) | pages
+    WORDS.write_text(json.dumps(words, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
 def take(browser: Browser, server: Server, name: str, folder: Path) -> Path:
     """One picture of one address, taken when everything on it is drawn."""
     address, dark = PICTURES[name]
@@ -70,8 +76,7 @@ def main(folder: Path = HERE) -> None:
         for name in PICTURES:
             print(take(browser, server, name, folder))
         browser.close()
-    words = {name: page_words(address) for name, (address, _) in PICTURES.items()}
-    WORDS.write_text(json.dumps(words, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write_words({name: page_words(address) for name, (address, _) in PICTURES.items()})
 
 
 if __name__ == "__main__":

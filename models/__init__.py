@@ -21,10 +21,9 @@ The small print:
 14. `presets`: the configs of the paper and of the documents
 15. `cache`, `sampling`, `generation`, `beam_search`: from logits to text
 16. `initialization`, `model`: a model from its config, with fresh weights
-17. `frozen_scales`: modules as linear maps, their scales frozen at their values in one pass
-18. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights
-19. `lora`: two thin matrices beside a frozen one, to train a model further
-20. `documents`: the parts by the names that the documents give them
+17. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights
+18. `lora`: two thin matrices beside a frozen one, to train a model further
+19. `documents`: the parts by the names that the documents give them
 
 Around the core: `families` maps published configs and weight names to ours, `loading` reads
 and writes checkpoints, `checkpoints` holds those that come with the app.

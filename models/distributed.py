@@ -5,12 +5,11 @@ Without such processes there is one, with the whole batch.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor
 
 
 @contextmanager
@@ -38,23 +37,13 @@ def rank() -> int:
     return dist.get_rank() if dist.is_initialized() else 0
 
 
-def wrap_ddp(module: nn.Module) -> nn.Module:
-    """The same module, whose backward pass leaves the mean gradients of all processes."""
-    if world_size() == 1:
-        return module
-    return DistributedDataParallel(module, find_unused_parameters=True)
-
-
-def no_sync(module: nn.Module) -> AbstractContextManager[None]:
-    """In here the backward pass of a wrapped module adds to its own gradients only."""
-    return module.no_sync() if isinstance(module, DistributedDataParallel) else nullcontext()
-
-
-def all_reduce(value: Tensor) -> Tensor:
-    """The sum over the processes, in each of them."""
+def all_reduce(values: Sequence[Tensor]) -> None:
+    """Each value becomes its sum over the processes; all travel in one message."""
     if world_size() > 1:
-        dist.all_reduce(value)
-    return value
+        message = torch.cat([value.flatten() for value in values])
+        dist.all_reduce(message)
+        for value, part in zip(values, message.split([v.numel() for v in values]), strict=True):
+            value.copy_(part.view_as(value))
 
 
 def broadcast(values: Sequence[float]) -> list[float]:

@@ -4,34 +4,38 @@ Each is the part of this core that it stands for, so their calls run as they are
 where two define one name, it takes the arguments of both.
 """
 
-import math
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int, Num
+from jaxtyping import Bool, Float, Num
 from torch import Tensor, nn
 
 from models import attention, feed_forward, positional
 from models import model as core
 from models.block import StackContext
+from models.config import TransformerConfig
 from models.generation import check_prompt
 from models.masking import keep_of
 from models.model import build_block
-from models.presets import web_tutorial_classifier, web_tutorial_encoder
+from models.presets import (
+    NOTEBOOK_TUTORIAL,
+    REPOSITORY_README,
+    WEB_TUTORIAL_CLASSIFIER,
+    WEB_TUTORIAL_ENCODER,
+)
 from models.shapes import Ids, Keys, Queries, Scores, Stream
 from models.transformer import evaluating
 
-__all__ = [
-    "EncoderBlock",
-    "FeedForward",
-    "InputEmbedding",
-    "MultiHeadAttention",
-    "PositionalEncoding",
-    "Transformer",
-    "TransformerClassifier",
-    "TransformerEncoder",
-    "scaled_dot_product_attention",
-]
+NAMES = {
+    "tgt_vocab_size": "vocab_size",
+    "target_vocab_size": "vocab_size",
+    "embed_dim": "d_model",
+    "seq_length": "max_len",
+    "num_heads": "n_heads",
+    "num_layers": "n_layers",
+    "num_classes": "n_classes",
+}
+"""What `TransformerConfig` calls the sizes of the documents."""
 
 DocumentMask = Bool[Tensor, "..."] | Num[Tensor, "..."]
 """0 or False where a query may not attend to a key; of any shape that broadcasts to the scores."""
@@ -89,14 +93,12 @@ class InputEmbedding(nn.Embedding):
         super().__init__(vocab_size, d_model)
 
     def forward(self, ids: Ids) -> Stream:
-        return super().forward(ids) * math.sqrt(self.embedding_dim)
+        return super().forward(ids) * self.embedding_dim**0.5
 
 
-class DocumentFeedForward(feed_forward.FeedForward):
+def FeedForward(d_model: int, d_ff: int = 256, dropout: float = 0.1) -> feed_forward.FeedForward:
     """Two projections, a ReLU and dropout between them."""
-
-    def __init__(self, d_model: int, d_ff: int = 256, dropout: float = 0.1) -> None:
-        super().__init__(d_model, d_ff, dropout=dropout)
+    return feed_forward.FeedForward(d_model, d_ff, dropout=dropout)
 
 
 class EncoderBlock(nn.Module):
@@ -104,73 +106,61 @@ class EncoderBlock(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int = 256, dropout: float = 0.1) -> None:
         super().__init__()
-        config = web_tutorial_encoder(1, d_model, num_heads, d_ff=d_ff, dropout=dropout)
-        self.block = build_block(config)
+        sizes = {"d_model": d_model, "n_heads": num_heads, "d_ff": d_ff, "dropout": dropout}
+        self.block = build_block(WEB_TUTORIAL_ENCODER.replace(**sizes))
 
     def forward(self, x: Stream, mask: DocumentMask | None = None) -> Stream:
         return self.block(x, StackContext(masks={0: _allowed(mask)}))
 
 
+def sized(preset: TransformerConfig, sizes: dict[str, Any]) -> TransformerConfig:
+    """The preset in these sizes, called as a document calls them. TypeError for other names."""
+    return preset.replace(**{NAMES.get(name, name): size for name, size in sizes.items()})
+
+
 class NotebookTransformer(core.Transformer):
-    """The same model, which also decodes as the notebook tutorial does."""
+    """The notebook tutorial's model where `embed_dim` is a size, else the repository README's."""
+
+    def __init__(self, **sizes: Any) -> None:
+        if "embed_dim" in sizes:
+            d_ff = sizes.pop("expansion_factor", 4) * sizes["embed_dim"]
+            super().__init__(sized(NOTEBOOK_TUTORIAL, sizes | {"d_ff": d_ff}))
+        else:
+            super().__init__(sized(REPOSITORY_README, sizes))
 
     def decode(self, target: Ids, memory: Tensor | None = None, *args: Any, **how: Any) -> Tensor:
-        """`decode(source, target)`, told by its second tensor of integers, gives IDs (b, s).
+        """The notebook's `decode(source, target)`, where both are token IDs: (b, s) again.
 
         As many as the source has, each the likeliest after the target and those before it. It
-        takes nothing else: ValueError otherwise.
+        takes nothing else: ValueError otherwise, and where the positions end before.
         """
         if memory is None or memory.is_floating_point():
             return super().decode(target, memory, *args, **how)
         if args or how:
             raise ValueError("decode(source, target) takes nothing else: see generate.")
-        return likeliest_ids(self, target, memory)
+        source, ids = target, memory
+        for prompt in (source, ids):
+            check_prompt(self, prompt)
+        keep = keep_of(source, self.pad_id)
+        with evaluating(self):
+            encoded = self.encode(source, keep)
+            for _ in range(source.shape[1]):
+                logits = super().decode(ids, encoded, keep, read_at=slice(-1, None))
+                ids = torch.cat((ids, logits.argmax(-1)), 1)
+        return ids[:, memory.shape[1] :]
 
 
-FeedForward = DocumentFeedForward
 MultiHeadAttention = DocumentAttention
 PositionalEncoding = DocumentPositions
 Transformer = NotebookTransformer
 
 
-def likeliest_ids(
-    model: core.Transformer, source: Int[Tensor, "b s"], target: Int[Tensor, "b t"]
-) -> Int[Tensor, "b s"]:
-    """ValueError, in one sentence, for a model of one stack, or where the positions end before."""
-    for ids in (source, target):
-        check_prompt(model, ids)
-    keep, ids = keep_of(source, model.config.pad_id), target
-    with evaluating(model):
-        memory = model.encode(source, keep)
-        for _ in range(source.shape[1]):
-            logits = model.decode(ids, memory, keep, read_at=slice(-1, None))
-            ids = torch.cat((ids, logits.argmax(-1)), 1)
-    return ids[:, target.shape[1] :]
-
-
-def TransformerEncoder(
-    vocab_size: int,
-    d_model: int,
-    num_heads: int,
-    num_layers: int,
-    d_ff: int,
-    max_len: int = 512,
-    dropout: float = 0.1,
-) -> core.Transformer:
+def TransformerEncoder(**sizes: Any) -> core.Transformer:
     """The web tutorial's encoder: (b, t) -> (b, t, d_model)."""
-    sizes = vocab_size, d_model, num_heads, num_layers, d_ff, max_len, dropout
-    return core.Transformer(web_tutorial_encoder(*sizes))
+    return core.Transformer(sized(WEB_TUTORIAL_ENCODER, sizes))
 
 
-def TransformerClassifier(
-    vocab_size: int,
-    d_model: int,
-    num_heads: int,
-    num_layers: int,
-    d_ff: int,
-    num_classes: int,
-    dropout: float = 0.1,
-) -> core.Transformer:
+def TransformerClassifier(**sizes: Any) -> core.Transformer:
     """The web tutorial's classifier of the first token: (b, t) -> (b, num_classes)."""
-    sizes = vocab_size, d_model, num_heads, num_layers, d_ff, num_classes
-    return core.Transformer(web_tutorial_classifier(*sizes).replace(dropout=dropout))
+    config = sized(WEB_TUTORIAL_CLASSIFIER, sizes)
+    return core.Transformer(config.replace(d_classifier=config.d_model // 2))

@@ -46,16 +46,14 @@ def generate(
     use_cache: bool = True,
     tap: Tap = NO_TAP,
 ) -> Iterator[GenerationStep]:
-    """Steps until every sequence has ended or `max_length` tokens were generated.
+    """Steps until every sequence has ended, `max_length` tokens were generated or positions end.
 
     A decoder continues the prompt, whose padding must be on the left; an encoder-decoder
     reads it as its source and begins with `config.bos_id`. True in `keep` keeps a token; without
-    it every id but `config.pad_id` is kept. Tokens that the config bans are never generated. It
-    also stops where the model's positions end. `greedy`, or a temperature of 0, takes the
-    likeliest token; otherwise tokens are sampled with `seed`, on the CPU: where probabilities
-    are the same, so are the tokens, on every device. With the cache a step costs the forward
-    pass of one token, without it that of all tokens so far. All of them are shown to the tap.
-    ValueError for invalid arguments.
+    it every ID but `config.pad_id` is kept. `greedy` is a temperature of 0. Tokens are sampled
+    with `seed`, on the CPU: the same on every device where probabilities are. With the cache a
+    step costs the forward pass of one token, without it that of all tokens so far. The tap is
+    shown all of them. ValueError for invalid arguments.
     """
     sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
     if fault := sampling.fault():
@@ -106,26 +104,19 @@ def start_ids(model: Model, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
     return torch.full_like(prompt[:, :1], start)
 
 
-def check_generates(model: Model) -> None:
-    """ValueError for a model that predicts no next token."""
-    if model.config.head != "language-model" or model.decoder is None:
-        raise ValueError("Only a decoder with a language-model head can write.")
-
-
 def check_prompt(
     model: Model, prompt: Int[Tensor, "b t"], keep: Bool[Tensor, "b t"] | None = None
 ) -> None:
     """ValueError for a model that predicts no next token, or a prompt that it cannot continue."""
-    check_generates(model)
+    if model.config.head != "language-model" or model.decoder is None:
+        raise ValueError("Only a decoder with a language-model head can write.")
     if not 1 <= prompt.shape[1] <= model.config.max_len:
         raise ValueError(f"A prompt has 1 to {model.config.max_len} tokens, not {prompt.shape[1]}.")
     if keep is not None and keep.shape != prompt.shape:
         shapes = f"{tuple(keep.shape)} and {tuple(prompt.shape)}"
         raise ValueError(f"keep and the prompt must have one shape, not {shapes}.")
-    if model.config.kind == "encoder-decoder":
-        return
     keep = keep_of(prompt, model.config.pad_id) if keep is None else keep
-    if keep is None:
+    if keep is None or model.config.kind == "encoder-decoder":
         return
     if not keep.any(1).all():
         raise ValueError("A prompt is all padding: it needs at least one other token.")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.interventions import Edit, EditError
+from models.interventions import Edit
 from models.trace import RecordingTap
 from models.transformer import EVERYWHERE, TransformerBase, evaluating
 
@@ -100,8 +100,7 @@ def gradients(
     tap = _WatchingTap(sites, edits, checked, keeps=take is None)
     with evaluating(model), torch.enable_grad():
         output = model(*inputs, read_at=read_at, tap=tap, **how)
-        if missed := tap.unfired():
-            raise EditError(f"No site of this pass is called {', '.join(missed)}.")
+        tap.check_edits()
         scalar = of(output)
         if scalar.numel() != 1:
             raise ValueError(f"A gradient is that of one number, not of {tuple(scalar.shape)}.")

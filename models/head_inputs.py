@@ -5,7 +5,7 @@ reads the residual stream without what head 1 of layer 3 wrote.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -21,44 +21,37 @@ HEAD_INPUTS = ("q_input", "k_input", "v_input")
 def choose_head_inputs(
     attention: MultiHeadAttention, norm: nn.Module, x: Stream, tap: Tap
 ) -> Callable[..., Stream]:
-    """The attention itself, or `AttentionByHead` where the tap changes what a head reads of x."""
+    """The attention itself, or `attention_by_head` where the tap changes what a head reads of x."""
     if not any(map(tap.wants, HEAD_INPUTS)):
         return attention
     shared = x[:, None].expand(-1, attention.n_heads, -1, -1)  # a view: n_heads times the same
     inputs = [tap(name, shared) for name in HEAD_INPUTS]
     if all(value is shared for value in inputs):
         return attention
-    return AttentionByHead(attention, *map(norm, inputs))
+    return partial(attention_by_head, attention, [norm(value) for value in inputs])
 
 
-@dataclass(frozen=True, eq=False)
-class AttentionByHead:
-    """Self-attention whose heads read these normed inputs instead of what it is called with.
+def attention_by_head(
+    of: MultiHeadAttention,
+    inputs: list[Float[Tensor, "b h t D"]],
+    x: Stream,
+    mask: Mask | None,
+    bias: Bias | None,
+    rotate: Rotation | None,
+    cache: EarlierKeys | None,
+    tap: Tap,
+) -> Stream:
+    """Self-attention whose heads read these normed inputs for q, k and v instead of x.
 
     Every head has keys and values of its own, also where the heads of a group share theirs.
     """
-
-    attention: MultiHeadAttention
-    q: Float[Tensor, "b h t D"]
-    k: Float[Tensor, "b h t D"]
-    v: Float[Tensor, "b h t D"]
-
-    def __call__(
-        self,
-        x: Stream,
-        mask: Mask | None,
-        bias: Bias | None,
-        rotate: Rotation | None,
-        cache: EarlierKeys | None,
-        tap: Tap,
-    ) -> Stream:
-        of = self.attention
-        q = tap("q_norm", of.q_norm(tap("q_proj", project_by_head(of.q_proj, self.q, of.d_head))))
-        k = tap("k_norm", of.k_norm(tap("k_proj", project_by_head(of.k_proj, self.k, of.d_head))))
-        v = project_by_head(of.v_proj, self.v, of.d_head)
-        q, k = (q, k) if rotate is None else (rotate(q), rotate(k))
-        k, v = (k, v) if cache is None else cache.append(k, v)
-        return of.combine(q, k, v, mask, bias, tap)
+    projections = of.q_proj, of.k_proj, of.v_proj
+    q, k, v = (project_by_head(*each, of.d_head) for each in zip(projections, inputs, strict=True))
+    q = tap("q_norm", of.q_norm(tap("q_proj", q)))
+    k = tap("k_norm", of.k_norm(tap("k_proj", k)))
+    q, k = (q, k) if rotate is None else (rotate(q), rotate(k))
+    k, v = (k, v) if cache is None else cache.append(k, v)
+    return of.combine(q, k, v, mask, bias, tap)
 
 
 def project_by_head(

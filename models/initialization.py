@@ -6,8 +6,7 @@ not grow with depth (GPT-2, Radford et al. 2019, section 2.3). Norms start
 at one and biases at zero. Numbers are drawn on the CPU, the same for every device.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -38,8 +37,8 @@ def initialize(model: nn.Module, config: TransformerConfig, seed: int) -> None:
                 parameter.copy_(numbers.normal_(0.0, std, generator=generator))
 
 
-class _SkipFilling(TorchFunctionMode):
-    """Makes `torch.nn.init` do nothing: `initialize` would overwrite its weights at once."""
+class NoInitialization(TorchFunctionMode):
+    """Modules built in here have undefined weights until `initialize`."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: Mapping | None = None
@@ -48,10 +47,3 @@ class _SkipFilling(TorchFunctionMode):
         if getattr(func, "__module__", None) == nn.init.__name__:
             return kwargs.get("tensor", args[0] if args else None)
         return func(*args, **kwargs)
-
-
-@contextmanager
-def skipping_initialization() -> Iterator[None]:
-    """Modules built in here have undefined weights until `initialize`."""
-    with _SkipFilling():
-        yield

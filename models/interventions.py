@@ -60,42 +60,30 @@ class Mean:
 class SetCell:
     """One cell of a matrix (…, q, k): true or false in a `mask`, a number among `weights`.
 
-    Weights are not renormalised. `to` None stands for the mean over the queries that attend
-    to this key. With `head`, in that head alone.
+    Weights are not renormalised. `query` None stands for all queries, `to` None for the mean
+    over the queries that attend to this key. With `head`, in that head alone.
     """
 
     site: str
-    query: int
+    query: int | None
     key: int
     to: float | bool | None = 0.0
     head: int | None = None
 
     def __call__(self, value: Tensor) -> Tensor:
-        check_index("query", self.query, value.shape[-2], self.site)
+        if self.query is not None:
+            check_index("query", self.query, value.shape[-2], self.site)
         check_index("key", self.key, value.shape[-1], self.site)
         if (value.dtype == torch.bool) != isinstance(self.to, bool):
             raise EditError(f"A cell of {self.site} is {value.dtype}, not {self.to!r}.")
-        to: Tensor | float | bool = 0.0 if self.to is None else self.to
-        if self.to is None:
-            column = value[..., self.key]
-            to = column.sum(-1) / (column > 0).sum(-1).clamp(min=1)
         changed = value.clone()
-        changed[..., self.query, self.key] = to
+        to: Tensor | float | None = self.to
+        if to is None:
+            column = value[..., self.key]
+            to = column.sum(-1, keepdim=True) / (column > 0).sum(-1, keepdim=True).clamp(min=1)
+        rows = slice(None) if self.query is None else slice(self.query, self.query + 1)
+        changed[..., rows, self.key] = to
         return _in_head(self.head, changed, value, self.site)
-
-
-@dataclass(frozen=True)
-class MaskKey:
-    """No query may attend to one key, at a `mask` site; the softmax is over the other keys."""
-
-    site: str
-    key: int
-
-    def __call__(self, value: Tensor) -> Tensor:
-        if value.dtype != torch.bool:
-            raise EditError(f"{self.site} is no mask, so no key can be masked there.")
-        check_index("key", self.key, value.shape[-1], self.site)
-        return value & (torch.arange(value.shape[-1], device=value.device) != self.key)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,14 +37,10 @@ class LoRALinear(nn.Linear):
         self.in_features, self.out_features = base.in_features, base.out_features
         self.rank, self.alpha = rank, alpha
         self.base = base.requires_grad_(False)
-        dtype, device = base.weight.dtype, base.weight.device
         widest = self.in_features**-0.5
         uniform = torch.empty(rank, self.in_features).uniform_(-widest, widest, generator=generator)
-        self.lora_A = nn.Linear(self.in_features, rank, bias=False, device="meta")
-        self.lora_B = nn.Linear(rank, self.out_features, bias=False, device="meta")
-        self.lora_A.weight = nn.Parameter(uniform.to(device, dtype))
-        zeros = torch.zeros(self.out_features, rank, dtype=dtype, device=device)
-        self.lora_B.weight = nn.Parameter(zeros)
+        self.lora_A = linear_of(uniform.to(base.weight))
+        self.lora_B = linear_of(base.weight.new_zeros(self.out_features, rank))
 
     @property
     def scaling(self) -> float:
@@ -69,10 +65,13 @@ class LoRALinear(nn.Linear):
 
     def merged(self) -> nn.Linear:
         """A plain leaf with the same matrix: as quick as the parent's."""
-        plain = nn.Linear(self.in_features, self.out_features, device="meta")
-        plain.weight = nn.Parameter(self.weight.detach())
-        plain.bias = self.base.bias
-        return plain
+        return linear_of(self.weight.detach(), self.base.bias)
+
+
+def linear_of(weight: Float[Tensor, "o i"], bias: nn.Parameter | None = None) -> nn.Linear:
+    leaf = nn.Linear(*weight.mT.shape, bias=False, device="meta")
+    leaf.weight, leaf.bias = nn.Parameter(weight), bias
+    return leaf
 
 
 def add_lora(
@@ -93,7 +92,7 @@ def add_lora(
     generator = torch.Generator().manual_seed(seed)
     model.requires_grad_(False)
     for name, leaf in list(linear_leaves(model, targets)):
-        put_leaf(model, name, LoRALinear(leaf, rank, alpha, generator))
+        model.set_submodule(name, LoRALinear(leaf, rank, alpha, generator))
     for name in whole:
         model.get_submodule(name).requires_grad_(True)
     return model
@@ -136,18 +135,12 @@ def lora_leaves(model: nn.Module) -> dict[str, LoRALinear]:
 
 
 def merged(model: Transformer) -> Transformer:
-    """A plain model that computes the same to the last digits; this one stays as it is."""
+    """A plain model that computes the same up to rounding; this one stays as it is."""
     return merge(deepcopy(model))
 
 
 def merge(model: Transformer) -> Transformer:
     """The same in place: every adapter becomes part of its matrix, and nothing is frozen."""
     for name, leaf in lora_leaves(model).items():
-        put_leaf(model, name, leaf.merged())
+        model.set_submodule(name, leaf.merged())
     return model.requires_grad_(True)
-
-
-def put_leaf(model: nn.Module, name: str, leaf: nn.Module) -> None:
-    """Put a leaf where the one of this name is."""
-    parent, _, last = name.rpartition(".")
-    setattr(model.get_submodule(parent), last, leaf)

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from models.output_heads import LanguageModelHead
-from models.tap import Tap
+from models.trace import RecordingTap
 from models.transformer import TransformerBase
 
 IGNORE = -100
@@ -73,13 +73,12 @@ def has_large_logits(model: TransformerBase, labels: Tensor) -> bool:
 
     It costs no time where there are as many tokens as a vector has numbers, or more.
     """
-    head, words = model.head, model.last_stack.embedding.weight
-    if not isinstance(head, LanguageModelHead) or head.cap is not None:
+    if not isinstance(model.head, LanguageModelHead) or model.head.cap is not None:
         return False
-    words = words if head.weight is None else head.weight
+    n_tokens, d_model = model.last_stack.embedding.weight.shape
     is_rounded = torch.is_autocast_enabled(labels.device.type)
-    is_large = labels.numel() * len(words) > LARGE_LOGITS
-    return is_large and labels.numel() >= words.shape[1] and not is_rounded
+    is_large = labels.numel() * n_tokens > LARGE_LOGITS
+    return is_large and labels.numel() >= d_model and not is_rounded
 
 
 def large_logits_loss(
@@ -89,20 +88,9 @@ def large_logits_loss(
     n_labels: Tensor | None = None,
 ) -> Float[Tensor, ""]:
     """The cross-entropy of what the model predicts, in parts."""
-    head, final = model.head, FinalStream()
+    head, tap = model.head, RecordingTap(("*.final",))
     assert isinstance(head, LanguageModelHead)
-    model(*inputs, read_at=slice(0, 0), tap=final)
-    assert final.value is not None
-    x, words = head.factors(final.value, model.last_stack.embedding.weight)
+    model(*inputs, read_at=slice(0, 0), tap=tap)
+    *_, final = tap.values.values()  # the residual stream that the head reads
+    x, words = head.factors(final, model.last_stack.embedding.weight)
     return linear_cross_entropy(x, words, head.bias, labels, n_labels)
-
-
-class FinalStream(Tap):
-    """Keeps the residual stream that the head reads."""
-
-    value: Tensor | None = None
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        if name == "final":
-            self.value = value
-        return value

@@ -15,12 +15,11 @@ from models.encoder import Encoder
 from models.feed_forward import FeedForward
 from models.generation import generate_ids
 from models.head_inputs import choose_head_inputs
-from models.initialization import initialize, skipping_initialization
+from models.initialization import NoInitialization, initialize
 from models.normalization import NORM_LAYERS, RMSNorm
 from models.output_heads import LanguageModelHead, MaskedTransform
 from models.position_biases import AlibiPositions, RelativePositions
 from models.positional import LearnedPositions, PositionalEncoding, Positions
-from models.presets import preset_of
 from models.rotary import RotaryPositions
 from models.shapes import Ids
 from models.transformer import TransformerBase
@@ -29,23 +28,13 @@ from models.transformer import TransformerBase
 class Transformer(TransformerBase[TransformerConfig]):
     """A Transformer as `config` describes it, with fresh weights that follow from `seed`.
 
-    `Transformer(src_vocab_size=…, tgt_vocab_size=…, d_model=…, n_heads=…, n_layers=…,
-    d_ff=…, dropout=…)` builds the repository README's, `Transformer(embed_dim=…,
-    src_vocab_size=…, target_vocab_size=…, seq_length=…, num_layers=…, expansion_factor=…,
-    n_heads=…)` the notebook tutorial's. ValueError, in one sentence, for a config that is no
-    model.
+    ValueError, in one sentence, for a config that is no model.
     """
 
-    def __init__(
-        self, config: TransformerConfig | None = None, *, seed: int = 0, **sizes: Any
-    ) -> None:
-        if config is None:
-            config = preset_of(**sizes)
-        elif sizes:
-            raise TypeError("Give a config or its sizes, not both.")
+    def __init__(self, config: TransformerConfig, *, seed: int = 0) -> None:
         if fault := config.fault():
             raise ValueError(fault)
-        with skipping_initialization():
+        with NoInitialization():
             encoder = build_encoder(config) if "encoder" in config.stacks else None
             decoder = build_decoder(config, encoder) if "decoder" in config.stacks else None
             head = build_head(config)

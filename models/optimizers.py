@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import AdamW, Muon, Optimizer
 
 OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
@@ -23,10 +23,7 @@ class MuonAndAdamW(Optimizer):
     """
 
     def __init__(self, hidden: Iterable[dict[str, Any]], others: Iterable[dict[str, Any]]) -> None:
-        self._parts = (
-            Muon(hidden, adjust_lr_fn="match_rms_adamw"),
-            AdamW(others, fused=True),
-        )
+        self._parts = Muon(hidden, adjust_lr_fn="match_rms_adamw"), AdamW(others, fused=True)
         super().__init__([group for part in self._parts for group in part.param_groups], {})
         for part in self._parts:
             part.state = self.state
@@ -51,26 +48,21 @@ def optimizer_of(
 
     What is frozen is in no group. Muon is for the matrices inside of blocks.
     """
-    trained = [(where, p) for where, p in model.named_parameters() if p.requires_grad]
-    matrices = [p for _, p in trained if p.dim() > 1]
-    vectors = [p for _, p in trained if p.dim() <= 1]
+    trained = {where: p for where, p in model.named_parameters() if p.requires_grad}
+    matrices = [p for p in trained.values() if p.dim() > 1]
+    vectors = [p for p in trained.values() if p.dim() <= 1]
     if name == "sgd":
         groups = _decayed(matrices, vectors, weight_decay)
         return torch.optim.SGD(groups, lr=lr, momentum=momentum, fused=True)
     adams: dict[str, Any] = {"lr": lr, "betas": (momentum, beta2), "eps": eps}
     if name == "muon":
-        hidden = [p for where, p in trained if is_hidden_matrix(where, p)]
-        rest = [p for where, p in trained if p.dim() > 1 and not is_hidden_matrix(where, p)]
+        hidden = [p for where, p in trained.items() if ".blocks." in where and p.dim() == 2]
+        rest = [p for where, p in trained.items() if ".blocks." not in where and p.dim() > 1]
         muons = {"params": hidden, "lr": lr, "momentum": momentum, "weight_decay": weight_decay}
         others = _decayed(rest, vectors, weight_decay)
         return MuonAndAdamW([muons], [group | adams for group in others])
     kind = AdamW if name == "adamw" else torch.optim.Adam
     return kind(_decayed(matrices, vectors, weight_decay), fused=True, **adams)
-
-
-def is_hidden_matrix(name: str, parameter: Tensor) -> bool:
-    """Whether a parameter of this name is a matrix from one layer to the next."""
-    return ".blocks." in name and parameter.dim() == 2
 
 
 def remembered(group: dict[str, Any]) -> set[str]:
@@ -83,7 +75,5 @@ def remembered(group: dict[str, Any]) -> set[str]:
 def _decayed(
     matrices: list[nn.Parameter], vectors: list[nn.Parameter], weight_decay: float
 ) -> list[dict[str, Any]]:
-    return [
-        {"params": matrices, "weight_decay": weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
-    ]
+    decay = {"params": matrices, "weight_decay": weight_decay}
+    return [decay, {"params": vectors, "weight_decay": 0.0}]

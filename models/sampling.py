@@ -56,13 +56,6 @@ def allowed(
     return logits.index_fill(-1, torch.tensor(banned, device=logits.device), -math.inf)
 
 
-def allowed_rows(
-    logits: Float[Tensor, "t v"], config: TransformerConfig, first: bool
-) -> Float[Tensor, "t v"]:
-    """The same for successive tokens; `first` says whether row 0 is the first one generated."""
-    return torch.cat((allowed(logits[:1], config, first), allowed(logits[1:], config, False)))
-
-
 def choose_from(logits: Float[Tensor, "b v"], sampling: Sampling) -> Float[Tensor, "b v"]:
     """Probabilities to sample from: logits ÷ temperature, softmax, top-k, top-p, renormalised.
 

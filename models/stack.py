@@ -47,10 +47,10 @@ class Stack(nn.Module):
         self.norm = norm
         self.windows = frozenset(block.window for block in blocks)
 
-    def run(
+    def forward(
         self,
         ids: Ids,
-        keep: Keep | None,
+        keep: Keep | None = None,
         memory: Memory | None = None,
         memory_keep: SourceKeep | None = None,
         cache: Cache | None = None,
@@ -59,7 +59,7 @@ class Stack(nn.Module):
     ) -> Stream:
         """The residual stream after the final norm.
 
-        `keep` covers the cached tokens too, so it may be longer than `ids`; without
+        With a cache the tokens follow those that are in it, which `keep` covers too; without
         `segments` all tokens are of the first. ValueError where the positions end.
         """
         past = 0 if cache is None else cache[0]["self_attn"].length
@@ -76,8 +76,7 @@ class Stack(nn.Module):
         if position is not None:
             x = x + tap("pos_embed", position.expand_as(x))
         if self.segments is not None:
-            if segments is None:
-                segments = x.new_zeros(x.shape[:2], dtype=torch.long)
+            segments = torch.zeros_like(ids) if segments is None else segments
             x = x + tap("segment_embed", self.segments(segments))
         x = self.dropout(tap("embed_norm", self.embedding_norm(tap("sum", x))))
         shared = StackContext(

@@ -18,6 +18,7 @@ the query attend to the key, the lowest number. Heads with inputs of their own s
 import fnmatch
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -31,8 +32,8 @@ from models.attention import (
     repeat_groups,
 )
 from models.interventions import Edit, EditError
+from models.positional import Positions
 from models.shapes import Scores
-from models.stack import Stack
 from models.tap import Tap
 from models.transformer import EVERYWHERE, TransformerBase, evaluating
 
@@ -82,9 +83,11 @@ class RecordingTap(Tap):
             self.values[site] = value
         return value
 
-    def unfired(self) -> list[str]:
-        """The sites of edits that met no value in the pass."""
-        return [edit.site for i, (edit, _) in enumerate(self._edits) if i not in self.fired]
+    def check_edits(self) -> None:
+        """EditError after a pass in which an edit met no value."""
+        missed = [edit.site for i, (edit, _) in enumerate(self._edits) if i not in self.fired]
+        if missed:
+            raise EditError(f"No site of this pass is called {', '.join(missed)}.")
 
 
 def apply_edit(edit: Edit, value: Tensor, site: str) -> Tensor:
@@ -96,6 +99,7 @@ def apply_edit(edit: Edit, value: Tensor, site: str) -> Tensor:
     return result
 
 
+@dataclass(frozen=True, eq=False)
 class Trace:
     """The recorded values of a forward pass by their sites, and the model's `output`.
 
@@ -103,17 +107,10 @@ class Trace:
     `trace["logits"]`: a name may be shortened to its tail when only one site ends in it.
     """
 
-    def __init__(
-        self,
-        model: TransformerBase,
-        values: dict[str, Tensor],
-        output: Tensor,
-        read_at: slice = EVERYWHERE,
-    ) -> None:
-        self.model: Any = model  # whichever config it has
-        self.values = values
-        self.output = output
-        self.read_at = read_at
+    model: Any  # a TransformerBase of whichever config
+    values: dict[str, Tensor]
+    output: Tensor
+    read_at: slice
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -138,7 +135,8 @@ class Trace:
 
     def scores(self, attention: str, head: int | None = None) -> Scores | Float[Tensor, "b q k"]:
         """QKᵀ/√d before bias and mask, at for example `decoder.0.self_attn`; of one head or all."""
-        return self._one_or_all(attention, head, self._scores)
+        scores = self._scores(attention, self._heads(attention, head))
+        return scores if head is None else scores[:, 0]
 
     def weights(self, attention: str, head: int | None = None) -> Scores | Float[Tensor, "b q k"]:
         """Attention weights, of one head or all.
@@ -146,7 +144,14 @@ class Trace:
         Recorded, or derived from the kept q and k by the function that a watched pass uses.
         One head costs queries × keys × d_head.
         """
-        return self._one_or_all(attention, head, self._weights)
+        heads = self._heads(attention, head)
+        if f"{attention}.weights" in self:
+            weights = self[f"{attention}.weights"][:, heads]
+        else:
+            scores, bias = self._scores(attention, heads), self.bias(attention, heads)
+            bias = None if bias is None else bias.to(scores.dtype)
+            weights = attention_weights(scores, self.mask(attention), bias)
+        return weights if head is None else weights[:, 0]
 
     def mask(self, attention: str) -> Bool[Tensor, "#b #h q k"]:
         """True: the query may attend to the key."""
@@ -159,9 +164,10 @@ class Trace:
             return bias[:, heads] if bias.shape[1] > 1 else bias
         if not attention.endswith("self_attn"):
             return None
-        stack: Stack = getattr(self.model, attention.split(".")[0])
-        positions = self[f"{attention.split('.')[0]}.positions"]
-        return stack.positions.bias(positions, positions, heads)
+        stack = attention.split(".")[0]
+        positions = self[f"{stack}.positions"]
+        scheme: Positions = getattr(self.model, stack).positions
+        return scheme.bias(positions, positions, heads)
 
     def _attention(self, name: str) -> MultiHeadAttention:
         stack, layer, kind = name.split(".")
@@ -169,29 +175,20 @@ class Trace:
         assert isinstance(module, MultiHeadAttention)
         return module
 
-    def _one_or_all(self, attention, head, compute):  # type: ignore[no-untyped-def]
+    def _heads(self, attention: str, head: int | None) -> slice:
         if head is None:
-            return compute(attention, slice(None))
+            return slice(None)
         n_heads = self._attention(attention).n_heads
         if not 0 <= head < n_heads:
             raise IndexError(f"{attention} has no head {head}: there are {n_heads}.")
-        return compute(attention, slice(head, head + 1))[:, 0]
+        return slice(head, head + 1)
 
     def _scores(self, attention: str, heads: slice) -> Scores:
         if f"{attention}.scores" in self:
             return self[f"{attention}.scores"][:, heads]
-        q, k = self[f"{attention}.q"], self[f"{attention}.k"]
-        k = repeat_groups(k, q.shape[1])
-        module = self._attention(attention)
+        q, module = self[f"{attention}.q"], self._attention(attention)
+        k = repeat_groups(self[f"{attention}.k"], q.shape[1])
         return attention_scores(q[:, heads], k[:, heads], module.scale, module.cap)
-
-    def _weights(self, attention: str, heads: slice) -> Scores:
-        if f"{attention}.weights" in self:
-            return self[f"{attention}.weights"][:, heads]
-        mask = self.mask(attention)
-        scores = self._scores(attention, heads)
-        bias = self.bias(attention, heads)
-        return attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))
 
 
 def trace(
@@ -214,6 +211,5 @@ def trace(
     tap = recorder(sites, edits)
     with evaluating(model):
         output = model(*inputs, read_at=read_at, tap=tap, **how)
-    if missed := tap.unfired():
-        raise EditError(f"No site of this pass is called {', '.join(missed)}.")
+    tap.check_edits()
     return Trace(model, tap.values, output, read_at)

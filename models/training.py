@@ -123,7 +123,7 @@ def train(
     """
     state = TrainState.fresh(model, config) if state is None else state
     device = next(model.parameters()).device
-    objective: nn.Module = distributed.wrap_ddp(Objective(model, config))
+    objective = Objective(model, config)
     if config.compiled and device.type != "cpu":
         objective.compile()
     model.train()
@@ -135,7 +135,9 @@ def train(
         batch = batch_at(state.step).to(device)
         state.optimizer.zero_grad(set_to_none=True)
         with seeded(config.seed + distributed.rank(), state.step, device):
-            loss = accumulate(objective, batch, config.accumulation)
+            loss = accumulate(objective, batch.share(), batch.n_labels, config.accumulation)
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        distributed.all_reduce([loss, *gradients])
         norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip or math.inf)
         state.optimizer.step()
         state.step += 1
@@ -144,31 +146,26 @@ def train(
 
 
 class Objective(nn.Module):
-    """The loss of a model as one module, to be compiled or wrapped as a whole."""
+    """The loss of a model as one module, to be compiled as a whole."""
 
     def __init__(self, model: nn.Module, config: TrainConfig) -> None:
         super().__init__()
         self.model, self.config = model, config
 
     def forward(self, batch: Batch, n_labels: Tensor) -> Tensor:
-        """Its share in that of a batch with so many labels."""
+        """Its share in the loss of a batch with so many labels."""
         with in_precision(self.config.precision, n_labels.device):
             return batch_loss(self.model, batch, self.config.label_smoothing, n_labels)
 
 
-def accumulate(objective: nn.Module, batch: Batch, parts: int) -> Tensor:
-    """Adds the gradients of the batch to the parameters, part by part; its loss.
-
-    Of several processes each reads its share, and they meet once, in the last part.
-    """
-    whole, losses = batch.n_labels, []
-    shared = batch.share().parts(parts)
-    for number, part in enumerate(shared, start=1):
-        with nullcontext() if number == len(shared) else distributed.no_sync(objective):
-            loss = objective(part, whole)
-            (loss * distributed.world_size()).backward()
+def accumulate(objective: nn.Module, batch: Batch, n_labels: Tensor, parts: int) -> Tensor:
+    """Adds the gradients of the batch to the parameters, part by part; its loss."""
+    losses = []
+    for part in batch.parts(parts):
+        loss = objective(part, n_labels)
+        loss.backward()
         losses.append(loss.detach())
-    return distributed.all_reduce(torch.stack(losses).sum())
+    return torch.stack(losses).sum()
 
 
 def batch_loss(

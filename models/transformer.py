@@ -90,7 +90,7 @@ class TransformerBase(nn.Module, Generic[Config]):
         keep = keep_of(ids, self.pad_id) if keep is None else keep
         if self.encoder is None:
             return self.decode(ids, keep=keep, read_at=read_at, tap=tap)
-        x = self.encoder(ids, keep, segments, tap.at("encoder"))
+        x = self.encoder(ids, keep, segments=segments, tap=tap.at("encoder"))
         return self.read(x, keep, read_at, tap)
 
     def encode(
@@ -117,7 +117,7 @@ class TransformerBase(nn.Module, Generic[Config]):
         if keep is None and cache is None:
             pad_begins = memory is not None and self.pad_id == self.bos_id
             keep = keep_of(target, self.pad_id, pad_begins=pad_begins)
-        x = self.decoder(target, keep, memory, memory_keep, cache, tap.at("decoder"))
+        x = self.decoder(target, keep, memory, memory_keep, cache, tap=tap.at("decoder"))
         return self.read(x, keep, read_at, tap)
 
     def read(

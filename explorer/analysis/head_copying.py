@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.analysis.frozen_scales import scale_of, without_scale
 from explorer.analysis.head_weights import blocks_of, head_weights, written_later
 from explorer.system.cooperative import interruptible
 from models import Transformer, TransformerConfig
-from models.frozen_scales import scale_of, without_scale
 from models.output_heads import LanguageModelHead
 
 AT_ONCE = 1 << 13

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from explorer.analysis.frozen_scales import residual_without_scale, without_scale
 from models import Transformer
 from models.block import Residual
-from models.frozen_scales import residual_without_scale, without_scale
 
 
 @dataclass(frozen=True, eq=False)

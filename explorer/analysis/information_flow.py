@@ -20,16 +20,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from explorer.analysis.frozen_scales import freeze_residual, residual_without_scale, sum_norm
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.output_tokens import last_stack_tokens
 from explorer.inference.results_cache import is_kept, kept
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
-from models.frozen_scales import freeze_residual, residual_without_scale, sum_norm
 
 MOST_HELD = 16_000_000
 """Numbers of z, (q, k, d), that are in memory together."""
@@ -211,7 +210,7 @@ def _shares(after: Tensor, *parts: Tensor) -> Tensor:
 
 def _starts(forward: ForwardPass) -> Tensor:
     """Where the walk to each answer begins, (answers, t)."""
-    tokens = last_stack_tokens(forward)
+    tokens = forward.last_stack_tokens
     config = forward.config
     if has_words(config) or config.head == "none":
         return torch.eye(len(tokens))

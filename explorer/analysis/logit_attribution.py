@@ -1,7 +1,7 @@
 """What every head and block adds to one logit directly, past no other block.
 
 The residual stream that the head of the model reads is a sum: the embedding, and what each head
-and each feed-forward layer wrote. With norms frozen (`models.frozen_scales`) all that follows is
+and each feed-forward layer wrote. With norms frozen (`frozen_scales`) all that follows is
 linear, so the logit is a sum over the same parts, each times the gradient of the logit there.
 Shapes: p positions that are read, h heads, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
@@ -14,14 +14,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.analysis.frozen_scales import (
+    Frozen,
+    freeze_classes,
+    freeze_norm,
+    freeze_words,
+    is_plain_sum,
+)
 from explorer.analysis.head_weights import output_columns
 from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.output_tokens import last_stack_tokens
 from explorer.system.cooperative import interruptible
 from models.classifier import ClassifierHead
-from models.frozen_scales import Frozen, freeze_classes, freeze_norm, freeze_words, is_plain_sum
 from models.output_heads import LanguageModelHead
 
 
@@ -167,7 +172,7 @@ def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
     output = forward.trace.output[forward.row]
     if not has_words(forward.config):
         return float(output[option])
-    scored = range(len(last_stack_tokens(forward)))[forward.trace.read_at]
+    scored = range(len(forward.last_stack_tokens))[forward.trace.read_at]
     return float(output[scored.index(place), option]) if place in scored else None
 
 
@@ -176,7 +181,7 @@ def _read_at(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
     if has_words(forward.config):
         return torch.tensor([place]), torch.ones(1, 1)
     kept = torch.tensor(
-        [i for i, t in enumerate(last_stack_tokens(forward)) if t.id != forward.config.pad_id]
+        [i for i, t in enumerate(forward.last_stack_tokens) if t.id != forward.config.pad_id]
     )
     some = {"first": kept[:1], "last": kept[-1:], "mean": kept}[forward.config.pooling]
     return some, torch.full((len(some), 1), 1 / len(some))
@@ -201,7 +206,7 @@ def _frozen_output(
 def _embedded(forward: ForwardPass, places: Tensor) -> dict[str, Tensor]:
     """What is added in front of the first block: the token, its position and its segment."""
     stack = forward.trace.model.last_stack
-    tokens = [last_stack_tokens(forward)[int(place)] for place in places]
+    tokens = [forward.last_stack_tokens[int(place)] for place in places]
     here = positions_of(forward, last_streams(forward.config)[0])[places]
     added = {"token": stack.embedding(torch.tensor([t.id for t in tokens])) * stack.embedding_scale}
     if (position := stack.positions.embed(here)) is not None:

@@ -17,7 +17,7 @@ from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.model_inputs import one_stack
+from explorer.inference.model_inputs import record
 from explorer.inference.results_cache import kept
 from explorer.system.cooperative import interruptible
 from explorer.text import TextError, Token
@@ -108,7 +108,7 @@ def _measured(opened: OpenModel) -> NameMoving | None:
     prompts = name_prompts(opened)
     if not prompts:
         return None
-    passed = one_stack(opened, [each.tokens for each in prompts], slice(-1, None))
+    passed = record(opened, [each.tokens for each in prompts], read_at=slice(-1, None))
     first = ForwardPass(
         prompts[0].text, opened.config, (), prompts[0].tokens, (), passed, Answer("next", "")
     )

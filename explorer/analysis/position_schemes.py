@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from models import Transformer, TransformerConfig
-from models.initialization import skipping_initialization
+from models.initialization import NoInitialization
 from models.position_biases import AlibiPositions, RelativePositions
 from models.positional import LearnedPositions, Positions, sinusoids
 from models.rotary import RotaryPositions
@@ -195,7 +195,7 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> "Pos
         return PositionScheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
     causal = stack != "encoder" and config.kind != "encoder"
     # Its table stays empty: nothing is trained, nothing invented.
-    with torch.device("meta"), skipping_initialization():  # filling it would load torch's compiler
+    with torch.device("meta"), NoInitialization():  # filling it would load torch's compiler
         bare = RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
     buckets = bare.buckets(places[None] - places[:, None])
     numbers = bare.buckets(offsets).tolist()

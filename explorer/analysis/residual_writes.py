@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.analysis.frozen_scales import FrozenResidual, freeze_residual
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
 from models.block import Residual
-from models.frozen_scales import FrozenResidual, freeze_residual
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.cache import KeyValueCache
+from explorer.inference.continuation import allowed_rows
+from models.generation import generate
 from models.masking import keep_of
 from models.model import Transformer
-from models.sampling import allowed, allowed_rows
 from models.transformer import evaluating
-
-LAST = slice(-1, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +47,13 @@ def teacher_forcing(
 ) -> TeacherForcing:
     """Both ways of decoding a target (tokens,) whose first `given` tokens are the prompt.
 
-    `source` (1, s) goes to the encoder, None for a decoder alone. Cost: one pass with the
-    target, and one cached step per generated token. ValueError if nothing is left to predict.
+    `source` (1, s) goes to the encoder, and the start token alone is given then; None for a
+    decoder. Cost: one pass with the target, and one cached step per generated token. ValueError
+    if nothing is left to predict.
     """
-    if not 1 <= given < len(target):
-        raise ValueError(
-            f"Of {len(target)} tokens 1 to {len(target) - 1} may be given, not {given}."
-        )
+    most = len(target) - 1 if source is None else 1
+    if not 1 <= given <= most:
+        raise ValueError(f"Of {len(target)} tokens 1 to {most} may be given, not {given}.")
     memory = memory_keep = None
     config = model.config
     with evaluating(model):
@@ -67,15 +65,10 @@ def teacher_forcing(
         positions = slice(given - 1, None)
         logits = model.decode(inputs, memory, memory_keep, keep, read_at=positions)[0].float()
         logits = allowed_rows(logits, config, first=given == 1)
-        cache, unread = KeyValueCache.empty(config.n_layers), target[None, :given]
-        generated: list[int] = []
-        for _ in range(len(target) - given):
-            next_logits = model.decode(unread, memory, memory_keep, None, cache, LAST)[:, -1]
-            best = int(allowed(next_logits, config, first=given == 1 and not generated).argmax())
-            generated.append(best)
-            if best in config.generation.eos_ids:
-                break
-            unread = torch.tensor([[best]])
+    start = target[None, :given] if source is None else source
+    all_kept = torch.ones_like(start, dtype=torch.bool) if source is None else None
+    steps = generate(model, start, keep=all_kept, max_length=len(target) - given, greedy=True)
+    generated = [int(step.ids) for step in steps]
     targets = target[given:]
     nats = -logits.log_softmax(-1).gather(-1, targets[:, None])[:, 0]
     last_given = int(target[given - 1])

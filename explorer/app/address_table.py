@@ -7,7 +7,7 @@ not see, and `docs/addresses.md`, which `python -m docs.addresses` writes, read 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from explorer.inference.continuation import MAX_GENERATED
+from explorer.inference.generation_limits import MAX_GENERATED
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 
 TEXT_LIMIT = 2_000

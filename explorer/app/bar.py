@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import reader_models, streamlit_patches, url
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.choice import FRAME
+from explorer.app.choice import FRAME, TRAINED, snapshots_of, step_names
 from explorer.app.choosing import OF_FRAME, choose_model
 from explorer.app.context import (
     CurrentContext,
@@ -26,10 +26,9 @@ from explorer.app.context import (
     reads_pairs,
     settle,
 )
-from explorer.app.notes import draw_notes, keep_note, take_notes
+from explorer.app.messages import draw_notes, keep_note, take_notes
 from explorer.app.session import HeadAlone, session, state_of
 from explorer.app.suggest_model import draw_unknown
-from explorer.app.training_steps import TRAINED, snapshots_of, step_names
 from explorer.app.typed_text import SENTENCE
 from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry

@@ -6,10 +6,9 @@ import streamlit as st
 
 from explorer.app import reader_models, streamlit_patches, url
 from explorer.app.address_table import AROUND, OF_LESSON
-from explorer.app.choice import FRAME
-from explorer.app.notes import kept_notes
+from explorer.app.choice import FRAME, TRAINED
+from explorer.app.messages import kept_notes
 from explorer.app.session import session
-from explorer.app.training_steps import TRAINED
 from explorer.catalog.available_models import ModelEntry
 
 OF_FRAME, OF_DISPLAY = "frame", "display options"

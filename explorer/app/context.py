@@ -14,10 +14,9 @@ import streamlit as st
 
 from explorer.app import reader_models, streamlit_patches, url
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.choice import Choice, Head
+from explorer.app.choice import TRAINED, Choice, Head, entry_at, snapshots_of
 from explorer.app.messages import end_page, say, say_why
 from explorer.app.session import state_of
-from explorer.app.training_steps import TRAINED, entry_at, snapshots_of
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry

@@ -11,8 +11,8 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url
-from explorer.app.notes import CONTROL, draw_notes, keep_note
+from explorer.app import streamlit_patches, url
+from explorer.app.messages import CONTROL, draw_notes, keep_note
 from explorer.app.session import session
 from explorer.text.labels import cut
 from explorer.text.token_labels import Label, texts
@@ -212,3 +212,35 @@ def _meant(asked: str, options: Sequence[str]) -> str | None:
         if place and each.endswith(place[0]):
             return each
     return None
+
+
+# Panels, whose contents are sent once they are open; only then does the address have their key
+
+
+def expander(key: str, **how: Any) -> Any:
+    """Closed at first; `.open` says whether it is open."""
+    _check_panel(key)
+    panel = st.expander(**(url.bound(key) | how))
+    say_invalid(key, panel.open)
+    return panel
+
+
+def popover(key: str, icon: str, **how: Any) -> Any:
+    """The same behind a button; Streamlit binds none to the address."""
+    _check_panel(key)
+    if key not in st.session_state or streamlit_patches.came_back():
+        st.session_state[key] = url.asked(key).lower() == "true"
+    panel = st.popover(icon=icon, on_change="rerun", **url.words_of(key), **how)
+    if panel.open:
+        url.write(key, "true")
+    else:
+        url.remove(key)
+    say_invalid(key, panel.open)
+    return panel
+
+
+def _check_panel(key: str) -> None:
+    asked = url.asked(key)
+    if key not in st.session_state and asked.lower() not in ("", "true", "false"):
+        sentence = url.invalid_option(url.row_of(key).label, asked, "it closed")
+        note_invalid(key, False, sentence)

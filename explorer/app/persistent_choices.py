@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import url
-from explorer.app.notes import CONTROL, drop_notes
+from explorer.app.messages import CONTROL, drop_notes
 from explorer.app.session import session
 
 Text = str | list[str]

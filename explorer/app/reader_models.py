@@ -12,7 +12,7 @@ import streamlit as st
 from cachetools import LRUCache
 
 from explorer.app import reader_runs, url
-from explorer.app.local_reader import is_local
+from explorer.app.reader import is_local
 from explorer.app.session import state_of
 from explorer.catalog import available_models, real_models, uploads
 from explorer.catalog.available_models import ModelEntry

@@ -19,15 +19,14 @@ from explorer.app.choosing import (  # noqa: E402
     take_what_was_chosen,
 )
 from explorer.app.context import CurrentContext, make_context  # noqa: E402
-from explorer.app.local_reader import is_local  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
-from explorer.app.page_seconds import count_seconds  # noqa: E402
 from explorer.app.page_table import PAGES, ROWS, UNLISTED  # noqa: E402
 from explorer.app.persistent_choices import follow_address  # noqa: E402
+from explorer.app.reader import is_local  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
 from explorer.app.session import Session, session, state_of  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
-from explorer.app.throttle import turn  # noqa: E402
+from explorer.app.throttle import count_seconds, turn  # noqa: E402
 from explorer.app.typed_text import settle_text  # noqa: E402
 from explorer.catalog.uploads import largest_upload  # noqa: E402
 from explorer.lessons.lesson import FIRST_PAGE  # noqa: E402

@@ -7,8 +7,7 @@ import streamlit as st
 from explorer.app import reader_models
 from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, reads_pairs
-from explorer.app.messages import Suggestion, draw_suggestion
-from explorer.app.notes import keep_note, take_notes
+from explorer.app.messages import Suggestion, draw_suggestion, keep_note, take_notes
 from explorer.app.session import session, state_of
 from explorer.catalog import ModelError
 from explorer.inference.readable_text import Unknown, unknown_of

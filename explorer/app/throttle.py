@@ -20,6 +20,7 @@ from itertools import count
 from threading import Event, Lock
 
 import streamlit as st
+from prometheus_client import Counter, Histogram
 
 from explorer.app import reader, streamlit_patches
 from explorer.app.messages import say
@@ -267,3 +268,26 @@ def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
 def at_work() -> list[PageRun]:
     """The runs that compute or wait now, the oldest first, without the one that asks."""
     return [each for each in list(_running.values()) if each is not cooperative.current_run()]
+
+
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+SECONDS = Histogram(
+    "explorer_page_seconds",
+    "Seconds that the script of a page took, its wait for a turn included.",
+    ["page"],
+    buckets=BUCKETS,
+)
+ERRORS = Counter("explorer_page_errors", "Scripts of pages that ended in an error.", ["page"])
+
+
+@contextmanager
+def count_seconds() -> Iterator[None]:
+    """Counts the script of the page that is drawn meanwhile, for Prometheus."""
+    here, begun = session(), time.monotonic()
+    try:
+        yield
+    except Exception:
+        ERRORS.labels(here.page).inc()
+        raise
+    finally:
+        SECONDS.labels(here.page).observe(time.monotonic() - begun)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from explorer.app import streamlit_patches, url
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.notes import keep_note
+from explorer.app.messages import keep_note
 from explorer.app.reader import network_digest
 from explorer.app.session import session
 from explorer.system import long_texts

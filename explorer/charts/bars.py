@@ -1,49 +1,166 @@
-"""Probabilities as bars: the likeliest first, each with its number.
+"""Bars: probabilities, alone or before and after; a number of every part; vectors by dimension."""
 
-The Overview page draws them last, so altair (0.3 s) is imported when they are first drawn.
-"""
-
+import math
 from collections.abc import Sequence
-from functools import cache
+from typing import Any
 
-from explorer.charts.fill import Spec, filled_chart, finite, written
+from explorer.charts.vega_lite import (
+    MIDDLE,
+    Spec,
+    around_zero,
+    category,
+    chart,
+    finite,
+    fixed,
+    layer,
+    number_line,
+    quantity,
+    text_line,
+    written,
+)
 from explorer.text.labels import cut
 
 MONOSPACE = "'Source Code Pro', monospace"
 LONGEST_BAR_LABEL = 18
+BEFORE, AFTER = "before", "after"
+BAR_ROW, AROUND_BARS = 24, 52
+"""Pixels of a row, and of the axis below."""
+WIDEST_BLOCK_NAME = 270
+AXIS_WIDTH = 56
+"""The numbers beside every chart take the same room, so that dimensions stand in line."""
+FEWEST_NAMED = 32
+"""Of more dimensions than this, every so many is named."""
+SIGN_NAMES = ["above zero", "below zero"]
+SHARE = quantity("value", axis=None, scale={"domain": [0, 1]})
 
 
 def probability_bars(labels: Sequence[str], probabilities: Sequence[float]) -> Spec:
     """A bar for each label, in the order they come; the number stands beside the label."""
     rows = [
-        {
-            "label": label,
-            "value": finite(value),
-            "number": written(value, 3),
-            "order": order,
-            "shown": f"\u2068{cut(label, LONGEST_BAR_LABEL)}\u2069  {written(value, 3)}",
-        }
+        {"order": order, "label": label, "value": finite(value), "number": written(value, 3)}
         for order, (label, value) in enumerate(zip(labels, probabilities, strict=True))
     ]
-    return filled_chart(_bars(), {"labels": rows})
-
-
-@cache
-def _bars() -> Spec:
-    import altair as alt
-
-    from explorer.charts.frame import framed_spec, inside_layer, text_line
-
-    # Two labels may be equal, so a bar stands by its order and is only named by its label.
-    names = "datum.value == null ? '' : data('labels')[datum.value].shown"
-    axis = alt.Axis(labelExpr=names, title=None, labelLimit=260, labelFont=MONOSPACE)
-    chart = (
-        alt.Chart(alt.NamedData("labels"))
-        .mark_bar(cornerRadiusEnd=2, height=alt.RelativeBandSize(band=0.64))
-        .encode(
-            y=alt.Y("order:O", axis=axis),
-            x=alt.X("value:Q", axis=None, scale=alt.Scale(domain=[0, 1])),
-            tooltip=[text_line("label", "token"), text_line("number", "probability")],
-        )
+    bar = layer(
+        {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.64}},
+        rows,
+        y={"field": "order", "type": "ordinal", "axis": _named_axis(260)},
+        x=SHARE,
+        tooltip=[text_line("label", "token"), text_line("number", "probability")],
     )
-    return inside_layer(framed_spec(chart))
+    return chart(bar, params=_names(labels, [row["number"] for row in rows]))
+
+
+def before_after_bars(
+    labels: Sequence[str], before: Sequence[float], after: Sequence[float]
+) -> Spec:
+    """Two bars for every label, before over after, on one scale from 0 to 1."""
+    changes = [
+        f"{written(old, 3)} → {written(new, 3)}" for old, new in zip(before, after, strict=True)
+    ]
+    rows = [
+        {"order": order, "label": label, "when": when}
+        | {"value": finite(values[order]), "number": written(values[order])}
+        for when, values in ((BEFORE, before), (AFTER, after))
+        for order, label in enumerate(labels)
+    ]
+    when, scale = {"sort": [BEFORE, AFTER]}, {"paddingInner": 0.28}
+    bars = layer(
+        {"type": "bar", "cornerRadiusEnd": 2},
+        rows,
+        y={"field": "order", "type": "ordinal", "axis": _named_axis(320), "scale": scale},
+        yOffset=category("when", **when),
+        x=SHARE,
+        color=category("when", legend={"symbolType": "square"}, **when),
+        tooltip=[
+            text_line("label", "token"),
+            text_line("when"),
+            text_line("number", "probability"),
+        ],
+    )
+    return chart(bars, params=_names(labels, changes))
+
+
+def _named_axis(widest: int) -> Spec:
+    """Two labels may be equal, so bars stand by their order and are only named by a label."""
+    names = "names[datum.value] || ''"
+    return {"labelExpr": names, "title": None, "labelLimit": widest, "labelFont": MONOSPACE}
+
+
+def _names(labels: Sequence[str], numbers: Sequence[Any]) -> list[Spec]:
+    both = zip(labels, numbers, strict=True)
+    names = [f"\u2068{cut(label, LONGEST_BAR_LABEL)}\u2069  {number}" for label, number in both]
+    return [{"name": "names", "value": names}]
+
+
+def height_of(names: Sequence[str]) -> int:
+    """Of `block_bars` and `block_points`, in pixels."""
+    return BAR_ROW * len(names) + AROUND_BARS
+
+
+def block_bars(names: Sequence[str], values: Sequence[float], unit: str) -> Spec:
+    """A bar from zero for each part of a model, in the order they come."""
+    top = max([value for value in values if math.isfinite(value)], default=0.0) or 1.0
+    x = quantity("value", title=unit, scale=fixed(0.0, top, zero=True))
+    bar = {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.6}}
+    return chart(_blocks(bar, names, values, x))
+
+
+def block_points(names: Sequence[str], values: Sequence[float], unit: str, rule: float) -> Spec:
+    """A point for each on a logarithmic axis, and a rule at a number to compare them with."""
+    pairs = [*zip(names, values, strict=True)]
+    positive = [(name, value) for name, value in pairs if math.isfinite(value) and value > 0]
+    powers = [math.log10(value) for value in (*(value for _, value in positive), rule)]
+    ends = 10 ** (min(powers) - 0.3), 10 ** (max(powers) + 0.3)
+    ticks = [digit * 10.0**power for power in range(-12, 4) for digit in (1, 2, 5)]
+    axis = {"format": "~g", "values": ticks}
+    x = quantity("value", title=unit, scale=fixed(*ends, type="log"), axis=axis)
+    point = {"type": "point", "filled": True, "size": 70, "opacity": 1}
+    dashed = {"type": "rule", "strokeDash": [4, 4], "color": MIDDLE}
+    return chart(
+        layer(dashed, [{"rule": rule}], x=x | {"field": "rule"}),
+        _blocks(point, [name for name, _ in positive], [value for _, value in positive], x),
+    )
+
+
+def _blocks(mark: Spec, names: Sequence[str], values: Sequence[float], x: Spec) -> Spec:
+    rows = [
+        {"block": name, "value": finite(value), "number": written(value, 6)}
+        for name, value in zip(names, values, strict=True)
+    ]
+    y = category("block", title=None, axis={"labelLimit": WIDEST_BLOCK_NAME})
+    return layer(
+        mark, rows, y=y, x=x, tooltip=[text_line("block"), text_line("number", x["title"])]
+    )
+
+
+def dimension_bars(
+    values: Sequence[float], order: Sequence[int], title: str, *, last: bool = False
+) -> Spec:
+    """Signed bars, one for each dimension, in this order; the `last` of several charts names them.
+
+    What is not finite has no bar. Values above zero and below differ in colour and side.
+    """
+    total, rows = 0.0, list[dict[str, Any]]()
+    for place, dimension in enumerate(order):
+        value = values[dimension]
+        total += value
+        row = {"place": place, "dimension": dimension, "value": finite(value), "sum": finite(total)}
+        rows.append(row | {"side": SIGN_NAMES[0] if value > 0 else SIGN_NAMES[1]})
+    every = max(1, math.ceil(len(order) / FEWEST_NAMED))
+    names = ["" if place % every else str(dimension) for place, dimension in enumerate(order)]
+    named = {"labelExpr": "names[datum.value] || ''", "title": "dimension", "labelAngle": 0}
+    beside = {"minExtent": AXIS_WIDTH, "maxExtent": AXIS_WIDTH, "tickCount": 4}
+    axis = named if last else {"labels": False, "title": None}
+    bars = layer(
+        {"type": "bar", "width": {"band": 0.8}},
+        x={"field": "place", "type": "ordinal", "sort": None, "axis": axis},
+        y=quantity("value", title=title, scale=fixed(*around_zero(values)), axis=beside),
+        # The theme's first two colours, which every reader can tell apart.
+        color={"field": "side", "type": "nominal", "scale": {"domain": SIGN_NAMES}, "legend": None},
+        tooltip=[
+            number_line("dimension", places=0),
+            number_line("value", title, 6),
+            number_line("sum", "sum so far", 6),
+        ],
+    )
+    return chart(bars, rows=rows, params=[{"name": "names", "value": names}])

@@ -1,27 +1,28 @@
-"""Estimates beside exact values, what circuits restore by size, and steering over strengths."""
+"""Estimates beside exact values, what is left or restored by the edges, and steering."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol
 
-import altair as alt
-
-from explorer.charts.fill import Spec, filled_chart, finite, written
-from explorer.charts.frame import (
+from explorer.charts.vega_lite import (
     MIDDLE,
+    Spec,
     around_zero,
+    chart,
     curves_in_bands,
+    finite,
     fixed,
-    framed_spec,
+    layer,
     number_line,
+    quantity,
     ruler,
-    scale_ends,
     shown_place,
     text_line,
+    written,
 )
 
+STRONGEST_EDGES, RANDOM_EDGES = "the strongest edges", "as many random edges"
 CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE = (
     "the circuit alone",
     "all but the circuit",
@@ -29,6 +30,63 @@ CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE = (
 )
 LOWEST_SHARE, HIGHEST_SHARE = -0.5, 1.5
 """Shares outside this range are drawn at its ends; their numbers are in the tooltip."""
+CLEAN, CORRUPTED = "clean", "corrupted"
+
+
+@dataclass(frozen=True)
+class EdgeCut:
+    """The KL after cutting `edges` edges: the strongest, and the mean and range of random ones."""
+
+    edges: int
+    strongest: float
+    mean: float
+    least: float
+    most: float
+
+
+def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
+    """Two lines over the number of edges; the random one in the band of its draws."""
+    curves = [
+        {"edges": p.edges, "which": which, "KL": finite(value)}
+        for p in points
+        for which, value in ((STRONGEST_EDGES, p.strongest), (RANDOM_EDGES, p.mean))
+    ]
+    band = [{"edges": p.edges, "least": finite(p.least), "most": finite(p.most)} for p in points]
+    numbers = [
+        {"edges": p.edges, "strongest": written(p.strongest)}
+        | {"random": f"{written(p.mean)} ({written(p.least)} to {written(p.most)})"}
+        for p in points
+    ]
+    known = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
+    y = fixed(0, max(known, default=0.0) or 1.0, zero=True)
+    x = quantity("edges", title="edges cut", scale={"type": "log", "base": 2, "nice": False})
+    kl, order = quantity("KL", title="KL in nats", scale=y), [STRONGEST_EDGES, RANDOM_EDGES]
+    lines = curves_in_bands(x, kl, curves, ("least", "most"), band, RANDOM_EDGES, sort=order)
+    tooltip = [number_line("edges", places=0), text_line("strongest"), text_line("random")]
+    return chart(*lines, ruler(x, tooltip, numbers))
+
+
+def estimate_and_exact(
+    names: Sequence[str], kinds: Sequence[str], estimates: Sequence[float], exact: Sequence[float]
+) -> Spec:
+    """A point for each part: its estimate across, its exact value up, on the diagonal if equal."""
+    rows = [
+        {"part": name, "kind": kind, "estimate": finite(about), "exact": finite(value)}
+        for name, kind, about, value in zip(names, kinds, estimates, exact, strict=True)
+    ]
+    ends = around_zero([*estimates, *exact])
+    scale, at = fixed(*ends), quantity("at", scale=fixed(*ends))
+    diagonal = {"type": "line", "strokeDash": [3, 3], "strokeWidth": 1, "opacity": 0.6}
+    points = layer(
+        {"type": "point", "filled": True, "size": 46, "opacity": 0.8},
+        rows,
+        x=quantity("estimate", title="estimate", scale=scale),
+        y=quantity("exact", title="exact", scale=scale),
+        color={"field": "kind", "type": "nominal", "legend": {"symbolType": "circle"}},
+        shape={"field": "kind", "type": "nominal"},
+        tooltip=[text_line("part"), number_line("estimate"), number_line("exact")],
+    )
+    return chart(layer(diagonal, [{"at": end} for end in ends], x=at, y=at), points)
 
 
 class Point(Protocol):
@@ -48,60 +106,19 @@ class Point(Protocol):
     def high(self) -> float: ...
 
 
-def estimate_and_exact(
-    names: Sequence[str], kinds: Sequence[str], estimates: Sequence[float], exact: Sequence[float]
-) -> Spec:
-    """A point for each part: its estimate across, its exact value up, on the diagonal if equal."""
-    rows: list[dict[str, Any]] = [
-        {"part": name, "kind": kind, "estimate": finite(about), "exact": finite(value)}
-        for name, kind, about, value in zip(names, kinds, estimates, exact, strict=True)
-    ]
-    low, high = around_zero([*estimates, *exact])
-    ends = scale_ends("x", low, high) | scale_ends("y", low, high)
-    diagonal = [{"at": low}, {"at": high}]
-    return filled_chart(_scatter(), {"parts": rows, "diagonal": diagonal}, **ends)
-
-
-@cache
-def _scatter() -> Spec:
-    equal = (
-        alt.Chart(alt.NamedData("diagonal"))
-        .mark_line(strokeDash=[3, 3], strokeWidth=1, opacity=0.6)
-        .encode(x=alt.X("at:Q", scale=fixed("x")), y=alt.Y("at:Q", scale=fixed("y")))
-    )
-    tooltip = [text_line("part"), number_line("estimate"), number_line("exact")]
-    points = (
-        alt.Chart(alt.NamedData("parts"))
-        .mark_point(filled=True, size=46, opacity=0.8)
-        .encode(
-            x=alt.X("estimate:Q", title="estimate", scale=fixed("x")),
-            y=alt.Y("exact:Q", title="exact", scale=fixed("y")),
-            color=alt.Color("kind:N", legend=alt.Legend(symbolType="circle")),
-            shape=alt.Shape("kind:N"),
-            tooltip=tooltip,
-        )
-    )
-    return framed_spec(alt.layer(equal, points))
-
-
 def circuit_curves(points: Sequence[Point], shown: int | None = None) -> Spec:
     """Three lines over the number of edges; the random one in the band of its draws.
 
     A rule stands at the size `shown`.
     """
-    curves: list[dict[str, Any]] = [
+    names = [CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE]
+    curves: list[Spec] = [
         {"edges": p.edges, "which": which, "share": _within(value)}
         for p in points
-        for which, value in (
-            (CIRCUIT_ALONE, p.circuit),
-            (ALL_BUT_CIRCUIT, p.complement),
-            (RANDOM_ALONE, p.random),
-        )
+        for which, value in zip(names, (p.circuit, p.complement, p.random), strict=True)
     ]
-    band: list[dict[str, Any]] = [
-        {"edges": p.edges, "low": _within(p.low), "high": _within(p.high)} for p in points
-    ]
-    numbers: list[dict[str, Any]] = [
+    band = [{"edges": p.edges, "low": _within(p.low), "high": _within(p.high)} for p in points]
+    numbers = [
         {
             "edges": p.edges,
             CIRCUIT_ALONE: written(p.circuit),
@@ -111,36 +128,18 @@ def circuit_curves(points: Sequence[Point], shown: int | None = None) -> Spec:
         for p in points
     ]
     known = [row["share"] for row in curves if row["share"] is not None]
-    low, high = min([0.0, *known]), max([1.0, *known])
-    at: list[dict[str, Any]] = [] if shown is None else [{"edges": shown}]
-    tables = {"curves": curves, "band": band, "numbers": numbers, "at": at}
-    return filled_chart(_curves(), tables, **scale_ends("y", low - 0.05, high + 0.05))
+    y = fixed(min([0.0, *known]) - 0.05, max([1.0, *known]) + 0.05)
+    sizes = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
+    axis = {"values": sizes, "format": ",", "labelOverlap": "greedy"}
+    x = quantity("edges", title="edges", axis=axis, scale={"type": "log", "nice": False})
+    share = quantity("share", title="share of the difference", scale=y)
+    lines = curves_in_bands(x, share, curves, ("low", "high"), band, RANDOM_ALONE, sort=names)
+    tooltip = [number_line("edges", places=0), *map(text_line, names)]
+    return chart(*lines, shown_place(x, shown), ruler(x, tooltip, numbers))
 
 
 def _within(value: float) -> float | None:
     return min(HIGHEST_SHARE, max(LOWEST_SHARE, value)) if math.isfinite(value) else None
-
-
-@cache
-def _curves() -> Spec:
-    sizes = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
-    axis = alt.Axis(values=sizes, format=",", labelOverlap="greedy")
-    x = alt.X("edges:Q", title="edges", axis=axis, scale=alt.Scale(type="log", nice=False))
-    y: dict[str, Any] = {"title": "share of the difference", "scale": fixed("y")}
-    which: dict[str, Any] = {"sort": [CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE]}
-    curves = curves_in_bands(x, y, "share", ("low", "high"), which, RANDOM_ALONE)
-    tooltip = [
-        number_line("edges", places=0),
-        *map(text_line, (CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE)),
-    ]
-    return framed_spec(alt.layer(*curves, shown_place(x), ruler(x, "edges", tooltip, "numbers")))
-
-
-CLEAN, CORRUPTED = "clean", "corrupted"
-WHICH: dict[str, Any] = {
-    "sort": [CLEAN, CORRUPTED],
-    "legend": alt.Legend(symbolOpacity=1),  # not as faint as the band
-}
 
 
 @dataclass(frozen=True)
@@ -163,39 +162,21 @@ def steering_chart(points: Sequence[SteeredPoint], over: str, metric: str, chose
     """
     curves = [{over: p.at, "which": p.which, "value": finite(p.mean)} for p in points]
     band = [
-        {
-            over: p.at,
-            "which": p.which,
-            "least": finite(p.mean - p.spread),
-            "most": finite(p.mean + p.spread),
-        }
+        {over: p.at, "which": p.which}
+        | {"least": finite(p.mean - p.spread), "most": finite(p.mean + p.spread)}
         for p in points
     ]
     numbers: dict[float, dict[str, Any]] = {}
     for p in points:
-        said = written(p.mean) + (f" ± {written(p.spread)}" if p.spread else "")
-        numbers.setdefault(p.at, {over: p.at})[p.which] = said
-    ends = (value for p in points for value in (p.mean - p.spread, p.mean + p.spread))
+        number = written(p.mean) + (f" ± {written(p.spread)}" if p.spread else "")
+        numbers.setdefault(p.at, {over: p.at})[p.which] = number
+    ends = around_zero(value for p in points for value in (p.mean - p.spread, p.mean + p.spread))
     places = [p.at for p in points] or [0.0]
-    tables = {
-        "curves": curves,
-        "band": band,
-        "numbers": [*numbers.values()],
-        "chosen": [{over: chosen}],
-    }
-    axes = scale_ends("x", min(places), max(*places, 1.0)) | scale_ends("y", *around_zero(ends))
-    return filled_chart(_steering(over, metric), tables, **axes)
-
-
-@cache
-def _steering(over: str, metric: str) -> Spec:
-    whole = alt.Undefined if over == "strength" else alt.Axis(tickMinStep=1)
-    x = alt.X(f"{over}:Q", title=over, scale=fixed("x"), axis=whole)
-    y: dict[str, Any] = {"title": metric, "scale": fixed("y")}
-    curves = curves_in_bands(x, y, "value", ("least", "most"), WHICH)
-    chosen = (
-        alt.Chart(alt.NamedData("chosen")).mark_rule(strokeDash=[4, 4], color=MIDDLE).encode(x=x)
-    )
+    whole = {} if over == "strength" else {"axis": {"tickMinStep": 1}}
+    x = quantity(over, title=over, scale=fixed(min(places), max(*places, 1.0)), **whole)
+    y, both = quantity("value", title=metric, scale=fixed(*ends)), [CLEAN, CORRUPTED]
+    faint = {"symbolOpacity": 1}  # the legend is not as faint as the band
+    lines = curves_in_bands(x, y, curves, ("least", "most"), band, sort=both, legend=faint)
+    rule = {"type": "rule", "strokeDash": [4, 4], "color": MIDDLE}
     tooltip = [number_line(over), text_line(CLEAN), text_line(CORRUPTED)]
-    layers = alt.layer(*curves, chosen, ruler(x, over, tooltip, "numbers"))
-    return framed_spec(layers)
+    return chart(*lines, layer(rule, [{over: chosen}], x=x), ruler(x, tooltip, [*numbers.values()]))

@@ -1,21 +1,22 @@
-"""Curves over positions: dimensions of a table, products by distance, biases of heads, hands."""
+"""Curves over positions and distances: tables, products, biases and scores; and clocks."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from typing import Any, Literal
+from typing import Any
 
-import altair as alt
-
-from explorer.charts.fill import Spec, filled_chart, finite
-from explorer.charts.frame import (
+from explorer.charts.vega_lite import (
     MIDDLE,
+    Spec,
     around_zero,
+    category,
+    chart,
+    colour_and_dash,
+    finite,
     fixed,
-    framed_spec,
+    layer,
     number_line,
+    quantity,
     ruler,
-    scale_ends,
     text_line,
 )
 
@@ -38,10 +39,15 @@ def wave_curves(rows: Sequence[Mapping[str, float | str]], beside: Iterable[floa
     The axis holds the values `beside` too, those of a chart that is compared with this one.
     """
     last = max((float(row["position"]) for row in rows), default=1.0)
-    around = around_zero([*beside, *(float(row["value"]) for row in rows)])
-    table = [{**row, "value": finite(float(row["value"]))} for row in rows]
-    return filled_chart(
-        _waves(), {"rows": table}, **scale_ends("x", 0, last), **scale_ends("y", *around)
+    ends = around_zero([*beside, *(float(row["value"]) for row in rows)])
+    x = quantity("position", title="position", scale=fixed(0, last))
+    y = quantity("value", title="value", scale=fixed(*ends))
+    line = {"type": "line", "interpolate": "monotone", "point": {"size": 18}}
+    tooltip = [text_line("dimension"), number_line("position", places=0), number_line("value")]
+    return chart(
+        layer(line, x=x, y=y, **colour_and_dash("dimension")),
+        ruler(x, tooltip),
+        rows=[{**row, "value": finite(float(row["value"]))} for row in rows],
     )
 
 
@@ -54,10 +60,17 @@ def offset_curve(
     `beside` too.
     """
     names = ("offset", "smallest", "mean", "largest")
-    table = [dict(zip(names, (row[0], *map(finite, row[1:])), strict=True)) for row in rows]
-    around = around_zero([*beside, *(number for row in rows for number in row[1:])])
-    axes = scale_ends("x", 0, len(rows) - 1) | scale_ends("y", *around)
-    return filled_chart(_offsets(unit), {"rows": table}, **axes)
+    ends = around_zero([*beside, *(number for row in rows for number in row[1:])])
+    x = quantity("offset", title="distance of the two positions", scale=fixed(0, len(rows) - 1))
+    y = {"title": unit, "scale": fixed(*ends)}
+    low, mean = quantity("smallest", **y), quantity("mean", **y)
+    tooltip = [number_line("offset", "distance", 0), *map(number_line, names[1:])]
+    return chart(
+        layer({"type": "area", "opacity": 0.18}, x=x, y=low, y2={"field": "largest"}),
+        layer({"type": "line", "point": {"size": 18}}, x=x, y=mean),
+        ruler(x, tooltip),
+        rows=[dict(zip(names, (row[0], *map(finite, row[1:])), strict=True)) for row in rows],
+    )
 
 
 def head_curves(
@@ -70,14 +83,42 @@ def head_curves(
 
     The line of the head `thick` is drawn thicker. The axis holds the values `beside` too.
     """
-    table = [{"head": head, "offset": at, "value": finite(value)} for head, at, value in rows]
-    offsets = [row[1] for row in rows] or [0]
-    heads = list(dict.fromkeys(row[0] for row in rows))
-    axes = scale_ends("x", min(offsets), max(*offsets, 1)) | scale_ends(
-        "y", *around_zero([*beside, *(r[2] for r in rows)])
+    heads = list(dict.fromkeys(head for head, _, _ in rows))
+    legend = {} if len(heads) <= MOST_NAMED_CURVES else {"legend": None}
+    x = _distances("offset", [offset for _, offset, _ in rows])
+    ends = around_zero([*beside, *(value for _, _, value in rows)])
+    y = quantity("value", title=unit, scale=fixed(*ends))
+    channels = {"x": x, "y": y, "color": category("head", scale={"domain": heads}, **legend)}
+    line = {"type": "line", "interpolate": "step" if unit == "bucket" else "linear"}
+    is_thick = {"transform": [{"filter": {"field": "head", "equal": thick}}]}
+    tooltip = [text_line("head"), number_line("offset", "distance", 0), number_line("value", unit)]
+    return chart(
+        layer(line, **channels),
+        layer(line | {"strokeWidth": THICK}, **channels) | is_thick,
+        ruler(x, tooltip),
+        rows=[{"head": head, "offset": at, "value": finite(value)} for head, at, value in rows],
     )
-    spec = _heads(unit, len(heads) <= MOST_NAMED_CURVES)
-    return filled_chart(spec, {"rows": table}, heads=heads, thick=thick, **axes)
+
+
+def distance_curve(points: Sequence[tuple[int, float]], actual: int, unit: str) -> Spec:
+    """A line over the distances of query and key, and the pair's own distance marked."""
+    rows = [{"distance": at, "value": value} for at, value in points if math.isfinite(value)]
+    own = [row for row in rows if row["distance"] == actual]
+    x = _distances("distance", [row["distance"] for row in rows])
+    y = quantity("value", title=unit, scale=fixed(*around_zero(row["value"] for row in rows)))
+    tooltip = [number_line("distance", places=0), number_line("value", unit, 4)]
+    return chart(
+        layer({"type": "line"}, x=x, y=y),
+        layer({"type": "rule", "strokeDash": [2, 4], "color": MIDDLE}, own, x=x),
+        layer({"type": "point", "filled": True, "size": 90}, own, x=x, y=y),
+        ruler(x, tooltip),
+        rows=rows,
+    )
+
+
+def _distances(field: str, distances: Sequence[float]) -> Spec:
+    ends = min(distances, default=0), max([*distances, 1])
+    return quantity(field, title=QUERY_MINUS_KEY, scale=fixed(*ends))
 
 
 def position_curve(values: Sequence[float], trained: int, unit: str) -> Spec:
@@ -88,11 +129,18 @@ def position_curve(values: Sequence[float], trained: int, unit: str) -> Spec:
         if math.isfinite(value)
     ]
     low, high = around_zero(row["value"] for row in rows)
-    axes = scale_ends("x", 0, max(len(values) - 1, 1)) | scale_ends(
-        "y", low, high + ROOM_FOR_TEXT * (high - low)
-    )
+    x = quantity("position", title="position", scale=fixed(0, max(len(values) - 1, 1)))
+    y = quantity("value", title=unit, scale=fixed(low, high + ROOM_FOR_TEXT * (high - low)))
     border = [{"position": trained, "text": "longer than in training →"}]
-    return filled_chart(_positions(unit), {"rows": rows, "border": border}, **axes)
+    text = {"type": "text", "align": "left", "dx": 6, "y": 8, "color": MIDDLE}
+    tooltip = [number_line("position", places=0), number_line("value", unit)]
+    return chart(
+        layer({"type": "line"}, x=x, y=y),
+        layer({"type": "rule", "strokeDash": [4, 3], "color": MIDDLE}, border, x=x),
+        layer(text, border, x=x, text={"field": "text", "type": "nominal"}),
+        ruler(x, tooltip),
+        rows=rows,
+    )
 
 
 def rotation_clocks(
@@ -102,7 +150,8 @@ def rotation_clocks(
 
     `hands` are names and tips (x, y) at every position; a clock's radius is its longest hand.
     """
-    tips, circles = [], []
+    tips: list[dict[str, Any]] = []
+    circles: list[dict[str, Any]] = []
     for index, (name, points) in enumerate(hands):
         lengths = [math.hypot(*point) for point in points]
         longest = max(filter(math.isfinite, lengths), default=0.0) or 1.0
@@ -110,122 +159,35 @@ def rotation_clocks(
         middle_x, middle_y = ACROSS * (column + 0.5), -DOWN * line
         circles.append({"x": middle_x, "y": middle_y, "low": middle_y - 1.28, "pair": name})
         tips += [
-            {
-                "x": middle_x + right / longest,
-                "y": middle_y + up / longest,
-                "middle_x": middle_x,
-                "middle_y": middle_y,
-                "pair": name,
-                "position": step,
-                "first": right,
-                "second": up,
-                "now": step == position,
-            }
+            {"x": middle_x + right / longest, "y": middle_y + up / longest}
+            | {"middle_x": middle_x, "middle_y": middle_y, "pair": name, "position": step}
+            | {"first": right, "second": up, "now": step == position}
             for step, (right, up) in enumerate(points[: position + 1])
             if math.isfinite(right + up)
         ]
     lines, a_line = -(-len(hands) // CLOCKS_A_LINE), min(max(len(hands), 1), CLOCKS_A_LINE)
-    size = {"width": CLOCK * a_line, "height": CLOCK * 1.16 * lines}
-    axes = scale_ends("x", 0, ACROSS * a_line) | scale_ends("y", 1.3 - DOWN * lines, 1.3)
-    return filled_chart(_clocks(), {"tips": tips, "circles": circles}, **axes) | size
-
-
-@cache
-def _waves() -> Spec:
-    x = alt.X("position:Q", title="position", scale=fixed("x"))
-    curve = (
-        alt.Chart()
-        .mark_line(interpolate="monotone", point=alt.OverlayMarkDef(size=18))
-        .encode(
-            x=x,
-            y=alt.Y("value:Q", title="value", scale=fixed("y")),
-            color=alt.Color("dimension:N", sort=None),
-            # Colour is never the only sign: the second of a pair is dashed.
-            strokeDash=alt.StrokeDash("dimension:N", sort=None),
-        )
-    )
-    tooltip = [text_line("dimension"), number_line("position", places=0), number_line("value")]
-    return framed_spec(alt.layer(curve, ruler(x, "position", tooltip), data=alt.NamedData("rows")))
-
-
-@cache
-def _offsets(unit: str) -> Spec:
-    x = alt.X("offset:Q", title="distance of the two positions", scale=fixed("x"))
-    y: dict[str, Any] = {"title": unit, "scale": fixed("y")}
-    band = alt.Chart().mark_area(opacity=0.18)
-    mean = alt.Chart().mark_line(point=alt.OverlayMarkDef(size=18))
-    tooltip = [
-        number_line("offset", "distance", 0),
-        *map(number_line, ("smallest", "mean", "largest")),
-    ]
-    layers = (
-        band.encode(x=x, y=alt.Y("smallest:Q", **y), y2="largest"),
-        mean.encode(x=x, y=alt.Y("mean:Q", **y)),
-        ruler(x, "offset", tooltip),
-    )
-    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))
-
-
-@cache
-def _heads(unit: str, named: bool) -> Spec:
-    x = alt.X("offset:Q", title=QUERY_MINUS_KEY, scale=fixed("x"))
-    heads = alt.Scale(domain=alt.ExprRef("heads"))
-    legend: dict[str, Any] = {} if named else {"legend": None}
-    drawn: dict[str, Any] = {
-        "x": x,
-        "y": alt.Y("value:Q", title=unit, scale=fixed("y")),
-        "color": alt.Color("head:N", sort=None, scale=heads, **legend),
-    }
-    interpolate: Literal["step", "linear"] = "step" if unit == "bucket" else "linear"
-    every = alt.Chart().mark_line(interpolate=interpolate).encode(**drawn)
-    chosen = (
-        alt.Chart()
-        .mark_line(interpolate=interpolate, strokeWidth=THICK)
-        .encode(**drawn)
-        .transform_filter("datum.head === thick")
-    )
-    tooltip = [text_line("head"), number_line("offset", "distance", 0), number_line("value", unit)]
-    layers = every, chosen, ruler(x, "offset", tooltip)
-    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))
-
-
-@cache
-def _positions(unit: str) -> Spec:
-    x = alt.X("position:Q", title="position", scale=fixed("x"))
-    curve = alt.Chart().mark_line().encode(x=x, y=alt.Y("value:Q", title=unit, scale=fixed("y")))
-    border = alt.Chart(alt.NamedData("border"))
-    rule = border.mark_rule(strokeDash=[4, 3], color=MIDDLE).encode(x=x)
-    text = border.mark_text(align="left", dx=6, y=8, color=MIDDLE).encode(x=x, text="text:N")
-    tooltip = [number_line("position", places=0), number_line("value", unit)]
-    layers = curve, rule, text, ruler(x, "position", tooltip)
-    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))
-
-
-@cache
-def _clocks() -> Spec:
-    across: dict[str, Any] = {"axis": None, "scale": fixed("x")}
-    up: dict[str, Any] = {"axis": None, "scale": fixed("y")}
-    x, y = alt.X("x:Q", **across), alt.Y("y:Q", **up)
+    across = {"axis": None, "scale": fixed(0, ACROSS * a_line)}
+    up_and_down = {"axis": None, "scale": fixed(1.3 - DOWN * lines, 1.3)}
+    at = {"x": quantity("x", **across), "y": quantity("y", **up_and_down)}
+    below = at | {"y": quantity("low", **up_and_down)}
+    middle = {"x": quantity("middle_x", **across), "y": quantity("middle_y", **up_and_down)}
     tooltip = [
         text_line("pair"),
         number_line("position", places=0),
         number_line("first", "to the right"),
         number_line("second", "up"),
     ]
-    circles = alt.Chart(alt.NamedData("circles"))
-    every = alt.Chart().encode(x=x, y=y)
-    now = every.transform_filter("datum.now")
-    layers = (
-        circles.mark_point(stroke=MIDDLE, strokeWidth=1, opacity=0.6).encode(
-            x=x, y=y, size=alt.value((2 * CLOCK / ACROSS) ** 2)
-        ),
-        circles.mark_text(fontSize=12, color=MIDDLE).encode(
-            x=x, y=alt.Y("low:Q", **up), text="pair:N"
-        ),
-        every.mark_point(filled=True, size=14, opacity=0.45).encode(tooltip=tooltip),
-        now.mark_rule(strokeWidth=2.5, strokeCap="round").encode(
-            x=alt.X("middle_x:Q", **across), y=alt.Y("middle_y:Q", **up), x2="x", y2="y"
-        ),
-        now.mark_point(filled=True, size=70).encode(tooltip=tooltip),
+    circle = {"type": "point", "stroke": MIDDLE, "strokeWidth": 1, "opacity": 0.6}
+    dot, hand = {"type": "point", "filled": True}, {"type": "rule", "strokeWidth": 2.5}
+    named = {"type": "text", "fontSize": 12, "color": MIDDLE}
+    now = {"transform": [{"filter": "datum.now"}]}
+    return chart(
+        layer(circle, circles, **at, size={"value": (2 * CLOCK / ACROSS) ** 2}),
+        layer(named, circles, **below, text={"field": "pair", "type": "nominal"}),
+        layer(dot | {"size": 14, "opacity": 0.45}, **at, tooltip=tooltip),
+        layer(hand | {"strokeCap": "round"}, **middle, x2={"field": "x"}, y2={"field": "y"}) | now,
+        layer(dot | {"size": 70}, **at, tooltip=tooltip) | now,
+        rows=tips,
+        width=CLOCK * a_line,
+        height=CLOCK * 1.16 * lines,
     )
-    return framed_spec(alt.layer(*layers, data=alt.NamedData("tips")))

@@ -6,16 +6,13 @@ in the browser, which the app's content security policy does not allow.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
-import altair as alt
 import plotly.graph_objects as go
 
-from explorer.charts.fill import Spec, filled_chart
-from explorer.charts.frame import framed_spec, number_line, ruler
 from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import TOLD_APART, Palette
+from explorer.charts.vega_lite import Spec, chart, layer, number_line, quantity, ruler
 
 MOST_ALIGNED = 150
 """Places along the axis at which all runs have a point."""
@@ -24,7 +21,6 @@ DASHES = tuple(
     map(list, ((1, 0), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (1, 5), (10, 2, 1, 2), (4, 8)))
 )
 """One for every `TOLD_APART` curves, so that 32 runs can be told apart by every eye."""
-GIVEN = alt.NamedData("given")
 
 Curve = Sequence[tuple[float, float]]
 
@@ -68,44 +64,30 @@ def overlaid_curves(
     names: Sequence[str], x_title: str, y_title: str, palette: Palette, *, is_stepped: bool
 ) -> Spec:
     """The curves of an `aligned` table; `is_stepped` keeps a value until the next one."""
-    return filled_chart(_overlaid(tuple(names), x_title, y_title, palette.series, is_stepped), {})
+    x = quantity("x", title=x_title, scale={"nice": False})
+    colours = [palette.series[at % len(palette.series)] for at in range(len(names))]
+    dashes = [DASHES[at // TOLD_APART % len(DASHES)] for at in range(len(names))]
+    legend = {"columns": legend_columns(names), "labelLimit": 400}
+    color, dash = (
+        {"field": "name", "type": "nominal", "legend": legend}
+        | {"scale": {"domain": list(names), "range": looks}}
+        for looks in (colours, dashes)
+    )
+    line = {"type": "line", "interpolate": "step-after" if is_stepped else "linear"}
+    y = quantity("value", title=y_title, scale={"zero": False})
+    tooltip = [number_line("x", x_title, places=1 if x_title == "seconds" else 0)]
+    tooltip += [number_line(f"r{at}", name) for at, name in enumerate(names)]
+    pivot = {"pivot": "run", "value": "value", "groupby": ["x"]}
+    return chart(
+        layer(line | {"strokeWidth": 2}, x=x, y=y, color=color, strokeDash=dash),
+        ruler(x, tooltip) | {"transform": [pivot]},
+    )
 
 
 def legend_columns(names: Sequence[str]) -> int:
     """How many names fit beside one another over half a page."""
     longest = max((len(name) for name in names), default=1)
     return max(1, min(3, 56 // (longest + 4)))
-
-
-@lru_cache(maxsize=64)
-def _overlaid(
-    names: tuple[str, ...], x_title: str, y_title: str, series: tuple[str, ...], is_stepped: bool
-) -> Spec:
-    x = alt.X("x:Q", title=x_title, scale=alt.Scale(nice=False))
-    count = len(series)
-    colours = [series[at % count] for at in range(len(names))]
-    dashes = [DASHES[at // TOLD_APART % len(DASHES)] for at in range(len(names))]
-    legend = alt.Legend(columns=legend_columns(names), labelLimit=400)
-    lines = (
-        alt.Chart()
-        .mark_line(interpolate="step-after" if is_stepped else "linear", strokeWidth=2)
-        .encode(
-            x=x,
-            y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=False)),
-            color=alt.Color(
-                "name:N", scale=alt.Scale(domain=list(names), range=colours), legend=legend
-            ),
-            strokeDash=alt.StrokeDash(
-                "name:N", scale=alt.Scale(domain=list(names), range=dashes), legend=legend
-            ),
-        )
-    )
-    tooltip = [number_line("x", x_title, places=1 if x_title == "seconds" else 0)]
-    tooltip += [number_line(f"r{at}", name) for at, name in enumerate(names)]
-    rule = ruler(x, "x", tooltip).transform_pivot("run", value="value", groupby=["x"])
-    spec = framed_spec(alt.layer(lines, rule, data=GIVEN))
-    del spec["data"]
-    return spec
 
 
 PARALLEL_HEIGHT = 380

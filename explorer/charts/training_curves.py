@@ -1,4 +1,4 @@
-"""Training runs: the loss, the measurement on held-out data, and the learning rate.
+"""Training runs: loss, measurement on held-out data, learning rate, and other numbers by step.
 
 The charts hold no rows: `st.vega_lite_chart(table, loss_curves(...))`, so a chart on screen
 is fed and not built again. The axes are fixed by what is known before the first step, so
@@ -6,19 +6,21 @@ nothing moves while the points come.
 """
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
 
-import altair as alt
-
-from explorer.charts.fill import Spec, filled_chart
-from explorer.charts.frame import (
+from explorer.charts.vega_lite import (
     MIDDLE,
+    Spec,
+    around_zero,
+    category,
+    chart,
+    colour_and_dash,
+    finite,
     fixed,
-    framed_spec,
+    layer,
     number_line,
+    quantity,
     ruler,
-    scale_ends,
+    shown_place,
     text_line,
 )
 from models.training import TrainConfig, learning_rate
@@ -27,7 +29,9 @@ MOST_POINTS, MOST_RATES = 300, 160
 CURVES_HEIGHT, SCHEDULE_HEIGHT = 180, 96
 EDGE = 8
 """Pixels on the right: the plot of a chart that is fed grows by some, over the edge of the rest."""
-GIVEN = alt.NamedData("given")
+STEP_TICKS = [0, *(10**power for power in range(8))]
+WHOLE_STEPS = "format(datum.value, ',d')"
+LEGEND_COLUMNS, WIDEST_LINE_NAME = 3, 260
 
 Point = tuple[int, float]
 
@@ -78,9 +82,24 @@ def loss_curves(
     table's column of that name keeps several runs apart. `marks` are steps at which something
     happened, and what.
     """
-    axes = scale_ends("x", 0, max(1, steps)) | (scale_ends("y", 0, highest) if highest else {})
-    tables = {"marks": [{"step": step, "what": what} for step, what in marks]}
-    return filled_chart(_loss(bool(highest), run), tables, **axes)
+    x, scale = _steps(steps), _y_scale((0, highest) if highest else None, zero=True)
+    colour = {"color": category(run)} if run else {}
+    loss, mean = (quantity(name, title="loss", scale=scale) for name in ("loss", "mean"))
+    smoothed = {"op": "mean", "field": "loss", "as": "mean"}
+    window = {"window": [smoothed], "frame": [-7, 7], "sort": [{"field": "step"}]}
+    happened = [{"step": step, "what": what} for step, what in marks]
+    arrow = {"type": "point", "shape": "triangle-down", "filled": True, "size": 70}
+    arrow |= {"opacity": 1, "color": MIDDLE}
+    at = number_line("step", places=0)
+    return chart(
+        layer({"type": "line", "strokeWidth": 1, "opacity": 0.3}, x=x, y=loss, **colour),
+        layer({"type": "line", "strokeWidth": 2}, x=x, y=mean, **colour),
+        ruler(x, [at, number_line("loss"), number_line("mean", "smoothed")]),
+        layer({"type": "rule", "strokeDash": [2, 3]}, happened, x=x),
+        layer(arrow, happened, x=x, y={"value": 4}, tooltip=[at, text_line("what")]),
+        transform=[window | ({"groupby": [run]} if run else {})],
+        padding={"right": EDGE},
+    )
 
 
 def held_out_curves(
@@ -92,65 +111,27 @@ def held_out_curves(
     run: str | None = None,
 ) -> Spec:
     """A held-out measurement of a table with `step` and `value`; the goal is a dashed rule."""
-    axes = scale_ends("x", 0, max(1, steps)) | (scale_ends("y", *domain) if domain else {})
+    x, scale = _steps(steps), _y_scale(domain, zero=False)
     title = f"{name}, goal {goal:g}" if goal is not None else name
-    # The goal's row is its own: one rule over the whole width, however many points there are.
-    tables = {"goal": [{"goal": goal}]} if goal is not None else {}
-    return filled_chart(_held_out(name, title, bool(domain), run), tables, **axes)
+    line = {"type": "line", "interpolate": "step-after", "point": {"size": 24}}
+    value = quantity("value", title=title, scale=scale)
+    layers = [
+        layer(line, x=x, y=value, **({"color": category(run)} if run else {})),
+        ruler(x, [number_line("step", places=0), number_line("value", name)]),
+    ]
+    if goal is not None:  # a row of its own: one rule over the whole width, for all points
+        dashed = {"type": "rule", "strokeDash": [4, 4]}
+        layers.append(layer(dashed, [{"goal": goal}], y=value | {"field": "goal"}))
+    return chart(*layers, padding={"right": EDGE})
 
 
-def _steps() -> alt.X:
-    return alt.X("step:Q", title="step", scale=fixed("x"))
+def _steps(steps: int) -> Spec:
+    return quantity("step", title="step", scale=fixed(0, max(1, steps)))
 
 
-def _run_colours(run: str | None) -> dict[str, Any]:
-    return {"color": alt.Color(f"{run}:N", sort=None)} if run else {}
-
-
-def _y_scale(fixed_ends: bool, *, zero: bool) -> alt.Scale:
-    if fixed_ends:
-        return fixed("y", zero=zero, clamp=True)
-    return alt.Scale(zero=zero, nice=False, clamp=True)
-
-
-@cache
-def _loss(fixed_ends: bool, run: str | None) -> Spec:
-    x, marked = _steps(), alt.Chart(alt.NamedData("marks"))
-    y: dict[str, Any] = {"title": "loss", "scale": _y_scale(fixed_ends, zero=True)}
-    drawn: dict[str, Any] = {"x": x, **_run_colours(run)}
-    tooltip = [number_line("step", places=0), number_line("loss"), number_line("mean", "smoothed")]
-    layers = (
-        alt.Chart().mark_line(strokeWidth=1, opacity=0.3).encode(y=alt.Y("loss:Q", **y), **drawn),
-        alt.Chart().mark_line(strokeWidth=2).encode(y=alt.Y("mean:Q", **y), **drawn),
-        ruler(x, "step", tooltip),
-        marked.mark_rule(strokeDash=[2, 3]).encode(x=x),
-        marked.mark_point(
-            shape="triangle-down", filled=True, size=70, opacity=1, color=MIDDLE
-        ).encode(x=x, y=alt.value(4), tooltip=[number_line("step", places=0), text_line("what")]),
-    )
-    chart = alt.layer(*layers, data=GIVEN).transform_window(
-        mean="mean(loss)",
-        frame=[-7, 7],
-        sort=[alt.SortField("step")],
-        groupby=[run] if run else alt.Undefined,
-    )
-    return _without_rows(chart)
-
-
-@cache
-def _held_out(name: str, title: str, fixed_ends: bool, run: str | None) -> Spec:
-    x = _steps()
-    y: dict[str, Any] = {"title": title, "scale": _y_scale(fixed_ends, zero=False)}
-    curve = (
-        alt.Chart()
-        .mark_line(interpolate="step-after", point=alt.OverlayMarkDef(size=24))
-        .encode(x=x, y=alt.Y("value:Q", **y), **_run_colours(run))
-    )
-    layers = [curve, ruler(x, "step", [number_line("step", places=0), number_line("value", name)])]
-    if title != name:
-        goal = alt.Chart(alt.NamedData("goal")).mark_rule(strokeDash=[4, 4])
-        layers.append(goal.encode(y=alt.Y("goal:Q", **y)))
-    return _without_rows(alt.layer(*layers, data=GIVEN))
+def _y_scale(ends: tuple[float, float] | None, *, zero: bool) -> Spec:
+    more = {"zero": zero, "clamp": True}
+    return fixed(*ends, **more) if ends else {"nice": False, **more}
 
 
 def planned_rates(training: TrainConfig) -> list[Point]:
@@ -168,9 +149,21 @@ def schedule_chart(training: TrainConfig, highest: float = 0.0) -> Spec:
     """
     planned = planned_rates(training)
     top = max(highest, *(rate for _, rate in planned))
-    axes = scale_ends("x", 0, training.steps) | scale_ends("y", 0, top or 1.0)
     rows = [{"step": at, "rate": rate} for at, rate in planned]
-    return filled_chart(_schedule(), {"planned": rows}, **axes)
+    x = quantity("step", title=None, scale=fixed(0, training.steps), axis={"tickCount": 4})
+    axis = {"tickCount": 2, "format": ".2~g"}
+    y = quantity("rate", title=None, scale=fixed(0, top or 1.0, zero=True), axis=axis)
+    title = {"text": "learning rate by step", "anchor": "start", "fontSize": 12, "offset": 4}
+    last = {"op": "max", "field": "step", "as": "step"}
+    now = layer({"type": "rule", "strokeWidth": 1.5, "aria": False}, x=x)
+    tooltip = [number_line("step", places=0), number_line("rate", "learning rate", places=6)]
+    return chart(
+        layer({"type": "area", "opacity": 0.25, "aria": False}, x=x, y=y),
+        layer({"type": "line", "strokeWidth": 1.75}, rows, x=x, y=y),
+        now | {"transform": [{"aggregate": [last]}]},
+        ruler(x, tooltip, rows),
+        title=title | {"fontWeight": "normal"},
+    )
 
 
 def rate_table(been: Sequence[Point]) -> dict[str, list[float]]:
@@ -179,38 +172,23 @@ def rate_table(been: Sequence[Point]) -> dict[str, list[float]]:
     return {"step": [step for step, _ in drawn], "rate": [rate for _, rate in drawn]}
 
 
-@cache
-def _schedule() -> Spec:
-    x = alt.X("step:Q", title=None, scale=fixed("x"), axis=alt.Axis(tickCount=4))
-    y = alt.Y(
-        "rate:Q",
-        title=None,
-        scale=fixed("y", zero=True),
-        axis=alt.Axis(tickCount=2, format=".2~g"),
-    )
-    line = alt.Chart(alt.NamedData("planned")).mark_line(strokeWidth=1.75).encode(x=x, y=y)
-    been = alt.Chart().mark_area(opacity=0.25, aria=False).encode(x=x, y=y)
-    now = (
-        alt.Chart()
-        .transform_aggregate(step="max(step)")
-        .mark_rule(strokeWidth=1.5, aria=False)
-        .encode(x=x)
-    )
-    pointed = ruler(
-        x,
-        "step",
-        [number_line("step", places=0), number_line("rate", "learning rate", places=6)],
-        data="planned",
-    )
-    title = alt.TitleParams(
-        "learning rate by step", anchor="start", fontSize=12, fontWeight="normal", offset=4
-    )
-    spec = framed_spec(alt.layer(been, line, now, pointed, data=GIVEN, title=title))
-    del spec["data"]
-    return spec
+def lines_over_steps(
+    rows: Sequence[tuple[int, str, float]], unit: str, of: str = "name", shown: int | None = None
+) -> Spec:
+    """A line from zero for each name; `rows` are its step, its name and its value.
 
-
-def _without_rows(chart: alt.TopLevelMixin) -> Spec:
-    spec = framed_spec(chart)
-    del spec["data"]
-    return spec | {"padding": {"right": EDGE}}
+    `of` says what is named; a rule stands at the step `shown`.
+    """
+    low, high = around_zero(value for _, _, value in rows)
+    axis = {"values": STEP_TICKS, "labelExpr": WHOLE_STEPS}
+    x = quantity("step", title="step", axis=axis, scale={"type": "symlog", "nice": False})
+    legend = {"columns": LEGEND_COLUMNS, "labelLimit": WIDEST_LINE_NAME}
+    lines = layer(
+        {"type": "line", "point": {"size": 22}},
+        [{"step": step, of: name, "value": finite(value)} for step, name, value in rows],
+        x=x,
+        y=quantity("value", title=unit, scale=fixed(low, high if high > low else 1.0)),
+        **colour_and_dash(of, legend=legend),
+        tooltip=[text_line(of), number_line("step", places=0), number_line("value")],
+    )
+    return chart(shown_place(x, shown), lines)

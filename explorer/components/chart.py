@@ -9,8 +9,8 @@ import streamlit as st
 from explorer.app.session import state_of
 from explorer.charts.figure_data import TableData, Value
 from explorer.charts.figure_text import figure_text
-from explorer.charts.fill import Rows, Spec
 from explorer.charts.plotly_frame import PLOTLY_CONFIG
+from explorer.charts.vega_lite import Rows, Spec
 from explorer.components.mounting import Drawn, Mounted
 
 Table = Mapping[str, Sequence[Value]]

@@ -11,7 +11,6 @@ from explorer.text import TextError, Token
 from explorer.text.token_labels import candidate_text, text_of
 
 ANSWERS_SHOWN = 8
-LONGEST_ANSWER, LONGEST_UNTRAINED = 64, 12
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,6 @@ def first_place(opened: OpenModel, tokens: Sequence[Token]) -> int:
     if masks := masks_in(opened, tokens):
         return masks[0]
     return len(tokens) - 1 if opened.config.kind == "decoder" else 0
-
-
-def longest_answer(opened: OpenModel) -> int:
-    """Where an answer is cut that has not ended; what is untrained writes noise without end."""
-    most = LONGEST_UNTRAINED if opened.run.get("untrained") is True else LONGEST_ANSWER
-    return min(opened.config.max_len, most)
 
 
 def written_answer(opened: OpenModel, written: Sequence[Token]) -> Answer:

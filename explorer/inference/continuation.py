@@ -11,38 +11,30 @@ from torch import Tensor
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.branches import Branches
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
-from explorer.inference.model_inputs import ids_of
+from explorer.inference.generation_limits import (
+    CANNOT_GENERATE,
+    MAX_GENERATED,
+    Prompt,
+    can_generate,
+    require_probabilities,
+)
+from explorer.inference.model_inputs import ids_of, record
 from explorer.inference.results_cache import is_kept, kept, size_of
-from explorer.inference.sampling_stages import SamplingStages, generator_at
+from explorer.inference.sampling_stages import generator_at
 from explorer.system.limits import PASS_TOKENS
-from explorer.text import TextError, Token
+from explorer.text import Token
 from models import TransformerConfig
 from models.cache import KeyValueCache
 from models.generation import DecodingState, check_prompt
 from models.masking import keep_of
-from models.sampling import Sampling, allowed_rows, choose_from, sample
-from models.trace import CHEAP_SITES, trace
+from models.sampling import Sampling, allowed, choose_from, sample
 
 Report = Callable[[float], None]
 """Called with the share of the work that is done."""
-MAX_GENERATED = 64
-"""Tokens after one prompt."""
-CANNOT_GENERATE = "This model does not generate text: choose one with a decoder."
-NO_PROBABILITIES = "The logits of this model are {}, so it generates nothing: choose another model."
 NEXT = Token(-1, "next", 0, 0, special=True)
 """Labels the row that predicts the next token."""
 LATER = "·"
 """Labels what comes after the step that is shown."""
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """What generation starts from: the encoder's source, and the decoder's first tokens."""
-
-    source: tuple[Token, ...]
-    tokens: tuple[Token, ...]
-    room: int
-    """How many tokens fit after it; the last of them is never fed to the model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +110,6 @@ def _until(tokens: Sequence[Token], count: int) -> list[Token | str]:
     return [token if at < count else LATER for at, token in enumerate(tokens)]
 
 
-def can_generate(opened: OpenModel) -> bool:
-    """Whether the model is a decoder with a language-model head."""
-    return opened.config.kind != "encoder" and opened.config.head == "language-model"
-
-
 def prompt_of(opened: OpenModel, text: str) -> Prompt:
     """The prompt of a text; ForwardPassError if the model cannot generate or read it."""
     if not can_generate(opened):
@@ -130,21 +117,12 @@ def prompt_of(opened: OpenModel, text: str) -> Prompt:
     forward = run_text(opened, text)
     require_probabilities(forward.trace.output)
     try:
-        check_prompt(opened.model, ids_of([forward.source or forward.target]))
+        check_prompt(opened.model, ids_of([forward.tokens]))
     except ValueError as error:  # it ends in padding, which no token can follow
         raise ForwardPassError(str(error)) from error
     tokens = forward.target[:1] if forward.source else forward.target
     room = min(MAX_GENERATED, min(opened.config.max_len, PASS_TOKENS.most) - len(tokens) + 1)
     return Prompt(forward.source, tokens, room)
-
-
-def require_probabilities(logits: Tensor) -> None:
-    """ForwardPassError where a softmax of them would be NaN: one is NaN or +∞; −∞ may be."""
-    largest = float(logits.max())
-    if not largest < math.inf:
-        raise ForwardPassError(
-            NO_PROBABILITIES.format("NaN" if math.isnan(largest) else "infinite")
-        )
 
 
 def continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continuation:
@@ -161,15 +139,11 @@ def _continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continu
     prompt, forward, config = prompt_of(opened, text), run_text(opened, text), opened.config
     tokens = tuple(map(opened.tokenizer.token, path))
     full = (*prompt.tokens, *tokens)
-    target = ids_of([full])
-    how: dict[str, Any] = {"read_at": slice(len(prompt.tokens) - 1, None), "sites": CHEAP_SITES}
-    keep = _keep_generated(prompt, config, target)
+    keep = _keep_generated(prompt, config, ids_of([full]))
+    stacks, how = [[full]], dict[str, Any](keep=keep)
     if prompt.source:
-        source = ids_of([prompt.source])
-        how |= {"source_keep": keep_of(source, config.pad_id), "target_keep": keep}
-        passed = trace(opened.model, source, target, **how)
-    else:
-        passed = trace(opened.model, target, keep=keep, **how)
+        stacks, how = [[prompt.source], [full]], {"target_keep": keep}
+    passed = record(opened, *stacks, read_at=slice(len(prompt.tokens) - 1, None), **how)
     logits = allowed_rows(passed.output[0].float(), config, first=len(prompt.tokens) == 1)
     require_probabilities(logits)
     chosen = torch.tensor(list(path), dtype=torch.long)[:, None]
@@ -179,71 +153,16 @@ def _continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continu
     return Continuation(whole, len(prompt.tokens), logits, tuple(log_probabilities))
 
 
-def typed_ids(opened: OpenModel, prompt: Prompt, path: Sequence[int], typed: str) -> list[int]:
-    """The token IDs of a typed continuation; ForwardPassError says why it cannot follow."""
-    if not typed.strip():
-        return []
-    try:
-        found = [t for t in opened.tokenizer.encode(typed) if not (t.special and t.start == t.end)]
-    except TextError as error:
-        raise ForwardPassError(str(error)) from error
-    room = prompt.room - len(path)
-    if len(found) > room:
-        raise ForwardPassError(
-            f"Your words have {len(found):,} tokens, but only {room:,} fit: type less."
-        )
-    for place, token in enumerate(found):
-        if token.id >= opened.config.vocab_size:
-            raise ForwardPassError(f"This model cannot generate the token “{token.label[:20]}”.")
-        if token.id in end_ids(opened) and place < len(found) - 1:
-            raise ForwardPassError(f"{token.label[:20]} ends the text: type nothing after it.")
-    return [token.id for token in found]
-
-
 def unknown_in(opened: OpenModel, typed: str) -> tuple[str, ...]:
     """A sentence that names what the vocabulary does not have; empty if it has everything."""
     return unknown(opened, typed, "", opened.tokenizer.encode(typed), "written")
-
-
-def end_ids(opened: OpenModel) -> set[int]:
-    """The IDs of the tokens that end a text."""
-    return set(opened.config.generation.eos_ids)
-
-
-def stop_reason(opened: OpenModel, prompt: Prompt, path: Sequence[int]) -> str:
-    """Why nothing follows these tokens, in a sentence; empty where generation can go on."""
-    if path and path[-1] in end_ids(opened):
-        return f"Stopped: {opened.tokenizer.label(path[-1])} ends the text."
-    if len(path) < prompt.room:
-        return ""
-    if prompt.room < MAX_GENERATED:
-        if not PASS_TOKENS.allows(opened.config.max_len):
-            return f"Stopped: at most {PASS_TOKENS.in_words(PASS_TOKENS.most)} are read here."
-        return f"Stopped: all {opened.config.max_len:,} positions of this model are filled."
-    return f"Stopped: at most {MAX_GENERATED} tokens are generated here."
-
-
-def likeliest_and(found: SamplingStages, count: int, also: Sequence[int] = ()) -> list[int]:
-    """`count` token IDs, highest logit first: the likeliest, and these others in any case."""
-    others = list(dict.fromkeys(also))[: count // 2]
-    best = found.logits.topk(min(count, len(found.logits))).indices.tolist()
-    missing = [token for token in others if token not in best]
-    kept_back = set(others)
-    while missing and len(best) + len(missing) > count:
-        best.remove(next(token for token in reversed(best) if token not in kept_back))
-    return sorted((*best, *missing), key=lambda token: -float(found.logits[token]))
-
-
-def rank(found: SamplingStages, token: int) -> int:
-    """The rank of a token by its logit, 1 for the likeliest."""
-    return 1 + int((found.logits > found.logits[token]).sum())
 
 
 def sample_tokens(
     opened: OpenModel, text: str, path: Sequence[int], sampling: Sampling, seed: int
 ) -> Iterator[int]:
     """Tokens after a path, as if sampled one by one; each costs one cached step."""
-    decoder = _cached_decoder(opened, text)
+    decoder = DecodingState(opened.model, prompt_of(opened, text).ids)
     logits = decoder.read(torch.tensor([path]))[:, -1] if path else decoder.first_logits
     generator = generator_at(seed, len(path), logits.shape[-1], sampling)
     while float(logits.max()) < math.inf:  # what comes next says why it ends
@@ -265,53 +184,49 @@ def log_probabilities(
     `continuation` is the pass up to node `last`; it spares a pass for the nodes up to there and
     for all that come right after one of them. Cached for each state of the branches.
     """
-    found, known = branches.appended, dict[int, float]()
-    for step, node in enumerate([0, *found.nodes_to(last)]):
-        if children := found.children[node]:
+    branches, known = branches.appended, dict[int, float]()
+    for step, node in enumerate([0, *branches.nodes_to(last)]):
+        if children := branches.children[node]:
             after = continuation.all_logits[step].log_softmax(-1)
             known |= {child: float(after[token]) for token, child in children.items()}
-    return _log_probabilities(opened, text, found, known, report)
 
-
-def _log_probabilities(
-    opened: OpenModel, text: str, found: Branches, known: dict[int, float], report: Report
-) -> tuple[float, ...]:
-    def of(state: Branches, make: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
+    def cached(state: Branches, make: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
         return kept(opened, ("branches", text, state.made), make, size_of)
 
-    state = found  # back to the first that is cached, or whose last action has an unknown node
+    state = branches  # back to the first that is cached, or whose last action has an unknown node
     while state.done and not is_kept(opened, ("branches", text, state.made)):
-        if any(at not in known for at in range(len(state.before.nodes), len(state.nodes))):
+        if any(node not in known for node in range(len(state.before.nodes), len(state.nodes))):
             break
         state = state.before
     first: tuple[float, ...] = (0.0,)
     if state.done:
-        first = of(state, lambda: _score_nodes(_cached_decoder(opened, text), state, report))
-    later = (known[at] for at in range(len(state.nodes), len(found.nodes)))
-    return first if state is found else of(found, lambda: (*first, *later))
+        first = cached(state, lambda: _score_nodes(opened, text, state, report))
+    later = (known[node] for node in range(len(state.nodes), len(branches.nodes)))
+    return first if state is branches else cached(branches, lambda: (*first, *later))
 
 
-def _score_nodes(decoder: DecodingState, found: Branches, report: Report) -> tuple[float, ...]:
+def _score_nodes(
+    opened: OpenModel, text: str, branches: Branches, report: Report
+) -> tuple[float, ...]:
     """One pass for each leaf, over what it does not share with the leaf before."""
-    first, tokens = (
-        decoder.first_logits[0].log_softmax(-1),
-        torch.tensor([n.token for n in found.nodes]),
-    )
+    decoder = DecodingState(opened.model, prompt_of(opened, text).ids)
+    first = decoder.first_logits[0].log_softmax(-1)
+    tokens = torch.tensor([node.token for node in branches.nodes])
     scores, cached = [0.0] * len(tokens), list[int]()
-    lines = sorted(map(found.nodes_to, found.leaves()))
+    lines = sorted(map(branches.nodes_to, branches.leaves()))
     for done, line in enumerate(lines):
         report(done / len(lines))
         scores[line[0]] = float(first[tokens[line[0]]])
         inputs = line[:-1]
         if not inputs:
             continue
-        shared = sum(own == other for own, other in zip(inputs, cached, strict=False))
+        shared = sum(own == before for own, before in zip(inputs, cached, strict=False))
         again = max(0, shared - 1)  # the last shared token is fed again for what follows it
         back_to(decoder, again)
         logits = decoder.read(tokens[inputs[again:]][None])[0].float()
         after = line[again + 1 :]
-        found_scores = logits.log_softmax(-1).gather(-1, tokens[after][:, None])[:, 0]
-        for node, score in zip(after, found_scores.tolist(), strict=True):
+        probabilities = logits.log_softmax(-1).gather(-1, tokens[after][:, None])[:, 0]
+        for node, score in zip(after, probabilities.tolist(), strict=True):
             scores[node] = score
         cached = inputs
     return tuple(scores)
@@ -335,9 +250,9 @@ def shorten(cache: KeyValueCache, length: int) -> None:
         layer.keys, layer.values = layer.read()
 
 
-def _cached_decoder(opened: OpenModel, text: str) -> DecodingState:
-    prompt = prompt_of(opened, text)
-    return DecodingState(opened.model, ids_of([prompt.source or prompt.tokens]))
+def allowed_rows(logits: Tensor, config: TransformerConfig, first: bool) -> Tensor:
+    """`allowed` of successive tokens; `first` says whether row 0 is the first one generated."""
+    return torch.cat((allowed(logits[:1], config, first), allowed(logits[1:], config, False)))
 
 
 def _keep_generated(prompt: Prompt, config: TransformerConfig, ids: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Interventions as edits of the core, and why one does not apply to a model and a text."""
 
 import dataclasses
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,6 +17,9 @@ from explorer.interventions.edits import Intervention
 from models import interventions as core
 from models.masking import causal_mask
 from models.transformer import EVERYWHERE
+
+LIMITING = ("padding", "window", "blocks")
+"""Presets that only take keys away from a decoder."""
 
 
 class NotApplicableError(ValueError):
@@ -95,11 +99,12 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
         case edits.CutEdge(head=head, query=query, key=key, to=to):
             return core.SetCell(f"{at}.weights", query, key, None if to == "mean" else 0.0, head)
         case edits.PresetMask():
-            return core.Replace(f"{at}.mask", preset_mask(forward, edit)[None, None])
+            size = len(forward.rows(edit.part)), len(forward.columns(edit.part))
+            return MaskPreset(f"{at}.mask", edit, *size)
         case edits.MaskCell(query=query, key=key, allowed=allowed):
             return core.SetCell(f"{at}.mask", query, key, allowed)
         case edits.HideKey(key=key):
-            return core.MaskKey(f"{at}.mask", key)
+            return core.SetCell(f"{at}.mask", None, key, False)
         case edits.Patch(head=None, position=position, text=text):
             other, stream = (
                 same_length_pass(opened, forward, edit.part, text),
@@ -121,28 +126,40 @@ def _ablation(where: str, to: str, head: int | None = None) -> core.Edit:
     return core.Mean(where, head) if to == "mean" else core.Scale(where, head=head)
 
 
-def preset_mask(forward: ForwardPass, edit: edits.PresetMask) -> Tensor:
+@dataclass(frozen=True)
+class MaskPreset:
+    """The first rows and columns of a preset mask, as many as an answer has so far."""
+
+    site: str
+    preset: edits.PresetMask
+    queries: int
+    keys: int
+
+    def __call__(self, value: Tensor) -> Tensor:
+        queries, keys = value.shape[-2:]
+        mask = preset_mask(self.preset, max(self.queries, queries), max(self.keys, keys))
+        return core.fitted(mask[:queries, :keys], value, self.site)
+
+
+def preset_mask(edit: edits.PresetMask, queries: int, keys: int) -> Tensor:
     """Which key (column) each query (row) may attend to, (queries, keys). Sizes are tokens.
 
     A window, a block or the padding of a decoder stays causal. Every query may attend to a
     prefix (Raffel et al. 2020, section 3.2.1), which is causal behind it. Padding is the last
     tokens, as in a batch with a longer text.
     """
-    queries, keys = len(forward.rows(edit.part)), len(forward.columns(edit.part))
-    if edit.preset == "none":
-        return torch.ones(queries, keys, dtype=torch.bool)
-    causal = causal_mask(queries, keys)[0, 0]
-    if edit.preset == "causal":
-        return causal
-    here, there = torch.arange(queries)[:, None], torch.arange(keys)[None]
-    if edit.preset == "prefix":
-        return causal | (there < edit.n)
-    seen = {
-        "padding": there < keys - edit.n,
-        "window": (here - there).abs() < edit.n,
-        "blocks": here // edit.n == there // edit.n,
-    }[edit.preset].expand(queries, keys)
-    return seen & causal if edit.part == "decoder.self_attn" else seen
+    everything, causal = torch.ones(queries, keys, dtype=torch.bool), causal_mask(queries, keys)
+    query, key = torch.arange(queries)[:, None], torch.arange(keys)[None]
+    allowed = {
+        "none": everything,
+        "causal": causal[0, 0],
+        "prefix": causal[0, 0] | (key < edit.n),
+        "padding": (key < keys - edit.n) & everything,
+        "window": (query - key).abs() < edit.n,
+        "blocks": query // edit.n == key // edit.n,
+    }[edit.preset]
+    keeps_order = edit.part == "decoder.self_attn" and edit.preset in LIMITING
+    return allowed & causal[0, 0] if keeps_order else allowed
 
 
 def head_output(

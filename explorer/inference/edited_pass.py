@@ -1,17 +1,25 @@
-"""The forward pass with the reader's interventions, and which of them do not apply."""
+"""The pass and the answer with the reader's interventions, and which of them do not apply."""
 
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import torch
+from torch import Tensor
+
 from explorer.catalog.open_model import OpenModel
+from explorer.inference.answers import Answer, written_answer
 from explorer.inference.core_edits import NotApplicableError, check_applicable, core_edit
 from explorer.inference.forward_pass import ForwardPass, rerun
-from explorer.inference.results_cache import kept
+from explorer.inference.generation_limits import longest_answer
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.results_cache import kept, size_of
 from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken, Steer
 from explorer.text import Token
 from models import interventions as core
+from models.generation import generate
 from models.interventions import EditError
+from models.trace import RecordingTap
 
 MOST_TEXTS = 4
 """Every text that is patched from is one more pass."""
@@ -19,6 +27,18 @@ MOST_STEERING_TEXTS = 16
 """Of all directions that are added."""
 MOST_WEIGHTS = 64 * 1024 * 1024
 """An edge is cut among all weights of its layer; the pass holds those of every such layer."""
+TOO_MANY_TEXTS = (
+    f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove the "
+    "patches from another."
+)
+TOO_MANY_PAIRS = (
+    f"Directions can be made from at most {MOST_STEERING_TEXTS} texts in all: use fewer pairs, or "
+    "remove another direction."
+)
+TOO_MANY_WEIGHTS = (
+    "The text is too long to hold all weights of every layer with a cut edge: shorten it, or cut "
+    "edges in fewer layers."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,17 +114,18 @@ def _to_core(
     for index, edit in enumerate(edits):
         try:
             check_applicable(opened, forward, edit)
-            if isinstance(edit, Patch):
-                _check_texts(texts | {edit.text})
-                texts.add(edit.text)
-            if isinstance(edit, Steer):
-                _check_steering_texts(steering | set(edit.texts))
-                steering |= set(edit.texts)
-            if isinstance(edit, CutEdge):
-                rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
-                count = forward.part(edit.part).heads * rows * columns
-                _check_weights(weights | {(edit.part, edit.layer): count})
-                weights[edit.part, edit.layer] = count
+            match edit:
+                case Patch(text=text):
+                    _check_room(len(texts | {text}), MOST_TEXTS, TOO_MANY_TEXTS)
+                    texts.add(text)
+                case Steer(texts=pairs):
+                    _check_room(len(steering.union(pairs)), MOST_STEERING_TEXTS, TOO_MANY_PAIRS)
+                    steering.update(pairs)
+                case CutEdge(part=part, layer=layer):
+                    cells = len(forward.rows(part)) * len(forward.columns(part))
+                    more = weights | {(part, layer): forward.part(part).heads * cells}
+                    _check_room(sum(more.values()), MOST_WEIGHTS, TOO_MANY_WEIGHTS)
+                    weights = more
             if not isinstance(edit, ReplaceToken):
                 in_core.append(core_edit(opened, forward, edit))
         except (NotApplicableError, EditError) as error:
@@ -112,28 +133,9 @@ def _to_core(
     return in_core, reasons
 
 
-def _check_texts(texts: set[str]) -> None:
-    if len(texts) > MOST_TEXTS:
-        raise NotApplicableError(
-            f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove "
-            "the patches from another."
-        )
-
-
-def _check_steering_texts(texts: set[str]) -> None:
-    if len(texts) > MOST_STEERING_TEXTS:
-        raise NotApplicableError(
-            f"Directions can be made from at most {MOST_STEERING_TEXTS} texts in all: use fewer "
-            "pairs, or remove another direction."
-        )
-
-
-def _check_weights(weights: Mapping[tuple[str, int], int]) -> None:
-    if sum(weights.values()) > MOST_WEIGHTS:
-        raise NotApplicableError(
-            "The text is too long to hold all weights of every layer with a cut edge: shorten "
-            "it, or cut edges in fewer layers."
-        )
+def _check_room(count: int, most: int, refusal: str) -> None:
+    if count > most:
+        raise NotApplicableError(refusal)
 
 
 def _replacement(opened: OpenModel, before: Token, token_id: int) -> Token:
@@ -141,3 +143,58 @@ def _replacement(opened: OpenModel, before: Token, token_id: int) -> Token:
     token = opened.tokenizer.token(token_id)
     place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}
     return dataclasses.replace(token, **place)
+
+
+def edited_answer(opened: OpenModel, edited: EditedPass) -> Answer:
+    """The answer of an encoder-decoder with its interventions; made once and kept."""
+    forward = edited.forward
+    if not edited.applied:
+        return forward.answer
+    return kept(
+        opened,
+        ("edited answer", forward.text, edited.applied),
+        lambda: written_answer(opened, [forward.target[0], *generate_edited(opened, edited)]),
+        size_of,
+    )
+
+
+def generate_edited(opened: OpenModel, edited: EditedPass) -> tuple[Token, ...]:
+    """Greedy decoding, a decoder pass over all tokens so far for every token.
+
+    At every step an intervention applies if its positions exist already; a mean over
+    positions is one over those.
+    """
+    decoder = opened.model.decoder
+    assert decoder is not None
+    tokens = [
+        core.ReplaceAt("decoder.embed", edit.position, vector * decoder.embedding_scale)
+        for edit in edited.applied
+        if isinstance(edit, ReplaceToken) and edit.part.startswith("decoder")
+        for vector in decoder.embedding(torch.tensor([edit.token])).detach()
+    ]
+    steps = generate(
+        opened.model,
+        ids_of([edited.forward.source]),
+        max_length=longest_answer(opened),
+        greedy=True,
+        use_cache=False,
+        tap=RecordingTap((), [_WherePresent(edit) for edit in (*tokens, *edited.core_edits)]),
+    )
+    return tuple(opened.tokenizer.token(int(step.ids)) for step in steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _WherePresent:
+    """An edit of the core that waits until the answer has the positions that it names."""
+
+    edit: core.Edit
+
+    @property
+    def site(self) -> str:
+        return self.edit.site
+
+    def __call__(self, value: Tensor) -> Tensor:
+        try:
+            return self.edit(value)
+        except EditError:
+            return value

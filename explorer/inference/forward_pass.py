@@ -15,8 +15,9 @@ from torch import Tensor
 from explorer.catalog.attention_parts import Part, parts, site
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.pass_budget import TooLargeError
-from explorer.inference.answers import Answer, answer_of, longest_answer, written_answer
-from explorer.inference.model_inputs import ids_of, one_stack, positions_shown
+from explorer.inference.answers import Answer, answer_of, written_answer
+from explorer.inference.generation_limits import end_ids, longest_answer
+from explorer.inference.model_inputs import ids_of, positions_shown, record
 from explorer.inference.results_cache import kept
 from explorer.interventions.edits import Intervention
 from explorer.system.cooperative import interruptible, step
@@ -25,9 +26,9 @@ from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.checked_text import ForwardPassError, truncate
 from explorer.text.labels import readable
 from models import TransformerConfig
-from models.generation import generate, start_ids
+from models.generation import generate_ids
 from models.interventions import Edit
-from models.trace import CHEAP_SITES, Trace, trace
+from models.trace import Trace
 
 WEIGHTS_HELD = 1 << 22
 """The most attention weights in memory at once, where a view goes through all heads."""
@@ -68,6 +69,23 @@ class ForwardPass:
     def tokens(self) -> tuple[Token, ...]:
         """The tokens of the typed text."""
         return self.source or self.target
+
+    @property
+    def last_stack_tokens(self) -> tuple[Token, ...]:
+        """What the stack reads whose residual stream goes into the head."""
+        return self.target or self.source
+
+    @property
+    def predicted_ids(self) -> Tensor:
+        """The token ID that each position is to predict, as many as have one, (tokens,).
+
+        The next token of the text, or the one that was generated. Empty where the model predicts
+        no next token. A replaced token is predicted as the one that is read.
+        """
+        if self.config.head != "language-model" or self.config.kind == "encoder":
+            return torch.zeros(0, dtype=torch.long)
+        predicted = self.written if self.source else self.target[1:]
+        return torch.tensor([token.id for token in predicted], dtype=torch.long)
 
     @property
     def typed(self) -> str:
@@ -176,53 +194,51 @@ def run_batch_uncached(
 
 
 def _batch(opened: OpenModel, texts: tuple[str, ...], pair: str) -> tuple[ForwardPass, ...]:
-    encoded = [encode_text(opened.tokenizer, opened.config, text, pair) for text in texts]
-    notes = [
-        unknown(opened, text, pair, tokens) for text, tokens in zip(texts, encoded, strict=True)
-    ]
+    config = opened.config
+    encoded = [encode_text(opened.tokenizer, config, text, pair) for text in texts]
     inputs = _padded(opened, encoded)
-    ids = ids_of(inputs)
-    if opened.config.kind != "encoder-decoder":
-        passed = one_stack(opened, inputs, positions_shown(opened, encoded))
-        overflow = not_finite(passed)
-        is_encoder = opened.config.kind == "encoder"
-        return tuple(
-            ForwardPass(
-                text=text,
-                config=opened.config,
-                source=tokens if is_encoder else (),
-                target=() if is_encoder else tokens,
-                written=(),
-                trace=passed,
-                answer=answer_of(opened, passed.output[row], encoded[row]),
-                notes=(*notes[row], *overflow),
-                row=row,
-                pair=pair,
-                folder=opened.folder,
-                reads_prompts=opened.reads_prompts,
-            )
-            for row, (text, tokens) in enumerate(zip(texts, inputs, strict=True))
-        )
-    answers = _written(opened, ids)
-    full = _padded(opened, answers)
-    passed = trace(opened.model, ids, ids_of(full)[:, :-1], sites=CHEAP_SITES)
+    nothing: list[tuple[Token, ...]] = [()] * len(texts)
+    target = written = nothing
+    answers: list[tuple[Token, ...]] = []
+    source = nothing if config.kind == "decoder" else inputs
+    if config.kind == "decoder":
+        target = inputs
+    elif config.kind == "encoder-decoder":
+        answers = _written(opened, ids_of(inputs))
+        full = _padded(opened, answers)
+        target, written = [row[:-1] for row in full], [row[1:] for row in full]
+    passed = _record(opened, source, target)
     overflow = not_finite(passed)
     return tuple(
         ForwardPass(
             text=text,
-            config=opened.config,
-            source=inputs[row],
-            target=full[row][:-1],
-            written=full[row][1:],
+            config=config,
+            source=source[row],
+            target=target[row],
+            written=written[row],
             trace=passed,
-            answer=written_answer(opened, answers[row]),
-            notes=(*notes[row], *overflow),
+            answer=written_answer(opened, answers[row])
+            if answers
+            else answer_of(opened, passed.output[row], encoded[row]),
+            notes=(*unknown(opened, text, pair, encoded[row]), *overflow),
             row=row,
+            pair=pair,
             folder=opened.folder,
             reads_prompts=opened.reads_prompts,
         )
         for row, text in enumerate(texts)
     )
+
+
+def _record(
+    opened: OpenModel,
+    source: Sequence[tuple[Token, ...]],
+    target: Sequence[tuple[Token, ...]],
+    edits: Sequence[Edit] = (),
+) -> Trace:
+    """Of the rows of both stacks, empty where the model has no such stack."""
+    stacks = [rows for rows in (source, target) if rows[0]]
+    return record(opened, *stacks, read_at=positions_shown(opened, stacks[0]), edits=edits)
 
 
 def rerun(
@@ -239,17 +255,21 @@ def rerun(
     The decoder of an encoder-decoder reads the answer it gave before, so that every step
     can be compared with what it was.
     """
-    tokens = source or target
-    if opened.config.kind == "encoder-decoder":
-        given = ids_of([source]), ids_of([target])
-        passed = trace(opened.model, *given, sites=CHEAP_SITES, edits=edits)
+    passed = _record(opened, [source], [target], edits)
+    if source and target:
         steps = [opened.tokenizer.token(i) for i in passed.output[0].argmax(-1).tolist()]
         answer = written_answer(opened, [target[0], *steps])
     else:
-        passed = one_stack(opened, [tokens], positions_shown(opened, [tokens]), edits)
-        answer = answer_of(opened, passed.output[0], tokens)
-    again = {"trace": passed, "answer": answer, "row": 0, "folder": opened.folder}
-    return replace(forward, source=source, target=target, **again)  # type: ignore[arg-type]
+        answer = answer_of(opened, passed.output[0], source or target)
+    return replace(
+        forward,
+        source=source,
+        target=target,
+        trace=passed,
+        answer=answer,
+        row=0,
+        folder=opened.folder,
+    )
 
 
 def encode_text(
@@ -334,13 +354,10 @@ def _padded(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[
 
 def _written(opened: OpenModel, source: Tensor) -> list[tuple[Token, ...]]:
     """What the decoder generates for each source, from its first token to its last."""
-    longest = max(2, longest_answer(opened))
-    steps = generate(opened.model, source, max_length=longest, greedy=True)
-    columns = [each.ids for each in steps]
-    start = int(start_ids(opened.model, source)[0, 0])
-    ends = opened.config.generation.eos_ids
-    answers = []
-    for row in torch.stack(columns, dim=1).tolist():
-        stop = next((i + 1 for i, token_id in enumerate(row) if token_id in ends), len(row))
-        answers.append(tuple(opened.tokenizer.token(i) for i in [start, *row[:stop]]))
-    return answers
+    longest, ends = max(2, longest_answer(opened)), end_ids(opened)
+    rows = generate_ids(opened.model, source, longest, greedy=True).tolist()
+    stops = (next((i for i, token in enumerate(row) if i and token in ends), None) for row in rows)
+    return [
+        tuple(map(opened.tokenizer.token, row if stop is None else row[: stop + 1]))
+        for row, stop in zip(rows, stops, strict=True)
+    ]

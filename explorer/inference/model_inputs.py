@@ -1,6 +1,7 @@
 """Tokens into the model: their IDs, the positions with logits, and one recorded pass."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,7 +9,6 @@ from torch import Tensor
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import masks_in
 from explorer.text import Token
-from models.interventions import Edit
 from models.trace import CHEAP_SITES, Trace, trace
 
 
@@ -38,18 +38,16 @@ def positions_shown(opened: OpenModel, encoded: Sequence[Sequence[Token]]) -> sl
     return slice(masks[0], masks[0] + 1) if masks else slice(None)
 
 
-def one_stack(
-    opened: OpenModel, rows: Sequence[tuple[Token, ...]], read_at: slice, edits: Sequence[Edit] = ()
+def record(
+    opened: OpenModel,
+    *stacks: Sequence[Sequence[Token]],
+    sites: Sequence[str] = CHEAP_SITES,
+    **how: Any,
 ) -> Trace:
-    """One recorded pass of a model of one stack, with all values that the pages derive from.
+    """One recorded pass over the rows of the encoder, of the decoder, or of both.
 
-    TooLargeError where there is no room for it.
+    It has all values that the pages derive from. TooLargeError where there is no room for it.
     """
-    return trace(
-        opened.model,
-        ids_of(rows),
-        segments=segments_of(opened, rows),
-        read_at=read_at,
-        sites=CHEAP_SITES,
-        edits=edits,
-    )
+    if len(stacks) == 1:
+        how["segments"] = segments_of(opened, stacks[0])
+    return trace(opened.model, *map(ids_of, stacks), sites=sites, **how)

@@ -15,12 +15,12 @@ from torch import Tensor
 from explorer.catalog.attention_parts import site
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, rerun
-from explorer.inference.model_inputs import ids_of
+from explorer.inference.model_inputs import ids_of, record
 from explorer.text import Token
 from models import Transformer, TransformerConfig
 from models.output_heads import LanguageModelHead
 from models.positional import Positions
-from models.trace import CHEAP_SITES, Trace, trace
+from models.trace import CHEAP_SITES
 
 TRAINED_POSITIONS = ("learned", "relative")
 """Schemes with trained parameters: only a model that was trained with them has some."""
@@ -83,7 +83,7 @@ def in_scheme(opened: OpenModel, scheme: str, max_len: int | None = None) -> Ope
 
 
 @dataclass(frozen=True, eq=False)
-class Permuted:
+class Permutation:
     """The forward passes of a text and of its tokens in another order, in one scheme.
 
     `order` has the former position of the token at every position. `changes` (t) is, for each
@@ -126,12 +126,12 @@ class Permuted:
 
 def permuted(
     opened: OpenModel, forward: ForwardPass, order: Sequence[int], scheme: str
-) -> Permuted:
+) -> Permutation:
     """Both orders in this scheme. Cost: two passes, one where the scheme is the model's own."""
     model = in_scheme(opened, scheme, longest_text(forward))
     before = forward if model is opened else _run_in_order(model, forward, forward.tokens)
     after = _run_in_order(model, forward, tuple(forward.tokens[place] for place in order))
-    made = Permuted(before, after, tuple(order), torch.empty(0))
+    made = Permutation(before, after, tuple(order), torch.empty(0))
     at = f"{made.stack}.{_layers(forward, made.stack) - 1}.resid_post"
     was, now = (each.trace[at][each.row] for each in (before, after))
     change = (now[made.places] - was).norm(dim=-1) / was.norm(dim=-1).clamp(min=1e-12)
@@ -172,7 +172,7 @@ def reversed_order(forward: ForwardPass) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Extrapolated:
+class LengthExtrapolation:
     """One head and the loss of a text repeated beyond `trained` positions.
 
     `effective_keys` (queries) is e^entropy of each row of the head: the number of keys if it
@@ -211,40 +211,26 @@ def extrapolate(
     part: str,
     layer: int,
     head: int,
-) -> Extrapolated:
+) -> LengthExtrapolation:
     """One pass over `length` tokens. Cost grows with length² × layers, and with the vocabulary.
 
     The decoder's attention says nothing about a longer source: then it is the encoder's layer 0.
     """
     trained = opened.config.max_len
-    model = in_scheme(opened, scheme, length).model
+    placed = in_scheme(opened, scheme, length)
     tokens = repeated(forward.tokens, length)
     reads = "encoder.self_attn" if forward.source else "decoder.self_attn"
     layer = layer if part == reads else 0
-    passed = _traced(model, forward, tokens)
+    stacks = [[row] for row in (tokens, forward.target if forward.source else ()) if row]
+    sites = (*CHEAP_SITES, "*.final")
+    passed = record(placed, *stacks, read_at=slice(-1, None), sites=sites)
     at = site(reads, layer)
     weights = passed.weights(at, head=head)[0].detach()
     entropy = -(weights * weights.clamp(min=1e-30).log()).sum(-1)
-    nats = None
+    nats, model = None, placed.model
     if model.config.kind == "decoder" and isinstance(model.head, LanguageModelHead):
         nats = _nats(model, passed["decoder.final"][0], ids_of([tokens])[0])
-    return Extrapolated(length, trained, reads, layer, entropy.exp(), nats)
-
-
-def _traced(model: Transformer, forward: ForwardPass, tokens: Sequence[Token]) -> Trace:
-    sites = (*CHEAP_SITES, "*.final")
-    ids = ids_of([tokens])
-    if forward.source and forward.target:
-        return trace(model, ids, ids_of([forward.target]), sites=sites)
-    most = max(model.config.n_segments - 1, 0)
-    segments = torch.tensor([[min(token.segment, most) for token in tokens]])
-    return trace(
-        model,
-        ids,
-        segments=segments if model.config.n_segments else None,
-        read_at=slice(-1, None),
-        sites=sites,
-    )
+    return LengthExtrapolation(length, trained, reads, layer, entropy.exp(), nats)
 
 
 def _nats(model: Transformer, final: Tensor, ids: Tensor) -> Tensor:

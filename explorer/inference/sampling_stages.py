@@ -4,6 +4,7 @@ Every stage is made by the functions of `models.sampling`, so `final` is what it
 Source of top-p: The Curious Case of Neural Text Degeneration (Holtzman et al. 2019).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -44,6 +45,20 @@ class SamplingStages:
     def cut_by_p(self) -> float:
         """The probability that top-p cuts from what top-k left."""
         return float(self.top_k.sum() - self.top_p.sum())
+
+    def rank(self, token: int) -> int:
+        """The rank of a token by its logit, 1 for the likeliest."""
+        return 1 + int((self.logits > self.logits[token]).sum())
+
+    def likeliest(self, count: int, also: Sequence[int] = ()) -> list[int]:
+        """`count` token IDs, highest logit first; up to half of them from `also`."""
+        others = list(dict.fromkeys(also))[: count // 2]
+        best = self.logits.topk(min(count, len(self.logits))).indices.tolist()
+        missing = [token for token in others if token not in best]
+        for token in reversed(best.copy()):
+            if len(best) + len(missing) > count and token not in others:
+                best.remove(token)
+        return sorted((*best, *missing), key=lambda token: -float(self.logits[token]))
 
 
 def sampling_stages(logits: Tensor, sampling: Sampling) -> SamplingStages:

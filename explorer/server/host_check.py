@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from explorer.app.local_reader import is_loopback
+from explorer.app.reader import is_loopback
 from explorer.server.error_pages import send_error
 
 HOSTS = "EXPLORER_HOSTS"

@@ -142,7 +142,7 @@ def wait_for_pandas() -> None:
     """From now on no thread sees half of pandas.
 
     It is imported when a table is first drawn, since it takes 65 MB, and Python shows it to every
-    thread from its first line on. Altair and plotly look for it with each chart, and failed on
-    half of it while another reader's first table imported it.
+    thread from its first line on. Plotly looks for it with each chart, and failed on half of it
+    while another reader's first table imported it.
     """
     sys.meta_path.insert(0, _PandasFinder())

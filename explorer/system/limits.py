@@ -9,7 +9,7 @@ where the file is read (`models/loading`, `text/published`): no server needs ano
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,20 +20,23 @@ MB = 1_000_000
 GB = 1_000 * MB
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Limit:
-    """One limit. `sentence` is for the person who exceeds it.
+    """One limit: its defaults for a laptop and for strangers with their unit, and what it bounds.
 
-    In the sentence `{limit}` is the bound and `{amount}` what exceeds it, both with their unit:
-    bytes become MB or GB. It is empty if nobody reads it, as where the oldest is just removed.
+    `sentence` is for the person who exceeds it. In it `{limit}` is the bound and `{amount}` what
+    exceeds it, both with their unit: bytes become MB or GB. It is empty if nobody reads it, as
+    where the oldest is just removed.
     """
 
-    name: str
-    laptop: int
-    public: int
-    unit: str
+    defaults: InitVar[tuple[int, int, str]]
     about: str
     sentence: str = ""
+    name: str = ""
+    """That of its constant, in small letters."""
+
+    def __post_init__(self, defaults: tuple[int, int, str]) -> None:
+        self.laptop, self.public, self.unit = defaults
 
     @property
     def most(self) -> int:
@@ -63,496 +66,303 @@ class Limit:
 
 
 PASS_TOKENS = Limit(
-    "pass_tokens",
-    4_096,
-    2_048,
-    "tokens",
+    (4_096, 2_048, "tokens"),
     "One text in a forward pass",
     "This text has {amount}; the limit is {limit}. Shorten it.",
 )
 PASS_BYTES = Limit(
-    "pass_bytes",
-    8 * GB,
-    500 * MB,
-    "bytes",
+    (8 * GB, 500 * MB, "bytes"),
     "What one forward pass computes and records",
     "This forward pass would need {amount} of memory; the limit is {limit}. Shorten the text or "
     "choose a smaller model.",
 )
 TEXT_CHARACTERS = Limit(
-    "text_characters",
-    20_000,
-    8_000,
-    "characters",
+    (20_000, 8_000, "characters"),
     "A typed sentence; one of more than 2,000 characters is kept in a file, which links name",
     "Your text has {amount}; only the first {limit} were read.",
 )
 TEXTS_BYTES = Limit(
-    "texts_bytes",
-    50 * MB,
-    20 * MB,
-    "bytes",
+    (50 * MB, 20 * MB, "bytes"),
     "All such files; the one that was opened longest ago is removed first",
 )
-TEXTS_DAYS = Limit(
-    "texts_days",
-    365,
-    30,
-    "days",
-    "How long such a file is kept after it was last opened",
-)
+TEXTS_DAYS = Limit((365, 30, "days"), "How long such a file is kept after it was last opened")
 INSIDE_BYTES = Limit(
-    "inside_bytes",
-    4 * GB,
-    250 * MB,
-    "bytes",
+    (4 * GB, 250 * MB, "bytes"),
     "Memory of one view on the page Inside training: an update, snapshots or gradients",
     "This view of the run would need {amount} of memory; the limit is {limit}. Choose a run of a "
     "smaller model.",
 )
 PASS_SHARE = Limit(
-    "pass_share",
-    80,
-    40,
-    "%",
+    (80, 40, "%"),
     "The share of the free memory that one forward pass may take",
     "This forward pass would need more memory than is free. Shorten the text, choose a smaller "
     "model, or try again later.",
 )
-RESULTS_BYTES = Limit(
-    "results_bytes",
-    600 * MB,
-    260 * MB,
-    "bytes",
-    "Forward passes in memory, of all readers",
-)
+RESULTS_BYTES = Limit((600 * MB, 260 * MB, "bytes"), "Forward passes in memory, of all readers")
 MODEL_BYTES = Limit(
-    "model_bytes",
-    64 * GB,
-    1 * GB,
-    "bytes",
+    (64 * GB, 1 * GB, "bytes"),
     "Weights of one opened model, at 32 bits a number",
     "The weights of this model take {amount} of memory; the limit is {limit}. Choose a smaller "
     "model.",
 )
 RESULTS_SECONDS = Limit(
-    "results_seconds",
-    1_800,
-    120,
-    "seconds",
-    "How long a forward pass is kept after its last use",
+    (1_800, 120, "seconds"), "How long a forward pass is kept after its last use"
 )
-WEIGHTS_BYTES = Limit(
-    "weights_bytes",
-    4 * GB,
-    1 * GB,
-    "bytes",
-    "Weights of all opened models, of all readers",
-)
-PAGES_AT_ONCE = Limit(
-    "pages_at_once",
-    2,
-    2,
-    "pages",
-    "Pages that compute at the same time; others take turns",
-)
+WEIGHTS_BYTES = Limit((4 * GB, 1 * GB, "bytes"), "Weights of all opened models, of all readers")
+PAGES_AT_ONCE = Limit((2, 2, "pages"), "Pages that compute at the same time; others take turns")
 PAIRS = Limit(
-    "pairs",
-    200,
-    20,
-    "pairs",
+    (200, 20, "pairs"),
     "Pairs of texts in one question about a circuit",
     "There are {amount} of texts; the limit is {limit}. Remove some.",
 )
 EDGES = Limit(
-    "edges",
-    4_000_000,
-    1_000_000,
-    "edges",
+    (4_000_000, 1_000_000, "edges"),
     "Edges between the parts of one model that are scored; GPT-2 has 32,491",
     "This model has {amount} between its parts; the limit is {limit}. Look at the scores of its "
     "heads and feed-forward layers instead.",
 )
 TABLE_BYTES = Limit(
-    "table_bytes",
-    1 * MB,
-    200_000,
-    "bytes",
+    (1 * MB, 200_000, "bytes"),
     "A table of pairs of texts, as CSV",
     "The table is {amount}; the limit is {limit}. Remove some rows.",
 )
 FINDING_BYTES = Limit(
-    "finding_bytes",
-    20 * MB,
-    4 * MB,
-    "bytes",
+    (20 * MB, 4 * MB, "bytes"),
     "A finding about a circuit that is opened from a file",
     "The file is {amount}; a finding may be at most {limit}. Choose another file.",
 )
 LESSON_BYTES = Limit(
-    "lesson_bytes",
-    200_000,
-    100_000,
-    "bytes",
+    (200_000, 100_000, "bytes"),
     "The file of a lesson",
     "The file is {amount}; a lesson may be at most {limit}. Split it into several.",
 )
 OWN_LESSONS_BYTES = Limit(
-    "own_lessons_bytes",
-    40 * MB,
-    4 * MB,
-    "bytes",
+    (40 * MB, 4 * MB, "bytes"),
     "Lessons that all readers have uploaded; those of the reader who has not opened one for "
     "longest are removed first",
 )
 
 UPLOAD_BYTES = Limit(
-    "upload_bytes",
-    200 * MB,
-    200 * MB,
-    "bytes",
+    (200 * MB, 200 * MB, "bytes"),
     "One upload; on a laptop it may be as large as memory allows, up to 2 GB",
     "An upload may be at most {limit}; this one is {amount}.",
 )
 UPLOAD_SECONDS = Limit(
-    "upload_seconds",
-    7_200,
-    1_800,
-    "seconds",
+    (7_200, 1_800, "seconds"),
     "How long one upload may take to arrive",
     "The upload took more than {limit} and was stopped. Use a smaller file or a faster connection.",
 )
 UPLOADS_RECEIVING = Limit(
-    "uploads_receiving",
-    4 * GB,
-    600 * MB,
-    "bytes",
+    (4 * GB, 600 * MB, "bytes"),
     "Uploaded files in memory that no page has opened yet, of all readers; each counts as at least "
     "0.5 MB",
     "The server has no room for another upload now. Try again in a minute.",
 )
 UPLOADS_RECEIVING_OF_READER = Limit(
-    "uploads_receiving_of_reader",
-    3 * GB,
-    250 * MB,
-    "bytes",
+    (3 * GB, 250 * MB, "bytes"),
     "The same, of one reader",
     "Your uploads that are not opened yet may be at most {limit} together. Open them, or remove "
     "some from the form.",
 )
 UPLOADS_KEPT = Limit(
-    "uploads_kept",
-    8 * GB,
-    2 * GB,
-    "bytes",
+    (8 * GB, 2 * GB, "bytes"),
     "Uploaded models on disk, of all readers; each counts as at least 4 MB, and the reader with "
     "the most loses the oldest first",
 )
 UPLOADS_KEPT_OF_READER = Limit(
-    "uploads_kept_of_reader",
-    4 * GB,
-    400 * MB,
-    "bytes",
-    "The same, of one reader; the oldest is removed first",
+    (4 * GB, 400 * MB, "bytes"), "The same, of one reader; the oldest is removed first"
 )
-UPLOADS_DAYS = Limit(
-    "uploads_days",
-    36_500,
-    7,
-    "days",
-    "How long an uploaded model is kept after its last use",
-)
+UPLOADS_DAYS = Limit((36_500, 7, "days"), "How long an uploaded model is kept after its last use")
 DISK_LEFT = Limit(
-    "disk_left",
-    50 * MB,
-    1 * GB,
-    "bytes",
+    (50 * MB, 1 * GB, "bytes"),
     "Disk space that uploads, downloads and training must leave free",
     "There is not enough disk space for this, which takes {amount}. Free some, or ask the person "
     "who runs the app to.",
 )
 DOWNLOAD_BYTES = Limit(
-    "download_bytes",
-    16 * GB,
-    16 * GB,
-    "bytes",
+    (16 * GB, 16 * GB, "bytes"),
     "One model that is downloaded from the hub",
     "This model is {amount}; the limit is {limit}. Choose a smaller one.",
 )
 
 RUN_PARAMETERS = Limit(
-    "run_parameters",
-    20_000_000,
-    2_000_000,
-    "parameters",
+    (20_000_000, 2_000_000, "parameters"),
     "A model that is trained here",
     "This model has {amount}; the limit is {limit}. Make it narrower or give it fewer layers.",
 )
 PARENT_PARAMETERS = Limit(
-    "parent_parameters",
-    400_000_000,
-    20_000_000,
-    "parameters",
+    (400_000_000, 20_000_000, "parameters"),
     "A model that is fine-tuned here",
     "This model has {amount}; the limit for fine-tuning is {limit}. Start from a smaller one.",
 )
 RUN_STEPS = Limit(
-    "run_steps",
-    100_000,
-    5_000,
-    "steps",
+    (100_000, 5_000, "steps"),
     "One training run",
     "This run would have {amount}; the limit is {limit}. Choose fewer.",
 )
 RUN_SECONDS = Limit(
-    "run_seconds",
-    7 * 24 * 3600,
-    600,
-    "seconds",
+    (7 * 24 * 3600, 600, "seconds"),
     "How long one training run may take",
     "The run was stopped at the limit of {limit}. Its state is kept.",
 )
 STEP_SECONDS = Limit(
-    "step_seconds",
-    600,
-    10,
-    "seconds",
+    (600, 10, "seconds"),
     "How long one training step may take, with what is measured and saved after it",
     "The run was stopped because one step took more than {limit}. Make the model or the batch "
     "smaller.",
 )
 RUN_MEMORY = Limit(
-    "run_memory",
-    8 * GB,
-    1 * GB,
-    "bytes",
+    (8 * GB, 1 * GB, "bytes"),
     "The memory of one training run",
     "The run was stopped because it needed more than {limit} of memory. Make the model or the "
     "batch smaller.",
 )
 RUN_BYTES = Limit(
-    "run_bytes",
-    10 * GB,
-    250 * MB,
-    "bytes",
+    (10 * GB, 250 * MB, "bytes"),
     "What one training run may write to disk",
     "The run was stopped at the limit of {limit} on disk. Its state is kept.",
 )
 RUNS_BYTES_OF_READER = Limit(
-    "runs_bytes_of_reader",
-    100 * GB,
-    1 * GB,
-    "bytes",
+    (100 * GB, 1 * GB, "bytes"),
     "Training runs on disk, of one reader; none is started beyond it",
     "Your runs take {amount} of disk space; the limit is {limit}. Delete one to start another.",
 )
 RUNS_BYTES = Limit(
-    "runs_bytes",
-    100 * GB,
-    10 * GB,
-    "bytes",
+    (100 * GB, 10 * GB, "bytes"),
     "Training runs on disk, of all readers; none is started beyond it",
     "This server's runs have reached their limit of {limit} of disk space. Delete one of yours, or "
     "try again later.",
 )
 RUNS_OF_READER = Limit(
-    "runs_of_reader",
-    100_000,
-    20,
-    "runs",
+    (100_000, 20, "runs"),
     "Training runs that are kept, of one reader",
     "You have {amount}; the limit is {limit}. Delete one to start another.",
 )
 RUNS_KEPT = Limit(
-    "runs_kept",
-    1_000_000,
-    1_000,
-    "runs",
+    (1_000_000, 1_000, "runs"),
     "Training runs that are kept, of all readers",
     "This server already stores its maximum of {limit}. Try again later.",
 )
 RUNS_DAYS = Limit(
-    "runs_days",
-    36_500,
-    7,
-    "days",
-    "How long runs are kept, except those of the person who runs the server",
+    (36_500, 7, "days"), "How long runs are kept, except those of the person who runs the server"
 )
 UNDO_SECONDS = Limit(
-    "undo_seconds",
-    86_400,
-    600,
-    "seconds",
-    "How long a deleted run can be restored; it counts as kept until then",
+    (86_400, 600, "seconds"), "How long a deleted run can be restored; it counts as kept until then"
 )
 SWEEP_RUNS = Limit(
-    "sweep_runs",
-    32,
-    8,
-    "runs",
+    (32, 8, "runs"),
     "Runs of one race or sweep",
     "These settings make {amount}; the limit is {limit}. Leave some values out.",
 )
 QUEUE_OF_READER = Limit(
-    "queue_of_reader",
-    100,
-    2,
-    "runs",
+    (100, 2, "runs"),
     "Runs that are training or queued, of one reader",
     "You already have {amount} training or queued, which is the limit. Wait for one to end, or "
     "stop one.",
 )
 QUEUE = Limit(
-    "queue",
-    1_000,
-    20,
-    "runs",
+    (1_000, 20, "runs"),
     "Runs that are training or queued, of all readers",
     "This server already has {amount} training or queued, which is the limit. Try again later.",
 )
 NETWORK_SHARE = Limit(
-    "network_share",
-    100,
-    33,
-    "%",
+    (100, 33, "%"),
     "The share that one network may have of `queue`, `runs_kept`, `runs_bytes` and "
     "`messages_bytes`; behind a proxy, FORWARDED_ALLOW_IPS must name it",
     "Your network has reached its share of this server's runs. Delete one, wait for one to end, or "
     "try again later.",
 )
 CORPUS_CHARACTERS = Limit(
-    "corpus_characters",
-    5_000_000,
-    500_000,
-    "characters",
+    (5_000_000, 500_000, "characters"),
     "A text or table that a model is trained on",
     "The text has {amount}; the limit is {limit}. Shorten it.",
 )
 TOKENIZER_CHARACTERS = Limit(
-    "tokenizer_characters",
-    1_000_000,
-    200_000,
-    "characters",
+    (1_000_000, 200_000, "characters"),
     "A text that a tokenizer is trained on",
     "The text has {amount}; the limit is {limit}. Shorten it.",
 )
 LINES = Limit(
-    "lines",
-    1_000,
-    1_000,
-    "lines",
+    (1_000, 1_000, "lines"),
     "A text that is searched for the lines that activate a head most",
     "The text has {amount}; the limit is {limit}. Shorten it.",
 )
 LINE_CHARACTERS = Limit(
-    "line_characters",
-    1_000,
-    500,
-    "characters",
+    (1_000, 500, "characters"),
     "One line of such a text",
     "A line of this text has {amount}; the limit is {limit}. Split it.",
 )
 ACTIVATIONS_KEPT = Limit(
-    "activations_kept",
-    500 * MB,
-    200 * MB,
-    "bytes",
+    (500 * MB, 200 * MB, "bytes"),
     "Activations of heads on such texts, as numbers on disk without the texts, of all readers; the "
     "oldest are removed first",
 )
 WORK_SECONDS = Limit(
-    "work_seconds",
-    600,
-    60,
-    "seconds",
+    (600, 60, "seconds"),
     "How long a page may compute for one answer (a pass, ablations, training a tokenizer)",
     "This took more than {limit} and was stopped. Shorten the text or choose a smaller model.",
 )
 
 KEPT_VIEWS = Limit(
-    "kept_views",
-    40,
-    40,
-    "views",
+    (40, 40, "views"),
     "Views in the session of one reader",
     "A session holds at most {limit}. Remove one, or export this session and begin another.",
 )
 KEPT_BYTES_OF_READER = Limit(
-    "kept_bytes_of_reader",
-    40 * MB,
-    8 * MB,
-    "bytes",
+    (40 * MB, 8 * MB, "bytes"),
     "The same, in bytes",
     "With this view your session would take {amount}; the limit is {limit}. Remove a large view.",
 )
 KEPT_BYTES = Limit(
-    "kept_bytes",
-    400 * MB,
-    50 * MB,
-    "bytes",
+    (400 * MB, 50 * MB, "bytes"),
     "Sessions of all readers; each counts as at least 10 kB. The one that was used longest ago is "
     "removed first, and its list of addresses stays in its reader's browser",
 )
 SESSION_FILE_BYTES = Limit(
-    "session_file_bytes",
-    3 * MB,
-    3 * MB,
-    "bytes",
+    (3 * MB, 3 * MB, "bytes"),
     "A session as one HTML file",
     "This session would be a file of {amount}; the limit is {limit}.",
 )
 
 SESSIONS = Limit(
-    "sessions",
-    1_000,
-    400,
-    "open connections",
+    (1_000, 400, "open connections"),
     "Open connections to this server",
     "This server is full ({limit}). Try again in a few minutes.",
 )
 SESSIONS_OF_ADDRESS = Limit(
-    "sessions_of_address",
-    1_000,
-    100,
-    "open connections",
+    (1_000, 100, "open connections"),
     "Open connections from one network; behind a proxy, FORWARDED_ALLOW_IPS must name it",
     "Your network has reached its limit of {limit}. Close a tab.",
 )
 MESSAGE_BYTES = Limit(
-    "message_bytes",
-    25 * MB,
-    4 * MB,
-    "bytes",
+    (25 * MB, 4 * MB, "bytes"),
     "One message of a browser, with the values of all its widgets; a longer one ends the "
     "connection",
 )
 MESSAGES_BYTES = Limit(
-    "messages_bytes",
-    2 * GB,
-    40 * MB,
-    "bytes",
+    (2 * GB, 40 * MB, "bytes"),
     "Long messages (over 50 kB) of open pages, of all readers; each takes several times its size "
     "in memory",
     "The long texts on this server's pages have reached their limit. Shorten yours, or try again "
     "later.",
 )
 MESSAGE_RATE = Limit(
-    "message_rate",
-    100,
-    20,
-    "messages",
+    (100, 20, "messages"),
     "Messages of one connection in a second; those of one network may be ten times as many, and "
     "what comes faster waits",
 )
 DRAIN_SECONDS = Limit(
-    "drain_seconds",
-    5,
-    30,
-    "seconds",
+    (5, 30, "seconds"),
     "How long a server that has received SIGTERM leads its readers to others before it ends",
 )
 
-TABLE: tuple[Limit, ...] = tuple(each for each in globals().values() if isinstance(each, Limit))
+
+def _named(name: str, limit: Limit) -> Limit:
+    limit.name = name.lower()
+    return limit
+
+
+TABLE = tuple(_named(*each) for each in [*globals().items()] if isinstance(each[1], Limit))
 """All limits, in the order above."""
 
 

@@ -110,6 +110,10 @@ class Task(ABC):
         """What a trained encoder-decoder writes for this source; empty where nobody knows."""
         return ()
 
+    def answer_text(self, source: Tokens) -> str:
+        """The same as text."""
+        return self.tokenizer.decode([token.id for token in self.answer(source)])
+
     def answer_of(self, words: Iterable[str], source: Tokens) -> Tokens:
         """These words as tokens, with the end token of the source after them."""
         written = [Token(self.tokenizer.id_of(word), word) for word in words]

@@ -87,7 +87,7 @@ def like(config: TransformerConfig, family: str) -> TransformerConfig:
 
 def _like_preset(config: TransformerConfig, name: str) -> TransformerConfig:
     """The choices of a document, with the sizes and the vocabulary of the task."""
-    theirs = PRESETS[name]()
+    theirs = PRESETS[name]
     if config.kind != theirs.kind:
         raise ValueError(f"The {name} is of kind {theirs.kind}; this task needs {config.kind}.")
     fields = (
@@ -100,5 +100,5 @@ def _like_preset(config: TransformerConfig, name: str) -> TransformerConfig:
 def kind_of(family: str) -> str:
     """Which kind of model a family or a document has."""
     if family in PRESETS:
-        return PRESETS[family]().kind
+        return PRESETS[family].kind
     return LIKE[family][0]

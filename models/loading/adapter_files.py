@@ -21,7 +21,7 @@ from models.families.layout import Columns, Same
 from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError, read_json, shown, title
 from models.loading.stored_weights import Weights
 from models.loading.weight_files import open_file
-from models.lora import LoRALinear, lora_leaves, put_leaf
+from models.lora import LoRALinear, lora_leaves
 from models.model import Transformer
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
@@ -156,7 +156,7 @@ def _put(
         leaf = LoRALinear(base, len(down), alpha)
         leaf.lora_A.weight.data = down.float()
         leaf.lora_B.weight.data = part.float().contiguous()
-        put_leaf(model, _leaf(name), leaf)
+        model.set_submodule(_leaf(name), leaf)
 
 
 def _fits(weights: Weights, name: str, layout: Same, ours: Sequence[Tensor]) -> bool:

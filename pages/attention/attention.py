@@ -8,8 +8,8 @@ from explorer.analysis import thumbnails
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
+from explorer.components.matrix import title
 from explorer.components.picker import grid, select
-from explorer.components.title import title
 from explorer.views.attention import display_options, large_head
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel

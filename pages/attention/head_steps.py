@@ -1,7 +1,7 @@
 """One head step by step: scores, scaled, masked, softmax, times values; equation and numbers."""
 
 from explorer.app.context import page_context
-from explorer.views.head_steps.stage_matrices import draw_stages, steps_code
+from explorer.views.attention.head_steps_view import draw_stages, steps_code
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel, script
 from models.attention import attention_scores, attention_weights, scaled_dot_product_attention

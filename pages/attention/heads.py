@@ -3,12 +3,12 @@
 from explorer.analysis import head_metrics, head_similarity, rollout
 from explorer.app import controls
 from explorer.app.context import page_context
-from explorer.views.heads import finder, rollout_and_flow, similar_heads
+from explorer.views.attention import head_finder, rollout_and_flow, similar_heads
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel
 
 SIDES = {
-    "Finder": finder.draw_finder,
+    "Finder": head_finder.draw_finder,
     "Similarity": similar_heads.draw_similarity,
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,

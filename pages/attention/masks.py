@@ -8,8 +8,8 @@ from explorer.app.context import page_context
 from explorer.app.messages import or_stop
 from explorer.inference import mask_parts
 from explorer.inference.forward_pass import ForwardPass
+from explorer.views.attention.mask_pictures import batch_code, draw_masks, masks_code, student_code
 from explorer.views.interventions.mask_editor import CELLS
-from explorer.views.masks.mask_pictures import batch_code, draw_masks, masks_code, student_code
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel, script
 from models import masking

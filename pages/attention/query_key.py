@@ -1,7 +1,7 @@
 """Why one token attends to another: its query, the key, and their product."""
 
 from explorer.app.context import page_context
-from explorer.views.query_key.product import draw_query_key, product_code
+from explorer.views.attention.query_key_view import draw_query_key, product_code
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel, script
 from models.attention import attention_scores, attention_weights

@@ -13,7 +13,7 @@ from explorer.views.interventions.output_effects import choose_baseline, draw_ou
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel
 from explorer.views.shared.edit_history import draw_history
-from explorer.views.shared.output_position import choose_output_position
+from explorer.views.shared.widgets import choose_output_position
 from models import interventions
 
 CODE = {

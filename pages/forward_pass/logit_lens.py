@@ -3,18 +3,18 @@
 import streamlit as st
 
 from explorer.analysis import logit_attribution, logit_lens
+from explorer.analysis.frozen_scales import freeze_norm
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.inference.results_cache import kept
-from explorer.views.logit_lens.attribution import (
+from explorer.views.forward_pass.lens_and_attribution import (
     draw_layer_predictions,
     draw_logit_attribution,
     lens_code,
 )
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.shared.output_position import choose_output_position
-from models.frozen_scales import freeze_norm
+from explorer.views.shared.widgets import choose_output_position
 
 widgets.opening(
     "Logit lens",

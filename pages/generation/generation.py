@@ -1,15 +1,22 @@
 """A text that grows token by token: how each is chosen, beam search, and teacher forcing."""
 
+import streamlit as st
+
+from explorer.analysis.forward_pass.stages import stages_of
+from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
+from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.app.throttle import turn
+from explorer.catalog.open_model import OpenModel
 from explorer.components.fragment import fragment
+from explorer.inference.generation_limits import CANNOT_GENERATE, can_generate
 from explorer.views.generation.beam_search_view import draw_beam_search
 from explorer.views.generation.chat_panel import draw_chat_panel
-from explorer.views.generation.generation_limits import require_generation
 from explorer.views.generation.teacher_forcing_view import draw_teacher_forcing
 from explorer.views.generation.token_by_token import draw_token_by_token
-from explorer.views.shared import export_panel, widgets
+from explorer.views.shared import export_panel, pass_position, widgets
 from explorer.views.shared.code_panel import code_panel
 from models.beam_search import beam_search
 from models.generation import generate
@@ -25,6 +32,26 @@ widgets.opening(
     "Generation",
     "The model continues your sentence: from the logits to the next token, again and again.",
 )
+
+
+def require_generation(opened: OpenModel) -> None:
+    """For a model that does not generate, a link to its output; the page ends there."""
+    if can_generate(opened):
+        return
+    say(CANNOT_GENERATE)
+    if "forward_pass" in session().pages:
+        last = stages_of(opened.config)[-1].name
+        clicked = st.button(
+            "Its output: the last stage of the forward pass",
+            key="to_last_stage",
+            type="tertiary",
+            icon=":material/arrow_forward:",
+            on_click=pass_position.STAGE_CHOICES.put,
+            args=("stage", last),
+        )
+        if clicked:
+            switch_page("forward_pass")
+    st.stop()
 
 
 @fragment()

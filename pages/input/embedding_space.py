@@ -6,11 +6,12 @@ from explorer.analysis import nearest_tokens, principal_components, token_paths
 from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.embedding_space.moving_tokens import draw_moving_tokens
-from explorer.views.embedding_space.shown_space import ShownSpace, space_code
-from explorer.views.embedding_space.token_neighbours import (
+from explorer.views.input.moving_tokens import draw_moving_tokens
+from explorer.views.input.token_neighbours import (
+    ShownSpace,
     draw_neighbours_of_all,
     draw_neighbours_of_one,
+    space_code,
 )
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel, script

@@ -5,10 +5,10 @@ import streamlit as st
 from explorer.analysis.position_schemes import CODE, SCHEMES
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.positions.doubled_exponent import draw_doubled_exponent
-from explorer.views.positions.length_extrapolation import draw_length_extrapolation
-from explorer.views.positions.permutation import draw_permutation
-from explorer.views.positions.scheme import choose_other, draw_scheme, scheme_caption
+from explorer.views.input.doubled_exponent import draw_doubled_exponent
+from explorer.views.input.length_extrapolation import draw_length_extrapolation
+from explorer.views.input.permutation import draw_permutation
+from explorer.views.input.scheme import choose_other, draw_scheme, scheme_caption
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel
 

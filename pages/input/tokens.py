@@ -8,14 +8,14 @@ from explorer.app.throttle import turn
 from explorer.components import chips
 from explorer.components.fragment import fragment
 from explorer.text import AnyTokenizer, TextError, Tokenizer, steps
-from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.shared.step_slider import stepper
-from explorer.views.tokens.tokenizer_comparison import (
+from explorer.views.input.tokenizer_comparison import (
     draw_comparison,
     draw_token_table,
     tokens_code,
 )
+from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared.step_slider import stepper
 
 KINDS = {
     "characters": "One token per character: a small vocabulary and long sequences.",

@@ -9,7 +9,7 @@ from explorer.inference.default_head import on_pattern
 from explorer.views.overview import map_view
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel
-from explorer.views.shared.model_offer import draw_offer
+from explorer.views.shared.download_offer import draw_offer
 from models.attention import MultiHeadAttention, attention_weights
 
 context = page_context()

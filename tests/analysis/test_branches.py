@@ -26,7 +26,6 @@ from explorer.catalog.attention_parts import parts, site
 from models import TransformerConfig, trace
 from models.interventions import (
     Edit,
-    MaskKey,
     Mean,
     Replace,
     ReplaceAt,
@@ -115,7 +114,7 @@ def edits_of(part: str, layer: int, tokens: Tensor, d_model: int) -> list[Edit]:
         Mean(f"{at}.head_out", 0),
         SetCell(f"{at}.weights", 2, 0, None),
         SetCell(f"{stack}.*.{attention}.mask", 2, 1, False),
-        MaskKey(f"{at}.mask", 0),
+        SetCell(f"{at}.mask", None, 0, False),
         Replace(f"{stack}.{layer}.self_attn.mask", one_cell),
         SetCell(f"{stack}.*.self_attn.mask", 1, 0, True),
         Scale(f"{stack}.{layer}.mlp.out"),

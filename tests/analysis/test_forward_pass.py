@@ -21,7 +21,7 @@ from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from models import TransformerConfig, positional
 from models.position_biases import AlibiPositions, RelativePositions
-from models.presets import notebook_tutorial, repository_readme, web_tutorial_classifier
+from models.presets import NOTEBOOK_TUTORIAL, REPOSITORY_README, WEB_TUTORIAL_CLASSIFIER
 from models.rotary import RotaryPositions
 from models.trace import Trace
 from tests import tiny
@@ -222,7 +222,7 @@ def sentence(stage: Stage, config: TransformerConfig) -> str:
     return KINDS[stage.kind].sentence(config)
 
 
-README = repository_readme(11, 11, 8, 2, 1, 8)
+README = REPOSITORY_README.replace(d_model=8, n_heads=2, n_layers=1, d_ff=8)
 
 
 def test_what_is_not_scaled_is_not_called_scaled() -> None:
@@ -294,11 +294,11 @@ def test_only_stages_that_the_model_has() -> None:
     assert not {name for name in plain if name.endswith((".norm", ".bias", "q_proj", "final"))}
     assert "decoder.0.cross_attn.scores" in plain
     assert "encoder.0.cross_attn.scores" not in plain
-    gated = notebook_tutorial().replace(gated=True, positions="rotary", norm_position="sandwich")
+    gated = NOTEBOOK_TUTORIAL.replace(gated=True, positions="rotary", norm_position="sandwich")
     more = {stage.name for stage in stages_of(gated)}
     assert {"encoder.0.mlp.gate", "encoder.0.self_attn.q_proj", "encoder.0.mlp.out_norm"} <= more
     assert "encoder.pos_embed" not in more
-    classes = [stage.name for stage in stages_of(web_tutorial_classifier())]
+    classes = [stage.name for stage in stages_of(WEB_TUTORIAL_CLASSIFIER)]
     assert classes[-4:] == ["head.pooled", "head.hidden", "logits", "probabilities"]
 
 
@@ -318,7 +318,7 @@ def test_a_value_keeps_its_symbol_where_it_is_read() -> None:
     assert plain["encoder.0.resid_post"].startswith(r"x \leftarrow")
     assert plain["decoder.0.cross_attn.k"].endswith(r"m = x \text{ of the encoder}")
     assert plain["logits"].startswith(r"\ell = x\,")
-    classes = formulas(web_tutorial_classifier())
+    classes = formulas(WEB_TUTORIAL_CLASSIFIER)
     assert classes["head.pooled"].startswith("c =")
     assert "c" in classes["head.hidden"]
     assert classes["logits"].startswith(r"\ell = h\,")

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from explorer.analysis.frozen_scales import sum_norm
 from explorer.analysis.head_composition import READS, composition, composition_scores
 from explorer.analysis.head_copying import copying, why_no_copying
 from explorer.analysis.head_spectra import singular_values_of_product, spectra
@@ -15,7 +16,6 @@ from explorer.analysis.logit_attribution import contributions, direct_logits, so
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.inference.forward_pass import ForwardPass
 from models import Transformer
-from models.frozen_scales import sum_norm
 from models.normalization import RMSNorm
 from tests.closeness import assert_close_to
 from tests.tiny import config_of, shaken

@@ -18,7 +18,6 @@ from explorer.inference.answers import first_place
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.interventions.edits import AblateAttention, AblateHead
 from models import trace
 from tests.analysis.conftest import TEXT, inputs_of
@@ -38,7 +37,7 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
             else:
                 opened = open_model.open_model(name)
             forward = run_text(opened, texts.get(name, opened.example))
-            place = first_place(opened, last_stack_tokens(forward))
+            place = first_place(opened, forward.last_stack_tokens)
             found = lens_logits(forward.trace, place)
             alone = opened.config.encoder_layers if not forward.target else opened.config.n_layers
             assert len(found) == alone + 1
@@ -51,7 +50,7 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
 def all_of(found: ForwardPass) -> list[Contributions]:
     """At the first, a middle and the last position, of the likeliest and another option."""
     made = []
-    last = len(last_stack_tokens(found)) - 1
+    last = len(found.last_stack_tokens) - 1
     for place in {0, last // 2, last}:
         for option in (int(logits_at(found.trace, place).argmax()), 1):
             made.append(contributions(found, place, option))
@@ -72,7 +71,7 @@ def test_they_sum_to_the_logit(found: ForwardPass) -> None:
 
 def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
     """What the pass put out is changed by hand: the sum of the parts no longer is the logit."""
-    last = len(last_stack_tokens(found)) - 1
+    last = len(found.last_stack_tokens) - 1
     before, earlier = contributions(found, last, 1), contributions(found, 0, 1)
     found.trace.output[0] += 1.5
     after = contributions(found, last, 1)
@@ -121,12 +120,12 @@ def opened(name: str) -> tuple[OpenModel, ForwardPass]:
 
 def logits(forward: ForwardPass) -> torch.Tensor:
     """Read position by position."""
-    places = range(len(last_stack_tokens(forward)))
+    places = range(len(forward.last_stack_tokens))
     return torch.stack([output_change.logits_at(forward.trace, place) for place in places])
 
 
 def over_text(before: ForwardPass, after: ForwardPass) -> output_change.ChangeOverText:
-    ids = predicted_ids(before), predicted_ids(after)
+    ids = before.predicted_ids, after.predicted_ids
     return output_change.over_text(before.trace, after.trace, ids)
 
 
@@ -162,7 +161,7 @@ def test_options_are_the_likeliest_of_both() -> None:
     for name in NAMES:
         found, forward = opened(name)
         again = run_edited(found, forward, (AblateAttention(forward.parts[-1].name, 0),)).forward
-        place = first_place(found, last_stack_tokens(forward))
+        place = first_place(found, forward.last_stack_tokens)
         mine, theirs = (output_change.logits_at(each.trace, place) for each in (forward, again))
         listed = output_change.likeliest(mine, theirs, most=3)
         assert {int(mine.argmax()), int(theirs.argmax())} <= set(listed), name

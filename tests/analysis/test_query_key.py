@@ -17,7 +17,7 @@ from explorer.catalog import open_model
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
-from explorer.views.query_key.value_panel import stream_terms
+from explorer.views.attention.query_key_view import stream_terms
 from models import trace
 from models.position_biases import AlibiPositions
 from models.rotary import RotaryPositions

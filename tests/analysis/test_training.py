@@ -2,7 +2,6 @@
 
 import copy
 import math
-from itertools import product
 from typing import Any
 
 import pytest
@@ -259,7 +258,8 @@ def writer(kind: str) -> Transformer:
 
 
 def test_both_ways_are_the_models_own() -> None:
-    for (kind, source), given in product(SOURCES.items(), (1, 3)):
+    for kind, given in (("decoder", 1), ("decoder", 3), ("encoder-decoder", 1)):
+        source = SOURCES[kind]
         made, steps = writer(kind), len(TARGET) - given
         found = teacher_forcing(made, source, TARGET, given)
         assert found.targets == tuple(TARGET[given:].tolist())
@@ -272,10 +272,9 @@ def test_both_ways_are_the_models_own() -> None:
         assert_close_to(found.nats, -own)
         assert_close_to(found.probabilities, own.exp())
         assert found.free_inputs[1:] == found.generated[:-1], kind
-        if source is None or given == 1:
-            prompt = TARGET[None, :given] if source is None else source
-            alone = generate(made, prompt, max_length=steps, greedy=True)
-            assert found.generated == tuple(int(step.ids) for step in alone), kind
+        prompt = TARGET[None, :given] if source is None else source
+        alone = generate(made, prompt, max_length=steps, greedy=True)
+        assert found.generated == tuple(int(step.ids) for step in alone), kind
 
 
 def test_its_own_writing_never_departs_from_itself() -> None:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from starlette.datastructures import Headers
 
-from explorer.app import local_reader
+from explorer.app import reader
 
 HERE = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
 
@@ -14,11 +14,11 @@ def sits_here(monkeypatch: pytest.MonkeyPatch, address: str | None, **headers: s
     """What is said of a reader with these headers, of a server that listens at this address."""
     named = Headers({name.replace("_", "-"): value for name, value in headers.items()})
     monkeypatch.setattr(
-        local_reader,
+        reader,
         "st",
         SimpleNamespace(context=SimpleNamespace(headers=named), get_option=lambda _: address),
     )
-    return local_reader.is_local()
+    return reader.is_local()
 
 
 def test_a_reader_is_local_where_nothing_says_that_others_get_in(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.app import own_secret, reader
+from explorer.app import reader
 from explorer.app.reader import network_of
 
 ADDRESS = "192.0.2.1"
@@ -19,8 +19,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def as_another_process(text: str) -> str:
-    own_secret._of.cache_clear()
-    return own_secret.digest(text)
+    reader._of.cache_clear()
+    return reader.digest(text)
 
 
 def test_a_network_cannot_be_found_by_trying_all(
@@ -31,7 +31,7 @@ def test_a_network_cannot_be_found_by_trying_all(
     said = reader.network_digest()
     assert said == reader.network_digest() == as_another_process(network_of(ADDRESS))
     assert said != sha256(ADDRESS.encode()).hexdigest()[:32]
-    file = root / own_secret.OWN_FILE
+    file = root / reader.OWN_FILE
     assert file.stat().st_mode & 0o777 == 0o600
     assert list(root.iterdir()) == [file], "nothing is left of its making"
     monkeypatch.setenv("EXPLORER_RUNS", str(root / "of another installation"))
@@ -39,15 +39,15 @@ def test_a_network_cannot_be_found_by_trying_all(
 
 
 def test_replicas_that_start_together_have_one(root: Path) -> None:
-    make = own_secret._of.__wrapped__
+    make = reader._of.__wrapped__
     with ThreadPoolExecutor(8) as threads:
-        found = set(threads.map(make, [root / own_secret.OWN_FILE] * 40))
+        found = set(threads.map(make, [root / reader.OWN_FILE] * 40))
     assert len(found) == 1
 
 
 def test_one_that_others_could_read_or_that_is_cut_is_made_anew(root: Path) -> None:
-    before = own_secret.digest(ADDRESS)
-    file = root / own_secret.OWN_FILE
+    before = reader.digest(ADDRESS)
+    file = root / reader.OWN_FILE
     file.chmod(0o644)
     after = as_another_process(ADDRESS)
     assert after != before
@@ -63,14 +63,14 @@ def test_one_that_another_replica_removes_meanwhile_is_made_anew(
         file.unlink()
         return False
 
-    own_secret.digest(ADDRESS)
+    reader.digest(ADDRESS)
     with monkeypatch.context() as patch:
-        patch.setattr(own_secret, "_is_private", looks_too_late)
+        patch.setattr(reader, "_is_private", looks_too_late)
         said = as_another_process(ADDRESS)
     assert as_another_process(ADDRESS) == said
 
 
 def test_where_nothing_can_be_written_it_lasts_as_long_as_the_server(root: Path) -> None:
     root.write_text("no folder")
-    said = own_secret.digest(ADDRESS)
-    assert own_secret.digest(ADDRESS) == said != as_another_process(ADDRESS)
+    said = reader.digest(ADDRESS)
+    assert reader.digest(ADDRESS) == said != as_another_process(ADDRESS)

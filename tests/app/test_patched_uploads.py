@@ -16,7 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from explorer.app import local_reader, streamlit_patches
+from explorer.app import streamlit_patches
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import SESSION_KEY
 from explorer.catalog import uploads
@@ -60,7 +60,7 @@ def test_only_a_reader_at_this_machine_may_upload_more_than_200_megabytes(
         (True, 1_200, 300, 750),
         (False, 3_000, 200, 750),
     ]:
-        monkeypatch.setattr(local_reader, "is_local", lambda answer=is_local: answer)
+        monkeypatch.setattr("explorer.app.reader.is_local", lambda answer=is_local: answer)
         monkeypatch.setattr(uploads, "available_memory", lambda free=free: free * 10**6)
         at = page("models/checkpoints")
         monkeypatch.setattr(uploads, "available_memory", lambda: 10**12)

@@ -29,8 +29,8 @@ from explorer.analysis.value_contribution import key_contribution
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
-from explorer.views.query_key import product as pairs
-from explorer.views.query_key import value_panel as onwards
+from explorer.views.attention import query_key_view as onwards
+from explorer.views.attention import query_key_view as pairs
 from models import Transformer, TransformerConfig, load_checkpoint, trace
 from models.interventions import Scale
 from models.trace import CHEAP_SITES, Trace

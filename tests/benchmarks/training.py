@@ -25,7 +25,7 @@ from explorer.runs.worker import advance
 from explorer.tasks import TASKS
 from models import Transformer, TransformerConfig, save_checkpoint
 from models.positional import PositionalEncoding
-from models.presets import repository_readme
+from models.presets import REPOSITORY_README
 from models.training import Batch, TrainConfig, build_optimizer, train
 from tests.benchmarks.measuring import Ratio, Row, by_turns, compared, timed
 from tests.served import ROOT
@@ -79,9 +79,10 @@ def padded(generator: torch.Generator) -> Tensor:
 
 
 def steps(d_model: int, dropout: float, rounds: int) -> Ratio:
-    sizes = d_model, 8, 2, 4 * d_model
-    config = repository_readme(VOCABULARY, VOCABULARY, *sizes, dropout, max_len=TOKENS)
-    config = config.replace(pad_id=PAD, final_norm=True)  # torch.nn.Transformer has last norms
+    words = {"vocab_size": VOCABULARY, "src_vocab_size": VOCABULARY, "max_len": TOKENS}
+    sizes = {"d_model": d_model, "n_layers": 2, "d_ff": 4 * d_model, "dropout": dropout}
+    config = REPOSITORY_README.replace(**words, **sizes, pad_id=PAD)
+    config = config.replace(final_norm=True)  # torch.nn.Transformer has last norms
     ours, theirs = Transformer(config), EncoderDecoder(config)
     assert ours.n_parameters == sum(p.numel() for p in theirs.parameters())
     generator = torch.Generator().manual_seed(0)

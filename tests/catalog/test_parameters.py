@@ -49,15 +49,15 @@ def named(root: ParameterNode, *path: str) -> ParameterNode:
 
 def test_the_sums_that_the_documents_print() -> None:
     for name, count in PROMISED.items():
-        assert parameter_tree_of(PRESETS[name]()).count == count, name
-    encoder = named(parameter_tree_of(PRESETS["web tutorial, encoder"]()), "encoder")
+        assert parameter_tree_of(PRESETS[name]).count == count, name
+    encoder = named(parameter_tree_of(PRESETS["web tutorial, encoder"]), "encoder")
     words = named(encoder, "token embedding")
     layers, norm = named(encoder, "4 layers, each"), named(encoder, "final norm")
     assert (words.count, layers.times, layers.each, norm.count) == (320_000, 4, 49_984, 128)
-    handout = named(parameter_tree_of(PRESETS["lecture handout"]()), "encoder", "6 layers, each")
+    handout = named(parameter_tree_of(PRESETS["lecture handout"]), "encoder", "6 layers, each")
     assert named(handout, "self-attention").numbers == "4 × 262,656"
     assert named(handout, "feed-forward").numbers == "1,050,624 + 1,049,088"
-    paper = named(parameter_tree_of(PRESETS["paper"]()), "encoder", "6 layers, each")
+    paper = named(parameter_tree_of(PRESETS["paper"]), "encoder", "6 layers, each")
     up = named(paper, "feed-forward", "up projection")
     assert (up.symbols, up.numbers) == ("d_model × d_ff + d_ff", "512 × 2,048 + 2,048")
     endless = PLAIN.replace(vocab_size=40_000, d_model=100_000, d_ff=400_000, max_len=8)

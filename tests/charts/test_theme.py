@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explorer.charts import theme
-from explorer.charts.frame import MIDDLE
+from explorer.charts.vega_lite import MIDDLE
 from tests.source import ROOT
 
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))

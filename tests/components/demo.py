@@ -27,21 +27,21 @@ from explorer.components.circuit_map import CircuitMap, Held, circuit_map
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
 from explorer.components.inspect import inspect
-from explorer.components.matrix import Beside
+from explorer.components.matrix import Beside, title
 from explorer.components.miniature import miniature
 from explorer.components.pass_map import (
     MapAnswer,
     PassMap,
+    block_panel,
     encode,
+    encode_block,
     lens_rows,
     other_answers,
     pass_map,
 )
-from explorer.components.pass_map.block_panel import block_panel, encode_block
 from explorer.components.picker import EveryHead, RankedHead, cells, ranked
 from explorer.components.player import player
 from explorer.components.stage_list import StageSection, stage_list
-from explorer.components.title import title
 from explorer.components.tree import Node, tree
 from explorer.text.token_labels import texts
 from explorer.views.overview import page_links, pass_picture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import architecture, pictures
+from docs import architecture, moving_picture, pictures
 from tests.source import ROOT
 
 
@@ -29,9 +29,12 @@ def test_the_picture_of_the_rooms_is_that_of_the_imports() -> None:
     assert drawn == architecture.picture(), "run: python -m docs.architecture"
 
 
-@pytest.mark.parametrize("name", pictures.PICTURES)
+PICTURED = {name: address for name, (address, _) in pictures.PICTURES.items()} | {
+    moving_picture.FILE.name: moving_picture.FIRST_PAGE
+}
+
+
+@pytest.mark.parametrize("name", PICTURED)
 def test_a_picture_shows_the_page_as_it_is(name: str) -> None:
-    pictured = json.loads(pictures.WORDS.read_text("utf-8"))[name]
-    assert pictures.page_words(pictures.PICTURES[name][0]) == pictured, (
-        "run: python -m docs.pictures"
-    )
+    words = json.loads(pictures.WORDS.read_text("utf-8"))[name]
+    assert pictures.page_words(PICTURED[name]) == words, "run docs.pictures or docs.moving_picture"

@@ -14,12 +14,11 @@ from explorer.catalog import open_model
 from explorer.catalog.attention_parts import site
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.shipped import SHIPPED
-from explorer.inference import core_edits, edited_generation, edited_pass
+from explorer.inference import core_edits, edited_pass
 from explorer.inference.core_edits import head_output, preset_mask
 from explorer.inference.edited_pass import MOST_TEXTS, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.inference.results_cache import forget
 from explorer.interventions.edits import (
     AblateAttention,
@@ -36,7 +35,7 @@ from explorer.interventions.edits import (
 )
 from explorer.text import byte_tokenizer
 from explorer.text.token import DECODER
-from explorer.views.shared.edit_descriptions import PRESET_WORDS, describe_edit
+from explorer.views.shared.edit_history import PRESET_WORDS, describe_edit
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask
@@ -63,7 +62,7 @@ def logits(found: OpenModel, forward: ForwardPass) -> torch.Tensor:
     """The same, read position by position as the page does."""
     if not output_change.has_words(found.config):
         return output_change.logits_at(forward.trace, 0)
-    count = len(last_stack_tokens(forward))
+    count = len(forward.last_stack_tokens)
     return torch.stack([output_change.logits_at(forward.trace, place) for place in range(count)])
 
 
@@ -100,7 +99,7 @@ def test_every_kind_of_attention_is_changed_and_without_edits_nothing(name: str)
     assert run_edited(found, forward, ()).forward is forward
     close(logits(found, forward), passed(found, forward))
     if output_change.has_words(found.config):
-        ids = predicted_ids(forward)
+        ids = forward.predicted_ids
         assert output_change.over_text(forward.trace, forward.trace, (ids, ids)).kl.abs().max() == 0
         assert torch.is_grad_enabled(), "whoever trains in this process goes on"
     for part in forward.parts:
@@ -144,9 +143,9 @@ def test_the_words_of_a_preset_say_its_mask(name: str, part: str) -> None:
             [may_look(query, key, n - 1) and not (causal and key > query) for key in range(n)]
             for query in range(n)
         ]
-        assert preset_mask(forward, edit).tolist() == meant, preset
-    assert not preset_mask(forward, PresetMask(part, 0, "padding", 99)).any()
-    wide = preset_mask(forward, PresetMask(part, 0, "window", 99))
+        assert preset_mask(edit, n, n).tolist() == meant, preset
+    assert not preset_mask(PresetMask(part, 0, "padding", 99), n, n).any()
+    wide = preset_mask(PresetMask(part, 0, "window", 99), n, n)
     assert torch.equal(wide, causal_mask(n)[0, 0] if part == D else torch.ones(n, n).bool())
 
 
@@ -368,10 +367,10 @@ def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
     for edit in (*NOTHING, *SOMETHING)[:: 3 if name == "t5" else 1]:
         with subtests.test(edit=edit):
             passed = run_edited(model, forward, (edit,))
-            written = edited_generation.generate_edited(model, passed)
+            written = edited_pass.generate_edited(model, passed)
             if edit in NOTHING:
                 assert written == forward.written
-                assert edited_generation.edited_answer(model, passed) == forward.answer
+                assert edited_pass.edited_answer(model, passed) == forward.answer
             target = (forward.target[0], *written[:-1])
             whole = dataclasses.replace(forward, target=target, written=written)
             forget(model)  # the same text, passed over another answer

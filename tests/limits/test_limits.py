@@ -9,7 +9,7 @@ import pytest
 
 from docs import limits as page
 from explorer.system import limits
-from explorer.system.limits import TABLE, Limit
+from explorer.system.limits import TABLE
 from tests.limits.meetings import MEETINGS
 from tests.server.uploading import bound
 
@@ -35,11 +35,6 @@ def test_who_meets_it_reads_its_sentence(
     pattern = re.sub(r"\\{(limit|amount)\\}", ".+", re.escape(sentence))
     said = meeting.meet(**given)
     assert re.search(pattern, said), said
-
-
-def test_the_names_are_those_of_the_table() -> None:
-    named = {name.lower() for name, each in vars(limits).items() if isinstance(each, Limit)}
-    assert named == {limit.name for limit in TABLE}
 
 
 def test_a_public_server_has_the_second_column(monkeypatch: pytest.MonkeyPatch) -> None:

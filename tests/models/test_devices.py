@@ -20,7 +20,6 @@ from models.cache import KeyValueCache
 from models.config import TransformerConfig
 from models.generation import DecodingState, generate
 from models.interventions import (
-    MaskKey,
     Mean,
     Replace,
     ReplaceAt,
@@ -92,7 +91,7 @@ class Given:
             Scale(f"{at}.out", 0.5),
             Mean(f"{at}.head_out", head=1),
             SetCell(f"{at}.weights", 1, 0, None, head=2),
-            MaskKey(f"{at}.mask", 1),
+            SetCell(f"{at}.mask", None, 1, False),
             ReplaceAt("decoder.0.resid_post", 1, torch.ones(self.config.d_model)),
             Replace("decoder.0.resid_mid", torch.ones(self.config.d_model)),
         ]

@@ -210,10 +210,10 @@ def test_the_repository_readme() -> None:
 def test_the_paper_ties_its_three_matrices_and_drops_only_what_enters_the_residual_stream() -> None:
     """Sections 3.4 and 5.4, and 65 million parameters in table 3."""
     with torch.device("meta"):
-        paper = Transformer(PRESETS["paper"]())
+        paper = Transformer(PRESETS["paper"])
     assert paper.n_parameters == 37_000 * 512 + 44_138_496 == 63_082_496
     small: dict[str, Any] = {"d_model": 8, "n_heads": 2, "n_layers": 1, "d_ff": 32, "dropout": 0.5}
-    model = Transformer(PRESETS["paper"](11, **small)).train()
+    model = Transformer(PRESETS["paper"].replace(vocab_size=11, **small)).train()
     assert model.encoder is not None
     assert model.decoder is not None
     assert model.encoder.embedding is model.decoder.embedding
@@ -227,5 +227,5 @@ def test_the_paper_ties_its_three_matrices_and_drops_only_what_enters_the_residu
         *(f"encoder.blocks.0.{each}.dropout" for each in ("self_residual", "mlp_residual")),
     }
     assert {shares[name] for name in dropped} == {0.5}
-    documents = Transformer(PRESETS["lecture handout"]().replace(**small))
+    documents = Transformer(PRESETS["lecture handout"].replace(**small))
     assert documents.get_submodule("encoder.blocks.0.mlp.dropout").p == 0.5, "as they were"

@@ -10,7 +10,6 @@ from models.interventions import (
     Add,
     Edit,
     EditError,
-    MaskKey,
     Mean,
     Replace,
     ReplaceAt,
@@ -100,7 +99,7 @@ def test_hiding_a_key_renormalises_its_rows_as_masking_it_does() -> None:
     allowed[:, 2] = False
     hidden = edited(RemoveKey(WEIGHTS, 2)).output
     close(edited(mask_of(MASK, allowed)).output, hidden)
-    close(edited(MaskKey(MASK, 2)).output, hidden)
+    close(edited(SetCell(MASK, None, 2, False)).output, hidden)
 
 
 def test_setting_the_mask_changes_only_what_it_should() -> None:
@@ -208,7 +207,7 @@ MISFITS: dict[str, Edit] = {
     "is called decoder.7.mlp.out": Scale("decoder.7.mlp.out"),
     "has no head 3: there are 3": Scale(OUT, head=3),
     "is not divided into heads": Scale("decoder.0.mlp.out", head=1),
-    "has no key 6: there are 6": MaskKey(MASK, 6),
+    "has no key 6: there are 6": SetCell(MASK, None, 6, False),
     "holds no weights": RemoveKey(MASK, 0),
     "which is torch.bool": Scale(MASK),
     "has the shape": Replace("decoder.0.resid_pre", torch.zeros(2, 7, 12)),
@@ -217,7 +216,6 @@ MISFITS: dict[str, Edit] = {
     "weights has no query 6": SetCell(WEIGHTS, 6, 0),
     "is torch.bool, not 0.5": SetCell(MASK, 0, 0, 0.5),
     "is torch.float64, not True": SetCell(WEIGHTS, 0, 0, True),
-    "is no mask": MaskKey(WEIGHTS, 0),
     "has no position 6": ReplaceAt(STREAM, 6, torch.zeros(12)),
     "has the shape \\(12,\\), not \\(5,\\)": ReplaceAt(STREAM, 0, torch.zeros(5)),
     "resid_post has the shape \\(2, 6, 12\\), not \\(5,\\)": Add(STREAM, torch.zeros(5)),

@@ -33,8 +33,8 @@ from explorer.system.data_folders import runs_root
 from explorer.text import word_tokenizer
 from explorer.text.number_format import spread, three
 from explorer.text.token import DECODER
+from explorer.views.input.scheme import ODD_WIDTH
 from explorer.views.interventions.output_effects import signed
-from explorer.views.positions.scheme import ODD_WIDTH
 from explorer.views.training.data_view import RequestedRun
 from models import trace
 from tests import apps

@@ -41,6 +41,8 @@ IDLE_KEYS = "^return_dict$|^output_|^chunk_size|dropout|pdrop"
 such a key ends in its own code, and a number there means nothing to what it computes."""
 ROUNDED = 1e-4
 """Of the largest value: scaled frequencies are of 32 bits in both, and a default width is large."""
+SIZES = "size$|_dim$|^dim$|^d_|^hidden|^n_|layers$|heads$|^max_pos|^layer_types$"
+"""Keys without which the weights do not fit: building a model of default size takes long."""
 MOST_WORDS = 200
 TOGETHER = 12
 """Keys of other families that are tried at once; one by one only where that is not equal."""
@@ -215,6 +217,15 @@ def changes_of(case: Case, config: Mapping[str, Any], strays: Sequence[Change]) 
         bundle = foreign[i : i + TOGETHER]
         changes.append(Change({k: v for one in bundle for k, v in one.values.items()}))
     return changes
+
+
+def every_key_absent(case: Case, config: Mapping[str, Any]) -> list[Change]:
+    """The keys that have the default of the reference's class together, then each other one."""
+    known = defaults(case)
+    usual = [key for key in config if key in known and known[key] == config[key]]
+    others = [key for key in config if not (key in usual or key in LISTED)]
+    unsized = [key for key in others if not re.search(SIZES, key)]
+    return [Change(dict.fromkeys(usual, ...)), *(Change({key: ...}) for key in unsized)]
 
 
 def strays_of(cases: Sequence[Case]) -> list[Change]:

@@ -17,7 +17,7 @@ from models.loading.adapter_files import ADAPTER_WEIGHTS
 from models.loading.checkpoint import CheckpointError, load_checkpoint, load_state, save_checkpoint
 from models.loading.export import export_adapter, export_checkpoint
 from models.loading.safe_files import ADAPTER_CONFIG
-from models.lora import add_lora, lora_leaves, merged, put_leaf, target_ranks
+from models.lora import add_lora, lora_leaves, merged, target_ranks
 from models.model import Transformer
 from models.training import Batch, TrainConfig, TrainState, train
 from tests.closeness import assert_close_to
@@ -46,7 +46,7 @@ def parent_of(model: Transformer) -> Transformer:
     """The model without its adapters."""
     plain = deepcopy(model)
     for name, leaf in lora_leaves(plain).items():
-        put_leaf(plain, name, leaf.base)
+        plain.set_submodule(name, leaf.base)
     return plain
 
 

@@ -5,7 +5,7 @@ import urllib.request
 import pytest
 from prometheus_client import REGISTRY
 
-from explorer.app import page_seconds
+from explorer.app import throttle
 from explorer.app.session import Session
 from explorer.server import prometheus
 from explorer.server.prometheus import RequestCounts
@@ -65,11 +65,11 @@ def test_answers_and_connections_are_counted() -> None:
 def test_pages_are_counted_by_their_names_with_their_errors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(page_seconds, "session", lambda: Session(page="tokens"))
+    monkeypatch.setattr(throttle, "session", lambda: Session(page="tokens"))
     names = ("explorer_page_seconds_count", "explorer_page_errors_total")
     before = [figure(name, page="tokens") for name in names]
-    with page_seconds.count_seconds():
+    with throttle.count_seconds():
         pass
-    with pytest.raises(ValueError, match="typed"), page_seconds.count_seconds():
+    with pytest.raises(ValueError, match="typed"), throttle.count_seconds():
         raise ValueError("what a reader typed")
     assert [figure(name, page="tokens") for name in names] == [before[0] + 2, before[1] + 1]

@@ -25,8 +25,8 @@ from explorer.text import TextError, steps
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
 from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, segmentations, train_unigram
-from explorer.views.tokens import tokenizer_comparison
-from explorer.views.tokens.tokenizer_comparison import lost
+from explorer.views.input import tokenizer_comparison
+from explorer.views.input.tokenizer_comparison import lost
 from tests.calls import watched
 
 TEXT = shipped_text(TRANSLATION)

@@ -34,7 +34,7 @@ from explorer.__main__ import main
 wishes = "--layers 1 --heads 1 --d-model 8 --steps 1".split()
 assert main(["train", "reverse", *wishes]) == main(["runs"]) == 0
 from streamlit.testing.v1 import AppTest
-from explorer.app import own_secret
+from explorer.app import reader
 from explorer.app import reader
 from explorer.runs.cluster import workers_here
 from explorer.server.connection_limits import files_are_scarce, raise_file_limit
@@ -43,7 +43,7 @@ from explorer.text.published.tokenizer_files import TokenizerText
 page = AppTest.from_file("explorer/app/shell.py", default_timeout=60).run()
 assert not page.exception, page.exception
 assert workers_here() >= 1 and raise_file_limit() and not files_are_scarce()
-assert len(own_secret.digest("a")) == 32
+assert len(reader.digest("a")) == 32
 try:
     with CHILDREN.child(TokenizerText.of("{}", "{}")):
         raise AssertionError

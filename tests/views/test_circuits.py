@@ -133,7 +133,7 @@ def test_a_table_of_ones_own_is_asked_about() -> None:
 def test_what_is_long_waits_for_a_click_and_what_was_stopped_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("explorer.views.shared.long_work.QUICK", 1)
+    monkeypatch.setattr("explorer.views.shared.measurement.QUICK", 1)
     forget(open_model("letters"))
     at = press(page(circuit_view="Heads", pair_source="Your two texts"), "begin_attribution")
     assert "Strongest parts" in said(at)
@@ -352,7 +352,7 @@ def test_the_best_lines_have_their_tokens_and_follow_to_the_card_of_a_head() -> 
 
 @pytest.mark.usefixtures("small_models")
 def test_lines_that_take_long_are_measured_after_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("explorer.views.shared.long_work.QUICK", 10)
+    monkeypatch.setattr("explorer.views.shared.measurement.QUICK", 10)
     at = searched(f"{LINES}hat cat\n")
     assert "0 of 5 lines are measured." in said(at)
     assert "\n5 lines." in said(press(at, "begin_lines"))

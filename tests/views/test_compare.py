@@ -18,7 +18,7 @@ from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
 from explorer.views.compare import changed_weights
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
-from explorer.views.shared import export_panel, long_work
+from explorer.views.shared import export_panel, measurement
 from tests import apps
 from tests.apps import exported, said, views
 from tests.tiny import save_model, trained_run
@@ -133,7 +133,7 @@ def test_a_difference_over_groups_is_exported_with_their_labels(
 def test_long_ranks_wait_for_a_click_and_what_is_not_compared_has_both_shapes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(long_work, "QUICK", 1)
+    monkeypatch.setattr(measurement, "QUICK", 1)
     monkeypatch.setattr(results_cache, "_kept", results_cache.cache_of(10**6))
     at = page(MODEL, other_model="translation", text="the cat")
     differing, unpaired = (table.value for table in at.dataframe)

@@ -15,8 +15,7 @@ from explorer.components import mounting
 from explorer.components.mounting import Mounted
 from explorer.inference import forward_pass
 from explorer.text.labels import readable
-from explorer.views.shared.pass_position import StageClicks
-from explorer.views.shared.pinned_pair import StageBar
+from explorer.views.shared.pass_position import StageBar, StageClicks
 from tests import apps
 from tests.apps import said, views
 from tests.views.drawing import handed, persistent, put_persistent, put_state, run_part, sent

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import open_model
-from explorer.inference.continuation import end_ids
+from explorer.inference.generation_limits import end_ids
 from explorer.inference.sampling_stages import sampling_stages
 from explorer.text import Token
 from explorer.views.generation.sampling_columns import cut_summary

@@ -11,7 +11,7 @@ from explorer.catalog import open_model
 from explorer.components import wire
 from explorer.components.stages import encode
 from explorer.inference import forward_pass
-from explorer.views.head_steps.stage_matrices import (
+from explorer.views.attention.head_steps_view import (
     WINDOW_TOKENS,
     spoken_equation,
     stage_equation,

@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.notes import take_notes
+from explorer.app.messages import take_notes
 from explorer.app.session import SESSION_KEY, session
 from explorer.catalog.open_model import OpenModel, open_model
 from explorer.inference import edited_pass

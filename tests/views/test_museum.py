@@ -12,8 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.catalog import open_model, uploads
-from explorer.inference import answers, forward_pass
+from explorer.inference import forward_pass
 from explorer.inference.default_head import default_head
+from explorer.inference.generation_limits import longest_answer
 from explorer.runs.settings import spec_of
 from explorer.runs.spec import RunError
 from explorer.system import data_folders
@@ -323,15 +324,15 @@ def test_the_sentence_stays_where_its_words_are_known() -> None:
 
 def test_what_is_untrained_writes_little() -> None:
     model = open_model.open_model("translation")
-    assert answers.longest_answer(model) == min(64, model.config.max_len)
+    assert longest_answer(model) == min(64, model.config.max_len)
     untrained = replace(model, run={"untrained": True}, config=model.config.replace(max_len=500))
-    assert answers.longest_answer(untrained) == 12
+    assert longest_answer(untrained) == 12
 
 
 def test_a_system_can_be_trained_on_its_task() -> None:
     """Its choices, a task of this app; at the document's own size it is refused with its count."""
     for each in SYSTEMS:
-        task, theirs = TASKS[each.task], PRESETS[each.preset]()
+        task, theirs = TASKS[each.task], PRESETS[each.preset]
         spec = spec_of(task, {"like": each.preset, "lr": each.lr, "steps": 2, "batch_size": 4})
         for field in CHOSEN:
             assert getattr(spec.model, field) == getattr(theirs, field)

@@ -302,7 +302,7 @@ def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path) -> None:
     opened = saved_and_opened(tmp_path, "pairs", shaken_by=0.4, **how)
     one = forward_pass.run_text(opened, "the black cat a dog eats")
     tokens = tuple(replace(token, segment=int(i > 3)) for i, token in enumerate(one.tokens))
-    shown = model_inputs.one_stack(opened, [tokens], slice(None)).output
+    shown = model_inputs.record(opened, [tokens]).output
     pair = right_run(opened, replace(one, source=tokens), ("encoder.self_attn", 0, 0))
     assert torch.equal(pair.logits(), shown)
     assert not torch.equal(shown, one.trace.output)

@@ -18,7 +18,7 @@ from models import Transformer, TransformerConfig
 from models.config import KINDS, GenerationConfig
 from models.generation import start_ids
 from models.positional import sinusoids
-from models.presets import notebook_tutorial
+from models.presets import NOTEBOOK_TUTORIAL
 from models.transformer import evaluating
 from tests.grids import grid
 from tests.tiny import assert_equal_weights, config_of, ids_of, inputs_of, shake, shaken, weights
@@ -179,7 +179,7 @@ def test_4_writing_that_never_appends(notebook: Transformer) -> None:
 def test_5_one_projection_for_all_heads() -> None:
     """With the first head's bias: to lose it would be another mistake."""
     with torch.device("meta"):
-        whole = Transformer(notebook_tutorial())
+        whole = Transformer(NOTEBOOK_TUTORIAL)
     assert document_numbers.parameter_count(MISTAKES["shared-projection"].make(whole)) == 30_193_163
     right, bad, _ = wrong(config_of("encoder"), "shared-projection")
     x = torch.randn(1, 5, 12, generator=torch.Generator().manual_seed(0))

@@ -9,8 +9,8 @@ from explorer.analysis.block_inside import block_inside
 from explorer.app.session import SESSION_KEY, Session
 from explorer.components.pass_map import PAGE_LINKS
 from explorer.views.overview.page_links import TITLES, PageLink, checked_link, link_of_stage
+from explorer.views.shared.pass_position import StageBar
 from explorer.views.shared.pinned import Pinned
-from explorer.views.shared.pinned_pair import StageBar
 from tests.analysis.kinds_of_model import KINDS_OF_MODEL
 from tests.components.passed import passed
 from tests.source import ROOT

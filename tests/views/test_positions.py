@@ -18,11 +18,11 @@ from explorer.catalog import open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.components import wire
 from explorer.inference import forward_pass
-from explorer.inference.position_passes import Permuted, permuted, swapped_order
+from explorer.inference.position_passes import Permutation, permuted, swapped_order
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.views.positions.doubled_exponent import RIGHT, WRONG
-from explorer.views.positions.scheme import ALONE
+from explorer.views.input.doubled_exponent import RIGHT, WRONG
+from explorer.views.input.scheme import ALONE
 from models.config import POSITIONS
 from tests import apps
 from tests.apps import said, views
@@ -246,5 +246,5 @@ def test_the_exponents_in_the_titles_make_the_tables_under_them() -> None:
 def test_where_every_token_of_another_order_stands() -> None:
     found = forward_pass.run_text(open_model.open_model("letters"), "the cat")
     order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
-    places = Permuted(found, found, tuple(order), torch.empty(0)).places
+    places = Permutation(found, found, tuple(order), torch.empty(0)).places
     assert [order[place] for place in places] == list(range(50_000))

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.query_key import query_key_pair
 from explorer.catalog import open_model
 from explorer.inference import forward_pass
-from explorer.views.query_key.product import pair_sentence, weight_steps
+from explorer.views.attention.query_key_view import pair_sentence, weight_steps
 from tests import apps
 from tests.tiny import save_model
 

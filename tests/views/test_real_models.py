@@ -10,8 +10,7 @@ from explorer.catalog.downloads import background
 from explorer.catalog.downloads.background import DownloadState
 from explorer.catalog.downloads.model_download import DownloadProgress
 from explorer.catalog.real_models import REAL_MODELS, RealModel
-from explorer.views.shared.download_progress import AskedDownloads, progress_words
-from explorer.views.shared.model_offer import LINE
+from explorer.views.shared.download_offer import LINE, AskedDownloads, progress_words
 from tests import apps, tiny
 from tests.apps import said
 from tests.views.drawing import press
@@ -55,7 +54,7 @@ def offer(model: str = "letters") -> AppTest:
 
     def script() -> None:
         from explorer.app.context import page_context
-        from explorer.views.shared.model_offer import draw_offer
+        from explorer.views.shared.download_offer import draw_offer
 
         draw_offer(page_context())
 

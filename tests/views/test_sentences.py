@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.catalog.open_model import open_model
 from explorer.catalog.shipped import SHIPPED
-from explorer.inference.continuation import MAX_GENERATED
+from explorer.inference.generation_limits import MAX_GENERATED
 from explorer.inference.results_cache import forget
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.text.literal import JOINER
@@ -453,7 +453,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
         {
             "explorer.analysis.rollout.STEPS_SOLVED": 1,
-            "explorer.views.heads.rollout_and_flow.CELLS_HELD": 5,
+            "explorer.views.attention.rollout_and_flow.CELLS_HELD": 5,
         },
         "attention/heads?side=Flow&through=1&text=the+hat",
         ["Up to "],
@@ -469,8 +469,8 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
         {
             "explorer.analysis.embedding_space.MOST_SAMPLED": 20,
-            "explorer.views.embedding_space.shown_space.MOST_MOVING_TOKENS": 4,
-            "explorer.views.embedding_space.moving_tokens.MOST_MOVING_TOKENS": 4,
+            "explorer.views.input.token_neighbours.MOST_MOVING_TOKENS": 4,
+            "explorer.views.input.moving_tokens.MOST_MOVING_TOKENS": 4,
             "explorer.analysis.principal_components.WORK": 100 * 16**2,
         },
         "input/embedding_space?text=the+hat+and+the+cat",
@@ -482,8 +482,8 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     ),
     (
         {
-            "explorer.views.embedding_space.shown_space.MOST_MOVING_TOKENS": 4,
-            "explorer.views.embedding_space.moving_tokens.MOST_MOVING_TOKENS": 4,
+            "explorer.views.input.token_neighbours.MOST_MOVING_TOKENS": 4,
+            "explorer.views.input.moving_tokens.MOST_MOVING_TOKENS": 4,
         },
         "input/embedding_space?model=reviews&text=the+cat+does+not+sleeps",
         ["The first 4 of your 6 tokens are drawn."],

@@ -13,10 +13,10 @@ from explorer.inference import trained_tokenizers
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.plain_tokenizer import visible_token
 from explorer.text.unigram import UNIGRAM
+from explorer.views.input import tokenizer_comparison
 from explorer.views.shared import tokenizer_source
 from explorer.views.shared.tokenizer_source import TrainingFile
 from explorer.views.tokenizer_training.unigram_pieces import training_code
-from explorer.views.tokens import tokenizer_comparison
 from tests import apps
 from tests.apps import said
 from tests.views.drawing import put_state, run, steps_of

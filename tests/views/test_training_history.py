@@ -8,7 +8,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.training_steps import TRAINED
+from explorer.app.choice import TRAINED
 from explorer.components import wire
 from explorer.inference.forward_pass import rerun, run_text
 from explorer.runs.open_run import open_folder

@@ -17,7 +17,7 @@ from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cel
 from explorer.analysis.name_moving import NameMoving, name_moving
 from explorer.analysis.output_change import last_streams
 from explorer.catalog.open_model import OpenModel
-from explorer.inference.model_inputs import one_stack
+from explorer.inference.model_inputs import record
 from explorer.inference.results_cache import kept
 from explorer.system.cooperative import interruptible
 from explorer.text import TextError, Token
@@ -80,7 +80,7 @@ def _measured(opened: OpenModel) -> dict[str, Tensor]:
     if not rows:
         shape = last_streams(opened.config)[1], opened.config.n_heads
         return {name: torch.full(shape, torch.nan) for name in SCORES}
-    passed = one_stack(opened, rows, slice(-1, None))
+    passed = record(opened, rows, read_at=slice(-1, None))
     stack, layers = last_streams(opened.config)
     tokens = Tokens.of(rows[0])
     by_layer = []

@@ -16,6 +16,7 @@ from explorer.catalog.open_model import OpenModel
 from explorer.inference.continuation import prompt_of
 from explorer.inference.core_edits import NotApplicableError, core_edit, steering_direction
 from explorer.inference.forward_pass import run_text
+from explorer.inference.generation_limits import MAX_STEERED
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.interventions.edits import Steer
@@ -130,17 +131,13 @@ def _bases(
             yield pair.outcome, RecordedPass(passed.trace, [ids_of([passed.tokens])], pair.place)
 
 
-MOST_WRITTEN = 24
-"""Tokens after the prompt."""
-
-
 def steered_text(
     opened: OpenModel,
     prompt: str,
     steer: Steer | None,
     report: Callable[[float], None] = lambda done: None,
 ) -> str:
-    """Greedy decoding after the prompt, up to `MOST_WRITTEN` tokens or an end; kept.
+    """Greedy decoding after the prompt, up to `MAX_STEERED` tokens or an end; kept.
 
     The direction is added at every position of the prompt and at every generated token.
     ForwardPassError for a model that does not generate, NotApplicableError where there is no
@@ -150,11 +147,11 @@ def steered_text(
     def write() -> str:
         begun = prompt_of(opened, prompt)
         edits = [] if steer is None else [core_edit(opened, run_text(opened, prompt), steer)]
-        most = min(MOST_WRITTEN, begun.room)
+        most = min(MAX_STEERED, begun.room)
         ids = []
         steps = generate(
             opened.model,
-            ids_of([begun.source or begun.tokens]),
+            begun.ids,
             max_length=most,
             greedy=True,
             tap=RecordingTap((), edits),

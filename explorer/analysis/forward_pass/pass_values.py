@@ -38,7 +38,7 @@ from models.output_heads import LanguageModelHead
 from models.positional import PositionalEncoding, sinusoids
 from models.tap import Tap
 from models.trace import RecordingTap, Trace, trace
-from models.transformer import evaluating
+from models.transformer import EVERYWHERE, evaluating
 
 Some = slice | list[int]
 ALL = slice(None)
@@ -75,7 +75,7 @@ def recorded_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
     memory = forward.trace["memory"][row] if forward.written else None
     with passing(forward.config, PassShape(x.shape[1], x.shape[1], read=0, leaves="nothing")):
         out = run_block(forward, stack, layer, x, memory, SteppingTap(tap.at(at)))
-    return Trace(forward.trace.model, tap.values, out)
+    return Trace(forward.trace.model, tap.values, out, EVERYWHERE)
 
 
 def run_block(

@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
-from explorer.components.mounting import NO_CHOICE, View
+from explorer.components.mounting import NO_CHOICE, View, component, script, slim_css
 from explorer.text.token_labels import Label, group_spans, specials, texts
 
 MATRIX_SCALES = ("sequential", "diverging", "mask")
@@ -291,3 +291,25 @@ def _top(shown: wire.Array, scale: str, top: float | None) -> float:
         return 1.0
     largest = float(np.abs(shown).max() if scale == "diverging" else shown.max())
     return largest if largest > 0 else 1.0
+
+
+CSS = """
+.title {
+  color: var(--st-text-color);
+  font: 600 1rem/1.6 var(--st-font);
+  margin: 0;
+  overflow-wrap: anywhere;
+}
+"""
+
+_TITLE = component(
+    "explorer_title",
+    html='<p class="title"></p>',
+    css=slim_css(CSS),
+    js=script("matrix/title.js"),
+)
+
+
+def title(text: str, *, key: str, head: Head | None) -> None:
+    """Write it; where it is the title of a `head`, that of another follows in the browser."""
+    _TITLE(key=key, data=[text, head[0] if head else ""])

@@ -1,12 +1,16 @@
-"""What the tools at the foot of the sidebar do in the browser alone: the theme, and a link.
+"""What only the browser can do: its theme, a link to the page, its storage, and a file on its disk.
 
 Streamlit's page holds its theme in the browser, and no message of a script reaches it. So the
 switch does what the theme switch of Streamlit's own menu does, which the app does not show.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from mimetypes import guess_type
+from secrets import token_hex
+from typing import Any
 
-from explorer.components.mounting import component, script, style
+from explorer.components.mounting import NO_HTML, component, script, style
 
 THEMES = {"Light": "light_mode", "System": "contrast", "Dark": "dark_mode"}
 """As Streamlit calls them, and the icon of each in its font."""
@@ -39,3 +43,26 @@ def copy_link(added: Mapping[str, Sequence[str]], *, key: str) -> None:
 def theme_switch(addresses: Sequence[str], *, key: str) -> None:
     """Light, dark, or as the system has it; kept in the browser for all of these addresses."""
     _THEME(key=key, data=list(addresses), width="content")
+
+
+_REMEMBER = component("explorer_remember", html=NO_HTML, js=script("tools/browser_storage.js"))
+_HAND_OVER = component("explorer_hand_over", html=NO_HTML, js=script("tools/file_download.js"))
+
+
+def remembered(kept: Mapping[str, Any] | None) -> object:
+    """Have the browser remember this list of a kept session; without one, what it remembers."""
+    sent = "" if kept is None else json.dumps(kept, ensure_ascii=False)
+    result = _REMEMBER(key="kept_list", data=[sent], on_remembered_change=lambda: None)
+    return result.get("remembered")
+
+
+def hand_over(name: str, file: bytes) -> None:
+    """Have the browser save this file, which the run of a page has made, under this name.
+
+    Streamlit's own button asks for its file beside the run that its click begins: what is typed
+    when it is clicked may be missing in the file, and the file may not be found (its name changes
+    with each run).
+    """
+    kind, _ = guess_type(name)
+    head = json.dumps([token_hex(8), name, kind or "application/octet-stream"])
+    _HAND_OVER(key="handed_over", data=b"\0".join((head.encode(), file)))

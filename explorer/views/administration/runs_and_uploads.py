@@ -9,7 +9,7 @@ from zlib import crc32
 import streamlit as st
 
 from explorer.app.controls import chosen_rows
-from explorer.app.notes import draw_notes
+from explorer.app.messages import draw_notes
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session
 from explorer.catalog import uploads

@@ -8,7 +8,7 @@ import streamlit as st
 from prometheus_client import REGISTRY
 
 from explorer.app import admin_token, widget_state
-from explorer.app.notes import keep_note, take_notes
+from explorer.app.messages import keep_note, take_notes
 from explorer.app.reader import network
 from explorer.app.session import session
 from explorer.app.throttle import at_work

@@ -1,1 +1,1 @@
-"""The parts of the page “Attention maps”."""
+"""The parts of the pages on attention: maps, heads, masks, query and key, step by step."""

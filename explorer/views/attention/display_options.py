@@ -12,9 +12,8 @@ from explorer.app import url
 from explorer.app.address_table import PARAMETERS
 from explorer.app.choosing import OF_DISPLAY, choose_head, draw_head_alone
 from explorer.app.context import PageContext
-from explorer.app.controls import token_names
-from explorer.app.notes import draw_notes, keep_note, take_notes
-from explorer.app.panels import popover
+from explorer.app.controls import popover, token_names
+from explorer.app.messages import draw_notes, keep_note, take_notes
 from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import head_title, map_title

@@ -16,7 +16,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept, size_of
 from explorer.views.checkpoints.weight_norms import summaries
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.head_table import measured_heads
+from explorer.views.shared.heads_grid import measured_heads
 from models.loading.inspection import CheckpointError, inspect_folder
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue", "fine": "green"}

@@ -10,14 +10,14 @@ from explorer.catalog.open_model import OpenModel
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.head_table import (
-    head_table,
+from explorer.views.shared.heads_grid import (
     measured_heads,
+    metric_grid,
     metrics_code,
     rows_counted,
     why_unmeasured,
 )
-from explorer.views.shared.tables import column, facts
+from explorer.views.shared.tables import column, facts, table
 
 
 def draw_head_metrics(context: PageContext, opened: OpenModel) -> Script:
@@ -40,7 +40,7 @@ def _draw_metrics(context: PageContext, found: HeadMetrics) -> None:
     drawn, numbers = widgets.side_by_side(7, 3)
     with drawn:
         st.markdown(f"**{title}** · {context.part.words.name}, layers down, heads across")
-        head_table(context, found.values[chosen.name], chosen, "head_statistics")
+        metric_grid(context, found.values[chosen.name], chosen, "head_statistics")
         st.caption(f"{chosen.meaning} {rows_counted(found, chosen)}")
     with numbers:
         st.markdown(f"**Layer {layer}, head {head}**")
@@ -52,15 +52,13 @@ def _draw_metrics(context: PageContext, found: HeadMetrics) -> None:
 
 def _draw_head_list(found: HeadMetrics) -> None:
     depth, heads = found.values["entropy"].shape
-    st.dataframe(
+    table(
         {
             "layer": [layer for layer in range(depth) for _ in range(heads)],
             "head": list(range(heads)) * depth,
             **{each.title: column(found.values[each.name].flatten()) for each in METRICS.values()},
         },
-        hide_index=True,
-        height=min(420, 38 + 35 * depth * heads),
-        column_config={
+        config={
             each.title: st.column_config.NumberColumn(
                 format="%.3f" if each.top else "%.2f", help=each.meaning
             )

@@ -18,7 +18,7 @@ from explorer.catalog.real_models import REAL_MODELS, RealModel
 from explorer.text.literal import literal
 from explorer.text.number_format import megabytes
 from explorer.views.checkpoints.findings import draw_folder_findings
-from explorer.views.shared.download_progress import (
+from explorer.views.shared.download_offer import (
     begin,
     draw_progress,
     may_add,

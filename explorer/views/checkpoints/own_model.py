@@ -8,10 +8,8 @@ import streamlit as st
 
 from explorer.app import reader_models, streamlit_patches, widget_state
 from explorer.app.context import PageContext
-from explorer.app.local_reader import is_local
-from explorer.app.messages import say
-from explorer.app.notes import keep_note, take_notes
-from explorer.app.reader import network_digest, owner
+from explorer.app.messages import keep_note, say, take_notes
+from explorer.app.reader import is_local, network_digest, owner
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session, state_of
 from explorer.app.streamlit_patches import Upload

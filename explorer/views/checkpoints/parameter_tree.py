@@ -3,8 +3,7 @@
 import streamlit as st
 
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of
-from explorer.app.panels import expander
+from explorer.app.controls import expander, one_of
 from explorer.catalog import descriptions, parameters
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.parameters import ParameterNode
@@ -51,7 +50,7 @@ def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
         draw_parameter_tree(node)
         draw_parameter_icicle(node)
         return script(parameters_code, opened)
-    config = PRESETS[picked]()
+    config = PRESETS[picked]
     st.markdown(descriptions.config_sentences(config))
     node = parameters.parameter_tree_of(config)
     draw_parameter_tree(node)
@@ -84,6 +83,6 @@ def parameters_code(opened: OpenModel) -> None:
 
 
 def preset_code(name: str) -> None:
-    node = parameters.parameter_tree_of(PRESETS[name]())
+    node = parameters.parameter_tree_of(PRESETS[name])
     for depth, part in parameters.tree_lines(node):
         print("  " * depth + part.name, part.symbols, part.count)

@@ -38,7 +38,7 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Expression, code_panel, script
-from explorer.views.shared.long_work import QUICK, LongWork, is_started
+from explorer.views.shared.measurement import is_started, stoppable
 
 PASTED, FILE = "Pasted text", "Text file"
 MOST_PASTED_LINES = 50_000
@@ -216,21 +216,13 @@ def _measure_rest(opened: OpenModel, read: TokenizedLines, found: LineActivation
     asked = opened.name, read.lines
     if not is_started(STARTED, asked, cost):
         return
-    stop = st.empty()
-    if cost > QUICK:
-        stop.button("Stop", key="stop_lines", on_click=_stop)
-    with bar(f"Reading {len(read.rows):,} lines") as report:
+    with stoppable(STARTED, cost), bar(f"Reading {len(read.rows):,} lines") as report:
 
         def go_on() -> None:
             for done in measure(opened, read, found):
                 report(done)
 
         or_stop(go_on)
-    stop.empty()
-
-
-def _stop() -> None:
-    state_of(LongWork).pop(STARTED, None)
 
 
 def _say_how_many(read: TokenizedLines, found: LineActivations) -> None:

@@ -17,7 +17,7 @@ from explorer.analysis.circuits.outcome import metric_in_words, metrics_of
 from explorer.analysis.circuits.text_pairs import PairError, Question
 from explorer.app import url
 from explorer.app.context import PageContext
-from explorer.app.panels import popover
+from explorer.app.controls import popover
 from explorer.catalog.open_model import OpenModel
 from explorer.charts.figure_data import file_name
 from explorer.inference.results_cache import kept, size_of

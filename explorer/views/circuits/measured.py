@@ -35,7 +35,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.results_cache import if_kept, kept
-from explorer.views.shared.long_work import piece_by_piece
+from explorer.views.shared.measurement import measurements
 
 BACKWARD = 3
 """A forward and a backward pass cost about so many forward passes."""
@@ -65,15 +65,15 @@ def scores_of_question(context: PageContext, question: Question, method: str) ->
     if (ready := if_kept(opened, key)) is not None:
         found: EdgeScores = ready
         return found
-    pieces = piece_by_piece(
+    pieces = measurements(
         opened,
         "attribution",
         [("attribution", pair.texts, question.metric, method) for pair in question.pairs],
         lambda at: attribution_of(opened, question.pairs[at], steps),
         _size_of_attribution,
-        cost_of_passes(opened, question) * (1 + BACKWARD * steps),
-        "Attribution",
-        TOO_LONG_FOR_PAIRS,
+        cost=cost_of_passes(opened, question) * (1 + BACKWARD * steps),
+        doing="Attribution",
+        too_long=TOO_LONG_FOR_PAIRS,
     )
     if pieces is None:
         return None
@@ -88,15 +88,15 @@ def exact_of_writers(context: PageContext, question: Question) -> list[float] | 
     """The exact value of every part, the mean over all pairs; None while some are not patched."""
     opened = context.opened
     columns = len(opened.model.last_stack.blocks) * (opened.config.n_heads + 1) + 1
-    pieces = piece_by_piece(
+    pieces = measurements(
         opened,
         "exact_parts",
         _parts_keys(question),
         lambda at: _exact_of_pair(opened, question, at),
         lambda made: made.nbytes,
-        2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * columns,
-        "Exact values, pair by pair",
-        TOO_LONG_FOR_PAIRS,
+        cost=2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * columns,
+        doing="Exact values, pair by pair",
+        too_long=TOO_LONG_FOR_PAIRS,
     )
     return None if pieces is None else _mean(pieces)
 
@@ -133,15 +133,15 @@ def exact_of_edges(
             lost[place] = value
         return lost
 
-    pieces = piece_by_piece(
+    pieces = measurements(
         opened,
         "exact_edges",
         _edges_keys(question, method, count),
         measure,
         lambda made: made.nbytes,
-        2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * count,
-        "Exact values of edges, pair by pair",
-        TOO_LONG_FOR_PAIRS,
+        cost=2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * count,
+        doing="Exact values of edges, pair by pair",
+        too_long=TOO_LONG_FOR_PAIRS,
     )
     return None if pieces is None else _mean(pieces)
 
@@ -165,15 +165,15 @@ def curve_of(
     counts = sizes(len(scores.order))
     passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
     draws = random_orders(scores.order)
-    points = piece_by_piece(
+    points = measurements(
         opened,
         "circuit_curve",
         [(*key, count) for count in counts],
         lambda at: circuit_point(passes, clean, scores.order, draws, counts[at]),
         lambda _: 200,
-        cost_of_passes(opened, question) * CIRCUIT * (2 + RANDOM_CIRCUITS) * len(counts),
-        "Circuits of every size",
-        TOO_LONG_FOR_PAIRS,
+        cost=cost_of_passes(opened, question) * CIRCUIT * (2 + RANDOM_CIRCUITS) * len(counts),
+        doing="Circuits of every size",
+        too_long=TOO_LONG_FOR_PAIRS,
     )
     if points is None:
         return None

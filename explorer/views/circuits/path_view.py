@@ -3,7 +3,6 @@
 import streamlit as st
 import torch
 
-from explorer.analysis.ablation import MOST
 from explorer.analysis.batch_edits import AddByRow
 from explorer.analysis.circuits.measure import mean_over_pairs, node_of
 from explorer.analysis.circuits.outcome import UNITS
@@ -11,27 +10,22 @@ from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.exact_edges import exact_edges
 from explorer.analysis.patching import Edge, edge_grid, edges_from, edges_into
 from explorer.analysis.wiring import INPUTS, Place, Reads, Wiring, WiringError, wiring_of
-from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.app.progress import bar
 from explorer.catalog.open_model import OpenModel
-from explorer.components.picker import cells
-from explorer.inference.forward_pass import ForwardPassError
-from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 from explorer.views.circuits.measured import cost_of_branches
-from explorer.views.circuits.tracing_view import height_across
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.shared.long_work import is_started, stoppable
+from explorer.views.shared.heads_grid import heads_grid
+from explorer.views.shared.measurement import Report, measurement
+from explorer.views.shared.tables import strongest_table
 
 FROM, INTO = "From this head", "Into this head"
 INPUT_NAMES = {"q": "Queries", "k": "Keys", "v": "Values"}
 TOO_LONG_FOR_PATHS = (
     "A pass for every edge takes too long here: shorten both texts or choose a later layer."
 )
-FEED_FORWARD = "MLP"
 LISTED = 10
 
 
@@ -48,20 +42,17 @@ def draw_paths(context: PageContext, question: Question) -> None:
         named = one_of("path_reads", tuple(INPUT_NAMES.values()))
     reads = INPUTS[tuple(INPUT_NAMES.values()).index(named)]
     edges = (edges_from if is_sender else edges_into)(wiring, at.layer, at.head, reads)
-    cost = cost_of_branches(opened, question) * len(edges)
-    if cost > MOST:
-        st.text(TOO_LONG_FOR_PATHS)
-        return
-    key = ("paths", *question.key, at.layer, at.head, is_sender, reads)
-    if not is_started("path_patching", (opened.name, key), cost):
-        return
-    try:
-        with stoppable("path_patching", cost):
-            values = kept(
-                opened, key, lambda: _measure(context, question, edges), lambda made: 8 * len(made)
-            )
-    except ForwardPassError as error:
-        st.text(str(error))
+    values = measurement(
+        opened,
+        "path_patching",
+        ("paths", *question.key, at.layer, at.head, is_sender, reads),
+        lambda report: _measure(context, question, edges, report),
+        lambda made: 8 * len(made),
+        cost=cost_of_branches(opened, question) * len(edges),
+        doing="Edge by edge",
+        too_long=TOO_LONG_FOR_PATHS,
+    )
+    if values is None:
         return
     ends = [wiring.rows[row] if is_sender else wiring.columns[column] for row, column in edges]
     drawn, numbers = widgets.side_by_side(6, 4)
@@ -70,19 +61,23 @@ def draw_paths(context: PageContext, question: Question) -> None:
         _draw_grid(context, question, wiring, ends, values, (is_sender, named))
         st.caption(_explained(context, question, is_sender, named))
     with numbers:
-        _draw_strongest(question, wiring, edges, values)
+        st.markdown("**Strongest edges**")
+        titles = [edge_title(wiring, edge) for edge in edges]
+        unit = UNITS[question.metric] or "metric"
+        strongest_table(values, {"edge": titles}, unit, most=LISTED, error=question.error)
     lines = script(paths_code, opened, question, at.layer, at.head, reads, is_sender)
     code_panel(exact_edges, AddByRow, script=lines)
 
 
-def _measure(context: PageContext, question: Question, edges: list[Edge]) -> list[float]:
+def _measure(
+    context: PageContext, question: Question, edges: list[Edge], report: Report
+) -> list[float]:
     """The metric that hangs on each edge, the mean over the pairs."""
     lost = [0.0] * len(edges)
     total = len(edges) * len(question.pairs)
-    with bar("Edge by edge") as report:
-        for done, (at, part) in enumerate(mean_over_pairs(context.opened, question, edges)):
-            lost[at] += part
-            report((done + 1) / total)
+    for done, (at, part) in enumerate(mean_over_pairs(context.opened, question, edges)):
+        lost[at] += part
+        report((done + 1) / total)
     return lost
 
 
@@ -125,32 +120,19 @@ def _draw_grid(
     how: tuple[bool, str],
 ) -> None:
     at, (is_sender, named) = context.choice, how
-    grid = edge_grid(wiring, ends, values)
-    rows = [*map(str, range(wiring.heads)), *([FEED_FORWARD] if wiring.has_mlp else [])]
     this = f"head {at.layer}.{at.head}"
     way = f"from {this} into the {named.lower()} of every later head"
     if not is_sender:
         way = f"from every earlier head into the {named.lower()} of {this}"
-
-    def pick(row: int, layer: int) -> None:
-        if row < wiring.heads:
-            choose_head(layer, row)
-
-    cells(
-        grid,
-        rows,
-        [*map(str, range(wiring.layers))],
+    heads_grid(
+        context,
+        edge_grid(wiring, ends, values).mT,
         key="path_ends",
         title=f"{at.called} · Edges {way}",
-        selected=(at.head, at.layer),
-        on_pick=pick,
-        row_name="head",
-        column_name="layer",
-        sentence="Layer {column}, head {row}: {value}",
+        layers_across=True,
         unit=UNITS[question.metric],
         absent="no edge",
         scale="diverging",
-        height=height_across(*grid.shape),
         error=question.error,
     )
 
@@ -172,22 +154,6 @@ def _explained(context: PageContext, question: Question, is_sender: bool, named:
     if len(question.pairs) > 1:
         said.append(f"Mean over {len(question.pairs)} pairs.")
     return " ".join(said)
-
-
-def _draw_strongest(
-    question: Question, wiring: Wiring, edges: list[Edge], values: list[float]
-) -> None:
-    st.markdown("**Strongest edges**")
-    order = sorted(range(len(edges)), key=lambda at: -abs(values[at]))[:LISTED]
-    unit = UNITS[question.metric] or "metric"
-    st.dataframe(
-        {
-            "edge": [edge_title(wiring, edges[at]) for at in order],
-            unit: [three(values[at], question.error) for at in order],
-        },
-        hide_index=True,
-        column_config={unit: st.column_config.TextColumn(alignment="right")},
-    )
 
 
 def paths_code(

@@ -7,8 +7,6 @@ from torch import Tensor
 
 from explorer.analysis.circuits.outcome import metric_in_words
 from explorer.analysis.circuits.steering import (
-    MOST_WRITTEN,
-    SteeredValues,
     over_places,
     over_strengths,
     steered_text,
@@ -23,23 +21,21 @@ from explorer.app.progress import bar
 from explorer.catalog.open_model import OpenModel
 from explorer.charts.circuit_charts import CLEAN, CORRUPTED, SteeredPoint, steering_chart
 from explorer.components.chart import chart
-from explorer.inference.continuation import CANNOT_GENERATE, can_generate
 from explorer.inference.core_edits import NotApplicableError, check_applicable, steering_direction
 from explorer.inference.forward_pass import ForwardPassError, run_text
-from explorer.inference.results_cache import kept
+from explorer.inference.generation_limits import CANNOT_GENERATE, MAX_STEERED, can_generate
 from explorer.interventions.edits import Steer
 from explorer.text.number_format import three
 from explorer.views.interventions.edit_forms import HEAD_OUTPUT, OF_TEXTS
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.shared.edit_descriptions import direction_words
-from explorer.views.shared.edit_history import draw_history, edit_button
-from explorer.views.shared.long_work import is_started
+from explorer.views.shared.edit_history import direction_words, draw_history, edit_button
+from explorer.views.shared.measurement import measurement
 from models.interventions import Add
 
 STEERING_HEIGHT = 300
 TEXT_HEIGHT = 130
-"""Room for `MOST_WRITTEN` tokens, so that nothing moves with the strength."""
+"""Room for `MAX_STEERED` tokens, so that nothing moves with the strength."""
 
 
 def draw_steering(context: PageContext, question: Question) -> None:
@@ -132,15 +128,17 @@ def _points(
 ) -> list[SteeredPoint]:
     """Mean and standard deviation over the pairs; nothing before the reader lets it run."""
     opened = context.opened
-    key = ("steered", question.key, tuple(steers))
-    if not is_started(name, (opened.name, *key), steering_cost(opened, question, steers)):
+    found = measurement(
+        opened,
+        name,
+        ("steered", question.key, tuple(steers)),
+        lambda report: steered_values(opened, question, steers, report),
+        lambda made: made.bytes,
+        cost=steering_cost(opened, question, steers),
+        doing="Steering",
+    )
+    if found is None:
         return []
-
-    def measure() -> SteeredValues:
-        with bar("Steering") as report:
-            return steered_values(opened, question, steers, report)
-
-    found = kept(opened, key, measure, lambda made: made.bytes)
     return [
         SteeredPoint(place, which, float(values.mean()), _spread(values))
         for which, all_values in ((CLEAN, found.clean), (CORRUPTED, found.corrupted))
@@ -189,7 +187,7 @@ def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -
             st.markdown(f"**{title}**")
             with st.container(border=True, height=TEXT_HEIGHT):
                 st.text(text.strip() or "no readable text")
-    st.caption(f"The likeliest token each time, up to {MOST_WRITTEN} tokens after the prompt.")
+    st.caption(f"The likeliest token each time, up to {MAX_STEERED} tokens after the prompt.")
     return prompt
 
 

@@ -1,12 +1,10 @@
 """Causal tracing on screen: one value patched at a time, token by layer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 import torch
-from torch import Tensor
 
-from explorer.analysis.ablation import MOST
 from explorer.analysis.causal_tracing import (
     ATTENTION,
     FEED_FORWARD,
@@ -22,18 +20,17 @@ from explorer.analysis.wiring import plain_wiring
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
-from explorer.app.progress import with_bar
 from explorer.catalog.open_model import OpenModel
-from explorer.components.picker import AROUND_CELLS, HIGHEST_VIEW, LARGEST_PICKED_CELL, cells
-from explorer.inference.forward_pass import ForwardPassError
+from explorer.components.picker import cells
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 from explorer.text.token_labels import VisibleText, texts
 from explorer.views.circuits.pair_tokens import shown_pair
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.shared.long_work import is_started, stoppable
+from explorer.views.shared.heads_grid import height_across
+from explorer.views.shared.measurement import Report, measurement
+from explorer.views.shared.tables import strongest_table
 from models.interventions import ReplaceAt
 from models.trace import trace
 
@@ -45,9 +42,6 @@ PATCHED = {
 DENOISING, NOISING = "Denoising", "Noising"
 SHARE, CHANGE = "Share", "Metric"
 TOO_LONG_FOR_TRACING = "One pass for every token and layer takes too long here: shorten both texts."
-PLACES_LISTED = 8
-ROOM, SMALLEST_CELL = 620, 16
-"""Pixels: the width of a large picture without its labels, and a cell of a deep model."""
 
 
 def draw_tracing(context: PageContext, question: Question) -> None:
@@ -64,18 +58,17 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     tracings = [
         Tracing(contrast_of(opened, pair), PATCHED[what], way == DENOISING) for pair in pairs
     ]
-    cost = sum(each.cost for each in tracings)
-    if cost > MOST:
-        st.text(TOO_LONG_FOR_TRACING)
-        return
-    key = ("tracing", *Question(pairs, question.metric).key, what, way)
-    if not is_started("tracing", (opened.name, key), cost):
-        return
-    try:
-        with stoppable("tracing", cost):
-            found = kept(opened, key, lambda: _measure(tracings), lambda made: made.values.nbytes)
-    except ForwardPassError as refusal:
-        st.text(str(refusal))
+    found = measurement(
+        opened,
+        "tracing",
+        ("tracing", *Question(pairs, question.metric).key, what, way),
+        lambda report: _measure(tracings, report),
+        lambda made: made.values.nbytes,
+        cost=sum(each.cost for each in tracings),
+        doing="Every layer, by token",
+        too_long=TOO_LONG_FOR_TRACING,
+    )
+    if found is None:
         return
     drawn, numbers = widgets.side_by_side(7, 3)
     unit = "" if number == SHARE else UNITS[question.metric]
@@ -113,16 +106,13 @@ def draw_tracing(context: PageContext, question: Question) -> None:
         )
         st.caption(_explained(question, pairs, what, way, first))
     with numbers:
-        _draw_largest(values, names, unit or number.lower(), error)
+        st.markdown("**Largest effects**")
+        tokens = [f"{name} ({place})" for place, name in enumerate(names)]
+        axes = {"token": tokens, "layer": range(len(layers))}
+        strongest_table(values, axes, unit or number.lower(), error=error)
     texts, site, metric = shown.texts, PATCHED[what], question.metric
     lines = script(tracing_code, opened, texts, metric, site, found.denoising)
     code_panel(Tracing.columns, ReplaceAt, script=lines)
-
-
-def height_across(rows: int, columns: int) -> int:
-    """Room for square cells where all columns have to fit beside each other."""
-    cell = max(SMALLEST_CELL, min(LARGEST_PICKED_CELL, ROOM // columns))
-    return min(HIGHEST_VIEW, rows * cell + AROUND_CELLS)
 
 
 def alike(question: Question, shown: TokenPair) -> tuple[TokenPair, ...]:
@@ -131,16 +121,15 @@ def alike(question: Question, shown: TokenPair) -> tuple[TokenPair, ...]:
     return question.pairs if len(lengths) == 1 else (shown,)
 
 
-def _measure(tracings: list[Tracing]) -> TracedGrid:
-    def columns() -> Iterator[Tensor]:
-        for each in tracings:
-            yield from each.columns()
-
-    tokens = tracings[0].tokens
-    found = with_bar(columns(), tokens * len(tracings), "Every layer, by token")
-    return mean_grid(
-        [each.grid(found[n * tokens : (n + 1) * tokens]) for n, each in enumerate(tracings)]
-    )
+def _measure(tracings: list[Tracing], report: Report) -> TracedGrid:
+    grids, tokens = [], tracings[0].tokens
+    for n, tracing in enumerate(tracings):
+        columns = []
+        for column in tracing.columns():
+            columns.append(column)
+            report((n * tokens + len(columns)) / (tokens * len(tracings)))
+        grids.append(tracing.grid(columns))
+    return mean_grid(grids)
 
 
 def token_labels(pair: TokenPair) -> list[VisibleText]:
@@ -205,22 +194,6 @@ def _explained(
     elif len(question.pairs) > 1:
         said.append("The pairs have different lengths, so this is the pair on screen alone.")
     return " ".join(said)
-
-
-def _draw_largest(values: Tensor, names: Sequence[str], unit: str, error: float) -> None:
-    """A row for each of the largest values of (t, layers)."""
-    st.markdown("**Largest effects**")
-    flat, layers = values.flatten(), values.shape[1]
-    order = flat.abs().nan_to_num().argsort(descending=True)[:PLACES_LISTED].tolist()
-    st.dataframe(
-        {
-            "token": [f"{names[i // layers]} ({i // layers})" for i in order],
-            "layer": [i % layers for i in order],
-            unit: [three(float(flat[i]), error) for i in order],
-        },
-        hide_index=True,
-        column_config={unit: st.column_config.TextColumn(alignment="right")},
-    )
 
 
 def tracing_code(

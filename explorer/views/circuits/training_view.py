@@ -15,10 +15,8 @@ from explorer.analysis.circuits.measure import (
 from explorer.analysis.circuits.outcome import metric_in_words
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext
-from explorer.app.messages import say
-from explorer.catalog import ModelError
 from explorer.catalog.open_model import OpenModel
-from explorer.charts.over_steps import lines_over_steps
+from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
@@ -31,7 +29,7 @@ from explorer.views.circuits.measured import (
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.shared.long_work import piece_by_piece
+from explorer.views.shared.measurement import measurements
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 
@@ -57,11 +55,7 @@ def draw_over_training(context: PageContext, question: Question) -> None:
     if why := why_no_edges(context.opened):
         st.text(why)
         return
-    try:
-        found = _measure(context.opened, question, snapshots, method)
-    except ModelError as error:
-        say(str(error))
-        return
+    found = _measure(context.opened, question, snapshots, method)
     if found is None:
         return
     curves, one_step = widgets.side_by_side(6, 5)
@@ -85,15 +79,15 @@ def _measure(
         (found,) = over_training(question, [model], METHODS[method])
         return found
 
-    return piece_by_piece(
+    return measurements(
         opened,
         "over_training",
         [("circuit at a step", question.key, method, step) for step in steps],
         measure,
         lambda made: made.scores.nbytes,
-        cost_of_passes(opened, question) * (1 + BACKWARD * METHODS[method]) * len(steps),
-        "Attribution, snapshot by snapshot",
-        TOO_LONG_FOR_PAIRS,
+        cost=cost_of_passes(opened, question) * (1 + BACKWARD * METHODS[method]) * len(steps),
+        doing="Attribution, snapshot by snapshot",
+        too_long=TOO_LONG_FOR_PAIRS,
     )
 
 

@@ -16,8 +16,8 @@ from explorer.app.context import PageContext
 from explorer.catalog.available_models import stamp_of
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import shape, three
-from explorer.views.shared.long_work import piece_by_piece
 from explorer.views.shared.map_pair import MapSide
+from explorer.views.shared.measurement import measurements
 
 MOST_HEIGHT = 320
 MOST_UNPAIRED = 200
@@ -39,15 +39,15 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
     )
     st.markdown("**Weights that differ**")
     st.text(sentence(found))
-    ranks = piece_by_piece(
+    ranks = measurements(
         context.opened,
         "ranks",
         [("rank of a change", *key, each.name) for each in found.matrices],
         lambda at: rank_of_change(ours, theirs, found.matrices[at].name),
         lambda _: 32,
-        sum(each.cost_of_rank for each in found.matrices),
-        "Ranks of the changes",
-        TOO_LARGE_FOR_RANKS,
+        cost=sum(each.cost_of_rank for each in found.matrices),
+        doing="Ranks of the changes",
+        too_long=TOO_LARGE_FOR_RANKS,
     )
     _draw_table("changed_weights", rows(found.matrices, ranks))
     if found.unpaired:

@@ -19,9 +19,7 @@ from explorer.inference.readable_text import why_unreadable
 from explorer.inference.results_cache import kept
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import EditHistory
-from explorer.views.shared.edit_descriptions import describe_edit
-from explorer.views.shared.edit_history import draw_history
-from explorer.views.shared.edited_answers import draw_answers
+from explorer.views.shared.edit_history import describe_edit, draw_answers, draw_history
 from explorer.views.shared.map_pair import Head, MapSide
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 from models import TransformerConfig

@@ -1,1 +1,1 @@
-"""The parts of the page “Forward pass”."""
+"""The parts of the pages “Forward pass” and “Logit lens”."""

@@ -25,16 +25,16 @@ from explorer.app.session import state_of
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.folders import own_name
 from explorer.catalog.open_model import OpenModel
-from explorer.components import matrix
+from explorer.components import chips, matrix
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
+from explorer.text.labels import cut, readable
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.text.token_labels import text_of
-from explorer.views.forward_pass.tokenization import draw_tokenization
-from explorer.views.shared import pass_position, pinned_pair, widgets
+from explorer.text.token_labels import text_of, texts
+from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition, token_of
 from models.trace import Trace
@@ -152,7 +152,7 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
         _draw_matrix(values, stage, drawn, at, cell, title)
     st.caption(" ".join([*stage_notes(values, stage, drawn, at), recorded_as]))
     if stage.part:
-        pinned_pair.head_page_links(at.tokens[stage.stack], _key(values, at))
+        pass_position.head_page_links(at.tokens[stage.stack], _key(values, at))
 
 
 def _draw_equation(
@@ -265,7 +265,7 @@ def _pinned_cell(values: PassValues, drawn: StageCut, at: PassPosition) -> tuple
 def _key(values: PassValues, at: PassPosition) -> int:
     """The chosen key, or else the one that the query attends to most, as on other pages."""
     stage = at.stage
-    chosen = at.columns.get(pinned_pair.key_of(stage.part))
+    chosen = at.columns.get(pass_position.key_of(stage.part))
     if chosen is not None or stage.layer is None:
         return chosen or 0
     query = at.tokens[stage.stack]
@@ -316,3 +316,35 @@ def stage_code(forward: ForwardPass, name: str, head: int, token: int) -> None:
     stages = PassValues(forward, head, token, lambda sites: recorded(forward, sites))
     values = stages[name]
     print(values.shape, values)
+
+
+MOST_HEIGHT, ROW = 600, 35
+LONGEST, TOKEN_ID = 24, "token ID"
+
+
+def draw_tokenization(values: PassValues, stage: Stage, row: int) -> None:
+    """The tokens to choose one from, and a table with the ID of each."""
+    tokens, forward = tokens_of(values, stage.stack), values.forward
+    chips(
+        tokens,
+        key="stage_tokens",
+        highlight=row,
+        on_pick=lambda place: STAGE_CHOICES.put(f"{stage.stack}_token", str(place)),
+    )
+    names = [cut(name, LONGEST) for name in texts(tokens)]
+    ids = [f"{token.id:,}" for token in tokens]
+    if writes(values, stage):
+        written = [cut(name, LONGEST) for name in texts(forward.written)]
+        columns = {"reads": names, TOKEN_ID: ids, "writes": written}
+    else:
+        spans = [forward.typed[token.start : token.end] for token in forward.placed]
+        characters = [cut(readable(each), LONGEST) or "none: added" for each in spans]
+        columns = {"characters": characters, "token": names, TOKEN_ID: ids}
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(
+        {"position": [str(place) for place in range(len(tokens))], **columns},
+        hide_index=True,
+        width=560,
+        height=min(MOST_HEIGHT, 38 + ROW * len(tokens)),
+        column_config={"position": right, TOKEN_ID: right},
+    )

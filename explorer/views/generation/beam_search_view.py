@@ -11,18 +11,12 @@ from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
 from explorer.catalog.open_model import OpenModel
 from explorer.components.tree import Node, tree
-from explorer.inference.continuation import (
-    MAX_GENERATED,
-    Prompt,
-    prompt_of,
-    require_probabilities,
-)
-from explorer.inference.model_inputs import ids_of
+from explorer.inference.continuation import prompt_of
+from explorer.inference.generation_limits import MAX_GENERATED, Prompt, require_probabilities
 from explorer.inference.results_cache import kept, size_of
 from explorer.system.limits import PASS_TOKENS
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
-from explorer.views.generation import generation_limits
 from explorer.views.generation.branch_tree import append_tokens, current_branches, one_line
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -44,7 +38,7 @@ def draw_beam_search(context: PageContext) -> Script:
     with places[1]:
         alpha = controls.slider("alpha")
     with places[2]:
-        length = min(generation_limits.choose_length(), prompt.room)
+        length = min(int(controls.slider("length")), prompt.room)
     found = _search(opened, text, prompt, beams, length, alpha)
     scores = [node.log_probability for node in found.nodes] if found.ends else [math.nan]
     or_stop(lambda: require_probabilities(torch.tensor(scores)))
@@ -77,10 +71,9 @@ def _search(
     opened: OpenModel, text: str, prompt: Prompt, beams: int, length: int, alpha: float
 ) -> Beams:
     """The search after this prompt, cached. A new choice of the reader stops it."""
-    ids = ids_of([prompt.source or prompt.tokens])
 
     def search() -> Beams:
-        steps = beam_steps(opened.model, ids, beams=beams, max_length=length, alpha=alpha)
+        steps = beam_steps(opened.model, prompt.ids, beams=beams, max_length=length, alpha=alpha)
         return with_bar(steps, length, "Searching")[-1]
 
     return kept(opened, ("beams", text, beams, length, alpha), search, size_of)
@@ -132,8 +125,7 @@ def _draw_found_texts(opened: OpenModel, found: Beams, alpha: float, cut: str) -
 
 
 def beams_code(opened: OpenModel, text: str, beams: int, length: int, alpha: float) -> None:
-    prompt = prompt_of(opened, text)
-    ids = ids_of([prompt.source or prompt.tokens])
+    ids = prompt_of(opened, text).ids
     found = beam_search(opened.model, ids, beams=beams, max_length=length, alpha=alpha)
     for end in found.ends:
         print(found.nodes[end].score, opened.tokenizer.decode(found.path(end)))

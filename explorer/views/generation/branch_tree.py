@@ -8,14 +8,15 @@ import streamlit as st
 
 from explorer.app import widget_state
 from explorer.app.context import PageContext
-from explorer.app.notes import draw_notes, drop_notes, keep_note
+from explorer.app.messages import draw_notes, drop_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.progress import bar
 from explorer.app.session import state_of
 from explorer.catalog.open_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.branches import Branches, parse_branches
-from explorer.inference.continuation import Continuation, Prompt, end_ids, log_probabilities
+from explorer.inference.continuation import Continuation, log_probabilities
+from explorer.inference.generation_limits import Prompt, end_ids
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.shared import widgets

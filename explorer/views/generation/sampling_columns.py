@@ -8,7 +8,6 @@ from torch import Tensor
 from explorer.catalog.open_model import OpenModel
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.branches import Branches
-from explorer.inference.continuation import likeliest_and, rank
 from explorer.inference.sampling_stages import SamplingStages
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text
@@ -40,7 +39,7 @@ def draw_sampling_stages(
     """
     in_branches = branches.children[here]
     also = [*([] if sampled is None else [sampled]), *in_branches]
-    tokens = likeliest_and(found, SHOWN, also)
+    tokens = found.likeliest(SHOWN, also)
     marks = dict.fromkeys(in_branches, "in a branch")
     if sampled is not None:
         marks[sampled] = "sampled" if sampling.temperature else "next"
@@ -111,7 +110,7 @@ def _token_row(found: SamplingStages, token: int, name: str, mark: str) -> Row:
     logit = float(found.logits[token])
     is_allowed = logit > -torch.inf
     top = float(found.logits[found.logits.isfinite()].abs().max())
-    place = rank(found, token)
+    place = found.rank(token)
     marks = [*([f"{place:,}."] if place > SHOWN else []), *([mark] if mark else [])]
     bar = logit / top if is_allowed and top else None
     cells = [

@@ -11,14 +11,13 @@ from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
 from explorer.catalog.open_model import OpenModel
 from explorer.components.board import Cell, Column, Row, Words, board
-from explorer.inference.continuation import (
+from explorer.inference.continuation import prompt_of, unknown_in
+from explorer.inference.generation_limits import (
     MAX_GENERATED,
-    prompt_of,
+    Prompt,
     require_probabilities,
-    unknown_in,
+    target_ids,
 )
-from explorer.inference.model_inputs import ids_of
-from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.text import Token
 from explorer.text.number_format import three
@@ -40,8 +39,8 @@ def draw_teacher_forcing(context: PageContext) -> Script | None:
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
     if prompt.source:
-        target, given = _choose_target(context), 1
-        source = ids_of([prompt.source])
+        target, given = _choose_target(context, prompt), 1
+        source = prompt.ids
     else:
         target, source = [token.id for token in prompt.tokens], None
         if len(target) < 2:
@@ -85,10 +84,10 @@ def _choose_given(tokens: int) -> int:
         return int(controls.slider("given", 1, most, (tokens + 1) // 2))
 
 
-def _choose_target(context: PageContext) -> list[int]:
+def _choose_target(context: PageContext, prompt: Prompt) -> list[int]:
     """The typed target; else the task's reference answer; else the model's own output."""
     opened, forward = context.opened, context.forward
-    known = right_answer(opened.task, forward.source)
+    known = opened.task.answer_text(forward.source) if opened.task else ""
     own = opened.tokenizer.decode([token.id for token in forward.written])
     how = {"placeholder": known or own, **controls.PERSISTENT}
     typed = controls.text_field("target", **how).strip()
@@ -102,7 +101,7 @@ def _choose_target(context: PageContext) -> list[int]:
     wanted = typed or known
     if not wanted:
         return [token.id for token in (*forward.target, forward.written[-1])]
-    target = or_stop(lambda: target_of(opened, context.choice.text, wanted))
+    target = or_stop(lambda: target_ids(opened, prompt, wanted))
     widgets.notes(unknown_in(opened, wanted))
     return target
 
@@ -178,6 +177,6 @@ def _padded(cells: list[Cell], count: int) -> list[Cell]:
 
 def forcing_code(opened: OpenModel, text: str, target: list[int], given: int) -> None:
     prompt = prompt_of(opened, text)
-    source = ids_of([prompt.source]) if prompt.source else None
+    source = prompt.ids if prompt.source else None
     found = teacher_forcing(opened.model, source, torch.tensor(target), given)
     print(found.predicted, found.targets, found.probabilities)

@@ -4,8 +4,7 @@ import streamlit as st
 
 from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
-from explorer.app.messages import or_stop
-from explorer.app.notes import draw_notes, keep_note
+from explorer.app.messages import draw_notes, keep_note, or_stop
 from explorer.app.progress import bar
 from explorer.app.session import state_of
 from explorer.catalog.open_model import OpenModel
@@ -13,16 +12,13 @@ from explorer.components import chips, matrix
 from explorer.inference.branches import NO_ROOM, Branches
 from explorer.inference.continuation import (
     Continuation,
-    Prompt,
     continue_from,
     prompt_of,
     sample_tokens,
-    stop_reason,
-    typed_ids,
     unknown_in,
 )
 from explorer.inference.forward_pass import ForwardPassError
-from explorer.inference.model_inputs import ids_of
+from explorer.inference.generation_limits import Prompt, stop_reason, typed_ids
 from explorer.inference.sampling_stages import (
     SamplingStages,
     generator_at,
@@ -32,7 +28,7 @@ from explorer.inference.sampling_stages import (
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text
-from explorer.views.generation import branch_tree, generation_limits
+from explorer.views.generation import branch_tree
 from explorer.views.generation.sampling_columns import cut_summary, draw_sampling_stages
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -98,7 +94,7 @@ def _choose_sampling() -> tuple[Sampling, int, int]:
     with places[3]:
         seed = controls.whole("seed")
     with places[4]:
-        count = generation_limits.choose_length()
+        count = int(controls.slider("length"))
     return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
 
 
@@ -249,7 +245,6 @@ def choice_code(
     print(token, probabilities[0, token], probabilities.topk(5))
 
     # All tokens up to here at once, where each was sampled with this seed:
-    prompt = prompt_of(opened, text)
-    ids, most = ids_of([prompt.source or prompt.tokens]), step + 1
+    ids, most = prompt_of(opened, text).ids, step + 1
     steps = generate(opened.model, ids, max_length=most, seed=seed, **vars(sampling))
     print([int(each.ids[0]) for each in steps])

@@ -20,7 +20,7 @@ from explorer.runs.spec import RunError, RunSpec
 from explorer.system.limits import INSIDE_BYTES
 from explorer.tasks import Task
 from explorer.text import TextError
-from explorer.views.shared.long_work import piece_by_piece
+from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
 from models.training import Batch, TrainConfig
@@ -149,17 +149,13 @@ def of_snapshots(
 ) -> list[Made] | None:
     """What `make` gives for each snapshot's step, kept; None where it is not all there yet."""
     steps = chosen.steps
-    try:
-        return piece_by_piece(
-            chosen.first,
-            name,
-            [(name, asked, chosen.identity(step)) for step in steps],
-            lambda at: make(steps[at]),
-            size,
-            cost * len(steps),
-            doing,
-            TOO_LARGE_TO_MEASURE,
-        )
-    except ModelError as error:
-        say(str(error))
-        return None
+    return measurements(
+        chosen.first,
+        name,
+        [(name, asked, chosen.identity(step)) for step in steps],
+        lambda at: make(steps[at]),
+        size,
+        cost=cost * len(steps),
+        doing=doing,
+        too_long=TOO_LARGE_TO_MEASURE,
+    )

@@ -33,7 +33,7 @@ from explorer.views.inside_training.chosen_run import (
     measured_batch,
 )
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.long_work import piece_by_piece
+from explorer.views.shared.measurement import measurements
 from models.training import Batch
 
 TRAINING, RANDOM = "Where the training went", "Random"
@@ -137,15 +137,15 @@ def _measured(chosen: InsideRun, kind: str) -> tuple[Ground, list[Tensor], Tenso
         found = [next(losses(model, batch, on.plane, [x], [y])) for x, y in places]
         return torch.cat(found) if found else torch.empty(0)
 
-    pieces = piece_by_piece(
+    pieces = measurements(
         chosen.first,
         "landscape",
         [("landscape", *whose, at) for at in range(SIDE + 1)],
         piece,
         lambda made: made.nbytes,
-        (SIDE * SIDE + on_path) * batch_tokens(chosen) * chosen.parameters,
-        "The loss, row by row",
-        TOO_LARGE_TO_MEASURE,
+        cost=(SIDE * SIDE + on_path) * batch_tokens(chosen) * chosen.parameters,
+        doing="The loss, row by row",
+        too_long=TOO_LARGE_TO_MEASURE,
     )
     return None if pieces is None else (ground(), pieces[:SIDE], pieces[SIDE])
 

@@ -8,7 +8,7 @@ import torch
 from explorer.analysis.one_update import GOOD_RATIO, OneUpdate, by_block, take_apart
 from explorer.analysis.weight_statistics import pooled
 from explorer.app.controls import number, one_of
-from explorer.charts.block_bars import block_bars, block_points, height_of
+from explorer.charts.bars import block_bars, block_points, height_of
 from explorer.components import matrix
 from explorer.components.chart import chart
 from explorer.runs.retraining import saved, trained_on, training_at, untrained

@@ -19,7 +19,7 @@ from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.pass_budget import peak_of, reserved
-from explorer.charts.over_steps import lines_over_steps
+from explorer.charts.training_curves import lines_over_steps
 from explorer.components import matrix
 from explorer.components.chart import chart
 from explorer.components.events import Place

@@ -21,7 +21,7 @@ from explorer.runs.retraining import (
 )
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import InsideRun, has_room
-from explorer.views.shared.long_work import is_started, stoppable
+from explorer.views.shared.measurement import is_started, stoppable
 from models.losses import has_large_logits
 
 COPIES_OF_UPDATE = 8

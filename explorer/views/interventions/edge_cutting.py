@@ -12,14 +12,12 @@ from explorer.analysis.faithfulness import (
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
-from explorer.app.progress import bar
-from explorer.charts.before_after import EdgeCut, edge_cut_curves
+from explorer.charts.circuit_charts import EdgeCut, edge_cut_curves
 from explorer.components.chart import chart
 from explorer.inference.edited_pass import EditedPass
-from explorer.inference.results_cache import kept
 from explorer.views.interventions.output_effects import NO_HEAD, base_words
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.long_work import is_started
+from explorer.views.shared.measurement import measurement
 
 THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
 CHART_HEIGHT = 340
@@ -43,15 +41,17 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     except TooManyEdgesError as error:
         st.text(str(error))
         return lines
-    key = ("faithfulness", *edited.key, *which, position, seed)
-    if not is_started("cuts", (opened.name, *key), cost):
+    found = measurement(
+        opened,
+        "cuts",
+        ("faithfulness", *edited.key, *which, position, seed),
+        lambda report: faithfulness(base, *which, seed, report=report),
+        lambda made: made.random.nbytes,
+        cost=cost,
+        doing="Cutting edges",
+    )
+    if found is None:
         return lines
-
-    def measure() -> Faithfulness:
-        with bar("Cutting edges") as report:
-            return faithfulness(base, *which, seed, report=report)
-
-    found = kept(opened, key, measure, lambda made: made.random.nbytes)
     if not found.counts:
         st.text("No query attends to any key here, so there is no edge to cut.")
         return lines

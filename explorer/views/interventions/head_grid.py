@@ -16,31 +16,28 @@ from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
-from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title, site
 from explorer.catalog.open_model import OpenModel
-from explorer.components.picker import cells
 from explorer.inference.answers import option_name
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.results_cache import kept
 from explorer.interventions.edits import AblateHead
 from explorer.text.literal import literal
-from explorer.text.number_format import three
 from explorer.views.interventions.output_effects import NO_HEAD, base_words
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import add_edit
-from explorer.views.shared.long_work import is_started
+from explorer.views.shared.heads_grid import heads_grid
+from explorer.views.shared.measurement import Report, measurement
+from explorer.views.shared.tables import strongest_table
 from models.interventions import Edit
 
 KL, LOGIT = "KL divergence", "Change in the top logit"
 ABLATED, PATCHED = "Ablated", "Patched"
 SELECTS, ABLATES = "Selects the head", "Ablates the head"
 TOO_LONG_FOR_HEADS = "One pass for every head of this model takes too long: shorten the text."
-HEADS_LISTED = 8
 
 
 def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> Script | None:
@@ -68,19 +65,18 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
         alike = shared_tokens(*(ids_of([each.target]) for each in (edited.forward, other)))
         base = replace(base, from_position=alike)
     costs = [ablation.multiplications(base, at.part, layer) for layer in range(part.layers)]
-    cost = part.heads * sum(costs)
-    if cost > ablation.MOST:
-        st.text(TOO_LONG_FOR_HEADS)
-        return lines
-    key = (*edited.key, at.part, position, text)
-    if not is_started("heads", (opened.name, *key), cost):
-        return lines
-    found = kept(
+    found = measurement(
         opened,
-        ("every head", *key),
-        lambda: _measure(base, at.part, part.layers, other),
+        "heads",
+        ("every head", *edited.key, at.part, position, text),
+        lambda report: _measure(base, at.part, part.layers, other, report),
         lambda made: made.nbytes,
+        cost=part.heads * sum(costs),
+        doing="Every head, by layer",
+        too_long=TOO_LONG_FOR_HEADS,
     )
+    if found is None:
+        return lines
     drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
         top = option_name(opened, int(logits_at(base.trace, position).argmax()))
@@ -91,7 +87,9 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
         where = f"{base_words(edited)}: {literal(what)} at the output position."
         st.caption(f"Each head alone {how}, {where}")
     with numbers:
-        _draw_strongest(found[0 if is_kl else 1], "nats" if is_kl else "logits")
+        st.markdown("**Largest effects**")
+        axes = {"layer": range(part.layers), "head": range(part.heads)}
+        strongest_table(found[0 if is_kl else 1], axes, "nats" if is_kl else "logits")
         widgets.page_links("circuits")
     return lines
 
@@ -101,7 +99,11 @@ def _other_sentence() -> str:
 
 
 def _measure(
-    base: ablation.RecordedPass, part: str, layers: int, other: ForwardPass | None
+    base: ablation.RecordedPass,
+    part: str,
+    layers: int,
+    other: ForwardPass | None,
+    report: Report,
 ) -> Tensor:
     """(2, layers, heads): KL in nats, and the change in the logit of the likeliest option."""
     before = logits_at(base.trace, base.position)
@@ -113,46 +115,30 @@ def _measure(
         def patched(layer: int) -> Tensor:
             return torch.stack([head_output(other, part, layer, head) for head in heads])
 
-    rows = (
-        torch.stack([kl(before, after), (after - before)[:, top].double()])
-        for after in ablation.ablate_every_head(base, part, layers, patched)
-    )
-    return torch.stack(with_bar(rows, layers, "Every head, by layer"), dim=1)
+    rows = []
+    for after in ablation.ablate_every_head(base, part, layers, patched):
+        rows.append(torch.stack([kl(before, after), (after - before)[:, top].double()]))
+        report(len(rows) / layers)
+    return torch.stack(rows, dim=1)
 
 
 def _draw_grid(context: PageContext, values: Tensor, is_kl: bool, title: str) -> None:
     at = context.choice
 
-    def pick(layer: int, head: int) -> None:
-        choose_head(layer, head)
+    def pick(layer: int, head: int, part: str) -> None:
+        choose_head(layer, head, part)
         # Chosen perhaps since this was drawn: the server may hear of both at once.
         if widget_state.get("click") == ABLATES:
             add_edit(AblateHead(at.part, layer, head))
 
-    cells(
+    heads_grid(
+        context,
         values,
-        *([str(number) for number in range(count)] for count in values.shape),
         key="heads_off",
         title=title,
-        selected=(at.layer, at.head),
         on_pick=pick,
         unit="nats" if is_kl else "logits",
         scale="sequential" if is_kl else "diverging",
-    )
-
-
-def _draw_strongest(values: Tensor, unit: str) -> None:
-    st.markdown("**Largest effects**")
-    flat, heads = values.flatten(), values.shape[1]
-    order = flat.abs().argsort(descending=True)[:HEADS_LISTED].tolist()
-    st.dataframe(
-        {
-            "layer": [i // heads for i in order],
-            "head": [i % heads for i in order],
-            unit: [three(float(flat[i])) for i in order],
-        },
-        hide_index=True,
-        column_config={unit: st.column_config.TextColumn(alignment="right")},
     )
 
 

@@ -15,10 +15,8 @@ from explorer.analysis.output_change import (
 from explorer.app.context import PageContext
 from explorer.catalog.open_model import OpenModel
 from explorer.components.events import Place
-from explorer.inference.edited_generation import edited_answer
-from explorer.inference.edited_pass import EditedPass
+from explorer.inference.edited_pass import EditedPass, edited_answer
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.output_tokens import predicted_ids
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
@@ -130,7 +128,7 @@ def output_code(before: EditedPass, after: EditedPass, position: int, tracked: i
 
 
 def over_text_code(before: EditedPass, after: EditedPass) -> None:
-    ids = predicted_ids(before.forward), predicted_ids(after.forward)
+    ids = before.forward.predicted_ids, after.forward.predicted_ids
     text = over_text(before.forward.trace, after.forward.trace, ids)
     print(text.kl.mean(), text.kl.max(), int(text.kl.argmax()))  # nats; which position
     print(text.loss)  # nats per token, before and after; None if none is predicted

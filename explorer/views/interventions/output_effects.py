@@ -8,15 +8,14 @@ from explorer.analysis.output_change import ChangeOverText, last_stream, logits_
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.open_model import OpenModel
-from explorer.charts.before_after import before_after_bars
+from explorer.charts.bars import before_after_bars
 from explorer.components.chart import chart
 from explorer.inference.answers import option_name
 from explorer.inference.edited_pass import EditedPass, run_edited
-from explorer.inference.output_tokens import predicted_ids
 from explorer.inference.results_cache import kept
 from explorer.interventions.edits import EditHistory
 from explorer.text.number_format import three
-from explorer.views.shared.edited_answers import draw_answers
+from explorer.views.shared.edit_history import draw_answers
 from explorer.views.shared.tables import facts
 
 NO_HEAD = "This model has no output head, so there is no output to compare."
@@ -80,7 +79,7 @@ def _facts_over_text(
 
     def measure() -> ChangeOverText:
         both = before.forward, after.forward
-        ids = predicted_ids(both[0]), predicted_ids(both[1])
+        ids = both[0].predicted_ids, both[1].predicted_ids
         return output_change.over_text(both[0].trace, both[1].trace, ids)
 
     forward = before.forward

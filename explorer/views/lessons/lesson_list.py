@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explorer.app import address_table, widget_state
-from explorer.app.notes import keep_note, take_notes
+from explorer.app.messages import keep_note, take_notes
 from explorer.app.own_lessons import OWN_LESSONS, BeginLesson
 from explorer.app.reader import owner
 from explorer.app.session import state_of

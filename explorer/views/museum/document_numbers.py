@@ -15,10 +15,10 @@ from explorer.views.museum.mistakes.output_mistakes import lowest_loss
 from models import Transformer, TransformerConfig, trace
 from models.positional import sinusoids
 from models.presets import (
-    lecture_handout,
-    notebook_tutorial,
-    web_tutorial_classifier,
-    web_tutorial_encoder,
+    LECTURE_HANDOUT,
+    NOTEBOOK_TUTORIAL,
+    WEB_TUTORIAL_CLASSIFIER,
+    WEB_TUTORIAL_ENCODER,
 )
 from models.transformer import evaluating
 
@@ -106,14 +106,14 @@ def _never_appends_numbers() -> list[Line]:
 def _shared_projection_numbers() -> list[Line]:
     """Exhibit 5: the parameters of the notebook's model."""
     with torch.device("meta"):
-        model = Transformer(notebook_tutorial())
+        model = Transformer(NOTEBOOK_TUTORIAL)
     counts = with_mistakes(model, "shared-projection"), model
     return [("parameters", *(f"{parameter_count(each):,}" for each in counts))]
 
 
 def _fixed_heads_numbers() -> list[Line]:
     """Exhibit 6: with n_heads=4 and expansion_factor=2 as arguments."""
-    model = Transformer(notebook_tutorial(embed_dim=WIDTH, num_layers=1, n_heads=4))
+    model = Transformer(NOTEBOOK_TUTORIAL.replace(n_layers=1, n_heads=4))
     ids = torch.tensor(SOURCE[:1])
 
     def widths(each: Transformer, stack: str) -> str:
@@ -121,7 +121,7 @@ def _fixed_heads_numbers() -> list[Line]:
         return f"{q.shape[1]} of width {q.shape[3]}"
 
     both = with_mistakes(model, "fixed-heads"), model
-    inner = [notebook_tutorial(expansion_factor=by).d_ff for by in (HARD_CODED_EXPANSION, 2)]
+    inner = [factor * WIDTH for factor in (HARD_CODED_EXPANSION, 2)]
     asked = "expansion_factor=2, width inside the decoder's feed-forward layer"
     lines: list[Line] = [
         (f"n_heads=4, heads of the {stack}", *(widths(each, stack) for each in both))
@@ -135,7 +135,7 @@ def _no_padding_mask_numbers() -> list[Line]:
 
     The document prints no logits; quoted ones name no seed.
     """
-    model = Transformer(web_tutorial_classifier().replace(pad_id=0)).eval()
+    model = Transformer(WEB_TUTORIAL_CLASSIFIER.replace(pad_id=0)).eval()
     ids = torch.randint(1, 5000, (1, 20), generator=torch.Generator().manual_seed(0))
     longer = torch.nn.functional.pad(ids, (0, PADS))
     blind = with_mistakes(model, "no-padding-mask")
@@ -173,7 +173,7 @@ def _fill_numbers() -> list[Line]:
 def _dropped_weights_numbers() -> list[Line]:
     """Exhibit 10: the handout's attention, whose count is right."""
     with torch.device("meta"):
-        model = Transformer(lecture_handout())
+        model = Transformer(LECTURE_HANDOUT)
     assert model.encoder is not None
     attention = model.encoder.get_submodule("blocks.0.self_attn")
     count = f"{sum(p.numel() for p in attention.parameters()):,}"
@@ -186,7 +186,7 @@ def _dropped_weights_numbers() -> list[Line]:
 def _printed_count_numbers() -> list[Line]:
     """Exhibit 11: the encoder, part by part."""
     with torch.device("meta"):
-        model = Transformer(web_tutorial_encoder())
+        model = Transformer(WEB_TUTORIAL_ENCODER)
     stack = model.encoder
     assert stack is not None
     embedding, norm = parameter_count(stack.embedding), parameter_count(stack.norm)
@@ -212,7 +212,7 @@ def _wrong_scale_numbers() -> list[Line]:
 
 def notebook() -> Transformer:
     """The notebook's model without its mistakes, untrained, from seed 0: 177 MB."""
-    return Transformer(notebook_tutorial()).eval()
+    return Transformer(NOTEBOOK_TUTORIAL).eval()
 
 
 def with_mistakes(model: Transformer, *names: str) -> Transformer:

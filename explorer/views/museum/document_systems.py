@@ -76,7 +76,7 @@ def choices(system: System) -> dict[str, str]:
 
 def tokenizer_for(preset: str) -> Tokenizer:
     """As many words as the preset has tokens; those beyond a few are called t100, t101, …"""
-    config = PRESETS[preset]()
+    config = PRESETS[preset]
     reads = SOURCE if config.kind == "encoder-decoder" else CLASSIFIER
     words = FEW_WORDS if config.vocab_size < len(WORDS) else sorted(set(WORDS))
     specials = len(word_tokenizer([], reads).special_ids) + 1
@@ -88,7 +88,7 @@ def tokenizer_for(preset: str) -> Tokenizer:
 def _config_of(preset: str) -> TransformerConfig:
     """The tokenizer is made for its special ids and dropped: some have 32,000 tokens."""
     words = tokenizer_for(preset)
-    return PRESETS[preset]().replace(
+    return PRESETS[preset].replace(
         pad_id=words.pad_id,
         bos_id=words.bos_id,
         generation=GenerationConfig.ending_with(words.eos_id),

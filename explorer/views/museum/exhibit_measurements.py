@@ -83,7 +83,7 @@ def _draw_document_numbers(name: str) -> None:
     compute = document_numbers.DOCUMENT_NUMBERS[name]
     results = state_of(MuseumResults)
     if name in document_numbers.LARGE and name not in results:
-        notebook = document_numbers.notebook_tutorial()
+        notebook = document_numbers.NOTEBOOK_TUTORIAL
         count, size = document_numbers.parameters_and_bytes(notebook)
         st.text(LARGE_MODEL.format(count=count, size=size / 1e6))
         if not st.button("Compute them", key="compute"):

@@ -9,7 +9,7 @@ from explorer.tasks import TASKS, Task
 from explorer.tasks.task_metrics import accuracy
 from explorer.views.museum.mistakes import MISTAKES
 from models import Transformer
-from models.presets import web_tutorial_classifier
+from models.presets import WEB_TUTORIAL_CLASSIFIER
 from models.training import Batch, TrainConfig, train
 
 PAIRED_STEPS = 60
@@ -50,7 +50,7 @@ def train_on_random_labels(steps: int = PAIRED_STEPS) -> Iterator[TrainingPoint]
     task = TASKS["negation"]
     real = task.training.replace(steps=steps, warmup=10)
     learned, held_out = random_batch(0, BATCH), random_batch(1, HELD_OUT)
-    models = Transformer(web_tutorial_classifier()), Transformer(task.model)
+    models = Transformer(WEB_TUTORIAL_CLASSIFIER), Transformer(task.model)
     batches = (lambda step: learned), (lambda step: task.batch(step, real))
     trainings = [
         train(model, batch_at, config)

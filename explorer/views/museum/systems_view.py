@@ -6,8 +6,7 @@ from explorer.app import reader_models, widget_state
 from explorer.app.choosing import draw_page_link, switch_page
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.app.messages import say
-from explorer.app.notes import keep_note, take_notes
+from explorer.app.messages import keep_note, say, take_notes
 from explorer.app.session import session
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import brought_model
@@ -132,5 +131,5 @@ def _draw_train_button(system: System) -> None:
 
 
 def preset_code(preset: str) -> None:
-    model = Transformer(PRESETS[preset]())
+    model = Transformer(PRESETS[preset])
     print(model.n_parameters)

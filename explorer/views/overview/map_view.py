@@ -14,15 +14,22 @@ from explorer.app.url import whole_number
 from explorer.charts.figure_data import Figure, TableData
 from explorer.components.fragment import fragment
 from explorer.components.mounting import asks_for
-from explorer.components.pass_map import PassMap, encode, lens_rows, other_answers, pass_map
-from explorer.components.pass_map.block_panel import block_panel, encode_block
+from explorer.components.pass_map import (
+    PassMap,
+    block_panel,
+    encode,
+    encode_block,
+    lens_rows,
+    other_answers,
+    pass_map,
+)
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.token_labels import texts
 from explorer.views.overview import page_links, pass_picture, pinned_parts
 from explorer.views.overview.pinned_parts import MapSelection
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.output_position import ANSWER
+from explorer.views.shared.widgets import ANSWER
 
 KEY = "pass_map"
 LAYER, AROUND, LOWEST, FEW = 64, 190, 330, 5

@@ -16,14 +16,14 @@ from explorer.app.context import PageContext
 from explorer.app.page_table import ROWS
 from explorer.app.session import session, state_of
 from explorer.components import events
-from explorer.components.pass_map.block_panel import PartLink
+from explorer.components.pass_map import PartLink
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_parts import YOURS
-from explorer.views.head_steps.stage_matrices import UP_TO
+from explorer.views.attention.head_steps_view import UP_TO
 from explorer.views.interventions.edit_forms import FORMS
 from explorer.views.shared import pinned
+from explorer.views.shared.pass_position import STAGE_CHOICES, StageBar, query_of
 from explorer.views.shared.pinned import Pinned
-from explorer.views.shared.pinned_pair import STAGE_CHOICES, StageBar, query_of
 
 HERE, STAGES = "overview", "forward_pass"
 TITLES = {

@@ -14,7 +14,6 @@ from explorer.catalog.open_model import OpenModel
 from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
 from explorer.inference.answers import class_names, first_place
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.output_tokens import last_stack_tokens
 from explorer.inference.results_cache import is_kept, kept, size_of
 from explorer.text.token_labels import candidate_text, labels_of
 
@@ -82,7 +81,7 @@ def _class(opened: OpenModel, forward: ForwardPass) -> MapAnswer:
 def answers(opened: OpenModel, forward: ForwardPass, places: range) -> list[MapAnswer]:
     """What the model answers at some positions. Cost grows with these × d_model × vocabulary."""
     stream = _stream(forward, -1)[:, places.start : places.stop]
-    tokens = [each.label for each in last_stack_tokens(forward)]
+    tokens = [each.label for each in forward.last_stack_tokens]
     values, indices = likeliest_by_position(forward.trace, stream, MOST_OPTIONS)
     labels = iter(labels_of(opened.tokenizer, indices.flatten().tolist()))
     made = []
@@ -96,7 +95,7 @@ def answers(opened: OpenModel, forward: ForwardPass, places: range) -> list[MapA
 def all_answers(opened: OpenModel, forward: ForwardPass) -> list[MapAnswer]:
     """What the model answers at every position, computed once."""
     key = "answers of the map", forward.text, forward.pair
-    places = range(len(last_stack_tokens(forward)))
+    places = range(len(forward.last_stack_tokens))
     return kept(opened, key, lambda: answers(opened, forward, places), size_of)
 
 
@@ -104,7 +103,7 @@ def first_answer(opened: OpenModel, forward: ForwardPass) -> int:
     """The answer that is traced first; the only one where the model gives a class."""
     if forward.config.head == "classifier":
         return 0
-    return first_place(opened, last_stack_tokens(forward))
+    return first_place(opened, forward.last_stack_tokens)
 
 
 def continued(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from explorer.app.session import session
 from explorer.app.url import whole_number
 from explorer.components.pass_map import PassMap
 from explorer.text.labels import cut
-from explorer.views.shared.output_position import ANSWER
 from explorer.views.shared.pinned import Pinned, current_pin, pin
+from explorer.views.shared.widgets import ANSWER
 
 IN_ADDRESS = PersistentChoices("map", {"traced": "", "least": "", "block": ""})
 LEAST, LEAST_USUAL = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5), 0.005

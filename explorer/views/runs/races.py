@@ -6,9 +6,8 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import url, widget_state
-from explorer.app.messages import say
-from explorer.app.notes import draw_notes
-from explorer.app.panels import expander
+from explorer.app.controls import expander
+from explorer.app.messages import draw_notes, say
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name

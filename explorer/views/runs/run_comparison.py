@@ -7,8 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app.controls import one_of
-from explorer.app.panels import expander
+from explorer.app.controls import expander, one_of
 from explorer.app.session import state_of
 from explorer.charts.run_charts import (
     OVERLAID_HEIGHT,

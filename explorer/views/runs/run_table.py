@@ -10,8 +10,7 @@ import streamlit as st
 from explorer.app import url, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
-from explorer.app.messages import say
-from explorer.app.notes import draw_notes
+from explorer.app.messages import draw_notes, say
 from explorer.app.reader import sees_everything
 from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
 from explorer.app.session import state_of

@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from explorer.app.messages import say
-from explorer.app.notes import drop_notes, keep_note, take_notes
-from explorer.app.panels import expander
+from explorer.app.controls import expander
+from explorer.app.messages import drop_notes, keep_note, say, take_notes
 from explorer.app.reader import sees_everything
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster

@@ -19,7 +19,7 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import Question, question_of
-from explorer.app.panels import expander
+from explorer.app.controls import expander
 from explorer.catalog.open_model import OpenModel, opened_from
 from explorer.inference.edited_pass import EditedPass, run_edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text

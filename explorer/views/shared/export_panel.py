@@ -6,9 +6,9 @@ from functools import partial
 
 import streamlit as st
 
+from explorer.app.choice import TRAINED
 from explorer.app.context import PageContext
-from explorer.app.panels import popover
-from explorer.app.training_steps import TRAINED
+from explorer.app.controls import popover
 from explorer.catalog.folders import own_name
 from explorer.charts.figure_data import (
     Figure,

@@ -18,9 +18,8 @@ from explorer.app.reader import network, owner
 from explorer.app.session import session, state_of
 from explorer.app.throttle import turn, turn_elsewhere
 from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
-from explorer.components.browser_storage import remembered
-from explorer.components.file_download import hand_over
 from explorer.components.mounting import Drawn, drawn
+from explorer.components.tools import hand_over, remembered
 from explorer.export import session_page
 from explorer.export.kept_view import MOST_KEPT_FIGURES, KeptView, one_line
 from explorer.export.pictures import as_picture

@@ -14,7 +14,7 @@ from explorer.analysis.word_groups import Group
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token
-from explorer.app.notes import draw_notes, drop_notes, keep_note
+from explorer.app.messages import draw_notes, drop_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session, state_of
 from explorer.components.events import Place

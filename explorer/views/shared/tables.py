@@ -1,7 +1,17 @@
-"""Tables of names and values, and columns of numbers."""
+"""Tables: of columns, of the strongest values, and of names and values."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
+import torch
+from streamlit.elements.lib.column_types import ColumnConfig
 from torch import Tensor
+
+from explorer.text.number_format import three
+
+HEADER, ROW = 38, 35
+"""Pixels of the names of the columns, and of each row."""
 
 INDENT = "\u2003"
 """A space as wide as a letter, which Markdown does not take away."""
@@ -10,14 +20,63 @@ DIGIT, COMMA = "\u2007", "\u2008"
 """Spaces as wide as these."""
 
 
-def facts(rows: list[tuple[str, str]]) -> None:
+def table(
+    columns: Mapping[str, Sequence[object]] | Sequence[Mapping[str, object]],
+    *,
+    right: Collection[str] = (),
+    numbers: Mapping[str, str] | None = None,
+    config: Mapping[str, ColumnConfig] | None = None,
+    most_rows: int = 11,
+    **how: Any,
+) -> Any:
+    """Columns by name, or rows; a reader can sort, search and copy them.
+
+    Numbers that are written as text stand at the `right` like others; `numbers` has the formats of
+    those that are not. `config` is for columns of any other kind. Of more than `most_rows` the rest
+    is scrolled to.
+    """
+    rows = len(next(iter(columns.values()), ())) if isinstance(columns, Mapping) else len(columns)
+    kinds: dict[str, ColumnConfig] = {
+        **{name: st.column_config.TextColumn(alignment="right") for name in right},
+        **{name: st.column_config.NumberColumn(format=of) for name, of in (numbers or {}).items()},
+        **(config or {}),
+    }
+    how = {"height": HEADER + ROW * max(1, min(rows, most_rows)), **how}
+    return st.dataframe(columns, hide_index=True, column_config=kinds, **how)
+
+
+def strongest_table(
+    values: Tensor | Sequence[float],
+    axes: Mapping[str, Sequence[object]],
+    unit: str,
+    *,
+    most: int = 8,
+    error: float = 0.0,
+    more: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """A row for each of the largest of `values`, whatever their sign.
+
+    `axes` name the rows, columns, … of `values`; the places along them are called what is listed
+    there. `more` has other columns for all of a list of values, of numbers as text. A value that
+    may be off by `error` is written with fewer digits.
+    """
+    values = torch.as_tensor(values)
+    flat = values.flatten()
+    order = flat.abs().nan_to_num().argsort(descending=True, stable=True)[:most]
+    places = torch.unravel_index(order, values.shape)
+    columns = {
+        name: [names[at] for at in place.tolist()]
+        for (name, names), place in zip(axes.items(), places, strict=True)
+    }
+    numbers = {unit: [three(value, error) for value in flat[order].tolist()]}
+    numbers |= {name: [texts[at] for at in order.tolist()] for name, texts in (more or {}).items()}
+    table(columns | numbers, right=numbers)
+
+
+def facts(rows: Sequence[tuple[str, str]]) -> None:
     """Named numbers, one under the other, which can be copied and searched."""
-    st.dataframe(
-        {"what": [name for name, _ in rows], "value": [value for _, value in rows]},
-        hide_index=True,
-        height=38 + 35 * len(rows),
-        column_config={"value": st.column_config.TextColumn(alignment="right")},
-    )
+    names, values = [name for name, _ in rows], [value for _, value in rows]
+    table({"what": names, "value": values}, right=["value"], most_rows=len(rows))
 
 
 def column(values: Tensor) -> list[float | None]:
@@ -25,15 +84,23 @@ def column(values: Tensor) -> list[float | None]:
     return [None if value != value else value for value in values.tolist()]
 
 
-def value_table(lines: list[tuple[str, str]], description: str) -> None:
-    """Names and values as part of the page itself, read by screen readers too; no user's words."""
+def static_table(
+    columns: Mapping[str, Sequence[object]], description: str, *, has_header: bool = True
+) -> None:
+    """Columns as part of the page itself, read by screen readers too; no user's words."""
     st.table(
-        {"step": [name for name, _ in lines], "value": [value for _, value in lines]},
+        columns,
         border="horizontal",
         hide_index=True,
-        hide_header=True,
+        hide_header=not has_header,
         alt=description,
     )
+
+
+def value_table(lines: Sequence[tuple[str, str]], description: str) -> None:
+    """Names and values in the same way."""
+    names, values = [name for name, _ in lines], [value for _, value in lines]
+    static_table({"step": names, "value": values}, description, has_header=False)
 
 
 def indented_table(
@@ -43,16 +110,14 @@ def indented_table(
 
     It holds no user's words.
     """
-    st.table(
+    static_table(
         {
             heads[0]: [f"{INDENT * depth}{name}" for depth, name, *_ in rows],
             heads[1]: [formula for _, _, formula, _, _ in rows],
             heads[2]: [numbers for _, _, _, numbers, _ in rows],
             heads[3]: aligned([count for *_, count in rows]),
         },
-        border="horizontal",
-        hide_index=True,
-        alt=description,
+        description,
     )
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from explorer.app import training_steps
+from explorer.app import choice
 from explorer.app.context import PageContext
 from explorer.catalog.available_models import Stamp, stamp_of
 from explorer.catalog.open_model import OpenModel
@@ -15,7 +15,7 @@ Snapshots = dict[str, Path]
 
 def snapshots_of(context: PageContext) -> Snapshots:
     """Those of the chosen model's run; none of a model that was brought."""
-    found = training_steps.snapshots_of(context.models[context.choice.model])
+    found = choice.snapshots_of(context.models[context.choice.model])
     return {str(step): folder for step, folder in found.items()}
 
 

@@ -9,10 +9,13 @@ from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis.map_summary import summary_of
+from explorer.analysis.output_change import has_words
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.notes import kept_notes
+from explorer.app.controls import token
+from explorer.app.messages import kept_notes
 from explorer.app.page_table import ROWS
+from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
@@ -20,13 +23,13 @@ from explorer.components import chips, matrix, mounting
 from explorer.components.chart import chart
 from explorer.components.matrix import window_room
 from explorer.components.page_top import page_top
+from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label
 from explorer.views.lessons.panel import draw_lesson
-from explorer.views.shared.miniature import draw_miniature
-from explorer.views.shared.tools import draw_tools
+from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
 SMALL_WIDTH, SMALL_HEIGHT = 384, 370
 """A sentence of ten tokens keeps all its labels; side by side as far as the screen allows."""
@@ -193,3 +196,26 @@ def page_links(*names: str) -> None:
     """Links to other pages. A page that is run alone has none to go to."""
     for name in names:
         draw_page_link(name, ROWS[name].link or ROWS[name].title)
+
+
+ANSWER = PersistentChoices("answer", {"answer": ""})
+"""The same position in the picture of the whole pass; empty where nobody chose one."""
+PREDICTS = {
+    "decoder": "The model predicts the token after this one.",
+    "encoder": "The model predicts the token in this place.",
+    "encoder-decoder": "The model predicted this token of its answer.",
+}
+
+
+def choose_output_position(context: PageContext) -> int:
+    """The chosen position; 0 where the model gives one answer for the whole text."""
+    opened, forward = context.opened, context.forward
+    kind = opened.config.kind
+    if not has_words(opened.config):
+        return 0
+    read = forward.last_stack_tokens
+    tokens = forward.written if kind == "encoder-decoder" else read
+    default = first_place(opened, read)
+    picked = token("expected_at", tokens, default, help=PREDICTS[kind], width=360)
+    ANSWER.put("answer", "" if picked == default else str(picked))
+    return picked

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from explorer.app.session import state_of
-from explorer.charts.block_bars import block_bars, height_of
+from explorer.charts.bars import block_bars, height_of
 from explorer.components import matrix
 from explorer.components.chart import chart
 from explorer.runs.spec import RunSpec

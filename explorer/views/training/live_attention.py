@@ -13,9 +13,8 @@ from torch import Tensor
 from explorer.analysis.generalisation import MOST_EXAMPLES, Generalisation, generalisation
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
 from explorer.app import reader_models
-from explorer.app.controls import follow
+from explorer.app.controls import expander, follow
 from explorer.app.messages import say
-from explorer.app.panels import expander
 from explorer.app.session import state_of
 from explorer.app.throttle import turn
 from explorer.catalog import ModelError
@@ -23,7 +22,6 @@ from explorer.catalog.attention_parts import head_title
 from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.reference_answer import right_answer
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError, RunSpec, is_step
@@ -45,7 +43,7 @@ def draw_answer_now(task: Task, forward: ForwardPass) -> None:
         words = " · ".join(f"**{literal(each.label)}** {three(each.probability)}" for each in best)
         st.markdown(f"{'Next token' if answer.kind == 'next' else 'Answer'}: {words}")
         return
-    right = right_answer(task, forward.source)
+    right = task.answer_text(forward.source)
     verdict = "correct" if answer.text == right else f"expected: {literal(right)}"
     st.markdown(f"Answer: **{literal(answer.text)}**{f' · {verdict}' if right else ''}")
 

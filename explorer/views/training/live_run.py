@@ -15,11 +15,9 @@ from statistics import median
 import streamlit as st
 
 from explorer.app import reader_runs
-from explorer.app.messages import say
-from explorer.app.notes import draw_notes
+from explorer.app.messages import draw_notes, say
 from explorer.app.session import state_of
 from explorer.catalog.example_texts import ANY_EXAMPLE
-from explorer.charts.fill import Spec
 from explorer.charts.training_curves import (
     CURVES_HEIGHT,
     MOST_POINTS,
@@ -30,6 +28,7 @@ from explorer.charts.training_curves import (
     spread,
     thinned,
 )
+from explorer.charts.vega_lite import Spec
 from explorer.components.chart import Table, chart
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster

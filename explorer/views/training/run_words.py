@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from explorer.app.notes import keep_note
+from explorer.app.messages import keep_note
 from explorer.catalog import in_a_sentence
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run

@@ -8,20 +8,19 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
+from explorer.app.choice import snapshots_of
 from explorer.app.choosing import choose_model, draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.messages import say
-from explorer.app.training_steps import snapshots_of
-from explorer.catalog import ModelError
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.run_index import run_of
-from explorer.inference.answers import Answer, longest_answer
+from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import (
     ForwardPass,
     rerun,
     run_batch_uncached,
     run_text,
 )
+from explorer.inference.generation_limits import longest_answer
 from explorer.inference.results_cache import kept
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
@@ -30,7 +29,7 @@ from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.views.shared.long_work import piece_by_piece
+from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import identity_of, open_snapshot
 
 EXPECTED = "expected pattern"
@@ -131,20 +130,16 @@ def history_of(context: PageContext) -> History | None:
         return _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair)
 
     keys = [("pass at a step", text, pair, identity_of(each), last) for each in folders]
-    try:
-        found = piece_by_piece(
-            context.opened,
-            "training_history",
-            keys,
-            passed,
-            lambda made: made.bytes,
-            len(steps) * _cost(context.opened, context.forward),
-            "The sentence at every step",
-            TOO_LONG_FOR_SCORES,
-        )
-    except ModelError as error:
-        say(str(error))
-        return None
+    found = measurements(
+        context.opened,
+        "training_history",
+        keys,
+        passed,
+        lambda made: made.bytes,
+        cost=len(steps) * _cost(context.opened, context.forward),
+        doing="The sentence at every step",
+        too_long=TOO_LONG_FOR_SCORES,
+    )
     if found is None:
         return None
     return History(run, _task_of(run), tuple(found), context.opened, tuple(keys))

@@ -7,7 +7,6 @@ import torch
 
 from explorer.analysis.circuits.outcome import KL, LOGIT_DIFFERENCE, PROBABILITY
 from explorer.analysis.circuits.steering import (
-    MOST_WRITTEN,
     STRENGTHS,
     over_places,
     over_strengths,
@@ -22,6 +21,7 @@ from explorer.catalog.shipped import SHIPPED
 from explorer.inference.core_edits import NotApplicableError, steering_direction
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.inference.generation_limits import MAX_STEERED
 from explorer.inference.model_inputs import ids_of
 from explorer.interventions.edits import Steer
 from models.interventions import Add
@@ -113,7 +113,7 @@ def test_a_steered_text_is_written_token_by_token_with_the_direction(small_model
     for added in (steer, None):
         ids = [token.id for token in run_text(opened, "the cat").target]
         begun = len(ids)
-        room = min(MOST_WRITTEN, opened.config.max_len - begun + 1)
+        room = min(MAX_STEERED, opened.config.max_len - begun + 1)
         edits = [Add("decoder.0.resid_post", steering_direction(opened, steer), 6.0)]
         for _ in range(room):
             passed = trace(opened.model, torch.tensor([ids]), edits=edits if added else [])

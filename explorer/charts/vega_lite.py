@@ -1,0 +1,142 @@
+"""Charts as Vega-Lite has them, and what all share: quiet axes, a fixed place for everything.
+
+A chart is its layers, and each layer a mark with its channels, as the Vega-Lite documentation calls
+them. Nothing checks them when they are made: a test holds every chart against Vega-Lite's schema.
+Colours and fonts come from the page's theme (.streamlit/config.toml, the same as theme.py), so one
+chart serves light and dark.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from explorer.text.number_format import fixed as decimals
+
+Spec = dict[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+
+MIDDLE = "#757a83"
+"""A grey that stands out as far from the light page as from the dark one."""
+
+CHART_CONFIG: Spec = {
+    "view": {"stroke": None},
+    "axis": {
+        "domain": False,
+        "gridOpacity": 0.6,
+        "tickSize": 0,
+        "labelPadding": 6,
+        "titlePadding": 8,
+        "titleFontWeight": "normal",
+        "titleAnchor": "end",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+    },
+    "axisX": {"grid": False},
+    "legend": {
+        "orient": "top",
+        "title": None,
+        "labelFontSize": 12,
+        "symbolType": "stroke",
+        "symbolStrokeWidth": 3,
+        "offset": 4,
+    },
+    "line": {"strokeWidth": 1.75, "strokeCap": "round"},
+    "rule": {"color": MIDDLE},
+}
+
+
+def chart(*layers: Spec, rows: Rows | None = None, **more: Any) -> Spec:
+    """Layers over each other; those without rows of their own draw `rows`.
+
+    These are sent beside the spec, as Arrow. What a layer has of its own stays in the spec:
+    Streamlit needs pandas (65 MB) to make Arrow, too much for ten numbers.
+    """
+    data = {} if rows is None else {"data": {"name": "rows"}, "datasets": {"rows": list(rows)}}
+    return {"layer": [*layers], **data, **more, "config": CHART_CONFIG}
+
+
+def layer(mark: Spec, rows: Rows | None = None, /, **channels: Any) -> Spec:
+    """A mark, such as {"type": "line"}, and what each of its channels shows."""
+    data = {} if rows is None else {"data": {"values": list(rows)}}
+    return {"mark": mark, "encoding": channels, **data}
+
+
+def quantity(field: str, **how: Any) -> Spec:
+    """A channel that shows a column of numbers."""
+    return {"field": field, "type": "quantitative", **how}
+
+
+def category(field: str, **how: Any) -> Spec:
+    """A channel that shows a column of names, in the order they come unless `sort` says it."""
+    return {"field": field, "type": "nominal", "sort": None, **how}
+
+
+def colour_and_dash(field: str, **how: Any) -> Spec:
+    """The channels of lines by their names: colour is never the only sign."""
+    return {"color": category(field, **how), "strokeDash": category(field, **how)}
+
+
+def fixed(low: float, high: float, **more: Any) -> Spec:
+    """A scale from one end to the other, whatever the data."""
+    zero = {} if more.get("type") == "log" else {"zero": False}  # a logarithmic scale has none
+    return {"domain": [low, high], "nice": False, **zero, **more}
+
+
+def around_zero(values: Iterable[float]) -> tuple[float, float]:
+    """A range that holds all finite values and zero, with 5% room at each end but at zero."""
+    known = [0.0, *filter(math.isfinite, values)]
+    low, high = min(known), max(known)
+    room = 0.05 * ((high - low) or 1.0)
+    return low - room * (low < 0), high + room
+
+
+def finite(value: float) -> float | None:
+    """None for what JSON has no number for: nothing is drawn there."""
+    return value if math.isfinite(value) else None
+
+
+def written(value: float, places: int = 4) -> str:
+    return decimals(value, places) if math.isfinite(value) else "no value"
+
+
+def number_line(field: str, title: str | None = None, places: int = 3) -> Spec:
+    """A number in the tooltip."""
+    return quantity(field, title=title or field, format=f".{places}~f")
+
+
+def text_line(field: str, title: str | None = None) -> Spec:
+    """A text in the tooltip."""
+    return {"field": field, "type": "nominal", "title": title or field}
+
+
+def ruler(x: Spec, tooltip: Sequence[Spec], rows: Rows | None = None) -> Spec:
+    """A thin line at the pointer with every value there; one need not hit a point."""
+    name = f"at_{x['field']}"
+    select: Spec = {"type": "point", "on": "pointerover", "clear": "pointerout"}
+    select |= {"nearest": True, "encodings": ["x"]}
+    shown = {"condition": {"param": name, "empty": False, "value": 0.5}, "value": 0}
+    rule = layer({"type": "rule", "strokeWidth": 1}, rows, x=x, opacity=shown, tooltip=[*tooltip])
+    return rule | {"params": [{"name": name, "select": select}]}
+
+
+def shown_place(x: Spec, place: float | None) -> Spec:
+    """A rule at the place that is shown elsewhere, where one is."""
+    rows = [] if place is None else [{x["field"]: place}]
+    return layer({"type": "rule", "strokeWidth": 1.5, "opacity": 0.7}, rows, x=x)
+
+
+def curves_in_bands(
+    x: Spec, y: Spec, curves: Rows, ends: tuple[str, str], band: Rows, only: str = "", **how: Any
+) -> list[Spec]:
+    """Areas between two `ends`, and lines of `y`; each `which` has a colour and a dash.
+
+    Where `only` one has a band, its rows name none.
+    """
+    colour = {"datum": only} if only else category("which", **how)
+    low = y | {"field": ends[0]}
+    area = {"type": "area", "fillOpacity": 0.18}
+    line: Spec = {"type": "line", "point": {"size": 22}}
+    return [
+        layer(area, band, x=x, y=low, y2={"field": ends[1]}, color=colour),
+        layer(line, curves, x=x, y=y, **colour_and_dash("which", **how)),
+    ]

@@ -1,0 +1,111 @@
+"""The head finder: heads ranked by a metric, the best of them small, the chosen one large."""
+
+import streamlit as st
+
+from explorer.analysis.head_metrics import HeadMetric, Ranked, ranking
+from explorer.analysis.thumbnails import thumbnails_of
+from explorer.app.choosing import choose_head
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.app.messages import say
+from explorer.catalog.attention_parts import map_title
+from explorer.components.picker import RankedHead, ranked
+from explorer.text.number_format import three
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.heads_grid import (
+    measured_heads,
+    metric_grid,
+    metrics_code,
+    rows_counted,
+    why_unmeasured,
+)
+
+HEADS_SHOWN = ("6", "12", "24")
+HIGHEST, LOWEST = "Highest first", "Lowest first"
+FIRST_CHOICES = ("previous", "diagonal")
+
+
+def draw_finder(context: PageContext) -> Script | None:
+    """The best heads by the chosen metric, then all of them as a table, then the chosen one.
+
+    Gives the code.
+    """
+    found = measured_heads(context)
+    if not found.known:
+        say(why_unmeasured(found))
+        return None
+    metric, order, shown = _choose(found.known)
+    values = found.values[metric.name]
+    places = ranking(values, highest=order == HIGHEST)
+    named = f"{metric.title}, {order.lower()}"
+    found_ones, large = widgets.side_by_side(1, 1)
+    with found_ones:
+        first = places[: int(shown)]
+        head_strip(context, first, len(places), key="best_heads", order=named, across=3)
+        st.caption(f"{metric.meaning} {rows_counted(found, metric)}")
+        st.markdown(f"**{metric.title} of every head**")
+        metric_grid(context, values, metric, "heads_table")
+    with large:
+        _draw_chosen(context, places, metric, order)
+    at = context.choice
+    return script(metrics_code, context.forward, at.part, at.layer)
+
+
+def head_strip(
+    context: PageContext, places: list[Ranked], total: int, key: str, order: str, across: int = 6
+) -> None:
+    """Ranked heads as thumbnails, `order` says by what; a click chooses one."""
+    small = thumbnails_of(context.forward, context.choice.part)
+    items = [
+        RankedHead(
+            each.layer,
+            each.head,
+            f"{each.place} of {total}",
+            three(each.value),
+            small.cells[each.layer, each.head],
+        )
+        for each in places
+    ]
+    chosen = (context.choice.layer, context.choice.head)
+    at = context.choice
+    title = map_title(at.called, at.part, f"Heads by {order[:1].lower()}{order[1:]}")
+    ranked(
+        items,
+        key=key,
+        title=title,
+        selected=chosen,
+        on_pick=choose_head,
+        pooled=small.pooled,
+        across=across,
+    )
+
+
+def _choose(known: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:
+    with st.container(horizontal=True, vertical_alignment="top"):
+        with st.container(width=220):
+            usual = [title for title, each in known.items() if each.name in FIRST_CHOICES]
+            first = (usual or [*known])[0]
+            title = one_of("metric", list(known), first, as_list=True)
+        order = one_of("best_is", (HIGHEST, LOWEST))
+        shown = one_of("best", HEADS_SHOWN)
+    return known[title], order, shown
+
+
+def _draw_chosen(
+    context: PageContext, places: list[Ranked], metric: HeadMetric, order: str
+) -> None:
+    """The rank of the chosen head, and the head itself."""
+    at = context.choice
+    place = next((each for each in places if (each.layer, each.head) == (at.layer, at.head)), None)
+    st.markdown(widgets.head_heading(context))
+    if place is None:
+        st.caption(f"{metric.title} has no value for this head.")
+    else:
+        unit = "" if metric.unit == "weight" else f" {metric.unit}"
+        st.caption(
+            f"Rank {place.place} of {len(places)} by {metric.title.lower()}, {order.lower()}: "
+            f"{three(place.value)}{unit}"
+        )
+    widgets.draw_head(context, key="found_head")
+    widgets.page_links("attention")

@@ -1,0 +1,297 @@
+"""Query and key: the chosen pair of tokens, their product, the way to the weight, the distance."""
+
+import math
+
+import streamlit as st
+from torch import Tensor
+
+from explorer.analysis.query_key import (
+    ByDistance,
+    QueryKeyPair,
+    by_distance,
+    query_key_pair,
+    strongest,
+)
+from explorer.analysis.value_contribution import KeyContribution, key_contribution
+from explorer.app import url, widget_state
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of, token, token_names
+from explorer.catalog.attention_parts import site
+from explorer.charts.bars import dimension_bars
+from explorer.charts.position_curves import distance_curve
+from explorer.components.chart import chart
+from explorer.inference.forward_pass import ForwardPass
+from explorer.text.number_format import three
+from explorer.text.token_labels import label_at
+from explorer.views.shared import pass_position, pinned, tables, widgets
+from explorer.views.shared.pinned import Pinned
+from models import TransformerConfig
+
+SCORE_WITH_BIAS = "score + position bias"
+BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
+SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT = 110, 210, 260
+ROW_HEIGHT = 38 + 35 * 15
+"""Fifteen keys are in sight."""
+
+
+def draw_query_key(context: PageContext) -> QueryKeyPair:
+    """The whole screen for the chosen head, and which two tokens are chosen."""
+    at, forward, words = context.choice, context.forward, context.part.words
+    here = (at.part, at.layer, at.head)
+    rows, columns = forward.rows(at.part), forward.columns(at.part)
+    places = widgets.side_by_side(3, 3, 4)
+    with places[0]:
+        label = _label("Query", words.row)
+        query = token("query", rows, len(rows) - 1, label=label, on_change=_pin, args=("query",))
+    with places[1]:
+        label, best = _label("Key", words.column), strongest(forward, *here, query)
+        key = token("key", columns, best, label=label, on_change=_pin, args=("key",))
+    with places[2]:
+        order = one_of("order", (BY_DIMENSION, BY_SIZE))
+    found = query_key_pair(forward, *here, query, key)
+    drawn, numbers = widgets.side_by_side(7, 4)
+    with drawn:
+        st.markdown(widgets.head_heading(context))
+        names = f"“{label_at(rows, query)}”", f"“{label_at(columns, key)}”"
+        st.text(pair_sentence(found, words.cell, *names))
+        widgets.notes(pinned.read_and_written(forward, at.part, query))
+        pass_position.forward_pass_link(context, Pinned(query, key))
+        _draw_bars(found, order, forward.config)
+    with numbers:
+        st.markdown("**From the product to the weight**")
+        tables.value_table(
+            weight_steps(found), "Every step from the product of query and key to the weight"
+        )
+        st.caption(_checked(found))
+        _draw_row(found, token_names(columns))
+    draw_value_path(context, query, key)
+    _draw_distance(context, found)
+    return found
+
+
+def _pin(which: str) -> None:
+    """For the callbacks: the other pages show the same token."""
+    before, place = pinned.pinned_anywhere(), widget_state.get(which)
+    pinned.pin(Pinned(place, before.key) if which == "query" else Pinned(before.query, place))
+
+
+def _label(label: str, role: str) -> str:
+    """Cross-attention has other words for its rows and columns."""
+    return label if role == label.lower() else f"{label}: {role}"
+
+
+def pair_sentence(found: QueryKeyPair, cell: str, row: str, column: str) -> str:
+    """The pair in words, with its weight or the reason why there is none."""
+    if found.allowed:
+        return cell.format(row=row, column=column, value=three(found.weight))
+    if not found.seen:
+        return f"Every key is masked for {row}: its whole row of weights is 0."
+    return f"{column} is masked for {row}: the score becomes −∞, so the weight is 0."
+
+
+def weight_steps(found: QueryKeyPair) -> list[tuple[str, str]]:
+    """Every step from the products to the weight, in the order the model takes them."""
+    width = len(found.q)
+    is_root = math.isclose(found.scale, width**-0.5)
+    scaled = f"÷ √{width}" if is_root else f"× {three(found.scale)}"
+    steps = [(f"q·k, the sum of {width} products", three(found.dot))]
+    if found.cap is None:
+        steps.append((f"{scaled}: the score", three(found.score)))
+    else:
+        steps += [
+            (scaled, three(found.dot * found.scale)),
+            (f"capped at ± {three(found.cap)} by tanh: the score", three(found.score)),
+        ]
+    if found.bias is not None:
+        steps += [("+ position bias", three(found.bias)), (SCORE_WITH_BIAS, three(found.biased))]
+    steps.append(("mask", "visible" if found.allowed else "masked"))
+    if found.allowed:
+        is_known = math.isfinite(found.biased) and math.isfinite(found.largest)
+        share = math.exp(found.biased - found.largest) if is_known else math.nan
+        keys = "1 key" if found.seen == 1 else f"{found.seen:,} keys"
+        steps += [
+            ("largest score of the row", three(found.largest)),
+            ("e^(score − largest)", three(share)),
+            (f"÷ sum of these over {keys}", three(found.total)),
+        ]
+    return [*steps, ("weight", three(found.weight))]
+
+
+def _draw_row(found: QueryKeyPair, names: list[str]) -> None:
+    """Every key that is visible to the query, the largest weight first."""
+    order = found.strongest_keys()
+    if not order:
+        return
+    many = f"All {len(order):,} visible keys" if len(order) > 1 else "The only visible key"
+    score = "score" if found.bias is None else SCORE_WITH_BIAS
+    st.markdown(f"**{many} of this query**")
+    st.dataframe(
+        {
+            "key": [names[place] for place in order],
+            score: [three(value) for value in found.row_scores[order].tolist()],
+            "weight": [three(value) for value in found.row_weights[order].tolist()],
+        },
+        hide_index=True,
+        height=min(ROW_HEIGHT, 38 + 35 * len(order)),
+        column_config={
+            name: st.column_config.TextColumn(alignment="right") for name in (score, "weight")
+        },
+    )
+
+
+def _checked(found: QueryKeyPair) -> str:
+    """How far the same weights recomputed are from the pass, and who shares the key."""
+    again = "The row of weights, recomputed in float64 from the queries and keys"
+    text = f"Numbers of the forward pass. {widgets.recomputed(again, found.difference)}"
+    if len(found.sharing) > 1:
+        text += (
+            f" Heads {found.sharing[0]} to {found.sharing[-1]} share this key (grouped-query "
+            "attention); the query belongs to this head alone."
+        )
+    return text
+
+
+def _draw_bars(found: QueryKeyPair, order: str, config: TransformerConfig) -> None:
+    """Query, key and product under each other, every dimension in one line."""
+    places = found.by_size() if order == BY_SIZE else list(range(len(found.q)))
+    for name, values, height in (
+        ("query", found.q, SMALL_HEIGHT),
+        ("key", found.k, SMALL_HEIGHT),
+        ("product", found.products, HEIGHT),
+    ):
+        spec = dimension_bars(values.tolist(), places, name, last=name == "product")
+        chart(spec, height=height, key=f"pair_{name}", title=f"{name.capitalize()} by dimension")
+    applied = {"norm": config.qk_norm, "rotation": config.positions == "rotary"}
+    after = " and ".join(what for what, is_applied in applied.items() if is_applied)
+    st.caption(
+        f"Positive products sum to {three(found.positive)}, negative ones to "
+        f"{three(found.dot - found.positive)}: {three(found.dot)} in all."
+        + (f" Query and key are shown after their {after}." if after else "")
+    )
+
+
+def _draw_distance(context: PageContext, found: QueryKeyPair) -> None:
+    """The pair at other distances, where positions act on the score."""
+    at, forward = context.choice, context.forward
+    curve = by_distance(forward, at.part, at.layer, at.head, found.query, found.key)
+    with st.container(width=widgets.WIDEST):
+        st.markdown("**The same pair at other distances**")
+        if curve is None:
+            st.caption(_no_curve(forward, at.part))
+            return
+        spec = distance_curve(curve.points, curve.actual, curve.what)
+        title = "The same pair at other distances"
+        chart(spec, height=DISTANCE_HEIGHT, key="pair_distance", title=title)
+        st.caption(_curve_caption(curve))
+
+
+def _curve_caption(curve: ByDistance) -> str:
+    what = {
+        "score": "Rotary positions: the score with the key rotated to every other position by the "
+        "model's own angles, the query unchanged.",
+        "bias": "The bias that this head's positions add to the score, by distance.",
+    }[curve.what]
+    steps = f" One distance in {curve.step} is drawn." if curve.step > 1 else ""
+    return f"{what} The dot is this pair, at distance {curve.actual}.{steps}"
+
+
+def _no_curve(forward: ForwardPass, part: str) -> str:
+    if part == "decoder.cross_attn":
+        return "Cross-attention has no distances: query and key are from two different texts."
+    if forward.config.positions == "none":
+        return "This model has no position encoding, so distance changes nothing."
+    return (
+        "This model adds its positions to the embeddings, so they are part of query and key: "
+        "there is no curve for the distance alone."
+    )
+
+
+def product_code(
+    forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
+) -> None:
+    seen, at, group = forward.trace, site(part, layer), forward.config.kv_head(head)
+    q = seen[f"{at}.q"][0, head, query]
+    k = seen[f"{at}.k"][0, group, key]
+    products = q * k
+    score = forward.scores(part, layer, head)[query, key]
+    weights = forward.weights(part, layer, head)[query]
+    print(products.sum(), score, weights[key])
+
+    values = seen[f"{at}.v"][0, group]
+    stack, attention = part.split(".")
+    w_o = seen.model.get_parameter(f"{stack}.blocks.{layer}.{attention}.o_proj.weight")
+    width = forward.config.head_width
+    to_stream = w_o[:, head * width : (head + 1) * width]
+    written = to_stream @ (weights @ values)
+    for_this_key = to_stream @ (weights[key] * values[key])
+    print(written, for_this_key)
+
+
+VALUE_HEIGHT, MOST_NUMBERS = 110, 32
+
+
+def draw_value_path(context: PageContext, query: int, key: int) -> None:
+    """The key's value on its way, then one dimension of the stream with all that is added to it."""
+    at = context.choice
+    found = key_contribution(context.forward, at.part, at.layer, at.head, query, key)
+    order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
+    # pinned on the Forward pass page, or asked for by a link
+    number = url.whole_number(url.current_value("number"), len(found.written))
+    options = [*order, *([] if number in (None, *order) else [number])]
+    drawn, numbers = widgets.side_by_side(7, 4)
+    with drawn:
+        st.markdown("**From the weight to the residual stream**")
+        _draw_value_bars(found, order)
+    with numbers:
+        names = [str(each) for each in options]
+        number = int(one_of("number", names, as_list=True))
+        lines = stream_terms(found).items()
+        tables.value_table(
+            [(name, three(float(values[number]))) for name, values in lines],
+            "Every step from the value to one dimension of the residual stream",
+        )
+        again = "The residual stream after the whole block at this query, recomputed"
+        st.caption(widgets.recomputed(again, found.difference))
+
+
+def stream_terms(found: KeyContribution) -> dict[str, Tensor]:
+    """What is added up to the stream, (d) each, in the order of the model."""
+    terms = {
+        "this key: weight × value × W_O": found.written_for_key,
+        "all keys: output of this head": found.written,
+        "other heads": found.others,
+        "bias of W_O": found.bias,
+        "attention output": found.out,
+    }
+    if found.where == "sandwich":
+        terms["attention output, normed"] = found.added
+    terms["residual stream before"] = found.before
+    if found.where == "post":
+        return {**terms, "sum": found.together, "residual stream after: sum, normed": found.after}
+    return {**terms, "residual stream after": found.after}
+
+
+def _draw_value_bars(found: KeyContribution, order: list[int]) -> None:
+    places = list(range(len(found.value)))
+    for name, title, values in (
+        ("value", "value", found.value),
+        ("given", "× weight", found.given),
+        ("head", "all keys", found.head_out),
+    ):
+        spec = dimension_bars(values.tolist(), places, title, last=name == "head")
+        height = VALUE_HEIGHT + 50 * (name == "head")
+        chart(spec, height=height, key=f"onward_{name}", title=f"Value of the key: {title}")
+    st.caption(
+        f"The value of the key, the value × its weight {three(found.weight)}, and the sum over all "
+        "keys: the output of the head."
+    )
+    spec = dimension_bars(found.written.tolist(), order, "W_O", last=True)
+    title = "Written to the residual stream"
+    chart(spec, height=VALUE_HEIGHT + 50, key="onward_written", title=title)
+    count = len(found.written)
+    which = (
+        f"the {len(order)} largest of {count} dimensions"
+        if len(order) < count
+        else "all dimensions"
+    )
+    st.caption(f"Head output × W_O, what this head adds to the residual stream: {which}.")

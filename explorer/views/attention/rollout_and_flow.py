@@ -1,0 +1,252 @@
+"""What reaches a token of a later layer from the input: attention rollout and attention flow."""
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer.analysis import rollout
+from explorer.app import widget_state
+from explorer.app.context import PageContext
+from explorer.app.controls import expander, one_of, token
+from explorer.app.messages import say
+from explorer.app.progress import with_bar
+from explorer.catalog.attention_parts import map_title
+from explorer.charts.sankey_and_icicle import EDGES_DRAWN, FlowEdge, rollout_sankey, strongest_edges
+from explorer.charts.theme import palette
+from explorer.components import matrix
+from explorer.components.chart import Table, plotly_chart
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import kept
+from explorer.text.number_format import three
+from explorer.text.token_labels import named_at, texts
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.heads_grid import input_key
+
+NUMBERS_HELD = 2_000_000
+"""Of all layers together; more are not drawn."""
+
+
+def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -> None:
+    """An expander with the ways through the first so many layers to one token."""
+    with expander("flow_sankey") as panel:
+        if not panel.open:
+            return
+        tokens = texts(forward.rows(part))
+        if layers * len(tokens) ** 2 > NUMBERS_HELD:
+            st.caption("This text is too long to follow layer by layer; choose a lower layer.")
+            return
+        shares = rollout.edge_shares([*rollout.half_residual_layers(forward, part, layers)], token)
+        edges = strongest_edges(shares)
+        figure = rollout_sankey(edges, tokens, layers, palette(st.context.theme.type))
+        table: Table = {
+            "layer": [edge.layer for edge in edges],
+            "from": [f"{edge.lower} {tokens[edge.lower]}" for edge in edges],
+            "to": [f"{edge.upper} {tokens[edge.upper]}" for edge in edges],
+            "share": [edge.share for edge in edges],
+        }
+        plotly_chart(figure, key="flow_edges", title="Rollout, layer by layer", table=table)
+        st.caption(_caption(edges, layers))
+
+
+def _caption(edges: list[FlowEdge], layers: int) -> str:
+    drawn = [sum(edge.share for edge in edges if edge.layer == layer) for layer in range(layers)]
+    return (
+        "Attention rollout of the chosen token: the text at the left, the token after the last of "
+        "these layers at the right. A band is the share of the token that passes through it; "
+        "at least half of every token stays in its own row, the residual stream. "
+        f"Drawn are at most the {EDGES_DRAWN} strongest bands of each layer, at least "
+        f"{min(drawn):.0%} of the whole."
+    )
+
+
+HEIGHT, FLOW_HEIGHT, CHOICE_WIDTH = 560, 250, 240
+FLOW_SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
+ROLLOUT = (
+    "A row is a token after these layers, a column an input token. Each layer is ½ mean attention "
+    "weights over the heads + ½ identity for the residual connection; rollout is the product of "
+    "the layers, so every row sums to 1. Values, norms and feed-forward layers are ignored. "
+    f"{FLOW_SOURCE}"
+)
+FLOW = (
+    "Flow is the maximum flow from each input token up to the token; the capacities of a layer are "
+    "½ mean attention weights over the heads + ½ identity, as in rollout. Input tokens share "
+    "edges, so flows need not sum to 1: here they sum to {total}, and the largest is {largest}. "
+    "Rollout sums to 1 over the input tokens; weight is the mean over the heads of layer {layer} "
+    f"alone. Each row has its own colour scale. {FLOW_SOURCE}"
+)
+TOO_MANY = (
+    "Up to {edges:,} edges from each of {inputs:,} input tokens take too long to solve: edges × "
+    f"input tokens may be at most {rollout.STEPS_SOLVED:,}. Choose a lower layer or an earlier "
+    "token, or enter a shorter text."
+)
+CELLS_HELD = 2_000_000
+"""Numbers of all layers together that are held to find a flow."""
+
+
+def draw_rollout(context: PageContext) -> Script | None:
+    """Tokens after the layers down, the input across; gives the code."""
+    if not _is_one_stack(context):
+        return None
+    part = context.part.name
+    layer = _through_layer(context)
+    _draw_title(context, layer, "rollout")
+    shares, reached = _rolled_out(context, layer)
+    matrix(
+        shares,
+        context.forward.rows(part),
+        context.forward.columns(part),
+        key="rollout",
+        title=_title(context, layer, "rollout"),
+        allowed=reached,
+        row_name="token",
+        column_name="input",
+        sentence=f"{{row}} after layer {layer} gets from {{column}}: {{value}}",
+        masked_sentence="{column} does not reach {row}",
+        absent="not reached",
+        unit="rollout",
+        height=HEIGHT,
+    )
+    st.caption(ROLLOUT)
+    return script(rollout_code, context.forward, part, layer + 1)
+
+
+def draw_flow(context: PageContext) -> Script | None:
+    """One token after the layers: the flow to it, beside rollout and plain weight.
+
+    Gives the code.
+    """
+    if not _is_one_stack(context):
+        return None
+    part, forward = context.part, context.forward
+    tokens = forward.rows(part.name)
+    with st.container(horizontal=True):
+        layer = _through_layer(context)
+        with st.container(width=CHOICE_WIDTH):
+            place = token("flow_to", tokens, len(tokens) - 1)
+    _draw_title(context, layer, "flow")
+    flows = _flows(context, layer, place)
+    if isinstance(flows, str):
+        say(flows)
+        return None
+    shares, reached = _rolled_out(context, layer)
+    weights = [forward.weights(part.name, layer, head)[place] for head in range(part.heads)]
+    matrix(
+        torch.stack([flows, shares[place], torch.stack(weights).double().mean(0)]),
+        ["flow", "rollout", "weight"],
+        forward.columns(part.name),
+        key="flow",
+        title=_title(context, layer, f"flow to {named_at(tokens, place)}"),
+        allowed=reached[place].expand(3, -1),
+        row_name="measure",
+        column_name="input",
+        sentence="{row} from {column}: {value}",
+        masked_sentence="{column} does not reach this token",
+        absent="not reached",
+        unit="share",
+        scaling="row",
+        height=FLOW_HEIGHT,
+    )
+    total, largest = three(float(flows.sum())), three(float(flows.max()))
+    st.caption(FLOW.format(total=total, largest=largest, layer=layer))
+    draw_flow_sankey(forward, part.name, layer + 1, place)
+    return script(flow_code, forward, part.name, layer + 1, place)
+
+
+def _is_one_stack(context: PageContext) -> bool:
+    if context.part.name.endswith("self_attn"):
+        return True
+    say(
+        "Rollout and flow follow the residual stream of one stack, and cross-attention leads "
+        "into another. Choose the self-attention of a stack:"
+    )
+    with st.container(horizontal=True):
+        for part in context.forward.parts:
+            if part.name.endswith("self_attn"):
+                st.button(
+                    part.title,
+                    key=f"follow_{part.title}",
+                    on_click=_choose_part,
+                    args=(part.name,),
+                )
+    return False
+
+
+def _choose_part(part: str) -> None:
+    widget_state.put("part", part)
+
+
+def _through_layer(context: PageContext) -> int:
+    """The last layer that is taken: the last of all, unless the reader chooses another."""
+    layers = [str(layer) for layer in range(context.part.layers)]
+    with st.container(width=CHOICE_WIDTH):
+        return int(one_of("through", layers, layers[-1], as_list=True))
+
+
+def _title(context: PageContext, layer: int, what: str) -> str:
+    """Whose layers they are, and what is made of them."""
+    through = f"Layers 0 to {layer}" if layer else "Layer 0"
+    return map_title(context.choice.model, context.part.name, f"{through}, {what}")
+
+
+def _draw_title(context: PageContext, layer: int, what: str) -> None:
+    part = context.part
+    rest = "" if layer == part.layers - 1 else f" of {part.layers} layers"
+    st.markdown(f"{widgets.bold_title(_title(context, layer, what))}{rest}")
+    if part.name == "decoder.self_attn" and len(context.forward.parts) > 1:
+        st.caption("Cross-attention to the encoder is not part of this matrix.")
+
+
+def _rolled_out(context: PageContext, layer: int) -> tuple[Tensor, Tensor]:
+    """Rollout up to a layer, and which inputs the masks let through to each token."""
+    forward, part = context.forward, context.part.name
+
+    def make() -> tuple[Tensor, Tensor]:
+        steps = rollout.half_residual_layers(forward, part, layer + 1)
+        masks = (forward.mask(part, each) for each in range(layer + 1))
+        with st.spinner("Multiplying the layers"):
+            return rollout.rollout(steps), rollout.reached(masks)
+
+    key = ("rollout", part, layer, input_key(forward))
+    return kept(context.opened, key, make, lambda made: made[0].nbytes + made[1].nbytes)
+
+
+def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
+    """The flow to the token from each input, or the sentence why that is not solved."""
+    forward, part = context.forward, context.part.name
+    count, tokens = layer + 1, len(forward.rows(part))
+    masks = [forward.mask(part, each) for each in range(count)]
+    sees_later = any(bool(mask[: place + 1, place + 1 :].any()) for mask in masks)
+    first = tokens if sees_later else place + 1  # what comes later cannot be reached
+    if count > 1 and (edges := _edges(masks, place, first)) * first > rollout.STEPS_SOLVED:
+        return TOO_MANY.format(edges=edges, inputs=first)
+
+    def make() -> Tensor:
+        steps = rollout.half_residual_layers(forward, part, count)
+        graph = [step[:first, :first].clone() for step in steps]
+        solved = with_bar(rollout.flow_to(graph, place), first, "Solving the flow, by input")
+        return torch.tensor([*solved, *[0.0] * (tokens - first)], dtype=torch.double)
+
+    key = ("flow", part, layer, place, input_key(forward))
+    return kept(context.opened, key, make, lambda made: made.nbytes)
+
+
+def _edges(masks: list[Tensor], place: int, first: int) -> int:
+    """The most edges that there can be below the token; of a large graph, all there is room for."""
+    most = len(masks) * first * first
+    if most > CELLS_HELD:
+        return most
+    itself = torch.eye(first, dtype=torch.bool)
+    return rollout.edges_below([mask[:first, :first] | itself for mask in masks], place)
+
+
+def rollout_code(forward: ForwardPass, part: str, layers: int) -> None:
+    shares = rollout.rollout(rollout.half_residual_layers(forward, part, layers))
+    print(shares)  # a row per token, a column per input
+
+
+def flow_code(forward: ForwardPass, part: str, layers: int, token: int) -> None:
+    graph = [*rollout.half_residual_layers(forward, part, layers)]
+    flow = torch.tensor([*rollout.flow_to(graph, token)])
+    share = rollout.rollout(graph)[token]
+    print(flow, share)  # a number for each input

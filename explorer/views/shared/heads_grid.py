@@ -1,0 +1,138 @@
+"""A number of every head: the grid that draws it, and the head metrics of the reader's text."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from explorer.analysis.head_metrics import HeadMetric, HeadMetrics, join_layers, metrics_by_layer
+from explorer.app.choosing import choose_head
+from explorer.app.context import PageContext
+from explorer.app.progress import with_bar
+from explorer.catalog.attention_parts import map_title
+from explorer.components.picker import AROUND_CELLS, HIGHEST_VIEW, LARGEST_PICKED_CELL, cells
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import kept
+
+CROSS = "decoder.cross_attn"
+ROOM, SMALLEST_CELL = 620, 16
+"""Pixels: the width of a large picture without its labels, and a cell of a deep model."""
+NO_VISIBLE_KEYS = "Every row of this attention is fully masked: enter another text."
+NO_WEIGHTS = "The weights of every head are NaN, so no metric has a value: choose another model."
+
+
+def measured_heads(context: PageContext, part: str = "") -> HeadMetrics:
+    """The metrics of the chosen kind of attention, or of this one; a bar while it takes long."""
+    forward, part = context.forward, part or context.choice.part
+    total = forward.part(part).layers
+    return kept(
+        context.opened,
+        ("heads", part, input_key(forward)),
+        lambda: join_layers(
+            with_bar(metrics_by_layer(forward, part), total, "Measuring the heads, by layer")
+        ),
+        lambda made: sum(values.nbytes for values in made.values.values()),
+    )
+
+
+def input_key(forward: ForwardPass) -> tuple[tuple[int, int], ...]:
+    """The input of the model, as a key for what was computed from it."""
+    return tuple((token.id, token.segment) for token in (*forward.source, *forward.target))
+
+
+def why_unmeasured(found: HeadMetrics) -> str:
+    """Why no metric has a value for any head."""
+    return NO_VISIBLE_KEYS if found.fully_masked == found.rows else NO_WEIGHTS
+
+
+def rows_counted(found: HeadMetrics, metric: HeadMetric) -> str:
+    """Over how many rows this metric is the mean, and how many of the others are fully masked."""
+    counted = found.counted[metric.name]
+    least, most = int(counted.min()), int(counted.max())
+    if least == most == found.rows:
+        return f"Mean over {found.rows:,} rows, one for each query."
+    several = f"{least:,} to {most:,}, by layer," if least < most else f"{most:,}"
+    masked = f" {found.fully_masked:,} are fully masked and left out." if found.fully_masked else ""
+    return f"Mean over {several} of {found.rows:,} rows.{masked}"
+
+
+def heads_grid(
+    context: PageContext,
+    values: Tensor,
+    *,
+    key: str,
+    title: str,
+    parts: Sequence[str] = (),
+    layers_across: bool = False,
+    on_pick: Callable[[int, int, str], None] = choose_head,
+    **drawing: Any,
+) -> None:
+    """`values` (layers, heads), the chosen head framed; a click chooses a head.
+
+    One more column is that of the feed-forward layers. The heads of several `parts`, kinds of
+    attention, stand beside each other; usually they are those of the chosen one. `layers_across`
+    makes columns of the layers. `drawing` is what `cells` takes besides.
+    """
+    at, layers = context.choice, [str(layer) for layer in range(len(values))]
+    heads = [(part, head) for part in parts or (at.part,) for head in range(context.part.heads)]
+    short = [f"{'x' * (part == CROSS and len(parts) > 1)}{head}" for part, head in heads]
+    names, kind, said = short, "head", "head {{{}}}"
+    if values.shape[1] > len(heads):
+        names = [f"{'cross-attention ' * ('x' in name)}head {name.strip('x')}" for name in short]
+        names, short, kind, said = [*names, "feed-forward"], [*short, "MLP"], "part", "{{{}}}"
+    chosen = (at.part, at.head)
+    selected = (at.layer, heads.index(chosen)) if chosen in heads else None
+
+    def pick(layer: int, column: int) -> None:
+        if column < len(heads):
+            part, head = heads[column]
+            on_pick(layer, head, part if parts else "")
+
+    if layers_across:
+        cells(
+            values.mT,
+            names,
+            layers,
+            key=key,
+            title=title,
+            selected=selected and (selected[1], selected[0]),
+            on_pick=lambda row, layer: pick(layer, row),
+            row_name=kind,
+            column_name="layer",
+            sentence=f"Layer {{column}}, {said.format('row')}: {{value}}",
+            written=(short, layers),
+            **{"height": height_across(*values.mT.shape), **drawing},
+        )
+        return
+    cells(
+        values,
+        layers,
+        names,
+        key=key,
+        title=title,
+        selected=selected,
+        on_pick=pick,
+        column_name=kind,
+        sentence=f"Layer {{row}}, {said.format('column')}: {{value}}",
+        written=(layers, short),
+        **drawing,
+    )
+
+
+def metric_grid(context: PageContext, values: Tensor, metric: HeadMetric, key: str) -> None:
+    """`values` (layers, heads) of one metric."""
+    at = context.choice
+    title = map_title(at.called, at.part, f"{metric.title} of every head")
+    heads_grid(context, values, key=key, title=title, unit=metric.unit, top=metric.top)
+
+
+def height_across(rows: int, columns: int) -> int:
+    """Room for square cells where all columns have to fit beside each other."""
+    cell = max(SMALLEST_CELL, min(LARGEST_PICKED_CELL, ROOM // columns))
+    return min(HIGHEST_VIEW, rows * cell + AROUND_CELLS)
+
+
+def metrics_code(forward: ForwardPass, part: str, layer: int) -> None:
+    measured = join_layers([*metrics_by_layer(forward, part)])
+    found = {name: values[layer] for name, values in measured.values.items()}
+    print(found)  # a number for each head of the layer

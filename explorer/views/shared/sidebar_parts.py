@@ -1,0 +1,186 @@
+"""What a page draws in the sidebar: the pass in small at its head, and the tools at its foot."""
+
+import streamlit as st
+
+from explorer.analysis import information_flow
+from explorer.app import links, streamlit_patches
+from explorer.app.address_table import VERSION
+from explorer.app.context import PageContext, current_context
+from explorer.app.page_table import ROWS
+from explorer.app.reader import is_local
+from explorer.app.session import session, state_of
+from explorer.catalog.open_model import OpenModel
+from explorer.components import miniature as drawing
+from explorer.components.fragment import fragment
+from explorer.components.mounting import Mounted, asks_for
+from explorer.components.presenter import present_button
+from explorer.components.tools import copy_link, theme_switch
+from explorer.inference.answers import first_place
+from explorer.inference.forward_pass import ForwardPass
+
+KEY, HEIGHT = "miniature", 170
+PASS_PARTS = {
+    "tokens": ("Tokens", "tokens"),
+    "embedding": ("Embedding", "embedding_space"),
+    "positions": ("Positions", "positions"),
+    "attention": ("Attention", "attention"),
+    "mlp": ("Feed-forward", "forward_pass"),
+    "stream": ("Residual stream", "logit_lens"),
+    "answer": ("Answer", "generation"),
+}
+"""The parts of a pass from below to above: what each is called, and its page."""
+
+
+def draw_miniature() -> None:
+    """Draw it in its place, where there is a pass; that there is none the page says itself.
+
+    What takes long for a long text comes behind the page's own run.
+    """
+    context, place = current_context(), session().sidebar_head
+    if context is None or place is None:  # a page that is run alone
+        return
+    opened, found = context.model, context.passed
+    if not isinstance(opened, OpenModel) or not isinstance(found, ForwardPass):
+        return
+    if not information_flow.is_computable(found):
+        return
+    with place:
+        if information_flow.is_quick(found) or information_flow.has_flow(opened, found):
+            _draw(context, opened, found)
+        else:
+            _draw_behind(context, opened, found)
+
+
+@fragment()
+def _draw_behind(context: PageContext, opened: OpenModel, found: ForwardPass) -> None:
+    text = found.typed
+    if asks_for(KEY, text) or information_flow.has_flow(opened, found):
+        _draw(context, opened, found)
+
+
+def _draw(context: PageContext, opened: OpenModel, found: ForwardPass) -> None:
+    flow = information_flow.kept_flow(opened, found)
+    answer = 0
+    if len(flow.starts) > 1:
+        answer = first_place(opened, found.last_stack_tokens)
+    traced = information_flow.kept_route(opened, found, answer)
+    drawing.miniature(
+        flow,
+        traced,
+        key=KEY,
+        title="The forward pass; each part links to its page",
+        parts=[(name, PASS_PARTS[name][0]) for name in _parts()],
+        lit=_lit(),
+        layer=_layer(context),
+        height=HEIGHT,
+        on_go=_go,
+    )
+    state_of(Mounted).drawn.pop(KEY, None)  # the page's own pictures are what one exports
+
+
+def mark_layer(context: PageContext) -> None:
+    """It is drawn already, and the layer may be another."""
+    lit = _lit()
+    drawing.mark(KEY, _parts(), lit, _layer(context), by="head-")
+
+
+def _lit() -> tuple[str, ...]:
+    """The part that the page shows; none where it shows all of them, or no pass."""
+    row = ROWS.get(session().page)
+    return (row.part,) if row and row.part else ()
+
+
+def _parts() -> list[str]:
+    """The names of those whose pages are there."""
+    return [name for name, (_, page) in PASS_PARTS.items() if page in session().pages]
+
+
+def _layer(context: PageContext) -> tuple[str, int]:
+    at = context.choice
+    return at.part.split(".")[0], at.layer
+
+
+def _go(name: str, layer: int | None) -> None:
+    """For the callback: the page of a part, in the next run."""
+    reader = session()
+    if layer is not None:
+        reader.choose_next = {**reader.choose_next, "layer": layer}
+    reader.next_page = PASS_PARTS["attention" if layer is not None else name][1]
+
+
+HIDE, FOLD, LOCK = "hide_in_link", "fold_in_link", "lock_in_link"
+"""The keys of what a class builder chooses; no address holds it, the copied link does."""
+
+OPENS = "It opens what is on screen: every choice that differs from the default."
+SESSION = "Several views as one file: “Add to session” under a figure keeps each."
+HERE_ALONE = "Only this machine opens it; for a class see `docs/public_server.md`."
+ONLY_HERE = "Your text is too long for a link: this server keeps it, and the link works only here."
+
+
+def draw_tools() -> None:
+    """Draw them in their place; they are the same on every page. A page run alone has none."""
+    reader = session()
+    place = reader.sidebar_foot
+    if place is None:
+        return
+    with place:
+        draw_share()
+        present_button()
+        with streamlit_patches.as_part_of_the_frame():
+            # Streamlit shows the first page at the root as well.
+            theme_switch(["./", *reader.pages], key="theme")
+
+
+@fragment(key="share_alone")
+def draw_share() -> None:
+    """What others are given: a link, and the pages that were visited."""
+    icon = ":material/share:"
+    with (
+        streamlit_patches.as_part_of_the_frame(),
+        st.popover("Share", type="tertiary", icon=icon, key="share", on_change="rerun") as opened,
+    ):
+        if opened.open:
+            draw_link()
+
+
+def draw_link() -> None:
+    """The link to what is on screen, and what a class that follows it does not see."""
+    reader = session()
+    place = st.container()
+    names = links.can_be_hidden(reader.page)
+    st.markdown("**For a class**")
+    chosen = st.multiselect(
+        "Hide controls",
+        list(names),
+        [name for name in names if name in links.chosen()],
+        format_func=names.__getitem__,
+        key=HIDE,
+        placeholder="Nothing is hidden",
+        help="What is hidden keeps the value that the link gives it.",
+    )
+    with st.container(horizontal=True):
+        model = st.toggle("Fix the model", "model" in reader.hidden, key="fix_model")
+        folded = st.toggle("Fold the sidebar", links.is_folded(), key=FOLD)
+    locked = st.toggle(
+        "Without the button “Show all controls”",
+        links.SHOW_ALL in reader.hidden,
+        key=LOCK,
+        help="Who knows the address can still change it: this is no protection.",
+    )
+    hidden = [*chosen, *(["model"] if model else []), *([links.SHOW_ALL] if locked else [])]
+    with place:
+        st.markdown("**This page as a link**")
+        added = {"hidden": hidden, "sidebar": ["folded"] if folded else []}
+        if model and reader.shown_model:
+            added["model"] = [reader.shown_model]
+        copy_link({**added, "version": [str(VERSION)]}, key="copy_link")
+        st.caption(ONLY_HERE if reader.has_long_text else OPENS)
+        if is_local():
+            st.caption(HERE_ALONE)
+        if "export" not in reader.hidden:
+            st.caption(SESSION)
+    if not reader.hidden or links.SHOW_ALL in reader.hidden:
+        return
+    icon = ":material/visibility:"
+    if st.button("Show all controls", icon=icon, key="show_all", on_click=links.show_all):
+        st.rerun()  # the whole page, of which this is drawn alone

@@ -1,0 +1,89 @@
+"""Work piece by piece: what was made stays, and what is too much is said."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis.ablation import MOST
+from explorer.app.session import SESSION_KEY
+from explorer.catalog.open_model import open_model
+from explorer.components.mounting import Mounted
+from explorer.inference import results_cache
+from explorer.views.shared import measurement
+from explorer.views.shared.measurement import measurements
+from tests.apps import page
+from tests.views.drawing import press
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
+    opened = open_model("letters")
+    made: list[int] = []
+
+    def make(at: int) -> int:
+        if at == 2 and len(made) == 2:
+            raise StopIteration
+        made.append(at)
+        return at
+
+    def ask() -> list[int] | None:
+        keys = [("a test of pieces", at) for at in range(4)]
+        return measurements(
+            opened, "test", keys, make, lambda _: 1, cost=1, doing="Testing", too_long="Too long."
+        )
+
+    with pytest.raises(StopIteration):
+        ask()
+    made.append(-1)
+    assert ask() == [0, 1, 2, 3]
+    assert made == [0, 1, -1, 2, 3]
+
+
+def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(measurement.st, "text", said.append)
+
+    def make(at: int) -> int:
+        raise AssertionError(at)
+
+    keys = [("too much of a test", 0)]
+    found = measurements(
+        open_model("letters"),
+        "test",
+        keys,
+        make,
+        int,
+        cost=MOST + 1,
+        doing="Testing",
+        too_long="Too long.",
+    )
+    assert found is None
+    assert said == ["Too long."]
+
+
+CIRCUITS = {"text": "the cat", "corrupted": "the hat"}
+LONG: dict[str, tuple[str, dict[str, str], str]] = {
+    "heads": ("interventions", {"look": "Every head", "text": "the cat"}, "heads_off"),
+    "cuts": ("interventions", {"look": "Faithfulness", "text": "the cat"}, "edges_cut"),
+    "tracing": ("circuits", {**CIRCUITS, "circuit_view": "Causal tracing"}, "traced_values"),
+    "path_patching": ("circuits", {**CIRCUITS, "circuit_view": "Path patching"}, "path_ends"),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_what_takes_long_waits_for_a_click(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And again for another text."""
+    monkeypatch.setattr(measurement, "QUICK", 1)
+    results_cache.forget(open_model("letters"))
+    path, address, key = LONG[name]
+    at = page(f"experiments/{path}", model="letters", **address)
+    assert key not in drawn(at)
+    assert key in drawn(press(at, f"begin_{name}"))
+    at.text_input(key="text").set_value("the rat").run()
+    assert not at.exception
+    assert key not in drawn(at)
+
+
+def drawn(at: AppTest) -> set[str]:
+    """The keys of all views and charts."""
+    return {*at.session_state[SESSION_KEY].state(Mounted).drawn}
