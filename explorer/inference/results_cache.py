@@ -47,13 +47,13 @@ def kept(
     opened: OpenModel,
     key: Hashable,
     make: Callable[[], Made],
-    size: Callable[[Made], int],
+    size: Callable[[Made], int] | None = None,
 ) -> Made:
     """What `make` gives for this model and key, kept while there is room for it.
 
     It is made once however many threads ask at once. If that fails, the next one tries.
-    `size` says how many bytes hang on it; those of the key are counted here. What is made
-    must not refer to `opened`, or it would keep the model alive.
+    `size` says how many bytes hang on it, where `size_of` cannot; those of the key are counted
+    here. What is made must not refer to `opened`, or it would keep the model alive.
     """
     place = (id(opened), key)
     with _lock:
@@ -66,7 +66,7 @@ def kept(
         _being_made.add(place)
     try:
         made = make()
-        held = size(made) + size_of(key)
+        held = (size or size_of)(made) + size_of(key)
         with _lock:
             if held <= BYTES_KEPT:
                 if id(opened) not in _known:
@@ -92,17 +92,23 @@ def if_kept(opened: OpenModel, key: Hashable) -> Any:
         return None if pair is None else pair[0]
 
 
-def size_of(plain: object) -> int:
-    """Bytes of plain data: texts and numbers, in tuples, lists and dataclasses.
+def size_of(result: object) -> int:
+    """Bytes of what says them itself, as tensors do, and of plain data.
 
-    What stands in it twice counts twice.
+    Plain are texts and numbers, in tuples, lists, mappings and dataclasses. What stands in it twice
+    counts twice.
     """
+    known = getattr(result, "bytes", None) or getattr(result, "nbytes", None)
+    if isinstance(known, int):
+        return known
     inside: Iterable[object] = ()
-    if isinstance(plain, tuple | list):
-        inside = plain
-    elif is_dataclass(plain):
-        inside = (getattr(plain, field.name) for field in fields(plain))
-    return sys.getsizeof(plain) + sum(map(size_of, inside))
+    if isinstance(result, tuple | list):
+        inside = result
+    elif isinstance(result, dict):
+        inside = (*result, *result.values())
+    elif is_dataclass(result):
+        inside = (getattr(result, field.name) for field in fields(result))
+    return sys.getsizeof(result) + sum(map(size_of, inside))
 
 
 def forget(opened: OpenModel) -> None:

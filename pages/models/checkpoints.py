@@ -16,7 +16,7 @@ widgets.opening(
 )
 context, entries = page_context(), reader_models.entries()
 model_list.draw_model_list(entries, context.choice.model)
-model_list.draw_shelf(entries, context.choice.model)
+model_list.draw_real_models(entries, context.choice.model)
 own_model.draw_own_model(context)
 opened = chosen_model.open_or_examine(context, entries)
 chosen_model.draw_description(opened)

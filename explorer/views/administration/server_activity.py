@@ -16,6 +16,7 @@ from explorer.catalog import uploads
 from explorer.catalog.run_index import HOST, index_of
 from explorer.system.data_folders import runs_root, uploads_root
 from explorer.system.limits import GB, MB
+from explorer.views.shared.tables import table
 from explorer.views.training.run_words import duration
 
 CLOSED = f"This page is closed. To open it, set {admin_token.ADMIN_SETTING} and restart the server."
@@ -128,7 +129,7 @@ def draw_pages(numbers: Numbers) -> None:
         }
         for run in active
     ]
-    st.dataframe(rows, key="active_pages", hide_index=True, width="stretch")
+    table(rows, key="active_pages", width="stretch")
     listed = [run.number for run in active]
     st.button("Stop all of these", key="admin_stop_pages", on_click=stop_pages, args=(listed,))
 

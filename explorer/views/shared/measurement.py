@@ -10,6 +10,7 @@ from typing import TypeVar
 import streamlit as st
 
 from explorer.analysis.ablation import MOST, QUICK
+from explorer.analysis.singular_values import SingularValuesError
 from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.app.session import state_of
@@ -33,7 +34,7 @@ def measurement(
     name: str,
     key: Hashable,
     make: Callable[[Report], Result],
-    size: Callable[[Result], int],
+    size: Callable[[Result], int] | None = None,
     *,
     cost: int,
     doing: str,
@@ -55,7 +56,7 @@ def measurements(
     name: str,
     keys: Sequence[Hashable],
     make: Callable[[int], Result],
-    size: Callable[[Result], int],
+    size: Callable[[Result], int] | None = None,
     *,
     cost: int,
     doing: str,
@@ -74,7 +75,7 @@ def _measure(
     name: str,
     keys: Sequence[Hashable],
     make: Callable[[int, Report], Result],
-    size: Callable[[Result], int],
+    size: Callable[[Result], int] | None,
     cost: int,
     doing: str,
     too_long: str,
@@ -101,7 +102,7 @@ def _measure(
 
                 results.append(kept(opened, key, make_one, size))
                 report((at + 1) / len(keys))
-    except (GradientError, ForwardPassError, ModelError) as error:
+    except (GradientError, ForwardPassError, ModelError, SingularValuesError) as error:
         say(str(error))
         return None
     return results
