@@ -18,7 +18,7 @@ from explorer.tasks.own_data import (
 )
 from explorer.tasks.task import CustomTask, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import classifier
+from explorer.tasks.task_models import SMALL, Sizes, model_config, toy_training
 from explorer.text import CLASSIFIER, TextError, TrainedWith
 from explorer.text.token import PAD, Reads
 from models.training import Batch, TrainConfig
@@ -27,6 +27,18 @@ HIDDEN = "In training a random half of the tokens of every sentence is replaced 
 REVIEW_TOKENS = 96
 MIN_SENTENCES = 40
 MAX_CLASSES = 20
+
+SIZES: Sizes = SMALL | {
+    "d_head": 4,
+    "d_ff": 0,
+    "max_len": REVIEW_TOKENS,
+    "positions": "none",
+    "final_norm": False,
+    "dropout": 0.75,
+    "pooling": "mean",
+}
+"""Two thousand sentences are few: with narrow heads, no feed-forward layer and no positions the
+model can hardly memorize them."""
 
 Labelled = list[tuple[str, int]]
 
@@ -52,42 +64,16 @@ class SentenceTask(CustomTask):
         classes: tuple[str, ...],
         tokenizer: str | TrainedWith = WORDS,
     ) -> Self:
-        """The task with the vocabulary of the training part only, or another tokenizer.
-
-        Two thousand sentences are few: with narrow heads, no feed-forward layer and no
-        positions the model can hardly memorize them.
-        """
+        """The task with the vocabulary of the training part only, or another tokenizer."""
         reads = tokenizer_for(tokenizer, "\n".join(text for text, _ in training), CLASSIFIER)
-        model = classifier(
-            reads,
-            classes,
-            d_model=64,
-            n_layers=1,
-            n_heads=4,
-            d_head=4,
-            d_ff=0,
-            max_len=REVIEW_TOKENS,
-            positions="none",
-            scale_embedding=False,
-            final_norm=False,
-            dropout=0.75,
-            pooling="mean",
-        )
-        training_of_few = TrainConfig(
-            steps=750,
-            batch_size=64,
-            lr=3e-3,
-            warmup=50,
-            schedule="linear",
-            weight_decay=0.1,
-            label_smoothing=0.1,
-        )
+        model = model_config("encoder", reads, classes, **SIZES)
+        few = toy_training(750, lr=3e-3).replace(weight_decay=0.1, label_smoothing=0.1)
         texts = [text for text, _ in (*training, *held_out)]
         return cls(
             examples=typical([text for text, _ in training]),
             tokenizer=reads,
             model=model,
-            training=training_of_few,
+            training=few,
             held_out=f"{len(held_out)} sentences, each class in its share",
             training_rows=labelled_batch(reads, training),
             held_out_rows=labelled_batch(reads, held_out),

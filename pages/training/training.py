@@ -33,7 +33,7 @@ def draw_live(run: Run | None, task: Task | None) -> None:
 
 VIEWS: dict[str, Callable[[Run | None, Task | None], None]] = {
     "Run": draw_live,
-    "Data": lambda run, task: data_view.draw_data_of_form(task),
+    "Data": lambda run, task: data_view.draw_data(task),
 }
 left, right = st.columns([1, 2], gap="medium")
 with left:

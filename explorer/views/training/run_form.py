@@ -58,6 +58,19 @@ from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
 from models.training import TrainConfig, learning_rate
 
+TASK_SHAPE, RUN_SHAPE = "task default", "as in the run"
+BY_NAME = {each.name: each for each in TRAINING_SETTINGS}
+MODEL_KINDS = {
+    "encoder": "An encoder",
+    "decoder": "A decoder",
+    "encoder-decoder": "An encoder and a decoder",
+}
+OPTIMIZER_NAMES = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon"}
+IN_SIGHT = ("lr", "steps")
+OPTIMIZER = ("momentum", "beta2", "eps", "weight_decay", "clip", "label_smoothing")
+DATA = ("batch_size", "accumulation", "seed")
+TUNED_SEED = replace(WEIGHTS_SEED, help="Of a new head, and of the adapters at step 0.")
+
 
 def draw_schedule(task: Task, training: TrainConfig, run: Run | None) -> None:
     """Drawn again and again while the run trains, whose step is marked."""
@@ -106,20 +119,6 @@ def draw_size(task: Task, spec: RunSpec) -> None:
     )
 
 
-TASK_SHAPE, RUN_SHAPE = "task default", "as in the run"
-BY_NAME = {each.name: each for each in TRAINING_SETTINGS}
-MODEL_KINDS = {
-    "encoder": "An encoder",
-    "decoder": "A decoder",
-    "encoder-decoder": "An encoder and a decoder",
-}
-OPTIMIZER_NAMES = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon"}
-IN_SIGHT = ("lr", "steps")
-OPTIMIZER = ("optimizer", "momentum", "beta2", "eps", "weight_decay", "clip", "label_smoothing")
-DATA = ("batch_size", "accumulation", "seed")
-TUNED_SEED = replace(WEIGHTS_SEED, help="Of a new head, and of the adapters at step 0.")
-
-
 def draw_form(run: Run | None) -> Task | None:
     """The form beside the run on screen; its task, or None while its text is missing."""
     requested = state_of(RequestedRun)
@@ -157,9 +156,8 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
         if own.parent is None:
             base = settings_for(task, beside.now) if beside else default_spec(task)
             draw_model = partial(_draw_model_settings, task, base, beside is not None, live)
-            settings, below_steps = _draw_inputs(
-                task, base, SettingInputs(task.name, live), draw_model
-            )
+            inputs = SettingInputs(task.name, live)
+            settings, below_steps = _draw_inputs(task, base, inputs, draw_model)
             spec = spec_of(task, settings, base)
         else:
             spec, below_steps = _draw_tuned(task, own.parent, beside, live)
@@ -172,8 +170,12 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     requested.spec, requested.tokenizer = spec, own.tokenizer
     with curve:
         draw_schedule(task, spec.training, run if beside else None)
-    if sentence := _warm_up_words(spec.training):
-        below_steps.caption(sentence)
+    if spec.training.warmup > spec.training.steps:
+        reached = learning_rate(spec.training, spec.training.steps - 1)
+        below_steps.caption(
+            "The run ends during the warm-up, so its learning rate only rises to "
+            f"{three(reached)}, not {three(spec.training.lr)}."
+        )
     draw_start_button(start, spec, own, run)
     with start:
         if beside:
@@ -200,23 +202,18 @@ def _draw_tuned(
     inputs = SettingInputs(f"{task.name}_{parent.name}", live)
     tuning = draw_tuning(parent.config, inputs, now)
     base = now or finetune_spec(parent, task, tuning)
+    model = base.model
 
     def draw_seed() -> dict[str, Any]:
         with _group("model_settings", "Model", literal(parent.title)):
-            st.caption(_architecture(base))
+            st.caption(
+                f"{MODEL_KINDS[model.kind]} of {model.n_layers} layers with {model.n_heads} heads, "
+                f"d_model {model.d_model}, as it was trained."
+            )
             return {"weights_seed": inputs.draw(TUNED_SEED, base.weights_seed)}
 
     settings, below_steps = _draw_inputs(task, base, inputs, draw_seed)
     return finetune_spec(parent, task, settings | tuning), below_steps
-
-
-def _architecture(spec: RunSpec) -> str:
-    """That of the model that is trained further, which cannot be chosen."""
-    model = spec.model
-    return (
-        f"{MODEL_KINDS[model.kind]} of {model.n_layers} layers with {model.n_heads} heads, d_model "
-        f"{model.d_model}, as it was trained."
-    )
 
 
 def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _Beside | None:
@@ -237,39 +234,39 @@ def _draw_inputs(
 ) -> tuple[dict[str, Any], DeltaGenerator]:
     """The values, and a place below the number of steps; the model's are drawn among them."""
     training = base.training
-    values = {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in IN_SIGHT}
+
+    def draw(*names: str) -> dict[str, Any]:
+        return {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in names}
+
+    def shown(name: str) -> Any:
+        return _shown(inputs, name, getattr(training, name))
+
+    values = draw(*IN_SIGHT)
     below_steps = st.container()
     if inputs.is_live:
         below_steps.caption(f"{HOT} applies now · {COLD} needs a restart")
     groups = st.container(gap="xsmall")
     with groups:
         values |= draw_model()
-    optimizer = _shown(inputs, "optimizer", training.optimizer)
-    with groups, _group("optimizer", "Optimizer", OPTIMIZER_NAMES[optimizer]):
-        for name in OPTIMIZER:
-            setting = BY_NAME[name]
-            if setting.of and values["optimizer"] not in setting.of:
-                continue
-            values[name] = inputs.draw(setting, getattr(training, name))
+    with groups, _group("optimizer", "Optimizer", OPTIMIZER_NAMES[shown("optimizer")]):
+        values |= draw("optimizer")
+        optimizers = {name: BY_NAME[name].of or (values["optimizer"],) for name in OPTIMIZER}
+        values |= draw(*(name for name in OPTIMIZER if values["optimizer"] in optimizers[name]))
     inputs.new_row()
-    schedule = _shown(inputs, "schedule", training.schedule)
-    warmup = _shown(inputs, "warmup", training.warmup)
-    with groups, _group("schedule", "Schedule", f"{schedule}, {warmup} warm-up"):
-        for name in ("schedule", "warmup"):
-            values[name] = inputs.draw(BY_NAME[name], getattr(training, name))
+    words = f"{shown('schedule')}, {shown('warmup')} warm-up"
+    with groups, _group("schedule", "Schedule", words):
+        values |= draw("schedule", "warmup")
     inputs.new_row()
-    batch_size = _shown(inputs, "batch_size", training.batch_size)
-    with groups, _group("data", "Data", f"batches of {batch_size}"):
-        for name in DATA:
-            values[name] = inputs.draw(BY_NAME[name], getattr(training, name))
+    with groups, _group("data", "Data", f"batches of {shown('batch_size')}"):
+        values |= draw(*DATA)
         values["evaluate_every"] = inputs.draw(EVALUATE_EVERY, base.evaluate_every)
         values["stop_at"] = _draw_target(task, base, inputs)
     return values, below_steps
 
 
-def _group(key: str, label: str, said: str) -> Any:
+def _group(key: str, label: str, choice: str) -> Any:
     """An expander that says what is chosen in it."""
-    return st.expander(f"{label} · {said}", expanded=False, key=key)
+    return st.expander(f"{label} · {choice}", expanded=False, key=key)
 
 
 def _shown(inputs: SettingInputs, name: str, value: Any) -> Any:
@@ -281,8 +278,8 @@ def _shown(inputs: SettingInputs, name: str, value: Any) -> Any:
 
 def _draw_target(task: Task, base: RunSpec, inputs: SettingInputs) -> float | None:
     """The held-out metric that ends the run, if one does."""
-    held = "lower" if not task.higher_is_better else "higher"
-    words = f"The run ends at the first measurement on held-out data that is as good, or {held}."
+    better = "higher" if task.higher_is_better else "lower"
+    words = f"The run ends at the first measurement on held-out data that is as good, or {better}."
     stops = inputs.switch("Stop at a target", "stop_at_goal", base.stop_at is not None, words)
     low, high = task.measured_between
     target = Setting("stop_at", "Target", low=low, high=high, step=0.01, format="%.3g")
@@ -306,8 +303,8 @@ def _draw_model_settings(
         _shown(inside, name, getattr(config, field))
         for name, field in (("layers", "n_layers"), ("heads", "n_heads"), ("d_model", "d_model"))
     )
-    said = f"{layers} × {heads} {'head' if heads == 1 else 'heads'}, d {width}"
-    with _group("model_settings", "Model", said):
+    shape = f"{layers} × {heads} {'head' if heads == 1 else 'heads'}, d {width}"
+    with _group("model_settings", "Model", shape):
         st.caption(f"{MODEL_KINDS[task.model.kind]}, as the task needs it.")
         if len(own) + len(fitting) > 1:
             widget_state.put(inputs.key("like"), chosen)
@@ -317,14 +314,3 @@ def _draw_model_settings(
         }
         seed = inside.draw(WEIGHTS_SEED, base.weights_seed)
     return values | {"like": family, "weights_seed": seed}
-
-
-def _warm_up_words(training: TrainConfig) -> str:
-    """What a warm-up that the run does not outlast means; nothing of any other."""
-    if training.warmup <= training.steps:
-        return ""
-    reached = learning_rate(training, training.steps - 1)
-    return (
-        "The run ends during the warm-up, so its learning rate only rises to "
-        f"{three(reached)}, not {three(training.lr)}."
-    )
