@@ -36,14 +36,8 @@ def let_in_or_stop() -> None:
         st.text(CLOSED)
         st.stop()
     st.text(PROMPT)
-    st.text_input(
-        "Token",
-        type="password",
-        key="admin_token",
-        autocomplete="off",
-        width=400,
-        on_change=_take,
-    )
+    how = {"type": "password", "autocomplete": "off", "width": 400}
+    st.text_input("Token", key="admin_token", on_change=_take, **how)
     for sentence in take_notes("administration"):
         st.text(sentence)
     st.stop()

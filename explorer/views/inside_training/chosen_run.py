@@ -1,7 +1,7 @@
 """The run that the page is about: its settings, its task, and what is measured at its snapshots."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +12,6 @@ from explorer.app import reader_runs, streamlit_patches, url, widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
@@ -25,6 +24,7 @@ from explorer.text import TextError
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
+from explorer.views.training.run_words import hides_text, shown_task
 from models.training import Batch, TrainConfig
 
 ROWS = 64
@@ -59,7 +59,7 @@ class InsideRun:
     @property
     def hides_text(self) -> bool:
         """Whether it learns from a text of somebody else, of which no word is shown."""
-        return self.run.is_private and not reader_runs.is_own(self.run)
+        return hides_text(self.run)
 
     @cached_property
     def measured(self) -> Batch:
@@ -116,8 +116,7 @@ def choose_inside_run() -> InsideRun | None:
         st.text(NO_RUN)
         return None
     try:
-        spec = run.spec
-        task = run.task()
+        spec, task = run.spec, shown_task(run)
         snapshots = dict(run.snapshots())
         if not snapshots:
             st.text(NO_SNAPSHOT)
@@ -126,10 +125,7 @@ def choose_inside_run() -> InsideRun | None:
     except (RunError, TextError, ModelError) as error:
         say(str(error))
         return None
-    chosen = InsideRun(run, spec, task, snapshots, first)
-    if not chosen.hides_text:
-        return chosen
-    return replace(chosen, task=replace(task, examples=(ANY_EXAMPLE,)))
+    return InsideRun(run, spec, task, snapshots, first)
 
 
 def has_room(needed: int) -> bool:

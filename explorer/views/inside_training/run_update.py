@@ -94,10 +94,10 @@ def update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
     if not has_room(needed):
         return None
     with MEMORY.spend(needed, kept=0):
-        found = _begun(chosen, step)
-        if found is None:
+        beginning = _beginning(chosen, step)
+        if beginning is None:
             return None
-        began, note, has_state = found
+        began, note, has_state = beginning
 
         def make() -> RunUpdate:
             update = take_apart(
@@ -105,10 +105,10 @@ def update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
             )
             return RunUpdate(update, note, has_state)
 
-        return kept(chosen.first, key, make, lambda one: one.update.bytes)
+        return kept(chosen.first, key, make)
 
 
-def _begun(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None:
+def _beginning(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None:
     """The training before this update, and what is said of it."""
     if step == saved_step(chosen.run) and (began := saved(chosen.run, chosen.spec)):
         return began, SAVED, True
@@ -121,19 +121,19 @@ def _begun(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None:
         kept_of = "no step" if newest is None else f"step {newest:,}"
         note = GRADIENT_ONLY.format(kept=kept_of)
         return from_snapshot(folder, step, chosen.spec), note, False
-    found = _trained_again(chosen, step)
-    if found is None:
+    trained = _trained_again(chosen, step)
+    if trained is None:
         return None
-    most = largest_difference(found.model, folder)
-    return found.copy(), EXACTLY_TRAINED if most == 0 else ANOTHER.format(most=three(most)), True
+    most = largest_difference(trained.model, folder)
+    return trained.copy(), EXACTLY_TRAINED if most == 0 else ANOTHER.format(most=three(most)), True
 
 
 def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
     """The run trained to this step, from the last snapshot that was reached before."""
     marks = [mark for mark in chosen.steps if mark <= step]
     keys = {mark: ("trained", chosen.identity(mark)) for mark in marks}
-    known = [found for mark in marks if (found := if_kept(chosen.first, keys[mark]))]
-    began: Trained = known[-1] if known else untrained(chosen.run, chosen.spec)
+    known = [if_kept(chosen.first, keys[mark]) for mark in reversed(marks)]
+    began: Trained = next(filter(None, known), None) or untrained(chosen.run, chosen.spec)
     done = began.state.step
     cost = chosen.cost_of_step * (step - done)
     if not is_started("one_update", (chosen.run.name, step), cost, "Training again:"):
@@ -144,12 +144,12 @@ def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
                 continue
 
             def make(began: Trained = began, mark: int = mark) -> Trained:
-                made = began.copy()
-                for at in trained_on(made, chosen.run, chosen.task, chosen.spec, mark):
+                trained = began.copy()
+                for at in trained_on(trained, chosen.run, chosen.task, chosen.spec, mark):
                     report(at / max(1, step))
-                return made
+                return trained
 
-            began = kept(chosen.first, keys[mark], make, lambda one: one.bytes)
+            began = kept(chosen.first, keys[mark], make)
     return began
 
 

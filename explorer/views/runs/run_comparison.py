@@ -1,4 +1,4 @@
-"""Training runs of one task side by side: their settings, and the result of each."""
+"""Several runs side by side: their curves over each other, their settings and their results."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,11 @@ from explorer.runs.spec import RunError, RunSpec
 from explorer.text.literal import literal
 from explorer.views.runs.run_rows import RunRow
 
-CURVE_AXES = ("Steps", "Seconds")
+FEWEST_RUNS = 2
+MOST_SETTINGS = 7
+ALWAYS = ("lr", "batch_size")
+"""Settings that have an axis even where all runs have the same."""
+CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
 
 
 class ComparedMetrics(dict[str, Metrics]):
@@ -40,7 +44,7 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
 
 def choose_axis() -> str:
     """Over what curves are drawn."""
-    return one_of("curves_over", CURVE_AXES)
+    return one_of("curves_over", [*CURVE_AXES])
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
@@ -59,7 +63,9 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
             _draw(_curves(every, axis, "value"), axis, title, f"{key}_held_out", is_stepped=True)
-    if axis == "Seconds" and (old := _without_seconds(every)):
+    runs = every.items()
+    old = [name for name, each in runs if any(row.seconds is None for row in each.rows)]
+    if axis == "Seconds" and old:
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(old)}.")
 
 
@@ -77,38 +83,26 @@ def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepp
     if not table["x"]:
         st.caption(f"The curves of the {title} appear with the first steps.")
         return
-    theme = palette(st.context.theme.type)
-    x_title = "step" if axis == "Steps" else "seconds"
-    height = OVERLAID_HEIGHT + 18 * -(-len(curves) // legend_columns([*curves]))
-    spec = overlaid_curves([*curves], x_title, title, theme, is_stepped=is_stepped)
+    theme, names = palette(st.context.theme.type), [*curves]
+    height = OVERLAID_HEIGHT + 18 * -(-len(curves) // legend_columns(names))
+    spec = overlaid_curves(names, CURVE_AXES[axis], title, theme, is_stepped=is_stepped)
     chart(spec, table=table, height=height, key=key, title=title)
 
 
 def _curves(every: Mapping[str, Metrics], axis: str, number: str) -> dict[str, Curve]:
     """Each run's curve of the loss or the held-out value, as far as it has been written."""
-    over = "step" if axis == "Steps" else "seconds"
-    return {
-        name: [
-            (float(getattr(row, over)), float(getattr(row, number)))
-            for row in each.rows
-            if getattr(row, number) is not None and getattr(row, over) is not None
-        ]
-        for name, each in every.items()
+    places = {
+        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]
+        for name, metrics in every.items()
     }
-
-
-def _without_seconds(every: Mapping[str, Metrics]) -> list[str]:
-    return [name for name, each in every.items() if any(row.seconds is None for row in each.rows)]
+    return {
+        name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
+        for name, points in places.items()
+    }
 
 
 def _list(names: Iterable[str]) -> str:
     return ", ".join(literal(name) for name in names if name)
-
-
-FEWEST_RUNS = 2
-MOST_SETTINGS = 7
-ALWAYS = ("lr", "batch_size")
-"""Settings that have an axis even where all runs have the same."""
 
 
 @dataclass(frozen=True)

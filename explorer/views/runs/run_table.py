@@ -89,7 +89,7 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
                 kept.names += (name,)
             except RunError as error:
                 say(str(error))
-    for name in {*kept.names} - {*runs}:  # a link may name one that is in nobody's list
+    for name in [name for name in kept.names if name not in runs]:  # which a link named
         with suppress(RunError):
             runs[name] = found_run(name)
     names = tuple(name for name in kept.names if name in runs)

@@ -219,9 +219,7 @@ def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run |
     """The start; disabled without a spec. A run of the task on screen that trains is stopped."""
     is_same = run is not None and spec and run.is_readable() and run.spec.task == spec.task
     ends = run if run is not None and is_same and _trains(run) else None
-    words = (
-        f"Stops {literal(ends.title)}, and starts a new run with these settings." if ends else ""
-    )
+    stops = ends and f"Stops {literal(ends.title)}, and starts a new run with these settings."
     clicked = place.button(
         "Restart" if ends else "Start training",
         type="primary",
@@ -229,7 +227,7 @@ def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run |
         key="start_training" if spec else None,
         icon=":material/restart_alt:" if ends else ":material/play_arrow:",
         disabled=spec is None,
-        help=words or None,
+        help=stops,
     )
     if clicked and spec:
         with place:
