@@ -57,7 +57,7 @@ class Task(ABC):
     training: TrainConfig
     goal: float = 0.0
     higher_is_better: bool = True
-    held_out: str
+    held_out: str = ""
     held_out_texts: tuple[str, ...] = ()
     note: str = ""
     pattern_site: str = ""

@@ -29,8 +29,8 @@ def model_config(
         sizes["generation"] = GenerationConfig.ending_with(tokenizer.eos_id)
     if classes:
         sizes |= {"head": "classifier", "n_classes": len(classes)}
-    ids = {"vocab_size": tokenizer.vocab_size, "pad_id": tokenizer.pad_id}
-    return TransformerConfig(kind=kind, **ids, **sizes)
+    sizes |= {"vocab_size": tokenizer.vocab_size, "pad_id": tokenizer.pad_id}
+    return TransformerConfig(kind=kind, **sizes)
 
 
 def toy_training(steps: int, lr: float) -> TrainConfig:

@@ -12,7 +12,7 @@ from explorer.tasks import Task
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import code_panel
 from explorer.views.training import data_view, live_attention, live_run, run_form, run_list
-from explorer.views.training.training_script import training_script
+from explorer.views.training.run_form import training_script
 from models.training import learning_rate, train
 
 widgets.opening(

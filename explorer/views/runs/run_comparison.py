@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -22,9 +22,9 @@ from explorer.components.chart import chart, plotly_chart
 from explorer.runs.differing import settings_of, what_differs
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run
-from explorer.runs.spec import RunError, RunSpec
+from explorer.runs.spec import RunSpec
 from explorer.text.literal import literal
-from explorer.views.runs.run_rows import RunRow
+from explorer.views.runs.run_rows import RunRow, rows_of
 
 FEWEST_RUNS = 2
 MOST_SETTINGS = 7
@@ -105,18 +105,13 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(literal(name) for name in names if name)
 
 
-@dataclass(frozen=True)
-class ComparedRun:
-    """A run with a measurement on held-out data, the last one."""
+class RunResult(NamedTuple):
+    """A run with its last measurement on held-out data."""
 
     name: str
     spec: RunSpec
     measure: str
     value: float
-
-    @property
-    def settings(self) -> dict[str, object]:
-        return settings_of(self.spec)
 
 
 def draw_run_comparison(runs: Sequence[Run]) -> None:
@@ -124,18 +119,18 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
     with expander("run_comparison") as panel:
         if not panel.open:
             return
-        measured = measured_runs(runs)
-        counts = Counter(each.spec.task for each in measured)
+        results = measured_runs(runs)
+        counts = Counter(result.spec.task for result in results)
         tasks = [task for task, count in counts.most_common() if count >= FEWEST_RUNS]
         if not tasks:
             st.caption("Two runs of one task that were measured can be compared here: select both.")
             return
         task = st.selectbox("Task", tasks, key="compared_task", width=240)
-        same = [each for each in measured if each.spec.task == task]
-        measure, results = same[0].measure or "held out", [run.value for run in same]
-        columns = {**comparison_columns(same), measure: results}
-        names = [run.name for run in same]
-        figure = parallel_runs(names, columns, results, palette(st.context.theme.type))
+        same = [result for result in results if result.spec.task == task]
+        measure, values = same[0].measure or "held out", [result.value for result in same]
+        columns = {**comparison_columns([result.spec for result in same]), measure: values}
+        names = [result.name for result in same]
+        figure = parallel_runs(names, columns, values, palette(st.context.theme.type))
         title = f"Runs of {task}"
         plotly_chart(figure, key="runs_compared", title=title, table={"run": names, **columns})
         st.caption(
@@ -146,22 +141,18 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
         )
 
 
-def measured_runs(runs: Sequence[Run]) -> list[ComparedRun]:
-    """Those that can be read and were measured at least once."""
-    found = []
-    for run in runs:
-        try:
-            spec, status = run.spec, run.status()
-        except RunError:
-            continue
-        if status.value is not None:
-            found.append(ComparedRun(run.title, spec, status.measure, status.value))
-    return found
+def measured_runs(runs: Sequence[Run]) -> list[RunResult]:
+    """The last result of those that can be read and were measured at least once."""
+    return [
+        RunResult(row.run.title, row.spec, row.status.measure, row.status.value)
+        for row in rows_of(runs)
+        if row.spec and row.status and row.status.value is not None
+    ]
 
 
-def comparison_columns(runs: Sequence[ComparedRun]) -> dict[str, list[float] | list[str]]:
+def comparison_columns(specs: Sequence[RunSpec]) -> dict[str, list[float] | list[str]]:
     """The settings that differ between the runs, and a value of each run."""
-    every = [run.settings for run in runs]
+    every = [settings_of(spec) for spec in specs]
     fields = dict.fromkeys(name for settings in every for name in settings)
     differing = [name for name in fields if len({str(each.get(name)) for each in every}) > 1]
     names = [*ALWAYS, *(name for name in differing if name not in ALWAYS)]

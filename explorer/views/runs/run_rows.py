@@ -106,7 +106,7 @@ def _row(run: Run, size: int, queue: dict[str, int]) -> RunRow:
     return RunRow(run, notes, size, spec, status, best_value(run.folder, status.measure), place)
 
 
-def found(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow]:
+def matching_rows(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow]:
     """Those that have all the words, in this order; the newest of equals first."""
     words = search.lower().split()
     kept = [row for row in rows if row.has(words)]

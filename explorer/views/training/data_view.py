@@ -60,7 +60,7 @@ def draw_data(task: Task | None) -> None:
     known = "drawn anew for each batch" if size is None else f"{size:,} examples"
     st.markdown(
         f"**Training:** {known}. **Held out:** {literal(task.held_out)}. {summary.held_out:,} of "
-        f"them are measured; {summary.found:,} of these occur in the {counted}."
+        f"them are measured; {summary.leaked:,} of these occur in the {counted}."
     )
     if task.note:
         st.caption(literal(task.note))
