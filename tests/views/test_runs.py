@@ -108,11 +108,9 @@ def test_runs_of_one_task_that_were_measured_are_drawn_from_settings_to_result(
     trained: list[Run], tmp_path: Path
 ) -> None:
     found = measured_runs([*trained, tiny_run(tmp_path, lr=0.04), Run(tmp_path / "no run")])
-    assert [run.name for run, _, _ in found] == [each.name for each in trained]
-    assert comparison_columns([spec for _, spec, _ in found]) == {
-        "batch_size": [4, 4],
-        "lr": [0.001, 0.003],
-    }
+    assert [each.name for each in found] == [each.name for each in trained]
+    specs = [each.spec for each in found]
+    assert comparison_columns(specs) == {"batch_size": [4, 4], "lr": [0.001, 0.003]}
     names = [each.name for each in trained]
     other = tiny_run(tmp_path, task="sort").name
     at = page(runs=[names[0], other])
