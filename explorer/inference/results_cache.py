@@ -53,8 +53,8 @@ def kept(
     """What `make` gives for this model and key, kept while there is room for it.
 
     It is made once however many threads ask at once. If that fails, the next one tries.
-    `size` says how many bytes hang on it; those of the key are counted here. What is made
-    must not refer to `opened`, or it would keep the model alive.
+    `size` says how many bytes hang on it, where `size_of` cannot; those of the key are counted
+    here. What is made must not refer to `opened`, or it would keep the model alive.
     """
     place = (id(opened), key)
     with _lock:
@@ -67,7 +67,7 @@ def kept(
         _being_made.add(place)
     try:
         made = make()
-        held = size(made) + size_of(key)
+        held = (size or size_of)(made) + size_of(key)
         with _lock:
             if held <= BYTES_KEPT:
                 if id(opened) not in _known:
@@ -96,8 +96,12 @@ def if_kept(opened: OpenModel, key: Hashable) -> Any:
 def size_of(plain: object) -> int:
     """Bytes of plain data: tensors, texts and numbers, in tuples, lists, dicts and dataclasses.
 
-    What stands in it twice counts twice.
+    Plain are texts and numbers, in tuples, lists, mappings and dataclasses. What stands in it twice
+    counts twice.
     """
+    known = getattr(result, "bytes", None) or getattr(result, "nbytes", None)
+    if isinstance(known, int):
+        return known
     inside: Iterable[object] = ()
     if isinstance(plain, Tensor):
         return plain.nbytes

@@ -5,7 +5,7 @@ Source: Grokking: Generalization Beyond Overfitting on Small Algorithmic Dataset
 would be in training where (a, b) is held out. The twin with that mistake shows what it is worth.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -14,10 +14,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from explorer.tasks.held_out import some_rows
-from explorer.tasks.task import Pattern, Task, Tokens, generator
+from explorer.tasks.task import BuiltinTask, Pattern, Tokens, generator
 from explorer.tasks.task_metrics import token_accuracy
-from explorer.tasks.task_models import decoder
-from explorer.text import word_tokenizer
+from explorer.tasks.task_models import SMALL, Sizes
+from explorer.text import TrainedWith, word_tokenizer
 from explorer.text.token import BOS
 from models.config import TrainConfig
 from models.losses import IGNORE
@@ -33,10 +33,14 @@ Sums = Int[Tensor, "b 2"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdditionTask(Task):
+class AdditionTask(BuiltinTask):
     """All pairs of numbers below 23."""
 
     metric = ("right sums", token_accuracy)
+    kind: ClassVar[str] = "decoder"
+    sizes: ClassVar[Sizes] = SMALL | {"d_ff": 256, "max_len": EQUALS + 1, "positions": "learned"}
+    steps: ClassVar[int] = 5000
+    lr: ClassVar[float] = 1e-2
     splits_ordered: ClassVar[bool] = False
 
     name: str = "addition"
@@ -53,28 +57,14 @@ class AdditionTask(Task):
     pattern_site: str = "decoder.0.self_attn"
 
     @classmethod
+    def vocabulary(cls) -> TrainedWith:
+        return word_tokenizer([*map(str, range(MODULUS)), "+", "="])
+
+    @classmethod
     def build(cls) -> Self:
-        tokenizer = word_tokenizer([*map(str, range(MODULUS)), "+", "="])
-        model = decoder(
-            tokenizer,
-            d_model=64,
-            n_layers=1,
-            n_heads=4,
-            d_ff=256,
-            max_len=EQUALS + 1,
-            positions="learned",
-            scale_embedding=False,
-        )
-        training = TrainConfig(
-            steps=5000,
-            batch_size=len(split_sums(cls.splits_ordered)[0]),
-            lr=1e-2,
-            warmup=50,
-            schedule="linear",
-            beta2=0.98,
-            weight_decay=1.0,
-        )
-        return cls(tokenizer=tokenizer, model=model, training=training)
+        task, size = super().build(), len(split_sums(cls.splits_ordered)[0])
+        training = task.training.replace(batch_size=size, beta2=0.98, weight_decay=1.0)
+        return replace(task, training=training)
 
     @cached_property
     def split(self) -> tuple[Sums, Sums]:

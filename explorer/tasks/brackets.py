@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Self
+from typing import ClassVar
 
 import torch
 from jaxtyping import Int
@@ -11,10 +11,10 @@ from torch import Tensor
 
 from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
 from explorer.tasks.held_out import is_held_out, some_rows
-from explorer.tasks.task import Task, generator
+from explorer.tasks.task import BuiltinTask, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import classifier, toy_training
-from explorer.text import CLASSIFIER, character_tokenizer
+from explorer.tasks.task_models import SMALLER, Sizes
+from explorer.text import CLASSIFIER, TrainedWith, character_tokenizer
 from models.config import TrainConfig
 from models.training import Batch
 
@@ -27,7 +27,7 @@ READ = 32
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Brackets(Task):
+class Brackets(BuiltinTask):
     """Every text of 2, 4, … 12 brackets; an odd number would give its class away.
 
     Half of a batch is balanced. Of the other half, half has as many closing as opening
@@ -35,6 +35,10 @@ class Brackets(Task):
     """
 
     metric = ("accuracy", accuracy)
+    kind: ClassVar[str] = "encoder"
+    sizes: ClassVar[Sizes] = SMALLER | {"n_layers": 2, "d_ff": 64, "max_len": READ + 1}
+    steps: ClassVar[int] = 1600
+    lr: ClassVar[float] = 3e-3
 
     name: str = "brackets"
     title: str = "Balanced brackets"
@@ -51,19 +55,8 @@ class Brackets(Task):
     classes: tuple[str, ...] = CLASSES
 
     @classmethod
-    def build(cls) -> Self:
-        tokenizer = character_tokenizer("()", CLASSIFIER)
-        model = classifier(
-            tokenizer,
-            CLASSES,
-            d_model=32,
-            n_layers=2,
-            n_heads=2,
-            d_ff=64,
-            max_len=READ + 1,
-            scale_embedding=False,
-        )
-        return cls(tokenizer=tokenizer, model=model, training=toy_training(1600, lr=3e-3))
+    def vocabulary(cls) -> TrainedWith:
+        return character_tokenizer("()", CLASSIFIER)
 
     @cached_property
     def groups(self) -> tuple[Rows, ...]:

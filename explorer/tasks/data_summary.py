@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from jaxtyping import Bool
 from torch import Tensor
 
+from explorer.tasks.labelled_sentences import SentenceTask
 from explorer.tasks.task import Task
 from explorer.text import Token
 from models.config import TrainConfig
@@ -51,7 +52,7 @@ class DataSummary:
     lengths: tuple[tuple[int, ...], ...]
     held_out: int
     held_out_unknown: float
-    found: int
+    leaked: int
     """Held-out examples that are in these batches: 0, or something is wrong."""
 
     @property
@@ -62,16 +63,16 @@ class DataSummary:
 def examples_of(task: Task, batch: Batch, most: int) -> list[Example]:
     """The first rows of a batch, token by token as the model gets them."""
     known = task.tokenizer.token
-    found = []
+    examples = []
     for row in range(min(most, len(batch.labels))):
         inputs = tuple(tuple(map(known, ids[row].tolist())) for ids in batch.inputs)
         if batch.labels.dim() == 1:
             name = task.classes[int(batch.labels[row])]
-            found.append(Example(inputs, (), name))
+            examples.append(Example(inputs, (), name))
             continue
         labels = [IGNORED if each == IGNORE else known(each) for each in batch.labels[row].tolist()]
-        found.append(Example(inputs, tuple(labels)))
-    return found
+        examples.append(Example(inputs, tuple(labels)))
+    return examples
 
 
 @lru_cache(maxsize=4)
@@ -79,7 +80,8 @@ def summary_of(task: Task, training: TrainConfig) -> DataSummary:
     """Counts over the first batches that this training has, and over what is held out."""
     batches = max(1, min(COUNTED, MOST_COUNTED // training.batch_size))
     drawn = [task.batch(step, training) for step in range(batches)]
-    whole = _without_hiding(task)
+    # An example is recognised by all of its words.
+    whole = task.as_it_is() if isinstance(task, SentenceTask) else task
     seen = drawn if whole is task else [whole.batch(step, training) for step in range(batches)]
     held_out = task.held_out_batch
     unknown = [_unknown(task, batch.inputs) for batch in drawn]
@@ -101,7 +103,7 @@ def summary_of(task: Task, training: TrainConfig) -> DataSummary:
         ),
         held_out=len(held_out.labels),
         held_out_unknown=outside[0] / max(1, outside[1]),
-        found=len(rows & _rows(task, held_out)),
+        leaked=len(rows & _rows(task, held_out)),
     )
 
 
@@ -129,12 +131,6 @@ def masks_of(task: Task, batch: Batch, row: int) -> dict[str, Bool[Tensor, "q k"
     stacks = ("encoder.0.self_attn", "decoder.0.self_attn", "decoder.0.cross_attn")
     sites = (site for site in stacks if f"{site}.mask" in passed)
     return {site: passed[f"{site}.mask"][0, 0] for site in sites}
-
-
-def _without_hiding(task: Task) -> Task:
-    """The same task without dropped words: an example is recognised by all of them."""
-    hides = any(each.name == "word_dropout" for each in fields(task))
-    return replace(task, word_dropout=0.0) if hides else task  # type: ignore[call-arg]
 
 
 def _real(task: Task, ids: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
-from typing import Self
+from typing import ClassVar
 
 import torch
 
@@ -13,8 +13,8 @@ from explorer.tasks.batches import Rows, pair_batch, pair_rows
 from explorer.tasks.held_out import GeneratedTask
 from explorer.tasks.task import Pattern, Tokens
 from explorer.tasks.task_metrics import exact_match
-from explorer.tasks.task_models import encoder_decoder, toy_training
-from explorer.text import SOURCE, character_tokenizer
+from explorer.tasks.task_models import SMALL, Sizes
+from explorer.text import SOURCE, TrainedWith, character_tokenizer
 from models.training import Batch
 
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
@@ -38,6 +38,8 @@ class Dates(GeneratedTask):
     """Days of two centuries; one in eight is held out in every way of writing it."""
 
     metric = ("exact match", exact_match)
+    sizes: ClassVar[Sizes] = SMALL | {"n_encoder_layers": 2, "max_len": LONGEST}
+    steps: ClassVar[int] = 600
 
     name: str = "dates"
     title: str = "Dates to ISO"
@@ -55,21 +57,9 @@ class Dates(GeneratedTask):
     pattern_site: str = "decoder.0.cross_attn"
 
     @classmethod
-    def build(cls) -> Self:
-        tokenizer = character_tokenizer(
-            f"{string.ascii_lowercase}{string.digits} ,.-", SOURCE, lowercase=True
-        )
-        model = encoder_decoder(
-            tokenizer,
-            d_model=64,
-            n_layers=1,
-            n_encoder_layers=2,
-            n_heads=4,
-            d_ff=128,
-            max_len=LONGEST,
-            scale_embedding=False,
-        )
-        return cls(tokenizer=tokenizer, model=model, training=toy_training(600, lr=5e-3))
+    def vocabulary(cls) -> TrainedWith:
+        letters = f"{string.ascii_lowercase}{string.digits} ,.-"
+        return character_tokenizer(letters, SOURCE, lowercase=True)
 
     def draw(self, count: int, random: torch.Generator) -> Rows:
         """Days counted from 1 on, since the hash takes zeros for padding."""

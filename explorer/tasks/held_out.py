@@ -13,7 +13,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from explorer.tasks.batches import Rows
-from explorer.tasks.task import Task, generator
+from explorer.tasks.task import BuiltinTask, generator
 from models.config import TrainConfig
 from models.training import Batch
 
@@ -38,7 +38,7 @@ def some_rows(rows: Tensor, count: int) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GeneratedTask(Task):
+class GeneratedTask(BuiltinTask):
     """A task whose examples are drawn without end."""
 
     @abstractmethod

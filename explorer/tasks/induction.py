@@ -6,7 +6,7 @@ constant offset and would seem to have learned the same.
 
 import string
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import torch
 
@@ -14,8 +14,8 @@ from explorer.tasks.batches import Rows
 from explorer.tasks.held_out import GeneratedTask
 from explorer.tasks.task import Pattern, Tokens
 from explorer.tasks.task_metrics import token_accuracy
-from explorer.tasks.task_models import decoder, toy_training
-from explorer.text import character_tokenizer
+from explorer.tasks.task_models import SMALL, Sizes
+from explorer.text import TrainedWith, character_tokenizer
 from explorer.text.token import BOS
 from models.losses import IGNORE
 from models.training import Batch
@@ -30,7 +30,16 @@ class Induction(GeneratedTask):
     """Rows repeat a block of different letters; only the repeats are labelled."""
 
     metric = ("right on repeats", token_accuracy)
-    n_layers: ClassVar[int] = 2
+    kind: ClassVar[str] = "decoder"
+    sizes: ClassVar[Sizes] = SMALL | {
+        "n_layers": 2,
+        "n_heads": 2,
+        "d_ff": 0,
+        "max_len": LENGTH,
+        "positions": "sinusoidal",
+    }
+    steps: ClassVar[int] = 600
+    lr: ClassVar[float] = 3e-3
 
     name: str = "induction"
     title: str = "Continue a repeat"
@@ -50,19 +59,8 @@ class Induction(GeneratedTask):
     pattern_site: str = "decoder.1.self_attn"
 
     @classmethod
-    def build(cls) -> Self:
-        tokenizer = character_tokenizer(string.ascii_lowercase, lowercase=True)
-        model = decoder(
-            tokenizer,
-            d_model=64,
-            n_layers=cls.n_layers,
-            n_heads=2,
-            d_ff=0,
-            max_len=LENGTH,
-            positions="sinusoidal",
-            scale_embedding=False,
-        )
-        return cls(tokenizer=tokenizer, model=model, training=toy_training(600, lr=3e-3))
+    def vocabulary(cls) -> TrainedWith:
+        return character_tokenizer(string.ascii_lowercase, lowercase=True)
 
     def draw(self, count: int, random: torch.Generator) -> Rows:
         order = torch.rand(count, 26, generator=random).argsort(dim=-1)
@@ -107,7 +105,7 @@ def canonical(blocks: Rows) -> Rows:
 class InductionControl(Induction):
     """The same with a single layer."""
 
-    n_layers: ClassVar[int] = 1
+    sizes: ClassVar[Sizes] = Induction.sizes | {"n_layers": 1}
 
     name: str = "induction-control"
     title: str = "Continue a repeat, one layer"

@@ -18,7 +18,7 @@ from explorer.tasks.own_data import (
 )
 from explorer.tasks.task import CustomTask, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import classifier
+from explorer.tasks.task_models import SMALL, Sizes, model_config, toy_training
 from explorer.text import CLASSIFIER, TextError, TrainedWith
 from explorer.text.token import PAD, Reads
 from models.config import TrainConfig
@@ -28,6 +28,18 @@ HIDDEN = "In training a random half of the tokens of every sentence is replaced 
 REVIEW_TOKENS = 96
 MIN_SENTENCES = 40
 MAX_CLASSES = 20
+
+SIZES: Sizes = SMALL | {
+    "d_head": 4,
+    "d_ff": 0,
+    "max_len": REVIEW_TOKENS,
+    "positions": "none",
+    "final_norm": False,
+    "dropout": 0.75,
+    "pooling": "mean",
+}
+"""Two thousand sentences are few: with narrow heads, no feed-forward layer and no positions the
+model can hardly memorize them."""
 
 Labelled = list[tuple[str, int]]
 
@@ -53,46 +65,21 @@ class SentenceTask(CustomTask):
         classes: tuple[str, ...],
         tokenizer: str | TrainedWith = WORDS,
     ) -> Self:
-        """The task with the vocabulary of the training part only, or another tokenizer.
-
-        Two thousand sentences are few: with narrow heads, no feed-forward layer and no
-        positions the model can hardly memorize them.
-        """
+        """The task with the vocabulary of the training part only, or another tokenizer."""
         reads = tokenizer_for(tokenizer, "\n".join(text for text, _ in training), CLASSIFIER)
-        model = classifier(
-            reads,
-            classes,
-            d_model=64,
-            n_layers=1,
-            n_heads=4,
-            d_head=4,
-            d_ff=0,
-            max_len=REVIEW_TOKENS,
-            positions="none",
-            scale_embedding=False,
-            final_norm=False,
-            dropout=0.75,
-            pooling="mean",
-        )
-        training_of_few = TrainConfig(
-            steps=750,
-            batch_size=64,
-            lr=3e-3,
-            warmup=50,
-            schedule="linear",
-            weight_decay=0.1,
-            label_smoothing=0.1,
-        )
+        model = model_config("encoder", reads, classes, **SIZES)
+        few = toy_training(750, lr=3e-3).replace(weight_decay=0.1, label_smoothing=0.1)
         texts = [text for text, _ in (*training, *held_out)]
+        cut = sum(len(ids) > REVIEW_TOKENS for ids in reads.many_ids(texts))
         return cls(
             examples=typical([text for text, _ in training]),
             tokenizer=reads,
             model=model,
-            training=training_of_few,
+            training=few,
             held_out=f"{len(held_out)} sentences, each class in its share",
             training_rows=labelled_batch(reads, training),
             held_out_rows=labelled_batch(reads, held_out),
-            note=f"{HIDDEN} {_cut_note(reads, texts)}".strip(),
+            note=_note(cut, len(texts), REVIEW_TOKENS),
             held_out_texts=tuple(text for text, _ in held_out),
             classes=classes,
         )
@@ -116,14 +103,16 @@ class SentenceTask(CustomTask):
         return replace(self, word_dropout=0.0, note=self.note.removeprefix(HIDDEN).strip())
 
     def within(self, tokens: int) -> "SentenceTask":
-        pad_id, every = self.tokenizer.id_of(PAD), (self.training_rows, self.held_out_rows)
-        rows = [each.inputs[0] for each in every]
-        cut = sum(int((each[:, tokens:] != pad_id).any(1).sum()) for each in rows)
-        said = f" Cut at {tokens} tokens: {cut:,} of {sum(map(len, rows)):,}." if cut else ""
-        training, held_out = (Batch((each.inputs[0][:, :tokens],), each.labels) for each in every)
-        model = self.model.replace(max_len=tokens)
+        pad_id, parts = self.tokenizer.id_of(PAD), (self.training_rows, self.held_out_rows)
+        count = sum(len(part.labels) for part in parts)
+        cut = sum(int((part.inputs[0][:, tokens:] != pad_id).any(1).sum()) for part in parts)
+        training, held_out = (Batch((part.inputs[0][:, :tokens],), part.labels) for part in parts)
         return replace(
-            self, training_rows=training, held_out_rows=held_out, model=model, note=HIDDEN + said
+            self,
+            training_rows=training,
+            held_out_rows=held_out,
+            model=self.model.replace(max_len=tokens),
+            note=_note(cut, count, tokens),
         )
 
     def _hidden(self, rows: Rows, random: torch.Generator) -> Rows:
@@ -221,10 +210,9 @@ def split_reviews(labelled: Labelled) -> tuple[Labelled, Labelled]:
     return sorted(set(order) - set(held_out)), held_out
 
 
-def _cut_note(tokenizer: TrainedWith, texts: list[str]) -> str:
-    """Which texts are read in part; empty where all are read whole."""
-    cut = sum(len(ids) > REVIEW_TOKENS for ids in tokenizer.many_ids(texts))
-    return f"Cut at {REVIEW_TOKENS} tokens: {cut:,} of {len(texts):,}." if cut else ""
+def _note(cut: int, count: int, tokens: int) -> str:
+    """What is done to the sentences, and how many are read in part."""
+    return HIDDEN + (f" Cut at {tokens} tokens: {cut:,} of {count:,}." if cut else "")
 
 
 def labelled_batch(tokenizer: TrainedWith, labelled: Labelled) -> Batch:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import torch
 from jaxtyping import Int
@@ -14,7 +14,7 @@ from explorer.system import limits
 from explorer.tasks.own_data import SUBWORDS, WORDS, tokenizer_for
 from explorer.tasks.task import CustomTask, generator
 from explorer.tasks.task_metrics import nats_per_token
-from explorer.tasks.task_models import decoder
+from explorer.tasks.task_models import Sizes, model_config
 from explorer.text import TextError, TrainedWith, byte_tokenizer, character_tokenizer
 from explorer.text.checked_text import checked
 from explorer.text.token import BOS
@@ -40,7 +40,7 @@ class LanguageTask(CustomTask):
     metric = ("nats per token", nats_per_token)
     least: ClassVar[int]
     """Characters that a text needs."""
-    sizes: ClassVar[dict[str, Any]] = {
+    sizes: ClassVar[Sizes] = {
         "d_model": 64,
         "n_layers": 2,
         "n_heads": 4,
@@ -64,7 +64,7 @@ class LanguageTask(CustomTask):
         return cls(
             examples=(first_words(parts[0]),),
             tokenizer=tokenizer,
-            model=decoder(tokenizer, **cls.sizes),
+            model=model_config("decoder", tokenizer, **cls.sizes),
             training=TrainConfig(
                 steps=2000, batch_size=32, lr=3e-3, warmup=100, schedule="cosine", weight_decay=0.1
             ),
@@ -145,7 +145,7 @@ class Subwords(LanguageTask):
 
     least: ClassVar[int] = 5_000
     tokenizers: ClassVar[tuple[str, ...]] = (SUBWORDS, WORDS)
-    sizes: ClassVar[dict[str, Any]] = LanguageTask.sizes | {"dropout": 0.1}
+    sizes: ClassVar[Sizes] = LanguageTask.sizes | {"dropout": 0.1}
 
     name: str = "subwords"
     title: str = "Your own text, subword by subword"
@@ -170,7 +170,7 @@ class Shakespeare(LanguageTask):
     """A whole book in byte-level BPE, so it reads any sentence."""
 
     least: ClassVar[int] = 20_000
-    sizes: ClassVar[dict[str, Any]] = Subwords.sizes | {
+    sizes: ClassVar[Sizes] = Subwords.sizes | {
         "d_model": 128,
         "d_ff": 341,
         "positions": "rotary",

@@ -3,7 +3,7 @@
 import string
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import torch
 
@@ -11,10 +11,9 @@ from explorer.tasks.batches import Rows, pair_batch
 from explorer.tasks.held_out import GeneratedTask
 from explorer.tasks.task import Pattern, Tokens
 from explorer.tasks.task_metrics import exact_match, token_accuracy
-from explorer.tasks.task_models import encoder_decoder, toy_training
-from explorer.text import ALONE, SOURCE, character_tokenizer
+from explorer.tasks.task_models import SMALL, SMALLER, Sizes
+from explorer.text import ALONE, SOURCE, TrainedWith, character_tokenizer
 from explorer.text.token import PAD
-from models.config import TransformerConfig
 from models.training import Batch
 
 MAX_LETTERS = 8
@@ -25,11 +24,11 @@ LETTERS_AT_ONCE = 16
 class LetterTask(GeneratedTask):
     """Words of one to eight letters; `rewritten` gives the answers.
 
-    One encoder and one decoder layer are the smallest model with cross-attention. Embeddings are
-    not scaled up, so that positions weigh as much as letters.
+    One encoder and one decoder layer are the smallest model with cross-attention.
     """
 
     metric = ("exact match", exact_match)
+    sizes: ClassVar[Sizes] = SMALL | {"max_len": MAX_LETTERS + 1}
     steps: ClassVar[int] = 300
 
     goal: float = 0.99
@@ -37,18 +36,8 @@ class LetterTask(GeneratedTask):
     pattern_site: str = "decoder.0.cross_attn"
 
     @classmethod
-    def build(cls) -> Self:
-        tokenizer = character_tokenizer(string.ascii_lowercase, SOURCE, lowercase=True)
-        model = encoder_decoder(
-            tokenizer,
-            d_model=64,
-            n_layers=1,
-            n_heads=4,
-            d_ff=128,
-            max_len=MAX_LETTERS + 1,
-            scale_embedding=False,
-        )
-        return cls(tokenizer=tokenizer, model=model, training=toy_training(cls.steps, lr=5e-3))
+    def vocabulary(cls) -> TrainedWith:
+        return character_tokenizer(string.ascii_lowercase, SOURCE, lowercase=True)
 
     @abstractmethod
     def rewritten(self, words: Rows) -> Rows:
@@ -163,6 +152,9 @@ class ReverseEncoder(GeneratedTask):
     """Rows of sixteen letters; the label of position i is the letter at 15 − i."""
 
     metric = ("right letters", token_accuracy)
+    kind: ClassVar[str] = "encoder"
+    sizes: ClassVar[Sizes] = SMALLER | {"n_heads": 1, "d_ff": 64, "max_len": LETTERS_AT_ONCE}
+    steps: ClassVar[int] = 300
 
     name: str = "reverse-encoder"
     title: str = "Reverse sixteen letters at once"
@@ -179,20 +171,8 @@ class ReverseEncoder(GeneratedTask):
     pattern_site: str = "encoder.0.self_attn"
 
     @classmethod
-    def build(cls) -> Self:
-        tokenizer = character_tokenizer(string.ascii_lowercase, ALONE, lowercase=True)
-        model = TransformerConfig(
-            kind="encoder",
-            vocab_size=tokenizer.vocab_size,
-            d_model=32,
-            n_layers=1,
-            n_heads=1,
-            d_ff=64,
-            max_len=LETTERS_AT_ONCE,
-            scale_embedding=False,
-            pad_id=tokenizer.pad_id,
-        )
-        return cls(tokenizer=tokenizer, model=model, training=toy_training(300, lr=5e-3))
+    def vocabulary(cls) -> TrainedWith:
+        return character_tokenizer(string.ascii_lowercase, ALONE, lowercase=True)
 
     def draw(self, count: int, random: torch.Generator) -> Rows:
         first = self.tokenizer.id_of("a")

@@ -7,17 +7,17 @@ class prevents that.
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Self
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from explorer.tasks.batches import sampled_batch, sentence_rows
 from explorer.tasks.held_out import is_held_out
-from explorer.tasks.task import Pattern, Task, Tokens, generator
+from explorer.tasks.task import BuiltinTask, Pattern, Tokens, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import classifier, toy_training
-from explorer.text import CLASSIFIER, word_tokenizer
+from explorer.tasks.task_models import SMALLER, Sizes
+from explorer.text import CLASSIFIER, TrainedWith, word_tokenizer
 from models.config import TrainConfig
 from models.training import Batch
 
@@ -35,10 +35,13 @@ CLASSES = ("negative", "neutral", "positive")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Negation(Task):
+class Negation(BuiltinTask):
     """Every sentence of the grammar, one in eight of them held out."""
 
     metric = ("accuracy", accuracy)
+    kind: ClassVar[str] = "encoder"
+    sizes: ClassVar[Sizes] = SMALLER | {"max_len": 16, "positions": "none"}
+    steps: ClassVar[int] = 400
 
     name: str = "negation"
     title: str = "Sentiment with negation"
@@ -63,20 +66,8 @@ class Negation(Task):
     pattern_site: str = "encoder.0.self_attn"
 
     @classmethod
-    def build(cls) -> Self:
-        tokenizer = word_tokenizer([word for word in WORDS if word], CLASSIFIER, lowercase=True)
-        model = classifier(
-            tokenizer,
-            CLASSES,
-            d_model=32,
-            n_layers=1,
-            n_heads=2,
-            d_ff=128,
-            max_len=16,
-            positions="none",
-            scale_embedding=False,
-        )
-        return cls(tokenizer=tokenizer, model=model, training=toy_training(400, lr=5e-3))
+    def vocabulary(cls) -> TrainedWith:
+        return word_tokenizer([word for word in WORDS if word], CLASSIFIER, lowercase=True)
 
     @cached_property
     def sentences(self) -> Batch:

@@ -17,13 +17,14 @@ from explorer.tasks.own_data import (
 )
 from explorer.tasks.task import CustomTask, generator
 from explorer.tasks.task_metrics import token_accuracy
-from explorer.tasks.task_models import encoder_decoder, toy_training
+from explorer.tasks.task_models import SMALL, Sizes, model_config, toy_training
 from explorer.text import SOURCE, TextError, TrainedWith
 from explorer.text.token import Reads
 from models.config import TrainConfig
 from models.training import Batch
 
 MIN_SOURCES = 40
+SIZES: Sizes = SMALL | {"n_encoder_layers": 2, "dropout": 0.1, "scale_embedding": True}
 MAX_TOKENS = 128
 """Of either side. A longer pair is refused: half of it would teach nonsense."""
 
@@ -65,16 +66,7 @@ class PairTask(CustomTask):
                 f"A pair has {longest} tokens on one side; at most {MAX_TOKENS} fit, so shorten it "
                 "or leave it out."
             )
-        model = encoder_decoder(
-            reads,
-            d_model=64,
-            n_layers=1,
-            n_encoder_layers=2,
-            n_heads=4,
-            d_ff=128,
-            max_len=longest + 1,
-            dropout=0.1,
-        )
+        model = model_config("encoder-decoder", reads, max_len=longest + 1, **SIZES)
         count = len({source for source, _ in held_out})
         return cls(
             examples=typical(sorted(sources)),

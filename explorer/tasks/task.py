@@ -8,12 +8,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from explorer.tasks.task_models import Sizes, model_config, toy_training
 from explorer.text import DECODER, TextError, Token, TrainedWith
 from explorer.text.token import Reads
 from models.config import TrainConfig, TransformerConfig
@@ -56,7 +57,7 @@ class Task(ABC):
     training: TrainConfig
     goal: float = 0.0
     higher_is_better: bool = True
-    held_out: str
+    held_out: str = ""
     held_out_texts: tuple[str, ...] = ()
     note: str = ""
     pattern_site: str = ""
@@ -110,7 +111,7 @@ class Task(ABC):
         """What a trained encoder-decoder writes for this source; empty where nobody knows."""
         return ()
 
-    def answer_text(self, source: Sequence[Token]) -> str:
+    def answer_text(self, source: Tokens) -> str:
         """The same as text."""
         return self.tokenizer.decode([token.id for token in self.answer(source)])
 
@@ -118,6 +119,27 @@ class Task(ABC):
         """These words as tokens, with the end token of the source after them."""
         written = [Token(self.tokenizer.id_of(word), word) for word in words]
         return [*written, *(token for token in source[-1:] if token.special)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BuiltinTask(Task):
+    """A task whose data the program generates; its class says all of its model and training."""
+
+    kind: ClassVar[str] = "encoder-decoder"
+    sizes: ClassVar[Sizes]
+    steps: ClassVar[int]
+    lr: ClassVar[float] = 5e-3
+
+    @classmethod
+    @abstractmethod
+    def vocabulary(cls) -> TrainedWith:
+        """The tokenizer."""
+
+    @classmethod
+    def build(cls) -> Self:
+        tokenizer = cls.vocabulary()
+        model = model_config(cls.kind, tokenizer, cls.classes, **cls.sizes)
+        return cls(tokenizer=tokenizer, model=model, training=toy_training(cls.steps, cls.lr))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,40 +9,27 @@ from typing import Any
 from explorer.text import TrainedWith
 from models.config import GenerationConfig, TrainConfig, TransformerConfig
 
-
-def decoder(tokenizer: TrainedWith, **sizes: Any) -> TransformerConfig:
-    """It continues a text."""
-    return TransformerConfig(
-        kind="decoder",
-        vocab_size=tokenizer.vocab_size,
-        pad_id=tokenizer.pad_id,
-        bos_id=tokenizer.bos_id,
-        **sizes,
-    )
+Sizes = dict[str, Any]
+SMALL: Sizes = {"d_model": 64, "n_layers": 1, "n_heads": 4, "d_ff": 128, "scale_embedding": False}
+"""Embeddings are not scaled up, so that positions weigh as much as tokens."""
+SMALLER: Sizes = SMALL | {"d_model": 32, "n_heads": 2}
 
 
-def encoder_decoder(tokenizer: TrainedWith, **sizes: Any) -> TransformerConfig:
-    """It answers a text with another one, up to the end token."""
-    return TransformerConfig(
-        kind="encoder-decoder",
-        vocab_size=tokenizer.vocab_size,
-        pad_id=tokenizer.pad_id,
-        bos_id=tokenizer.bos_id,
-        generation=GenerationConfig.ending_with(tokenizer.eos_id),
-        **sizes,
-    )
+def model_config(
+    kind: str, tokenizer: TrainedWith, classes: Sequence[str] = (), **sizes: Any
+) -> TransformerConfig:
+    """A decoder continues a text, an encoder-decoder answers it with another one, up to the end.
 
-
-def classifier(tokenizer: TrainedWith, classes: Sequence[str], **sizes: Any) -> TransformerConfig:
-    """It gives a text one of these classes."""
-    return TransformerConfig(
-        kind="encoder",
-        head="classifier",
-        vocab_size=tokenizer.vocab_size,
-        n_classes=len(classes),
-        pad_id=tokenizer.pad_id,
-        **sizes,
-    )
+    An encoder gives it one of these classes, or where there are none, each token a token.
+    """
+    if kind != "encoder":
+        sizes["bos_id"] = tokenizer.bos_id
+    if kind == "encoder-decoder":
+        sizes["generation"] = GenerationConfig.ending_with(tokenizer.eos_id)
+    if classes:
+        sizes |= {"head": "classifier", "n_classes": len(classes)}
+    sizes |= {"vocab_size": tokenizer.vocab_size, "pad_id": tokenizer.pad_id}
+    return TransformerConfig(kind=kind, **sizes)
 
 
 def toy_training(steps: int, lr: float) -> TrainConfig:

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Self
+from typing import ClassVar
 
 import torch
 
 from explorer.tasks import french
 from explorer.tasks.batches import PairRows, pair_batch, pair_rows, sampled_pairs
-from explorer.tasks.task import Pattern, Task, Tokens, generator
+from explorer.tasks.task import BuiltinTask, Pattern, Tokens, generator
 from explorer.tasks.task_metrics import exact_match
-from explorer.tasks.task_models import encoder_decoder, toy_training
-from explorer.text import SOURCE, word_tokenizer
+from explorer.tasks.task_models import SMALL, Sizes
+from explorer.text import SOURCE, TrainedWith, word_tokenizer
 from models.config import TrainConfig
 from models.training import Batch
 
@@ -24,10 +24,17 @@ TRANSLATION_TOKENS = 12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TranslationTask(Task):
+class TranslationTask(BuiltinTask):
     """Sentences with certain adjective-noun pairs are held out, all of them."""
 
     metric = ("exact match", exact_match)
+    sizes: ClassVar[Sizes] = SMALL | {
+        "n_heads": 2,
+        "max_len": TRANSLATION_TOKENS,
+        "scale_embedding": True,
+    }
+    steps: ClassVar[int] = 300
+    lr: ClassVar[float] = 3e-3
 
     name: str = "translation"
     title: str = "English to French"
@@ -52,12 +59,9 @@ class TranslationTask(Task):
     pattern_site: str = "decoder.0.cross_attn"
 
     @classmethod
-    def build(cls) -> Self:
+    def vocabulary(cls) -> TrainedWith:
         words = french.english_words() | french.french_words()
-        tokenizer = word_tokenizer(words, SOURCE, lowercase=True)
-        sizes = {"d_model": 64, "n_layers": 1, "n_heads": 2, "d_ff": 128}
-        model = encoder_decoder(tokenizer, max_len=TRANSLATION_TOKENS, **sizes)
-        return cls(tokenizer=tokenizer, model=model, training=toy_training(300, lr=3e-3))
+        return word_tokenizer(words, SOURCE, lowercase=True)
 
     @cached_property
     def training_rows(self) -> PairRows:

@@ -11,7 +11,7 @@ from explorer.runs.run import Run
 from explorer.tasks import Task
 from explorer.views.shared import widgets
 from explorer.views.training import data_view, live_attention, live_run, run_form, run_list
-from explorer.views.training.training_script import training_script
+from explorer.views.training.run_form import training_script
 from models.schedules import learning_rate
 from models.training import train
 
@@ -33,7 +33,7 @@ def draw_live(run: Run | None, task: Task | None) -> None:
 
 VIEWS: dict[str, Callable[[Run | None, Task | None], None]] = {
     "Run": draw_live,
-    "Data": lambda run, task: data_view.draw_data_of_form(task),
+    "Data": lambda run, task: data_view.draw_data(task),
 }
 left, right = st.columns([1, 2], gap="medium")
 with left:

@@ -32,13 +32,13 @@ def test_no_held_out_example_is_in_the_batches_of_any_task(subtests: pytest.Subt
         with subtests.test(name=name):
             summary = summary_of(task, task.training)
             assert summary.held_out == len(task.held_out_batch.labels)
-            assert summary.found == 0
+            assert summary.leaked == 0
             assert summary.unknown == 0
             assert all(len(each) == summary.examples for each in summary.lengths)
     for name in ("reviews", "sentences", "pairs", "subwords", "shakespeare"):
         with subtests.test(name=name):
             task = task_of(name, GIVEN[name])
-            assert summary_of(task, task.training).found == 0
+            assert summary_of(task, task.training).leaked == 0
 
 
 def test_a_held_out_example_that_is_trained_on_is_found() -> None:

@@ -17,7 +17,7 @@ from explorer.runs.worker import advance
 from explorer.tasks import TASKS
 from explorer.tasks.data_summary import examples_of
 from explorer.text.number_format import three
-from explorer.views.inside_training import chosen_run, run_update
+from explorer.views.inside_training import chosen_run, one_update_view
 from models.losses import IGNORE
 from models.training import Batch, train
 from tests import apps
@@ -77,7 +77,7 @@ def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
     for place, step in ((0, 0), (3, 3), (6, 10)):
         put_state(at, update_after=place)
         assert f"Update {step + 1} of 12 · Loss per token" in said(at)
-        assert run_update.EXACTLY_TRAINED in said(at)
+        assert one_update_view.EXACTLY_TRAINED in said(at)
         assert f"their mean, {three(loss_at(trained, step + 1))} nats" in said(at)
 
 
@@ -88,7 +88,7 @@ def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(
     for progress in advance(made.folder, lambda: True):
         assert progress.report.step == 1
     at = apps.page(PAGE, run=made.name, update_stage="5")
-    assert run_update.SAVED in said(at)
+    assert one_update_view.SAVED in said(at)
     assert "Update 2 of 12" in said(at)
     spec, began = made.spec, saved(made, made.spec)
     assert began is not None
@@ -105,7 +105,7 @@ def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(
 def test_where_training_again_takes_too_long_the_gradient_is_shown_alone(
     trained: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_update, "MOST", 0)
+    monkeypatch.setattr(one_update_view, "MOST", 0)
     at = apps.page(PAGE, run=trained.name, update_after="2", update_stage="2")
     assert "so the gradient is shown without the update" in said(at)
     norms = {row.step: row.grad_norm for row in trained.metrics().rows}
@@ -152,7 +152,7 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     put_state(at, update_after=6)
     for each in (
         words,
-        run_update.EXACTLY_TRAINED,
+        one_update_view.EXACTLY_TRAINED,
         f"their mean, {three(loss_at(made, 11))} nats",
     ):
         assert each in said(at)
@@ -169,7 +169,7 @@ def test_what_holds_too_much_is_refused_before_a_snapshot_is_opened(
     with monkeypatch.context() as patch:
         patch.setattr("models.losses.LARGE_LOGITS", 1)
         at = apps.page(PAGE, run=trained.name, update_after="1")
-        assert run_update.TOO_MANY_LOGITS in said(at)
+        assert one_update_view.TOO_MANY_LOGITS in said(at)
     monkeypatch.setenv("EXPLORER_LIMIT_INSIDE_BYTES", "1000")
     monkeypatch.setattr(chosen_run, "open_snapshot", lambda *_: pytest.fail("a snapshot is opened"))
     for view in ("Loss landscape", "Gradient noise"):
@@ -182,13 +182,13 @@ def test_losses_that_are_no_numbers_are_drawn_and_said(
     runs: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
     made = trained_run(runs, task=task)
-    real = run_update.take_apart
+    real = one_update_view.take_apart
 
     def diverged(*given: Any) -> OneUpdate:
         update = real(*given)
         return replace(update, losses=torch.full_like(update.losses, math.nan))
 
-    monkeypatch.setattr(run_update, "take_apart", diverged)
+    monkeypatch.setattr(one_update_view, "take_apart", diverged)
     at = apps.page(PAGE, run=made.name, update_after="2", update_stage="1")
     assert not at.exception
     assert "are not finite, since the training has diverged" in said(at)

@@ -17,7 +17,7 @@ from explorer.system.data_folders import runs_root
 from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.views.runs.run_comparison import comparison_columns, measured_runs
-from explorer.views.runs.run_rows import SORTS, found, ordinal, rows_of
+from explorer.views.runs.run_rows import SORTS, matching_rows, ordinal, rows_of
 from explorer.views.runs.run_table import ChosenRuns
 from tests import apps
 from tests.apps import said
@@ -81,8 +81,8 @@ def test_runs_are_found_by_any_word_and_sorted(trained: list[Run], tmp_path: Pat
     assert "No run has all these words." in said(page(find="nonsense"))
     rows = rows_of(all_runs(tmp_path))
     for sort in SORTS:
-        assert len(found(rows, "", sort)) == 4
-    assert found(rows, "", "Largest on disk")[-1].run.title in ("broken-1", waits.title)
+        assert len(matching_rows(rows, "", sort)) == 4
+    assert matching_rows(rows, "", "Largest on disk")[-1].run.title in ("broken-1", waits.title)
     best = dict(trained[1].metrics().values())
     assert table(at)[2]["best"] == three(max(best.values()))
 
@@ -109,7 +109,8 @@ def test_runs_of_one_task_that_were_measured_are_drawn_from_settings_to_result(
 ) -> None:
     found = measured_runs([*trained, tiny_run(tmp_path, lr=0.04), Run(tmp_path / "no run")])
     assert [each.name for each in found] == [each.name for each in trained]
-    assert comparison_columns(found) == {"batch_size": [4, 4], "lr": [0.001, 0.003]}
+    specs = [each.spec for each in found]
+    assert comparison_columns(specs) == {"batch_size": [4, 4], "lr": [0.001, 0.003]}
     names = [each.name for each in trained]
     other = tiny_run(tmp_path, task="sort").name
     at = page(runs=[names[0], other])

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import streamlit as st
@@ -21,6 +20,7 @@ from explorer.runs.spec import FAILED, RunError, Status
 from explorer.system.data_folders import runs_root, uploads_root
 from explorer.text.number_format import megabytes
 from explorer.views.administration.server_activity import Numbers
+from explorer.views.shared.tables import table
 from explorer.views.training.run_words import STATE_WORDS, duration, errors_noted, status_of
 
 MOST_LISTED = 1_000
@@ -52,24 +52,28 @@ def draw_runs(numbers: Numbers) -> None:
         label_visibility="collapsed",
     )
     rows = {
-        run.name: _row(run, status, numbers, sizes[run.name])
+        run.name: {  # no text and no name that a reader gave
+            "run": Run(run.name).title,
+            "owner": numbers.get(run.owner, ""),
+            "state": _state(run, status),
+            "step": status.step,
+            "of": status.steps,
+            "trained for": duration(status.seconds),
+            "size": megabytes(sizes[run.name]),
+        }
         for run, status in zip(newest, statuses, strict=True)
         if which == ALL or status.is_active
     }
-    if not rows:
-        st.text("No runs.")
-    else:
+    if rows:
         _draw_run_table(rows)
+    else:
+        st.text("No runs.")
     draw_notes("administration")
 
 
 def _draw_run_table(rows: dict[str, dict[str, object]]) -> None:
-    chosen = choose_in_table(
-        "all_runs",
-        list(rows),
-        list(rows.values()),
-        **{name: st.column_config.NumberColumn(format="localized") for name in ("step", "of")},
-    )
+    numbers = dict.fromkeys(("step", "of"), "localized")
+    chosen = choose_in_table("all_runs", list(rows), list(rows.values()), numbers)
     with st.container(horizontal=True):
         st.button(
             f"Stop {counted(len(chosen), 'run')}" if chosen else "Stop",
@@ -80,19 +84,6 @@ def _draw_run_table(rows: dict[str, dict[str, object]]) -> None:
         )
         active = " Active ones are stopped first."
         draw_deletion("admin_delete_runs", "run", chosen, delete_runs, active)
-
-
-def _row(run: RunFolder, status: Status, numbers: Numbers, size: int) -> dict[str, object]:
-    """It holds no text and no name that a reader gave."""
-    return {
-        "run": Run(run.name).title,
-        "owner": numbers.get(run.owner, ""),
-        "state": _state(run, status),
-        "step": status.step,
-        "of": status.steps,
-        "trained for": duration(status.seconds),
-        "size": megabytes(size),
-    }
 
 
 def _state(run: RunFolder, status: Status) -> str:
@@ -160,23 +151,24 @@ def delete_uploads(names: list[str]) -> None:
 
 
 def choose_in_table(
-    key: str, names: Sequence[str], rows: Sequence[Mapping[str, object]], **columns: Any
+    key: str,
+    names: Sequence[str],
+    rows: Sequence[Mapping[str, object]],
+    numbers: Mapping[str, str] | None = None,
 ) -> list[str]:
     """The names of the selected rows.
 
     The key depends on the names: a selection by place would be of other rows in another table.
     """
-    table = st.dataframe(
+    selection = table(
         rows,
+        numbers=numbers,
         key=f"{key}_{crc32(' '.join(names).encode())}",
         on_select="rerun",
         selection_mode="multi-row",
-        hide_index=True,
         width="stretch",
-        height=min(422, 37 + 35 * len(rows)),
-        column_config=columns,
     )
-    return [names[row] for row in chosen_rows(table, len(names))]
+    return [names[row] for row in chosen_rows(selection, len(names))]
 
 
 def counted(count: int, noun: str) -> str:

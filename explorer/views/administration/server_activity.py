@@ -16,6 +16,7 @@ from explorer.catalog import uploads
 from explorer.catalog.run_index import HOST, index_of
 from explorer.system.data_folders import runs_root, uploads_root
 from explorer.system.limits import GB, MB
+from explorer.views.shared.tables import table
 from explorer.views.training.run_words import duration
 
 CLOSED = f"This page is closed. To open it, set {admin_token.ADMIN_SETTING} and restart the server."
@@ -35,14 +36,8 @@ def let_in_or_stop() -> None:
         st.text(CLOSED)
         st.stop()
     st.text(PROMPT)
-    st.text_input(
-        "Token",
-        type="password",
-        key="admin_token",
-        autocomplete="off",
-        width=400,
-        on_change=_take,
-    )
+    how = {"type": "password", "autocomplete": "off", "width": 400}
+    st.text_input("Token", key="admin_token", on_change=_take, **how)
     for sentence in take_notes("administration"):
         st.text(sentence)
     st.stop()
@@ -128,7 +123,7 @@ def draw_pages(numbers: Numbers) -> None:
         }
         for run in active
     ]
-    st.dataframe(rows, key="active_pages", hide_index=True, width="stretch")
+    table(rows, key="active_pages", width="stretch")
     listed = [run.number for run in active]
     st.button("Stop all of these", key="admin_stop_pages", on_click=stop_pages, args=(listed,))
 

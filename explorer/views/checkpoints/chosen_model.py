@@ -49,9 +49,9 @@ def draw_model_export(opened: OpenModel) -> None:
     """A download for a model of ours; where no family has its shape, what would be needed."""
     if opened.family != OURS:
         return
-    found = exportable(opened.config)
-    if found.family is None:
-        why, _, nearest = (found.fault or "").partition("; ")
+    form = exportable(opened.config)
+    if form.family is None:
+        why, _, nearest = (form.fault or "").partition("; ")
         st.caption(
             f"It cannot be exported: {literal(why[:1].lower() + why[1:].rstrip('.'))}.",
             help=literal(nearest[:1].upper() + nearest[1:], LONGEST_REASON) or None,
@@ -59,9 +59,9 @@ def draw_model_export(opened: OpenModel) -> None:
         )
         return
     st.download_button(
-        f"Export as a {found.family} folder",
+        f"Export as a {form.family} folder",
         lambda: published_folder.to_zip(opened),
-        file_name=f"{own_name(opened.name)}-{found.family}.zip",
+        file_name=f"{own_name(opened.name)}-{form.family}.zip",
         key="export_model",
     )
 

@@ -47,10 +47,6 @@ def _draw_metrics(context: PageContext, found: HeadMetrics) -> None:
         values = {each.title: found.values[each.name][layer, head] for each in known.values()}
         facts([(name, three(float(value))) for name, value in values.items()])
     st.markdown("**Every head**")
-    _draw_head_list(found)
-
-
-def _draw_head_list(found: HeadMetrics) -> None:
     depth, heads = found.values["entropy"].shape
     table(
         {

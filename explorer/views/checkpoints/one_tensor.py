@@ -29,7 +29,7 @@ from explorer.catalog.open_model import OpenModel
 from explorer.charts import singular_value_chart as figure
 from explorer.components import matrix
 from explorer.components.chart import chart
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.text.number_format import shape, three
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -54,8 +54,8 @@ def draw_tensor(context: PageContext, opened: OpenModel) -> Script:
     with right:
         cell = one_of("cell", (MEAN, LARGEST), label_visibility="collapsed")
     way = "mean" if cell == MEAN else "largest"
-    picture = kept(opened, ("picture", name, way), lambda: pooled(tensor, way), _bytes)
-    numbers = kept(opened, ("summary", name), lambda: tensor_summary(name, tensor), size_of)
+    picture = kept(opened, ("picture", name, way), lambda: pooled(tensor, way))
+    numbers = kept(opened, ("summary", name), lambda: tensor_summary(name, tensor))
     drawn, beside = widgets.side_by_side(7, 3)
     with drawn:
         st.markdown(f"`{name}`")
@@ -75,16 +75,11 @@ def draw_singular_values(context: PageContext, opened: OpenModel) -> Script:
         axis = one_of("axis", (LINEAR, LOGARITHMIC), label_visibility="collapsed")
     try:
         with bar(f"The singular values of {shape(tuple(tensor.shape))}") as report:
-            found = kept(
-                opened,
-                ("spectrum", name),
-                lambda: singular_values_of(tensor, report),
-                _bytes,
-            )
+            spectrum = kept(opened, ("spectrum", name), lambda: singular_values_of(tensor, report))
     except SingularValuesError as error:
         say(str(error))
     else:
-        _draw_curve(name, found, logarithmic=axis == LOGARITHMIC)
+        _draw_curve(name, spectrum, logarithmic=axis == LOGARITHMIC)
     return script(singular_values_code, opened, name)
 
 
@@ -122,9 +117,10 @@ def _draw_picture(picture: PooledTensor, title: str) -> None:
     usual = float(finite.quantile(CLIPPED)) if len(finite) else 0.0
     is_clipped = 0 < BEYOND * usual < most
     top = usual if is_clipped else most or 1.0
-    is_vector = len(picture.block) == 1
-    one_weight = math.prod(picture.block) == 1
-    is_mean = picture.how == "mean"
+    is_vector, is_mean = len(picture.block) == 1, picture.how == "mean"
+    names = ("index", "offset") if is_vector else ("row", "column")
+    cell = "Index {row} {column}" if is_vector else "Row {row}, column {column}"
+    units = ("weight", "|weight|") if math.prod(picture.block) == 1 else ("mean", "largest |w|")
     matrix(
         picture.values,
         picture.rows,
@@ -132,14 +128,10 @@ def _draw_picture(picture: PooledTensor, title: str) -> None:
         key="weights_picture",
         title=title,
         scale="diverging" if is_mean else "sequential",
-        row_name="index" if is_vector else "row",
-        column_name="offset" if is_vector else "column",
-        sentence="Index {row} {column}: {value}"
-        if is_vector
-        else "Row {row}, column {column}: {value}",
-        unit=("weight" if is_mean else "|weight|")
-        if one_weight
-        else ("mean" if is_mean else "largest |w|"),
+        row_name=names[0],
+        column_name=names[1],
+        sentence=f"{cell}: {{value}}",
+        unit=units[not is_mean],
         absent="empty",
         allowed=(torch.arange(picture.values.numel()) < picture.cells).view_as(picture.values),
         masked_sentence="The vector ends before this cell.",
@@ -154,19 +146,19 @@ def _draw_picture(picture: PooledTensor, title: str) -> None:
         )
 
 
-def _draw_curve(name: str, found: SingularValues, logarithmic: bool) -> None:
+def _draw_curve(name: str, spectrum: SingularValues, logarithmic: bool) -> None:
     drawn, beside = widgets.side_by_side(7, 3)
     with drawn:
         st.markdown(f"`{name}`")
-        values = found.values.tolist()
-        others = random_singular_values(found.shape, found.rms).tolist()
-        spec = figure.singular_value_curves(values, others, found.edge, logarithmic=logarithmic)
+        values = spectrum.values.tolist()
+        others = random_singular_values(spectrum.shape, spectrum.rms).tolist()
+        spec = figure.singular_value_curves(values, others, spectrum.edge, logarithmic=logarithmic)
         chart(spec, height=CURVE_HEIGHT, key="spectrum", title=f"Singular values of {name}")
         count = len(figure.drawn_ranks(len(values)))
         some = f" The chart has {count} of {len(values):,} ranks." if count < len(values) else ""
-        st.caption(f"{MARCHENKO_PASTUR} {found.method}{some}")
+        st.caption(f"{MARCHENKO_PASTUR} {spectrum.method}{some}")
     with beside:
-        facts(_singular_value_facts(found))
+        facts(_singular_value_facts(spectrum))
 
 
 def _rows_of_head(context: PageContext, opened: OpenModel, name: str) -> str:
@@ -186,37 +178,33 @@ def _rows_of_head(context: PageContext, opened: OpenModel, name: str) -> str:
     return f" {side} {first}–{first + config.head_width - 1} are {name}."
 
 
-def _summary_facts(found: TensorSummary) -> list[tuple[str, str]]:
+def _summary_facts(summary: TensorSummary) -> list[tuple[str, str]]:
     return [
-        ("shape", shape(found.shape)),
-        ("weights", f"{found.count:,}"),
-        ("mean", three(found.mean)),
-        ("standard deviation", three(found.std)),
-        ("root mean square", three(found.rms)),
-        ("norm", three(found.norm)),
-        ("lowest", three(found.lowest)),
-        ("highest", three(found.highest)),
-        ("largest |w|", three(found.largest)),
-        ("zeros", f"{three(100 * found.share_of_zeros)}%"),
-        ("not finite", f"{found.not_finite:,}"),
+        ("shape", shape(summary.shape)),
+        ("weights", f"{summary.count:,}"),
+        ("mean", three(summary.mean)),
+        ("standard deviation", three(summary.std)),
+        ("root mean square", three(summary.rms)),
+        ("norm", three(summary.norm)),
+        ("lowest", three(summary.lowest)),
+        ("highest", three(summary.highest)),
+        ("largest |w|", three(summary.largest)),
+        ("zeros", f"{three(100 * summary.share_of_zeros)}%"),
+        ("not finite", f"{summary.not_finite:,}"),
     ]
 
 
-def _singular_value_facts(found: SingularValues) -> list[tuple[str, str]]:
+def _singular_value_facts(spectrum: SingularValues) -> list[tuple[str, str]]:
     return [
-        ("shape", shape(found.shape)),
-        ("largest", three(float(found.values[0]))),
-        ("smallest", three(float(found.values[-1]))),
-        ("random edge", three(found.edge)),
-        ("above the edge", f"{found.above_edge:,} of {len(found.values):,}"),
-        ("stable rank", three(found.stable_rank)),
-        ("50% of norm²", f"{found.directions_for(0.5):,} directions"),
-        ("90% of norm²", f"{found.directions_for(0.9):,} directions"),
+        ("shape", shape(spectrum.shape)),
+        ("largest", three(float(spectrum.values[0]))),
+        ("smallest", three(float(spectrum.values[-1]))),
+        ("random edge", three(spectrum.edge)),
+        ("above the edge", f"{spectrum.above_edge:,} of {len(spectrum.values):,}"),
+        ("stable rank", three(spectrum.stable_rank)),
+        ("50% of norm²", f"{spectrum.directions_for(0.5):,} directions"),
+        ("90% of norm²", f"{spectrum.directions_for(0.9):,} directions"),
     ]
-
-
-def _bytes(found: PooledTensor | SingularValues) -> int:
-    return found.values.nbytes
 
 
 def tensor_code(opened: OpenModel, name: str) -> None:

@@ -85,12 +85,9 @@ def _draw_uploads() -> None:
         help=HELP.format(how_long=_how_long()),
         max_upload_size=most,
     )
+    key = f"uploaded_file_{opened}"
     file = right.file_uploader(
-        "Or a GGUF file",
-        type="gguf",
-        key=f"uploaded_file_{opened}",
-        help=GGUF_HELP,
-        max_upload_size=most,
+        "Or a GGUF file", type="gguf", key=key, help=GGUF_HELP, max_upload_size=most
     )
     is_empty = not files and file is None
     st.button("Open the upload", key="take_upload", disabled=is_empty, on_click=_take_uploads)
@@ -114,22 +111,22 @@ def _open_upload(chosen: Sequence[Upload]) -> None:
     sizes = {name: stream.size for name, stream in streams.items()}
     most = session().upload_megabytes * limits.MB
     whose = Uploader(network_digest(), owner())
+
+    def fault_of(folder: Path) -> str | None:
+        return brought_model(folder).fault
+
     try:
-        _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), whose, _fault_of, most))
+        _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), whose, fault_of, most))
     finally:
         for each in chosen:
             RECEIVED.forget(streamlit_patches.session_id(), each.file_id)
 
 
-def _fault_of(folder: Path) -> str | None:
-    return brought_model(folder).fault
-
-
 def _open_folder(find: Callable[[], KeptUpload]) -> None:
     """Add the folder to this reader's models and open it in the next run."""
     try:
-        found = find()
-        entry = brought_model(found.folder)
+        upload = find()
+        entry = brought_model(upload.folder)
     except (ModelError, OSError) as error:
         say(str(error) if isinstance(error, ModelError) else NO_ROOM_FOR_UPLOAD)
         return
@@ -141,5 +138,5 @@ def _open_folder(find: Callable[[], KeptUpload]) -> None:
     called = reader_models.labels(reader_models.openable())[entry.name]
     kept = f"; it is kept {_how_long()}" if entry.folder.is_relative_to(uploads_root()) else ""
     opened = f"“{called}” is on the list above and chosen for every page{kept}."
-    keep_note("upload", opened, skipped_files(found.skipped), until=entry.folder)
+    keep_note("upload", opened, skipped_files(upload.skipped), until=entry.folder)
     st.rerun()

@@ -9,11 +9,13 @@ from explorer.catalog.open_model import OpenModel
 from explorer.catalog.parameters import ParameterNode
 from explorer.charts.sankey_and_icicle import parameter_boxes, parameter_icicle
 from explorer.charts.theme import palette
-from explorer.components.chart import Table, plotly_chart
+from explorer.components.chart import plotly_chart
 from explorer.views.shared import tables, widgets
 from explorer.views.shared.code_panel import Script, script
 from models.families.presets import PRESETS
 
+CHOSEN_MODEL = "Chosen model"
+IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."
 CAPTION = (
     "A box is as tall as its share of all parameters; the boxes right of a part add up to it. "
     "A click on a part enlarges it. Of layers that are built alike, all are counted in one box. "
@@ -28,34 +30,25 @@ def draw_parameter_icicle(node: ParameterNode) -> None:
             return
         figure = parameter_icicle(node, palette(st.context.theme.type))
         boxes = [*parameter_boxes(node)]
-        table: Table = {
-            "id": [name for name, _, _, _ in boxes],
-            "inside": [parent for _, parent, _, _ in boxes],
-            "part": [part.name for _, _, part, _ in boxes],
-            "parameters": [count for _, _, _, count in boxes],
-        }
+        names, parents, parts, counts = (list(column) for column in zip(*boxes, strict=True))
+        table = {"id": names, "inside": parents, "part": [part.name for part in parts]}
+        table["parameters"] = counts
         plotly_chart(figure, key="parameter_boxes", title="Parameters by part", table=table)
         st.caption(CAPTION)
-
-
-CHOSEN_MODEL = "Chosen model"
-IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."
 
 
 def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
     """A line for each module: the lines below one add up to it, and the first is the total."""
     picked = one_of("ledger", (CHOSEN_MODEL, *PRESETS), as_list=True, width=320)
     if picked == CHOSEN_MODEL:
-        node = parameters.parameter_tree(opened.model)
-        draw_parameter_tree(node)
-        draw_parameter_icicle(node)
-        return script(parameters_code, opened)
-    config = PRESETS[picked]
-    st.markdown(descriptions.config_sentences(config))
-    node = parameters.parameter_tree_of(config)
+        node, lines = parameters.parameter_tree(opened.model), script(parameters_code, opened)
+    else:
+        config = PRESETS[picked]
+        st.markdown(descriptions.config_sentences(config))
+        node, lines = parameters.parameter_tree_of(config), script(preset_code, picked)
     draw_parameter_tree(node)
     draw_parameter_icicle(node)
-    return script(preset_code, picked)
+    return lines
 
 
 def draw_parameter_tree(node: ParameterNode) -> None:

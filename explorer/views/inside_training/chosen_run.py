@@ -1,7 +1,7 @@
-"""The run that the page is about: its settings, its task and its snapshots."""
+"""The run that the page is about: its settings, its task, and what is measured at its snapshots."""
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -12,8 +12,9 @@ from explorer.app import reader_runs, streamlit_patches, url, widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.descriptions import ANY_EXAMPLE
 from explorer.catalog.open_model import OpenModel, open_entry
+from explorer.charts.training_curves import lines_over_steps
+from explorer.components.chart import chart
 from explorer.runs.retraining import training_at
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError, RunSpec
@@ -23,11 +24,19 @@ from explorer.text import TextError
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
+from explorer.views.training.run_words import hides_text, shown_task
 from models.config import TrainConfig
 from models.training import Batch
 
+ROWS = 64
+"""Held-out examples that are measured."""
+CURVES_HEIGHT = 340
 NO_RUN = "Choose a run above, or train a model on the page Training."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."
+TOO_LARGE_TO_MEASURE = (
+    "This takes too long with a model of this size: choose the run of a smaller model."
+)
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +60,23 @@ class InsideRun:
     @property
     def hides_text(self) -> bool:
         """Whether it learns from a text of somebody else, of which no word is shown."""
-        return self.run.is_private and not reader_runs.is_own(self.run)
+        return hides_text(self.run)
+
+    @cached_property
+    def measured(self) -> Batch:
+        """The first held-out examples; the same for every snapshot."""
+        batch = self.task.held_out_batch
+        return Batch(tuple(ids[:ROWS] for ids in batch.inputs), batch.labels[:ROWS])
+
+    @property
+    def measured_words(self) -> str:
+        """Which examples these are, for a caption."""
+        return f"the first {len(self.measured.labels)} held-out examples"
+
+    @property
+    def cost_of_measured(self) -> int:
+        """Multiplications of a pass forward over them."""
+        return sum(ids.numel() for ids in self.measured.inputs) * self.parameters
 
     @cached_property
     def tokens(self) -> int:
@@ -92,8 +117,7 @@ def choose_inside_run() -> InsideRun | None:
         st.text(NO_RUN)
         return None
     try:
-        spec = run.spec
-        task = run.task()
+        spec, task = run.spec, shown_task(run)
         snapshots = dict(run.snapshots())
         if not snapshots:
             st.text(NO_SNAPSHOT)
@@ -102,24 +126,7 @@ def choose_inside_run() -> InsideRun | None:
     except (RunError, TextError, ModelError) as error:
         say(str(error))
         return None
-    chosen = InsideRun(run, spec, task, snapshots, first)
-    if not chosen.hides_text:
-        return chosen
-    return replace(chosen, task=replace(task, examples=(ANY_EXAMPLE,)))
-
-
-ROWS = 64
-"""Held-out examples that are measured."""
-TOO_LARGE_TO_MEASURE = (
-    "This takes too long with a model of this size: choose the run of a smaller model."
-)
-Made = TypeVar("Made")
-
-
-def measured_batch(chosen: InsideRun) -> Batch:
-    """The first held-out examples; the same for every snapshot."""
-    batch = chosen.task.held_out_batch
-    return Batch(tuple(ids[:ROWS] for ids in batch.inputs), batch.labels[:ROWS])
+    return InsideRun(run, spec, task, snapshots, first)
 
 
 def has_room(needed: int) -> bool:
@@ -129,32 +136,38 @@ def has_room(needed: int) -> bool:
     return INSIDE_BYTES.allows(needed)
 
 
-def batch_words(chosen: InsideRun) -> str:
-    """Which examples these are, for a caption."""
-    count = len(measured_batch(chosen).labels)
-    return f"the first {count} held-out examples"
-
-
-def batch_tokens(chosen: InsideRun) -> int:
-    return sum(ids.numel() for ids in measured_batch(chosen).inputs)
-
-
 def of_snapshots(
     chosen: InsideRun,
     name: str,
-    asked: Hashable,
-    make: Callable[[int], Made],
+    make: Callable[[int], Result],
+    *,
     cost: int,
     doing: str,
-) -> list[Made] | None:
-    """What `make` gives for each snapshot's step, kept; None where it is not all there yet."""
+    of: Hashable = "",
+) -> list[Result] | None:
+    """What `make` gives for each snapshot's step, kept; None where it is not all there yet.
+
+    `cost` is that of a step; `of` is on what else the results depend.
+    """
     steps = chosen.steps
     return measurements(
         chosen.first,
         name,
-        [(name, asked, chosen.identity(step)) for step in steps],
+        [(name, of, chosen.identity(step)) for step in steps],
         lambda at: make(steps[at]),
         cost=cost * len(steps),
         doing=doing,
         too_long=TOO_LARGE_TO_MEASURE,
     )
+
+
+def draw_over_steps(
+    chosen: InsideRun, curves: Mapping[str, Sequence[float]], unit: str, title: str, key: str
+) -> None:
+    """A curve for each name: its value at every snapshot."""
+    rows = [
+        (step, name, value)
+        for name, values in curves.items()
+        for step, value in zip(chosen.steps, values, strict=True)
+    ]
+    chart(lines_over_steps(rows, unit), height=CURVES_HEIGHT, key=key, title=title)

@@ -26,10 +26,7 @@ from explorer.runs.run import Run, open_folder
 from explorer.views.inside_training.chosen_run import (
     TOO_LARGE_TO_MEASURE,
     InsideRun,
-    batch_tokens,
-    batch_words,
     has_room,
-    measured_batch,
 )
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.measurement import measurements
@@ -52,11 +49,6 @@ class Ground:
     across: list[float]
     down: list[float]
 
-    @property
-    def bytes(self) -> int:
-        directions = (*self.plane.first.values(), *self.plane.second.values())
-        return sum(each.nbytes for each in directions)
-
 
 def draw_landscape(chosen: InsideRun) -> Script | None:
     """A surface over two directions, of the loss on held-out examples."""
@@ -68,34 +60,25 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
     if not has_room(BYTES_A_VALUE * values + COPIES * chosen.first.bytes):
         return None
     try:
-        found = _measured(chosen, kind)
+        measured = _measured(chosen, kind)
     except ModelError as error:
         say(str(error))
         return None
-    if found is None:
+    if measured is None:
         return None
-    ground, rows, heights = found
+    ground, rows, heights = measured
     plane, across, down = ground.plane, ground.across, ground.down
-    grid = torch.stack(rows)
-    path = _path(chosen, plane, heights.tolist()) if kind == TRAINING else []
-    figure = loss_surface(
-        grid,
-        across,
-        down,
-        path,
-        ("first direction", "second direction"),
-        palette(st.context.theme.type),
-    )
-    table = {
-        "first direction": across * SIDE,
-        "second direction": [y for y in down for _ in across],
-        "loss": grid.flatten().tolist(),
-    }
+    grid, directions = torch.stack(rows), ("first direction", "second direction")
+    on_path = zip(chosen.steps, plane.path.tolist(), heights.tolist(), strict=True)
+    path = [(step, x, y, loss) for step, (x, y), loss in on_path] if kind == TRAINING else []
+    figure = loss_surface(grid, across, down, path, directions, palette(st.context.theme.type))
+    places = across * SIDE, [y for y in down for _ in across]
+    table = {**dict(zip(directions, places, strict=True)), "loss": grid.flatten().tolist()}
     title = f"Loss around the weights of {chosen.run.title}"
     plotly_chart(figure, key="landscape", title=title, table=table)
     least = float(grid.min())
     words = (
-        f"The loss on {batch_words(chosen)} at {SIDE} × {SIDE} points of a plane through the "
+        f"The loss on {chosen.measured_words} at {SIDE} × {SIDE} points of a plane through the "
         f"weights: {SIDE * SIDE + len(path)} forward passes in all. The lowest is {least:.3g} nats "
         "per label. "
     )
@@ -125,23 +108,23 @@ def _measured(chosen: InsideRun, kind: str) -> tuple[Ground, list[Tensor], Tenso
 
     def ground() -> Ground:
         key = "landscape ground", *whose
-        return kept(chosen.first, key, lambda: _ground(chosen, kind), lambda made: made.bytes)
+        return kept(chosen.first, key, lambda: _ground(chosen, kind))
 
     def piece(at: int) -> Tensor:
-        on, batch = ground(), measured_batch(chosen)
+        on, batch = ground(), chosen.measured
         model = chosen.opened(chosen.steps[-1]).model
         if at < SIDE:
             return next(losses(model, batch, on.plane, on.across, on.down[at : at + 1]))
         places = on.plane.path.tolist() if on_path else []
-        found = [next(losses(model, batch, on.plane, [x], [y])) for x, y in places]
-        return torch.cat(found) if found else torch.empty(0)
+        heights = [next(losses(model, batch, on.plane, [x], [y])) for x, y in places]
+        return torch.cat(heights) if heights else torch.empty(0)
 
     pieces = measurements(
         chosen.first,
         "landscape",
         [("landscape", *whose, at) for at in range(SIDE + 1)],
         piece,
-        cost=(SIDE * SIDE + on_path) * batch_tokens(chosen) * chosen.parameters,
+        cost=(SIDE * SIDE + on_path) * chosen.cost_of_measured,
         doing="The loss, row by row",
         too_long=TOO_LARGE_TO_MEASURE,
     )
@@ -165,15 +148,6 @@ def _places(plane: Plane, axis: int, is_random: bool) -> list[float]:
         low, high = -1.0, 1.0
     room = 0.25 * (high - low) or 1.0
     return torch.linspace(low - room, high + room, SIDE).tolist()
-
-
-def _path(
-    chosen: InsideRun, plane: Plane, heights: list[float]
-) -> list[tuple[int, float, float, float]]:
-    return [
-        (step, float(x), float(y), height)
-        for step, (x, y), height in zip(chosen.steps, plane.path, heights, strict=True)
-    ]
 
 
 def landscape_code(run: Run, is_random: bool) -> None:

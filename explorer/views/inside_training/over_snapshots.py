@@ -1,4 +1,4 @@
-"""Two numbers of a training that tell what to change: dead units, and the gradient noise scale."""
+"""What is measured at every snapshot: heads, weights, feed-forward units, and gradient noise."""
 
 from functools import partial
 from pathlib import Path
@@ -11,17 +11,14 @@ from explorer.analysis.dead_units import SMALL, LayerUnits, layer_units
 from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, noise_scale
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
 from explorer.analysis.one_update import block_of
-from explorer.analysis.singular_values import SingularValuesError, singular_values_of
+from explorer.analysis.singular_values import singular_values_of
 from explorer.app import reader_models, widget_state
 from explorer.app.choosing import choose_head, choose_model
 from explorer.app.controls import one_of, text_field
-from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.pass_budget import peak_of, reserved
-from explorer.charts.training_curves import lines_over_steps
 from explorer.components import matrix
-from explorer.components.chart import chart
 from explorer.components.events import Place
 from explorer.inference.forward_pass import run_text
 from explorer.runs.retraining import training_at
@@ -29,100 +26,22 @@ from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import (
     InsideRun,
-    batch_tokens,
-    batch_words,
+    draw_over_steps,
     has_room,
-    measured_batch,
     of_snapshots,
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.tables import facts
 
-DRAWN = 6
-"""Singular values that have a line."""
-
-
-def draw_singular_values(chosen: InsideRun) -> Script | None:
-    """The largest singular values of a matrix at every step, and its stable rank."""
-    matrices = {name: p for name, p in chosen.first.model.named_parameters() if p.dim() == 2}
-    usual = next((name for name in matrices if "q_proj" in name), next(iter(matrices)))
-    name = one_of("spectrum_matrix", [*matrices], usual, as_list=True, width=420)
-    rows, columns = matrices[name].shape
-
-    def measure(step: int) -> Tensor:
-        return singular_values_of(chosen.opened(step).model.get_parameter(name)).values
-
-    try:
-        cost = rows * columns * min(rows, columns)
-        found = of_snapshots(chosen, "spectra", name, measure, cost, "Singular values")
-    except SingularValuesError as error:
-        say(str(error))
-        return None
-    if found is None:
-        return None
-    lines = [
-        (step, f"σ{rank + 1}", float(values[rank]))
-        for rank in range(min(DRAWN, rows, columns))
-        for step, values in zip(chosen.steps, found, strict=True)
-    ]
-    title = f"Singular values of {name} in {chosen.run.title}"
-    chart(lines_over_steps(lines, "singular value"), height=HEIGHT, key="spectra", title=title)
-    first, last = (_stable_rank(values) for values in (found[0], found[-1]))
-    st.caption(
-        f"The {min(DRAWN, rows, columns)} largest of {min(rows, columns):,} singular values at "
-        f"every snapshot. The stable rank, Σσ² ÷ σ₁², goes from {three(first)} to {three(last)}: "
-        "roughly the number of directions that the matrix uses."
-    )
-    return script(spectrum_code, chosen.run, name)
-
-
-def draw_norms_over_steps(chosen: InsideRun) -> Script | None:
-    """The norm of every kind of weight in every block, at every step."""
-    blocks = [*dict.fromkeys(block_of(name) for name, _ in chosen.first.model.named_parameters())]
-
-    def measure(step: int) -> Tensor:
-        squares = dict.fromkeys(blocks, 0.0)
-        for name, parameter in chosen.opened(step).model.named_parameters():
-            squares[block_of(name)] += float(parameter.detach().double().square().sum())
-        return torch.tensor([squares[block] for block in blocks], dtype=torch.double).sqrt()
-
-    found = of_snapshots(chosen, "norms", "", measure, chosen.parameters, "Norms")
-    if found is None:
-        return None
-    lines = [
-        (step, block, float(values[at]))
-        for at, block in enumerate(blocks)
-        for step, values in zip(chosen.steps, found, strict=True)
-    ]
-    title = f"Norms of the weights of {chosen.run.title}"
-    chart(lines_over_steps(lines, "‖weights‖"), height=HEIGHT, key="norms", title=title)
-    first, last = (three(float(values.norm())) for values in (found[0], found[-1]))
-    st.caption(
-        "The Euclidean norm of the weights of each part at every snapshot. That of the whole "
-        f"model goes from {first} to {last}."
-    )
-    return script(norms_code, chosen.run)
-
-
-def _stable_rank(values: Tensor) -> float:
-    return float((values / values[0]).square().sum()) if float(values[0]) else 0.0
-
-
-def spectrum_code(run: Run, name: str) -> None:
-    for step, folder in run.snapshots():
-        found = singular_values_of(open_folder(folder).model.get_parameter(name))
-        print(step, found.values[:6], found.stable_rank)
-
-
-def norms_code(run: Run) -> None:
-    for step, folder in run.snapshots():
-        for name, parameter in open_folder(folder).model.named_parameters():
-            print(step, name, parameter.norm().item())
-
-
 CELL, AROUND = 26, 130
 """Pixels of a head's row, and around all of them."""
+DRAWN = 6
+"""Singular values that have a line."""
+NO_UNITS = "This model has no feed-forward layers, so it has no units that could be dead."
+BATCHES = 32
+COPIES = BATCHES + 10
+"""Of the weights: the model, all gradients, and their sums in double precision."""
 
 
 def draw_head_scores(chosen: InsideRun) -> Script | None:
@@ -143,19 +62,14 @@ def draw_head_scores(chosen: InsideRun) -> Script | None:
         forward = run_text(chosen.opened(step), text)
         return dict(join_layers([*metrics_by_layer(forward, part)]).values)
 
-    tokens = max(1, len(text))
-    found = of_snapshots(
-        chosen,
-        "head_scores",
-        (part, text),
-        measure,
-        tokens * chosen.parameters,
-        "The heads at every step",
+    cost = max(1, len(text)) * chosen.parameters
+    scores = of_snapshots(
+        chosen, "head_scores", measure, cost=cost, doing="The heads at every step", of=(part, text)
     )
-    if found is None:
+    if scores is None:
         return None
-    values = torch.stack([each[metric.name].flatten() for each in found], dim=1)
-    layers, heads = found[0][metric.name].shape
+    values = torch.stack([step[metric.name].flatten() for step in scores], dim=1)
+    layers, heads = scores[0][metric.name].shape
     rows = [f"L{layer}H{head}" for layer in range(layers) for head in range(heads)]
     columns = [f"{step:,}" for step in chosen.steps]
     matrix(
@@ -200,11 +114,71 @@ def head_scores_code(run: Run, text: str, part: str, metric: str) -> None:
         print(step, found.values[metric])
 
 
-HEIGHT = 340
-BATCHES = 32
-NO_UNITS = "This model has no feed-forward layers, so it has no units that could be dead."
-COPIES = BATCHES + 10
-"""Of the weights: the model, all gradients, and their sums in double precision."""
+def draw_singular_values(chosen: InsideRun) -> Script | None:
+    """The largest singular values of a matrix at every step, and its stable rank."""
+    matrices = {name: p for name, p in chosen.first.model.named_parameters() if p.dim() == 2}
+    usual = next((name for name in matrices if "q_proj" in name), next(iter(matrices)))
+    name = one_of("spectrum_matrix", [*matrices], usual, as_list=True, width=420)
+    rows, columns = matrices[name].shape
+
+    def measure(step: int) -> Tensor:
+        return singular_values_of(chosen.opened(step).model.get_parameter(name)).values
+
+    cost = rows * columns * min(rows, columns)
+    spectra = of_snapshots(chosen, "spectra", measure, cost=cost, doing="Singular values", of=name)
+    if spectra is None:
+        return None
+    ranks = range(min(DRAWN, rows, columns))
+    curves = {f"σ{rank + 1}": [float(values[rank]) for values in spectra] for rank in ranks}
+    title = f"Singular values of {name} in {chosen.run.title}"
+    draw_over_steps(chosen, curves, "singular value", title, "spectra")
+    first, last = (_stable_rank(values) for values in (spectra[0], spectra[-1]))
+    st.caption(
+        f"The {len(ranks)} largest of {min(rows, columns):,} singular values at every snapshot. "
+        f"The stable rank, Σσ² ÷ σ₁², goes from {three(first)} to {three(last)}: roughly the "
+        "number of directions that the matrix uses."
+    )
+    return script(spectrum_code, chosen.run, name)
+
+
+def _stable_rank(values: Tensor) -> float:
+    return float((values / values[0]).square().sum()) if float(values[0]) else 0.0
+
+
+def spectrum_code(run: Run, name: str) -> None:
+    for step, folder in run.snapshots():
+        found = singular_values_of(open_folder(folder).model.get_parameter(name))
+        print(step, found.values[:6], found.stable_rank)
+
+
+def draw_norms_over_steps(chosen: InsideRun) -> Script | None:
+    """The norm of every kind of weight in every block, at every step."""
+    blocks = [*dict.fromkeys(block_of(name) for name, _ in chosen.first.model.named_parameters())]
+
+    def measure(step: int) -> Tensor:
+        squares = dict.fromkeys(blocks, 0.0)
+        for name, parameter in chosen.opened(step).model.named_parameters():
+            squares[block_of(name)] += float(parameter.detach().double().square().sum())
+        return torch.tensor([squares[block] for block in blocks], dtype=torch.double).sqrt()
+
+    norms = of_snapshots(chosen, "norms", measure, cost=chosen.parameters, doing="Norms")
+    if norms is None:
+        return None
+    curves = dict(zip(blocks, torch.stack(norms, dim=1).tolist(), strict=True))
+    title = f"Norms of the weights of {chosen.run.title}"
+    draw_over_steps(chosen, curves, "‖weights‖", title, "norms")
+    first, last = (three(float(values.norm())) for values in (norms[0], norms[-1]))
+    st.caption(
+        "The Euclidean norm of the weights of each part at every snapshot. That of the whole "
+        f"model goes from {first} to {last}."
+    )
+    return script(norms_code, chosen.run)
+
+
+def norms_code(run: Run) -> None:
+    for step, folder in run.snapshots():
+        for name, parameter in open_folder(folder).model.named_parameters():
+            print(step, name, parameter.norm().item())
 
 
 def draw_dead_units(chosen: InsideRun) -> Script | None:
@@ -212,39 +186,38 @@ def draw_dead_units(chosen: InsideRun) -> Script | None:
     if not chosen.first.config.d_ff:
         st.text(NO_UNITS)
         return None
-    inputs = measured_batch(chosen).inputs
+    inputs = chosen.measured.inputs
 
     def measure(step: int) -> list[LayerUnits]:
         return layer_units(chosen.opened(step).model, inputs)
 
-    found = of_snapshots(
-        chosen,
-        "dead_units",
-        "",
-        measure,
-        batch_tokens(chosen) * chosen.parameters,
-        "Activations at every step",
-    )
-    if found is None:
+    cost, doing = chosen.cost_of_measured, "Activations at every step"
+    steps = of_snapshots(chosen, "dead_units", measure, cost=cost, doing=doing)
+    if steps is None:
         return None
-    lines = [
-        (step, f"{layer.stack} layer {layer.layer}", layer.share)
-        for at in range(len(found[0]))
-        for step, layers in zip(chosen.steps, found, strict=True)
-        for layer in (layers[at],)
-    ]
+    curves = {
+        f"{layers[0].stack} layer {layers[0].layer}": [layer.share for layer in layers]
+        for layers in zip(*steps, strict=True)
+    }
     title = f"Dead feed-forward units of {chosen.run.title}"
-    chart(lines_over_steps(lines, "share of units"), height=HEIGHT, key="dead_units", title=title)
-    units = sum(len(layer.largest) for layer in found[-1])
-    dead = sum(int(layer.dead.sum()) for layer in found[-1])
-    how = "is never above zero" if found[-1][0].is_exact else (
+    draw_over_steps(chosen, curves, "share of units", title, "dead_units")
+    units = sum(len(layer.largest) for layer in steps[-1])
+    dead = sum(int(layer.dead.sum()) for layer in steps[-1])
+    how = "is never above zero" if steps[-1][0].is_exact else (
         f"is never above {SMALL:.0%} of the largest one of its layer, in absolute value"
     )  # fmt: skip
     st.caption(
         f"After the last step, {dead:,} of {units:,} units are dead: their activation {how} on any "
-        f"token of {batch_words(chosen)}."
+        f"token of {chosen.measured_words}."
     )
     return script(units_code, chosen.run)
+
+
+def units_code(run: Run) -> None:
+    inputs = tuple(ids[:64] for ids in run.task().held_out_batch.inputs)
+    for step, folder in run.snapshots():
+        for each in layer_units(open_folder(folder).model, inputs):
+            print(step, each.stack, each.layer, each.share)
 
 
 def draw_gradient_noise(chosen: InsideRun) -> Script | None:
@@ -258,43 +231,34 @@ def draw_gradient_noise(chosen: InsideRun) -> Script | None:
     def measure(step: int) -> NoiseScale:
         model, now = chosen.opened(step).model, chosen.training(step)
         with reserved(needed):
-            found = gradients(
-                model,
-                lambda at: chosen.task.batch(step + at, now),
-                BATCHES,
-                now.label_smoothing,
+            batches = gradients(
+                model, lambda at: chosen.task.batch(step + at, now), BATCHES, now.label_smoothing
             )
-            return noise_scale([*found], training.batch_size)
+            return noise_scale([*batches], training.batch_size)
 
-    found = of_snapshots(
+    scales = of_snapshots(
         chosen,
         "noise_scale",
-        tuple(map(chosen.training, chosen.steps)),
         measure,
-        BATCHES * chosen.cost_of_step,
-        "Gradients at every step",
+        cost=BATCHES * chosen.cost_of_step,
+        doing="Gradients at every step",
+        of=tuple(map(chosen.training, chosen.steps)),
     )
-    if found is None:
+    if scales is None:
         return None
-    lines = [
-        (step, name, value)
-        for name, values in (
-            ("noise scale", [each.scale for each in found]),
-            ("batch size of the run", [float(training.batch_size)] * len(found)),
-        )
-        for step, value in zip(chosen.steps, values, strict=True)
-    ]
+    curves = {
+        "noise scale": [each.scale for each in scales],
+        "batch size of the run": [float(training.batch_size)] * len(scales),
+    }
     title = f"Gradient noise scale of {chosen.run.title}"
-    chart(lines_over_steps(lines, "examples"), height=HEIGHT, key="noise_scale", title=title)
-    last = found[-1]
+    draw_over_steps(chosen, curves, "examples", title, "noise_scale")
+    last = scales[-1]
+    low, high = _examples(last.low), _examples(last.high)
     with widgets.side_by_side(1, 1)[0]:
         facts(
             [
                 ("noise scale after the last step", _examples(last.scale)),
-                (
-                    f"range over {GROUPS} groups of batches",
-                    f"{_examples(last.low)} to {_examples(last.high)}",
-                ),
+                (f"range over {GROUPS} groups of batches", f"{low} to {high}"),
                 ("‖G‖²", three(last.squared_gradient)),
                 ("trace of the covariance", three(last.trace)),
             ]
@@ -311,13 +275,6 @@ def draw_gradient_noise(chosen: InsideRun) -> Script | None:
 
 def _examples(value: float) -> str:
     return "none" if value != value else three(value)
-
-
-def units_code(run: Run) -> None:
-    inputs = tuple(ids[:64] for ids in run.task().held_out_batch.inputs)
-    for step, folder in run.snapshots():
-        for each in layer_units(open_folder(folder).model, inputs):
-            print(step, each.stack, each.layer, each.share)
 
 
 def noise_code(run: Run, batches: int) -> None:

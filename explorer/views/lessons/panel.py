@@ -4,8 +4,6 @@ The address says which lesson is open and at which step. Its head is drawn by th
 (`explorer.components.lesson`), its words by Streamlit, which never reads them as HTML.
 """
 
-from collections.abc import Mapping
-
 import streamlit as st
 
 from explorer.app import address_table, url, widget_state
@@ -15,14 +13,14 @@ from explorer.app.reader_store import OWN_LESSONS
 from explorer.app.session import state_of
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
-from explorer.lessons.lesson import FIRST_PAGE, Lesson, LessonStep, Predict
+from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict
 from explorer.lessons.lesson_catalog import LessonCatalog, lesson_catalog
 from explorer.text.labels import literal
 
 LIST = "lessons"
 
 
-class Predicted(dict[tuple[str, int], str]):
+class Predictions(dict[tuple[str, int], str]):
     """What was predicted, by lesson and step."""
 
 
@@ -101,12 +99,6 @@ def _data(lesson: Lesson, at: int) -> dict[str, object]:
         ],
         "base": base(),
         "end": f"{base()}/{LIST}",
-        **_task(lesson, at, step),
-    }
-
-
-def _task(lesson: Lesson, at: int, step: LessonStep) -> Mapping[str, object]:
-    return {
         "page": step.page,
         "first": FIRST_PAGE,
         "control": step.control,
@@ -130,7 +122,7 @@ def _usual() -> dict[str, str]:
 @st.fragment
 def _draw_predict(name: str, at: int, asked: Predict) -> None:
     """The question; with its answer once something was predicted."""
-    guesses, key = state_of(Predicted), f"lesson_guess_{name}_{at}"
+    guesses, key = state_of(Predictions), f"lesson_guess_{name}_{at}"
     before = guesses.get((name, at))
     default = before if before in asked.options else None  # a file may have changed since
     right = asked.options[asked.right - 1]

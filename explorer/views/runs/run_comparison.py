@@ -1,9 +1,9 @@
-"""Training runs of one task side by side: their settings, and the result of each."""
+"""Several runs side by side: their curves over each other, their settings and their results."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -22,11 +22,15 @@ from explorer.components.chart import chart, plotly_chart
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run
 from explorer.runs.run_differences import settings_of, what_differs
-from explorer.runs.spec import RunError, RunSpec
+from explorer.runs.spec import RunSpec
 from explorer.text.labels import literal
-from explorer.views.runs.run_rows import RunRow
+from explorer.views.runs.run_rows import RunRow, rows_of
 
-CURVE_AXES = ("Steps", "Seconds")
+FEWEST_RUNS = 2
+MOST_SETTINGS = 7
+ALWAYS = ("lr", "batch_size")
+"""Settings that have an axis even where all runs have the same."""
+CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
 
 
 class ComparedMetrics(dict[str, Metrics]):
@@ -40,7 +44,7 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
 
 def choose_axis() -> str:
     """Over what curves are drawn."""
-    return one_of("curves_over", CURVE_AXES)
+    return one_of("curves_over", [*CURVE_AXES])
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
@@ -59,7 +63,9 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
             _draw(_curves(every, axis, "value"), axis, title, f"{key}_held_out", is_stepped=True)
-    if axis == "Seconds" and (old := _without_seconds(every)):
+    runs = every.items()
+    old = [name for name, each in runs if any(row.seconds is None for row in each.rows)]
+    if axis == "Seconds" and old:
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(old)}.")
 
 
@@ -77,52 +83,35 @@ def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepp
     if not table["x"]:
         st.caption(f"The curves of the {title} appear with the first steps.")
         return
-    theme = palette(st.context.theme.type)
-    x_title = "step" if axis == "Steps" else "seconds"
-    height = OVERLAID_HEIGHT + 18 * -(-len(curves) // legend_columns([*curves]))
-    spec = overlaid_curves([*curves], x_title, title, theme, is_stepped=is_stepped)
+    theme, names = palette(st.context.theme.type), [*curves]
+    height = OVERLAID_HEIGHT + 18 * -(-len(curves) // legend_columns(names))
+    spec = overlaid_curves(names, CURVE_AXES[axis], title, theme, is_stepped=is_stepped)
     chart(spec, table=table, height=height, key=key, title=title)
 
 
 def _curves(every: Mapping[str, Metrics], axis: str, number: str) -> dict[str, Curve]:
     """Each run's curve of the loss or the held-out value, as far as it has been written."""
-    over = "step" if axis == "Steps" else "seconds"
-    return {
-        name: [
-            (float(getattr(row, over)), float(getattr(row, number)))
-            for row in each.rows
-            if getattr(row, number) is not None and getattr(row, over) is not None
-        ]
-        for name, each in every.items()
+    places = {
+        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]
+        for name, metrics in every.items()
     }
-
-
-def _without_seconds(every: Mapping[str, Metrics]) -> list[str]:
-    return [name for name, each in every.items() if any(row.seconds is None for row in each.rows)]
+    return {
+        name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
+        for name, points in places.items()
+    }
 
 
 def _list(names: Iterable[str]) -> str:
     return ", ".join(literal(name) for name in names if name)
 
 
-FEWEST_RUNS = 2
-MOST_SETTINGS = 7
-ALWAYS = ("lr", "batch_size")
-"""Settings that have an axis even where all runs have the same."""
-
-
-@dataclass(frozen=True)
-class ComparedRun:
-    """A run with a measurement on held-out data, the last one."""
+class RunResult(NamedTuple):
+    """A run with its last measurement on held-out data."""
 
     name: str
     spec: RunSpec
     measure: str
     value: float
-
-    @property
-    def settings(self) -> dict[str, object]:
-        return settings_of(self.spec)
 
 
 def draw_run_comparison(runs: Sequence[Run]) -> None:
@@ -130,18 +119,18 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
     with expander("run_comparison") as panel:
         if not panel.open:
             return
-        measured = measured_runs(runs)
-        counts = Counter(each.spec.task for each in measured)
+        results = measured_runs(runs)
+        counts = Counter(result.spec.task for result in results)
         tasks = [task for task, count in counts.most_common() if count >= FEWEST_RUNS]
         if not tasks:
             st.caption("Two runs of one task that were measured can be compared here: select both.")
             return
         task = st.selectbox("Task", tasks, key="compared_task", width=240)
-        same = [each for each in measured if each.spec.task == task]
-        measure, results = same[0].measure or "held out", [run.value for run in same]
-        columns = {**comparison_columns(same), measure: results}
-        names = [run.name for run in same]
-        figure = parallel_runs(names, columns, results, palette(st.context.theme.type))
+        same = [result for result in results if result.spec.task == task]
+        measure, values = same[0].measure or "held out", [result.value for result in same]
+        columns = {**comparison_columns([result.spec for result in same]), measure: values}
+        names = [result.name for result in same]
+        figure = parallel_runs(names, columns, values, palette(st.context.theme.type))
         title = f"Runs of {task}"
         plotly_chart(figure, key="runs_compared", title=title, table={"run": names, **columns})
         st.caption(
@@ -152,22 +141,18 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
         )
 
 
-def measured_runs(runs: Sequence[Run]) -> list[ComparedRun]:
-    """Those that can be read and were measured at least once."""
-    found = []
-    for run in runs:
-        try:
-            spec, status = run.spec, run.status()
-        except RunError:
-            continue
-        if status.value is not None:
-            found.append(ComparedRun(run.title, spec, status.measure, status.value))
-    return found
+def measured_runs(runs: Sequence[Run]) -> list[RunResult]:
+    """The last result of those that can be read and were measured at least once."""
+    return [
+        RunResult(row.run.title, row.spec, row.status.measure, row.status.value)
+        for row in rows_of(runs)
+        if row.spec and row.status and row.status.value is not None
+    ]
 
 
-def comparison_columns(runs: Sequence[ComparedRun]) -> dict[str, list[float] | list[str]]:
+def comparison_columns(specs: Sequence[RunSpec]) -> dict[str, list[float] | list[str]]:
     """The settings that differ between the runs, and a value of each run."""
-    every = [run.settings for run in runs]
+    every = [settings_of(spec) for spec in specs]
     fields = dict.fromkeys(name for settings in every for name in settings)
     differing = [name for name in fields if len({str(each.get(name)) for each in every}) > 1]
     names = [*ALWAYS, *(name for name in differing if name not in ALWAYS)]

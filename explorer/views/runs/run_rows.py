@@ -13,11 +13,11 @@ from explorer.runs.metrics import Best, best_value, higher_is_better
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run
 from explorer.runs.run_differences import changes, said
-from explorer.runs.spec import INTERRUPTED, WAITING, RunError, RunNotes, RunSpec, Status
+from explorer.runs.spec import WAITING, RunError, RunNotes, RunSpec, Status
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.text.number_format import three
-from explorer.views.training.run_words import duration
+from explorer.views.training.run_words import duration, status_of
 
 DAMAGED = "damaged"
 NUMBERS_AS_TEXT = ("held out", "best", "trained", "on disk")
@@ -98,16 +98,14 @@ def rows_of(runs: Sequence[Run]) -> list[RunRow]:
 def _row(run: Run, size: int, queue: dict[str, int]) -> RunRow:
     notes = run.notes()
     try:
-        spec, status = run.spec, run.status()
+        spec, status = run.spec, status_of(run)
     except RunError as error:
         return RunRow(run, notes, size, fault=str(error))
     place = queue.get(run.name, 0) if status.state == WAITING else 0
-    if status.state == WAITING and not place and cluster().is_up and not cluster().has(run):
-        status = status.replace(state=INTERRUPTED)
     return RunRow(run, notes, size, spec, status, best_value(run.folder, status.measure), place)
 
 
-def found(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow]:
+def matching_rows(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow]:
     """Those that have all the words, in this order; the newest of equals first."""
     words = search.lower().split()
     kept = [row for row in rows if row.has(words)]

@@ -25,7 +25,7 @@ from explorer.runs.spec import LONGEST_NOTE, MOST_TAGS, RunError
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison
-from explorer.views.runs.run_rows import SORTS, draw_cells, found, rows_of
+from explorer.views.runs.run_rows import SORTS, draw_cells, matching_rows, rows_of
 from explorer.views.training.run_list import choose_run_next, draw_run_links
 from explorer.views.training.run_words import duration, errors_noted
 
@@ -57,7 +57,7 @@ def draw_table() -> list[Run]:
         search = text_field("find", placeholder="Words of a row", width=280)
         sort = one_of("sort", SORTS, as_list=True, width=220)
         st.caption(_disk_words(), width="content")
-    rows = found(rows_of([*runs.values()]), search, sort)
+    rows = matching_rows(rows_of([*runs.values()]), search, sort)
     if not rows:
         st.markdown("No run has all these words.")
         return []
@@ -88,7 +88,7 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
                 kept.names += (name,)
             except RunError as error:
                 say(str(error))
-    for name in {*kept.names} - {*runs}:  # a link may name one that is in nobody's list
+    for name in [name for name in kept.names if name not in runs]:  # which a link named
         with suppress(RunError):
             runs[name] = found_run(name)
     names = tuple(name for name in kept.names if name in runs)

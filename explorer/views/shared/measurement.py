@@ -10,6 +10,7 @@ from typing import TypeVar
 import streamlit as st
 
 from explorer.analysis.batched_passes import MOST, QUICK
+from explorer.analysis.singular_values import SingularValuesError
 from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.app.session import state_of
@@ -96,7 +97,7 @@ def _measure(
 
                 results.append(kept(opened, key, make_one))
                 report((at + 1) / len(keys))
-    except (GradientError, ForwardPassError, ModelError) as error:
+    except (GradientError, ForwardPassError, ModelError, SingularValuesError) as error:
         say(str(error))
         return None
     return results

@@ -1,7 +1,7 @@
 """Data first: the batches as the model gets them, and what is in them, before it is trained."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -23,6 +23,7 @@ from explorer.tasks.data_summary import (
 from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.views.shared.batch_example import BATCH_EXPLAINED, TOKENS_SHOWN, draw_example
+from explorer.views.shared.tables import table
 from models.config import TrainConfig
 from models.training import Batch
 
@@ -37,21 +38,6 @@ SITES = {
 }
 
 
-def draw_data(task: Task, training: TrainConfig) -> None:
-    """The data of a training with these settings."""
-    summary = summary_of(task, training)
-    st.markdown(_sizes(task, summary))
-    if task.note:
-        st.caption(literal(task.note))
-    _draw_examples(task, training)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _draw_lengths(task, summary)
-    with right:
-        _draw_classes(summary)
-        _draw_unknown(task, summary)
-
-
 @dataclass
 class RequestedRun:
     """What the form asks for; nothing while it cannot be trained."""
@@ -61,45 +47,46 @@ class RequestedRun:
     """Where it is not the usual one."""
 
 
-def draw_data_of_form(task: Task | None) -> None:
-    """The data that the form asks for; of a task whose text is missing there is none yet."""
+def draw_data(task: Task | None) -> None:
+    """The data of the training that the form asks for; none of a task whose text is missing."""
     if task is None:
         st.markdown("The data appear once the task has its text.")
         return
     spec = state_of(RequestedRun).spec
-    draw_data(task, spec.training if spec else task.training)
-
-
-def _sizes(task: Task, summary: DataSummary) -> str:
-    """How much there is, and that what is held out is not trained on."""
+    training = spec.training if spec else task.training
+    summary = summary_of(task, training)
+    batches = "first batch" if summary.batches == 1 else f"first {summary.batches} batches"
+    counted = f"{batches} ({summary.examples:,} examples)"
     size = task.training_size
     known = "drawn anew for each batch" if size is None else f"{size:,} examples"
-    return (
+    st.markdown(
         f"**Training:** {known}. **Held out:** {literal(task.held_out)}. {summary.held_out:,} of "
-        f"them are measured; {summary.found:,} of these occur in the {_counted(summary)}."
+        f"them are measured; {summary.leaked:,} of these occur in the {counted}."
     )
-
-
-def _counted(summary: DataSummary) -> str:
-    batches = "first batch" if summary.batches == 1 else f"first {summary.batches} batches"
-    return f"{batches} ({summary.examples:,} examples)"
+    if task.note:
+        st.caption(literal(task.note))
+    _draw_examples(task, training)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _draw_lengths(summary)
+    with right:
+        if summary.classes:
+            _draw_bars("Classes", summary.classes, "data_classes")
+        _draw_unknown(task, summary, counted)
 
 
 def _draw_examples(task: Task, training: TrainConfig) -> None:
     """The first rows of the first batch, and the masks of one of them."""
     batch = task.batch(0, training)
-    found = examples_of(task, batch, EXAMPLES_SHOWN)
-    st.markdown(f"**The first {len(found)} of {len(batch.labels):,} examples of the first batch**")
-    st.caption(_how_to_read(task))
-    for at, example in enumerate(found):
+    examples = examples_of(task, batch, EXAMPLES_SHOWN)
+    count = len(batch.labels)
+    st.markdown(f"**The first {len(examples)} of {count:,} examples of the first batch**")
+    of_class = "Muted tokens are special or padding; padding is masked."
+    st.caption(of_class if task.classes else BATCH_EXPLAINED)
+    for at, example in enumerate(examples):
         draw_example(example, f"example {at + 1}", f"data_{at}")
     with st.expander("Masks of the first example"):
         _draw_masks(task, batch)
-
-
-def _how_to_read(task: Task) -> str:
-    of_class = "Muted tokens are special or padding; padding is masked."
-    return of_class if task.classes else BATCH_EXPLAINED
 
 
 def _draw_masks(task: Task, batch: Batch) -> None:
@@ -124,12 +111,11 @@ def _draw_masks(task: Task, batch: Batch) -> None:
             )
 
 
-def _draw_lengths(task: Task, summary: DataSummary) -> None:
+def _draw_lengths(summary: DataSummary) -> None:
     names = ("Tokens of the source", "Tokens of the target")
     for at, lengths in enumerate(summary.lengths):
         title = names[at] if len(summary.lengths) > 1 else "Tokens of an example"
-        bars = length_bars(lengths)
-        _bars(title, list(bars), list(bars.values()), f"data_lengths_{at}")
+        _draw_bars(title, length_bars(lengths), f"data_lengths_{at}")
 
 
 def length_bars(lengths: Sequence[int]) -> dict[str, int]:
@@ -144,18 +130,14 @@ def length_bars(lengths: Sequence[int]) -> dict[str, int]:
     }
 
 
-def _draw_classes(summary: DataSummary) -> None:
-    if summary.classes:
-        _bars("Classes", list(summary.classes), list(summary.classes.values()), "data_classes")
-
-
-def _bars(title: str, names: Sequence[str], counts: Sequence[int], key: str) -> None:
+def _draw_bars(title: str, counts: Mapping[str, int], key: str) -> None:
     st.markdown(f"**{title}**")
-    spec = block_bars([literal(name) for name in names], counts, "examples")
+    names = [literal(name) for name in counts]
+    spec = block_bars(names, [*counts.values()], "examples")
     chart(spec, key=key, title=title, height=height_of(names))
 
 
-def _draw_unknown(task: Task, summary: DataSummary) -> None:
+def _draw_unknown(task: Task, summary: DataSummary, counted: str) -> None:
     """What the vocabulary does not know, in these batches and among what is held out."""
     st.markdown("**Unknown to the vocabulary**")
     if task.tokenizer.unk_id is None:
@@ -163,12 +145,9 @@ def _draw_unknown(task: Task, summary: DataSummary) -> None:
         return
     st.caption(
         f"{three(100 * summary.unknown_share)} % of {summary.tokens:,} tokens in the "
-        f"{_counted(summary)}, and {three(100 * summary.held_out_unknown)} % in the held-out data."
+        f"{counted}, and {three(100 * summary.held_out_unknown)} % in the held-out data."
     )
     words = unknown_words(task)
     if words:
-        st.dataframe(
-            {"unknown": [word for word, _ in words], "times": [count for _, count in words]},
-            hide_index=True,
-        )
+        table({"unknown": [word for word, _ in words], "times": [count for _, count in words]})
         st.caption("The most frequent ones in the held-out data.")

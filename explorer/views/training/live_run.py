@@ -9,7 +9,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
 import streamlit as st
@@ -17,7 +17,6 @@ import streamlit as st
 from explorer.app import reader_runs
 from explorer.app.messages import draw_notes, say
 from explorer.app.session import state_of
-from explorer.catalog.descriptions import ANY_EXAMPLE
 from explorer.charts.training_curves import (
     CURVES_HEIGHT,
     MOST_POINTS,
@@ -43,7 +42,13 @@ from explorer.views.training.live_attention import (
     draw_generalisation,
     draw_live_attention,
 )
-from explorer.views.training.run_words import STATE_WORDS, errors_noted, progress_words, status_of
+from explorer.views.training.run_words import (
+    STATE_WORDS,
+    errors_noted,
+    progress_words,
+    shown_task,
+    status_of,
+)
 
 EVERY, SELDOM = 1.0, 3.0
 """Seconds between two drawings, and where drawing is slow."""
@@ -109,7 +114,7 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
     _draw_buttons(run, status)
     st.progress(status.share, text=progress_words(status))
     try:
-        task = _task(run, spec)
+        task = shown_task(run)
     except (RunError, TextError) as error:
         say(str(error))
         return
@@ -136,24 +141,14 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     metrics = metrics_of(run)
     losses, values = metrics.losses(), metrics.values()
     drawn = spread(values)
-    _draw_curve(
-        f"Loss of {run.title}",
-        loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec)),
-        "loss",
-        thinned(losses),
-        key="loss_curve",
-    )
+    curves = loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec))
+    _draw_curve("loss_curve", f"Loss of {run.title}", curves, "loss", thinned(losses))
     if len(losses) > MOST_POINTS:
         st.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
     goal = task.goal if spec.stop_at is None else spec.stop_at
     measure, between = status.measure or "held out", task.measured_between
-    _draw_curve(
-        f"Held-out metric of {run.title}",
-        held_out_curves(measure, status.steps, goal=goal, domain=between),
-        "value",
-        drawn,
-        key="held_out_curve",
-    )
+    curves = held_out_curves(measure, status.steps, goal=goal, domain=between)
+    _draw_curve("held_out_curve", f"Held-out metric of {run.title}", curves, "value", drawn)
     if len(drawn) < len(values):
         st.caption(
             f"{len(drawn)} of {len(values):,} measurements are drawn: "
@@ -162,7 +157,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
 
 
 def _draw_curve(
-    title: str, spec: Spec, name: str, points: Sequence[tuple[int, float]], key: str
+    key: str, title: str, spec: Spec, name: str, points: Sequence[tuple[int, float]]
 ) -> None:
     table: Table = {"step": [step for step, _ in points], name: [value for _, value in points]}
     chart(spec, table=table, height=CURVES_HEIGHT, key=key, title=title)
@@ -201,13 +196,6 @@ def _draw_buttons(run: Run, status: Status) -> None:
             help="One update, then pause" if command == "step" else None,
         )
     draw_notes("run")
-
-
-def _task(run: Run, spec: RunSpec) -> Task:
-    """The task of the run; whose it is not, is shown no word of a text that somebody gave."""
-    task = run.task()
-    is_shown = not run.is_private or reader_runs.is_own(run)
-    return task if is_shown else replace(task, examples=(ANY_EXAMPLE,))
 
 
 def _send_command(run: Run, command: str) -> None:

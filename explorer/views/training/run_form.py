@@ -18,11 +18,11 @@ from explorer.app.reader_runs import may_change
 from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.open_model import OpenModel, open_model
 from explorer.charts.training_curves import SCHEDULE_HEIGHT, rate_table, schedule_chart
 from explorer.components.chart import chart
 from explorer.components.fragment import fragment
-from explorer.runs.finetuning import finetune_spec
+from explorer.runs.finetuning import finetune_spec, task_for, with_head
 from explorer.runs.run import Run
 from explorer.runs.run_size import TIMED, expected_speed, training_size
 from explorer.runs.settings import (
@@ -37,10 +37,12 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.spec import RunError, RunSpec
-from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task
+from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, task_of
+from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.labels import literal
 from explorer.text.number_format import megabytes, three
+from explorer.views.shared.code_panel import Expression, Script, script
 from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, SettingInputs
 from explorer.views.training.live_run import metrics_of, seconds_between
@@ -54,10 +56,25 @@ from explorer.views.training.run_start import (
     draw_tuning,
 )
 from explorer.views.training.run_words import duration, status_of
+from models import Transformer
 from models.config import TrainConfig
 from models.families.presets import PRESETS
 from models.families.styles import LIKE, kind_of
 from models.schedules import learning_rate
+from models.training import train
+
+TASK_SHAPE, RUN_SHAPE = "task default", "as in the run"
+BY_NAME = {each.name: each for each in TRAINING_SETTINGS}
+MODEL_KINDS = {
+    "encoder": "An encoder",
+    "decoder": "A decoder",
+    "encoder-decoder": "An encoder and a decoder",
+}
+OPTIMIZER_NAMES = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon"}
+IN_SIGHT = ("lr", "steps")
+OPTIMIZER = ("momentum", "beta2", "eps", "weight_decay", "clip", "label_smoothing")
+DATA = ("batch_size", "accumulation", "seed")
+TUNED_SEED = replace(WEIGHTS_SEED, help="Of a new head, and of the adapters at step 0.")
 
 
 def draw_schedule(task: Task, training: TrainConfig, run: Run | None) -> None:
@@ -107,20 +124,6 @@ def draw_size(task: Task, spec: RunSpec) -> None:
     )
 
 
-TASK_SHAPE, RUN_SHAPE = "task default", "as in the run"
-BY_NAME = {each.name: each for each in TRAINING_SETTINGS}
-MODEL_KINDS = {
-    "encoder": "An encoder",
-    "decoder": "A decoder",
-    "encoder-decoder": "An encoder and a decoder",
-}
-OPTIMIZER_NAMES = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon"}
-IN_SIGHT = ("lr", "steps")
-OPTIMIZER = ("optimizer", "momentum", "beta2", "eps", "weight_decay", "clip", "label_smoothing")
-DATA = ("batch_size", "accumulation", "seed")
-TUNED_SEED = replace(WEIGHTS_SEED, help="Of a new head, and of the adapters at step 0.")
-
-
 def draw_form(run: Run | None) -> Task | None:
     """The form beside the run on screen; its task, or None while its text is missing."""
     requested = state_of(RequestedRun)
@@ -158,9 +161,8 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
         if own.parent is None:
             base = settings_for(task, beside.now) if beside else default_spec(task)
             draw_model = partial(_draw_model_settings, task, base, beside is not None, live)
-            settings, below_steps = _draw_inputs(
-                task, base, SettingInputs(task.name, live), draw_model
-            )
+            inputs = SettingInputs(task.name, live)
+            settings, below_steps = _draw_inputs(task, base, inputs, draw_model)
             spec = spec_of(task, settings, base)
         else:
             spec, below_steps = _draw_tuned(task, own.parent, beside, live)
@@ -173,8 +175,12 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     requested.spec, requested.tokenizer = spec, own.tokenizer
     with curve:
         draw_schedule(task, spec.training, run if beside else None)
-    if sentence := _warm_up_words(spec.training):
-        below_steps.caption(sentence)
+    if spec.training.warmup > spec.training.steps:
+        reached = learning_rate(spec.training, spec.training.steps - 1)
+        below_steps.caption(
+            "The run ends during the warm-up, so its learning rate only rises to "
+            f"{three(reached)}, not {three(spec.training.lr)}."
+        )
     draw_start_button(start, spec, own, run)
     with start:
         if beside:
@@ -201,23 +207,18 @@ def _draw_tuned(
     inputs = SettingInputs(f"{task.name}_{parent.name}", live)
     tuning = draw_tuning(parent.config, inputs, now)
     base = now or finetune_spec(parent, task, tuning)
+    model = base.model
 
     def draw_seed() -> dict[str, Any]:
         with _group("model_settings", "Model", literal(parent.title)):
-            st.caption(_architecture(base))
+            st.caption(
+                f"{MODEL_KINDS[model.kind]} of {model.n_layers} layers with {model.n_heads} heads, "
+                f"d_model {model.d_model}, as it was trained."
+            )
             return {"weights_seed": inputs.draw(TUNED_SEED, base.weights_seed)}
 
     settings, below_steps = _draw_inputs(task, base, inputs, draw_seed)
     return finetune_spec(parent, task, settings | tuning), below_steps
-
-
-def _architecture(spec: RunSpec) -> str:
-    """That of the model that is trained further, which cannot be chosen."""
-    model = spec.model
-    return (
-        f"{MODEL_KINDS[model.kind]} of {model.n_layers} layers with {model.n_heads} heads, d_model "
-        f"{model.d_model}, as it was trained."
-    )
 
 
 def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _Beside | None:
@@ -238,39 +239,39 @@ def _draw_inputs(
 ) -> tuple[dict[str, Any], DeltaGenerator]:
     """The values, and a place below the number of steps; the model's are drawn among them."""
     training = base.training
-    values = {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in IN_SIGHT}
+
+    def draw(*names: str) -> dict[str, Any]:
+        return {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in names}
+
+    def shown(name: str) -> Any:
+        return _shown(inputs, name, getattr(training, name))
+
+    values = draw(*IN_SIGHT)
     below_steps = st.container()
     if inputs.is_live:
         below_steps.caption(f"{HOT} applies now · {COLD} needs a restart")
     groups = st.container(gap="xsmall")
     with groups:
         values |= draw_model()
-    optimizer = _shown(inputs, "optimizer", training.optimizer)
-    with groups, _group("optimizer", "Optimizer", OPTIMIZER_NAMES[optimizer]):
-        for name in OPTIMIZER:
-            setting = BY_NAME[name]
-            if setting.of and values["optimizer"] not in setting.of:
-                continue
-            values[name] = inputs.draw(setting, getattr(training, name))
+    with groups, _group("optimizer", "Optimizer", OPTIMIZER_NAMES[shown("optimizer")]):
+        values |= draw("optimizer")
+        optimizers = {name: BY_NAME[name].of or (values["optimizer"],) for name in OPTIMIZER}
+        values |= draw(*(name for name in OPTIMIZER if values["optimizer"] in optimizers[name]))
     inputs.new_row()
-    schedule = _shown(inputs, "schedule", training.schedule)
-    warmup = _shown(inputs, "warmup", training.warmup)
-    with groups, _group("schedule", "Schedule", f"{schedule}, {warmup} warm-up"):
-        for name in ("schedule", "warmup"):
-            values[name] = inputs.draw(BY_NAME[name], getattr(training, name))
+    words = f"{shown('schedule')}, {shown('warmup')} warm-up"
+    with groups, _group("schedule", "Schedule", words):
+        values |= draw("schedule", "warmup")
     inputs.new_row()
-    batch_size = _shown(inputs, "batch_size", training.batch_size)
-    with groups, _group("data", "Data", f"batches of {batch_size}"):
-        for name in DATA:
-            values[name] = inputs.draw(BY_NAME[name], getattr(training, name))
+    with groups, _group("data", "Data", f"batches of {shown('batch_size')}"):
+        values |= draw(*DATA)
         values["evaluate_every"] = inputs.draw(EVALUATE_EVERY, base.evaluate_every)
         values["stop_at"] = _draw_target(task, base, inputs)
     return values, below_steps
 
 
-def _group(key: str, label: str, said: str) -> Any:
+def _group(key: str, label: str, choice: str) -> Any:
     """An expander that says what is chosen in it."""
-    return st.expander(f"{label} · {said}", expanded=False, key=key)
+    return st.expander(f"{label} · {choice}", expanded=False, key=key)
 
 
 def _shown(inputs: SettingInputs, name: str, value: Any) -> Any:
@@ -282,8 +283,8 @@ def _shown(inputs: SettingInputs, name: str, value: Any) -> Any:
 
 def _draw_target(task: Task, base: RunSpec, inputs: SettingInputs) -> float | None:
     """The held-out metric that ends the run, if one does."""
-    held = "lower" if not task.higher_is_better else "higher"
-    words = f"The run ends at the first measurement on held-out data that is as good, or {held}."
+    better = "higher" if task.higher_is_better else "lower"
+    words = f"The run ends at the first measurement on held-out data that is as good, or {better}."
     stops = inputs.switch("Stop at a target", "stop_at_goal", base.stop_at is not None, words)
     low, high = task.measured_between
     target = Setting("stop_at", "Target", low=low, high=high, step=0.01, format="%.3g")
@@ -307,8 +308,8 @@ def _draw_model_settings(
         _shown(inside, name, getattr(config, field))
         for name, field in (("layers", "n_layers"), ("heads", "n_heads"), ("d_model", "d_model"))
     )
-    said = f"{layers} × {heads} {'head' if heads == 1 else 'heads'}, d {width}"
-    with _group("model_settings", "Model", said):
+    shape = f"{layers} × {heads} {'head' if heads == 1 else 'heads'}, d {width}"
+    with _group("model_settings", "Model", shape):
         st.caption(f"{MODEL_KINDS[task.model.kind]}, as the task needs it.")
         if len(own) + len(fitting) > 1:
             widget_state.put(inputs.key("like"), chosen)
@@ -320,12 +321,62 @@ def _draw_model_settings(
     return values | {"like": family, "weights_seed": seed}
 
 
-def _warm_up_words(training: TrainConfig) -> str:
-    """What a warm-up that the run does not outlast means; nothing of any other."""
-    if training.warmup <= training.steps:
-        return ""
-    reached = learning_rate(training, training.steps - 1)
-    return (
-        "The run ends during the warm-up, so its learning rate only rises to "
-        f"{three(reached)}, not {three(training.lr)}."
-    )
+OF_THE_TEXT = ("vocab_size", "src_vocab_size", "pad_id", "bos_id", "generation")
+"""Settings of a model that follow from the reader's text."""
+
+
+def training_script(spec: RunSpec, tokenizer: str | None = None) -> Script:
+    """What the reader gave is named and not copied."""
+    text = None if spec.task in TASKS else Expression('open("your-text.txt").read()')
+    if spec.parent:
+        settings = {
+            each.name: getattr(spec.training, each.field)
+            for each in TRAINING_SETTINGS
+            if each.field in spec.training.to_dict()
+        }
+        settings |= {"weights_seed": spec.weights_seed, "lora_rank": spec.lora_rank}
+        if spec.lora_rank:
+            settings |= {"lora_alpha": spec.lora_alpha, "lora_targets": spec.lora_targets}
+        return script(finetuning_code, spec.parent, spec.task, text, settings)
+    if tokenizer and tokenizer not in (WORDS, SUBWORDS):
+        tokenizer = Expression('open("tokenizer.json").read()')
+    model, training = (_changes(spec, part) for part in ("model", "training"))
+    return script(training_code, spec.task, text, tokenizer, model, training, spec.weights_seed)
+
+
+def _changes(spec: RunSpec, part: str) -> dict[str, Any]:
+    """What the form changed of the task's own settings."""
+    mine = getattr(spec, part).to_dict()
+    if spec.task not in TASKS:
+        return {name: value for name, value in mine.items() if name not in OF_THE_TEXT}
+    theirs = getattr(TASKS[spec.task], part).to_dict()
+    return {name: value for name, value in mine.items() if theirs.get(name) != value}
+
+
+def training_code(
+    name: str,
+    text: str | None,
+    tokenizer: str | None,
+    model_settings: dict[str, Any],
+    settings: dict[str, Any],
+    seed: int,
+) -> None:
+    task = task_of(name, text, tokenizer)
+    training = task.training.replace(**settings)
+    model = Transformer(task.model.replace(**model_settings), seed=seed)
+    losses = []
+    for report in train(model, lambda step: task.batch(step, training), training):
+        losses.append(report.loss)
+        print(report.step, report.loss)
+
+
+def finetuning_code(parent: str, name: str, text: str | None, settings: dict[str, Any]) -> None:
+    opened = open_model(parent)
+    task = task_for(opened, name, text)
+    spec = finetune_spec(opened, task, settings)
+    model = with_head(opened.model, spec)
+    model = spec.adapt(model) if spec.lora_rank else model
+    losses = []
+    for report in train(model, lambda step: task.batch(step, spec.training), spec.training):
+        losses.append(report.loss)
+        print(report.step, report.loss)

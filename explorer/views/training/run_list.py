@@ -1,6 +1,7 @@
 """The list of runs; the one on screen is in the address as `run`, and is found in its folder."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -19,6 +20,8 @@ from explorer.views.training.run_words import duration, errors_noted, status_of
 from models.loading.checkpoint import CheckpointError, peek
 
 FORWARD = ":material/arrow_forward:"
+DELETE_WIDTH = 260
+"""Pixels, between the button and the right edge of the page."""
 EMPTY: Mapping[str, str] = {}
 
 
@@ -68,25 +71,34 @@ def _weights_name(run: Run) -> str:
     return run.title if is_finished else f"step {step:,} of {run.title}"
 
 
-DELETE_WIDTH = 260
-"""Pixels, between the button and the right edge of the page."""
+def run_on_screen(says: Callable[[str], None] = lambda sentence: None) -> Run | None:
+    """The run that `choose_run` shows: at first the reader's first that trains; nothing is drawn.
 
-
-def run_on_screen() -> Run | None:
-    """The run that `choose_run` will show, for what is drawn before it; nothing is drawn."""
+    The list shows what a run is called, an address what finds it. So the two are not bound.
+    """
     name = url.asked("run") if _is_asked() else widget_state.get("run")
-    if not name:
-        return _first_active(own_runs())
     try:
-        return found_run(name)
-    except RunError:
-        return None
+        if name:
+            return found_run(name)
+    except RunError as error:
+        says(str(error))
+    return _first_active(own_runs())
+
+
+def _is_asked() -> bool:
+    """Whether the address is asked: where nobody has chosen, and after the browser's Back."""
+    return not widget_state.has("run") or streamlit_patches.came_back()
 
 
 def choose_run() -> Run | None:
-    """The run on screen, from the reader's runs; at first the one of theirs that trains."""
+    """The run on screen, from the reader's runs, and what the address names."""
     runs = {run.name: run for run in listed_runs()}
-    name = _settle_run(runs)
+    run = run_on_screen(says=say)
+    name = run.name if run else None
+    if run is not None:
+        runs.setdefault(run.name, run)
+    if widget_state.get("run") != name or _is_asked():
+        widget_state.put("run", name)
     labels = reader_models.labels(runs)
     picked = st.selectbox(
         "Run",
@@ -99,42 +111,11 @@ def choose_run() -> Run | None:
         persist_state="session",
         label_visibility="collapsed",
     )
-    if picked != name:
-        _name_in_address(picked)
-    return runs.get(str(picked))
-
-
-def _is_asked() -> bool:
-    """Whether the address is asked: where nobody has chosen, and after the browser's Back."""
-    return not widget_state.has("run") or streamlit_patches.came_back()
-
-
-def _settle_run(runs: dict[str, Run]) -> str | None:
-    """The name of the run on screen, before the list is drawn: in the address, and in `runs`.
-
-    The list shows what a run is called, an address what finds it. So the two are not bound.
-    """
-    is_asked = _is_asked()
-    name = (url.asked("run") if is_asked else widget_state.get("run")) or None
-    if name is not None and name not in runs:
-        try:
-            runs[name] = found_run(name)
-        except RunError as error:
-            say(str(error))
-            name = None
-    if name is None and (active := _first_active(own_runs())):
-        name = active.name
-    if widget_state.get("run") != name or is_asked:
-        widget_state.put("run", name)
-    _name_in_address(name)
-    return name
-
-
-def _name_in_address(name: str | None) -> None:
-    if name is None:
+    if picked is None:
         url.remove("run")
     else:
-        url.write("run", name)
+        url.write("run", picked)
+    return runs.get(str(picked))
 
 
 def choose_run_next(run: Run) -> None:
@@ -175,9 +156,7 @@ def _delete(run: Run) -> None:
 
 def _first_active(runs: list[Run]) -> Run | None:
     for run in runs[:10]:
-        try:
+        with suppress(RunError):
             if status_of(run).is_active:
                 return run
-        except RunError:
-            continue
     return None

@@ -35,6 +35,14 @@ from models.lora import target_ranks
 NEW_WEIGHTS = "New weights"
 WHOLE, LORA = "Whole model", "LoRA"
 USUAL_RANK = 4
+ALPHA = Setting(
+    *("lora_alpha", "α"),
+    low=0.01,
+    high=1_024.0,
+    step=1.0,
+    format="%.3g",
+    help="The product is scaled by α/r.",
+)
 BYTES_OF_CHARACTER = 4
 """At most, in UTF-8: a file that cannot fit is refused unread."""
 MOST_PASTED = 200_000
@@ -170,56 +178,40 @@ def draw_tuning(
     config: TransformerConfig, inputs: SettingInputs, now: RunSpec | None
 ) -> dict[str, Any]:
     """What of the model is trained, as `finetune_spec` has it; at first what the run `now` does."""
-    ranks = target_ranks(config)
-    has_lora = now is None or now.lora_rank > 0
-    key = inputs.key("tuned")
-    options = (LORA, WHOLE)
+    ranks, inside = target_ranks(config), now if now and now.lora_rank else None
     tuned = st.segmented_control(
         "Train",
-        options,
-        default=options[not has_lora],
+        (LORA, WHOLE),
+        default=WHOLE if now and not inside else LORA,
         required=True,
-        key=key,
+        key=inputs.key("tuned"),
         persist_state="session",
         help="LoRA freezes the model. To each chosen matrix it adds a product of two thin ones and "
         "trains only these: r · (in + out) numbers in place of in · out.",
     )
     if tuned == WHOLE:
         return {"lora_rank": 0}
-    targets = list(now.lora_targets) if now and now.lora_rank else list(usual_targets(config))
     chosen = st.multiselect(
         "Matrices with an adapter",
         list(ranks),
-        default=targets,
+        default=list(inside.lora_targets if inside else usual_targets(config)),
         key=inputs.key("lora_targets"),
         persist_state="session",
     )
     most = min((ranks[name] for name in chosen), default=1)
-    rank = inputs.draw(
-        Setting("lora_rank", "Rank r", low=1, high=most, help="Of each adapter."),
-        min(most, now.lora_rank if now and now.lora_rank else USUAL_RANK),
-    )
-    alpha = inputs.draw(
-        Setting(
-            *("lora_alpha", "α"),
-            low=0.01,
-            high=1_024.0,
-            step=1.0,
-            format="%.3g",
-            help="The product is scaled by α/r.",
-        ),
-        now.lora_alpha if now and now.lora_rank else 2.0 * USUAL_RANK,
-    )
-    return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": tuple(chosen) or ("none",)}
+    rank = Setting("lora_rank", "Rank r", low=1, high=most, help="Of each adapter.")
+    return {
+        "lora_rank": inputs.draw(rank, min(most, inside.lora_rank if inside else USUAL_RANK)),
+        "lora_alpha": inputs.draw(ALPHA, inside.lora_alpha if inside else 2.0 * USUAL_RANK),
+        "lora_targets": tuple(chosen) or ("none",),
+    }
 
 
 def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run | None) -> None:
     """The start; disabled without a spec. A run of the task on screen that trains is stopped."""
     is_same = run is not None and spec and run.is_readable() and run.spec.task == spec.task
     ends = run if run is not None and is_same and _trains(run) else None
-    words = (
-        f"Stops {literal(ends.title)}, and starts a new run with these settings." if ends else ""
-    )
+    stops = ends and f"Stops {literal(ends.title)}, and starts a new run with these settings."
     clicked = place.button(
         "Restart" if ends else "Start training",
         type="primary",
@@ -227,7 +219,7 @@ def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run |
         key="start_training" if spec else None,
         icon=":material/restart_alt:" if ends else ":material/play_arrow:",
         disabled=spec is None,
-        help=words or None,
+        help=stops,
     )
     if clicked and spec:
         with place:

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from explorer.app.messages import keep_note
+from explorer.app.reader_runs import is_own
 from explorer.catalog import in_a_sentence
+from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
 from explorer.runs.spec import (
@@ -18,6 +21,7 @@ from explorer.runs.spec import (
     RunError,
     Status,
 )
+from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.text.number_format import three
 
@@ -38,6 +42,16 @@ def status_of(run: Run) -> Status:
     if status.state == WAITING and cluster().is_up and not cluster().has(run):
         return status.replace(state=INTERRUPTED)
     return status
+
+
+def shown_task(run: Run) -> Task:
+    """The task of the run; whose it is not, is shown no word of a text that somebody gave."""
+    return replace(run.task(), examples=(ANY_EXAMPLE,)) if hides_text(run) else run.task()
+
+
+def hides_text(run: Run) -> bool:
+    """Whether it learns from a text of somebody else."""
+    return run.is_private and not is_own(run)
 
 
 def progress_words(status: Status) -> str:

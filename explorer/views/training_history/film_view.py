@@ -1,6 +1,7 @@
 """The film: one head, all heads and the answer at every step that was kept of a training."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 import streamlit as st
@@ -31,73 +32,14 @@ from explorer.views.overview.pass_picture import first_answer, picture_of
 from explorer.views.overview.pinned_parts import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.shared import widgets
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
-from explorer.views.training.run_words import progress_words
+from explorer.views.shared.tables import table
+from explorer.views.training.run_words import first_words, progress_words
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
 
 MOST_HEADS_NAMED = 3
-
-
-def draw_formations(context: PageContext, history: History) -> None:
-    """Every head that does something in the end, what that is, and when it formed."""
-    found = sorted(
-        formations(history.scores(context.choice.part)),
-        key=lambda each: (each.step is None, each.step or 0, each.layer, each.head),
-    )
-    if not found:
-        st.text(f"No head of this attention has a score of {NOTICEABLE} or more in the end.")
-        return
-    first = [each for each in found if each.step is not None and each.step == found[0].step]
-    if first:
-        names = " and ".join(
-            f"layer {each.layer}, head {each.head}" for each in first[:MOST_HEADS_NAMED]
-        )
-        more = f" and {len(first) - MOST_HEADS_NAMED} more" if len(first) > MOST_HEADS_NAMED else ""
-        st.text(f"First to form, by step {first[0].step:,}: {names}{more}.")
-    st.dataframe(
-        {
-            "head": [f"layer {each.layer}, head {each.head}" for each in found],
-            "highest score": [each.score for each in found],
-            "in the end": [three(each.final) for each in found],
-            "forms at step": [each.step for each in found],
-        },
-        hide_index=True,
-        width="stretch",
-        column_config={
-            "in the end": st.column_config.TextColumn(alignment="right"),
-            "forms at step": st.column_config.NumberColumn(format="localized"),
-        },
-    )
-    st.caption(
-        "Each head is judged by its highest score after training, if that is at least "
-        f"{NOTICEABLE}. It forms at the first snapshot from which this score stays at or above "
-        f"{SHARE:.0%} of its final value. No step is given if it does so from the start, or at the "
-        "last snapshot only."
-    )
-
-
 VIEW, TITLE = "history_view", "Two moments"
 FIRST, SECOND = "first_step", "second_step"
 STEP_WIDTH = 120
-
-
-def draw_two_moments(context: PageContext, history: History) -> None:
-    """Both maps on one scale, and the difference around zero."""
-    named = {str(each.step): each for each in history.passes}
-    names = [*named]
-    with st.container(horizontal=True):
-        first = one_of(FIRST, names, names[0], width=STEP_WIDTH, as_list=True)
-        second = one_of(SECOND, names, names[-1], width=STEP_WIDTH, as_list=True)
-    sides = _side(context, named[first]), _side(context, named[second])
-    top = max(float(side.values.max()) for side in sides)
-    title = history.run.title
-    draw_map_pair(*sides, top or 1.0, models=(title, title), keys=("moment_first", "moment_second"))
-
-
-def _side(context: PageContext, one: PassAtStep) -> MapSide:
-    at = context.choice
-    return MapSide(f"Step {one.step:,}", one.forward, at.part, at.layer, at.head)
-
-
 MAP_HEIGHT = 250
 FILM, STEP = "film", "film_step"
 PASS, LAYER, AROUND = "film_pass", 64, 260
@@ -110,6 +52,25 @@ TOO_LONG_FOR_FILM = (
     "A film shows at most {most} tokens, and this sentence has {found:,}: shorten it, or compare "
     "two moments."
 )
+EVERY = 1.0
+"""Seconds between two looks into the folder of a run that trains."""
+
+
+def draw_two_moments(context: PageContext, history: History) -> None:
+    """Both maps on one scale, and the difference around zero."""
+    named = {str(each.step): each for each in history.passes}
+    names = [*named]
+    with st.container(horizontal=True):
+        first = one_of(FIRST, names, names[0], width=STEP_WIDTH, as_list=True)
+        second = one_of(SECOND, names, names[-1], width=STEP_WIDTH, as_list=True)
+    at, title = context.choice, history.run.title
+    before, after = (
+        MapSide(f"Step {one.step:,}", Head(one.forward, at.part, at.layer, at.head))
+        for one in (named[first], named[second])
+    )
+    top = max(float(before.values.max()), float(after.values.max())) or 1.0
+    keys = "moment_first", "moment_second"
+    draw_map_pair(before, after, top, models=(title, title), keys=keys)
 
 
 def is_too_long(forward: ForwardPass) -> bool:
@@ -128,7 +89,8 @@ def draw_film(context: PageContext, history: History) -> None:
     scores = history.scores(at.part)
     shown = _formation_of_head(context, scores)
     exact = _bytes(context, history) <= MOST_FILM_BYTES
-    curves = (*_curves(history), _score_curve(shown))
+    name_of_score = f"{shown.score}, layer {shown.layer}, head {shown.head}"
+    curves = (*_curves(history), Curve(name_of_score, tuple(shown.scores), share=True))
     steps = [each.step for each in history.passes]
     usual = at.training_step if at.training_step in steps else steps[-1]
     _check_step(steps, usual)
@@ -145,12 +107,12 @@ def draw_film(context: PageContext, history: History) -> None:
     with one:
         title = head_title(name, at.part, at.layer, at.head)
         st.markdown(widgets.bold_title(title))
-        _draw_map(context, name, history.passes[-1])
+        _draw_map(context, history, history.passes[-1])
     with every:
         st.markdown(widgets.bold_title(map_title(name, at.part, "All heads")))
-        _draw_heads(context, name, history.passes[-1], exact)
+        _draw_heads(context, history, history.passes[-1], exact)
     st.markdown(widgets.bold_title(f"{name} · The forward pass"))
-    _draw_pass(context, name, history.passes[-1])
+    _draw_pass(context, history, history.passes[-1])
     st.caption(_what_is_drawn(history, shown, exact))
     widgets.notes(history.last.notes)
 
@@ -198,20 +160,21 @@ def _encoded(
     """
     at, name = context.choice, history.run.title
     steps = [each.step for each in history.passes]
-    said = tuple(_said(history, each, shown) for each in history.passes)
-    marks = _marks(shown)
+    numbers = tuple(_numbers(history, each, shown) for each in history.passes)
+    has_formed = shown.step is not None and shown.final >= NOTICEABLE
+    marks = ((shown.step, "the head forms"),) if has_formed else ()
     frames = [(FILM, key, name, at.part, at.layer, at.head, exact) for key in history.keys]
 
     def make() -> bytes:
-        found = [
-            kept(history.opened, frame, partial(_messages, context, history, one, exact), _bytes_in)
+        messages = [
+            kept(history.opened, frame, partial(_messages, context, history, one, exact))
             for frame, one in zip(frames, history.passes, strict=True)
         ]
-        moments = [Moment(*each) for each in zip(steps, found, said, strict=True)]
+        moments = [Moment(*each) for each in zip(steps, messages, numbers, strict=True)]
         return encode_film(moments, first, FILM, name, STEP, curves, marks)
 
-    whole = (*frames, first, said, curves, marks)
-    return kept(history.opened, whole, make, len)
+    whole = (*frames, first, numbers, curves, marks)
+    return kept(history.opened, whole, make)
 
 
 def _messages(
@@ -219,29 +182,28 @@ def _messages(
 ) -> dict[str, bytes]:
     """One frame: what every view that changes shows."""
     with filmed() as messages:
-        _draw_map(context, history.run.title, one)
-        _draw_heads(context, history.run.title, one, exact)
-        _draw_pass(context, history.run.title, one)
+        _draw_map(context, history, one)
+        _draw_heads(context, history, one, exact)
+        _draw_pass(context, history, one)
     return messages
 
 
-def _bytes_in(messages: Mapping[str, bytes]) -> int:
-    return sum(map(len, messages.values()))
-
-
-def _said(history: History, one: PassAtStep, shown: Formation) -> tuple[tuple[str, str], ...]:
+def _numbers(history: History, one: PassAtStep, shown: Formation) -> tuple[tuple[str, str], ...]:
+    """What stands under the slider: the answer, the score, and what was measured at this step."""
     score = f"Score, {shown.score}", three(dict(shown.scores)[one.step])
-    return one.says, score, *_measured(history, one.step)
+    row = next((row for row in history.run.metrics().rows if row.step == one.step), None)
+    measured = (("Loss", row.loss), ("Held out", row.value)) if row else ()
+    return one.says, score, *((name, three(x)) for name, x in measured if x is not None)
 
 
-def _draw_map(context: PageContext, name: str, one: PassAtStep) -> None:
+def _draw_map(context: PageContext, history: History, one: PassAtStep) -> None:
     at = context.choice
-    title = head_title(name, at.part, at.layer, at.head)
+    title = head_title(history.run.title, at.part, at.layer, at.head)
     widgets.draw_map(one.forward, at.part, at.layer, at.head, "film_map", title, MAP_HEIGHT)
 
 
-def _draw_heads(context: PageContext, name: str, one: PassAtStep, exact: bool) -> None:
-    at = context.choice
+def _draw_heads(context: PageContext, history: History, one: PassAtStep, exact: bool) -> None:
+    at, name = context.choice, history.run.title
     small = thumbnails_of(one.forward, at.part)
     every = None
     if exact and small.digest:
@@ -258,13 +220,13 @@ def _draw_heads(context: PageContext, name: str, one: PassAtStep, exact: bool) -
     )
 
 
-def _draw_pass(context: PageContext, name: str, one: PassAtStep) -> None:
+def _draw_pass(context: PageContext, history: History, one: PassAtStep) -> None:
     """The Overview's picture of the pass, of the first answer; nothing where there is none."""
     forward, opened = one.forward, opened_at(context.opened, one.folder)
     if not is_computable(forward):
         return
     picture, usual = picture_of(opened, forward), first_answer(opened, forward)
-    title = f"{name}: the forward pass over “{forward.text}”"
+    title = f"{history.run.title}: the forward pass over “{forward.text}”"
     layers = max(len(blocks) for blocks in picture.flow.stacks.values())
     pass_map(
         encode(picture, PASS, title, usual, ()),
@@ -288,39 +250,16 @@ def _bytes(context: PageContext, history: History) -> int:
 
 
 def _curves(history: History) -> list[Curve]:
-    metrics = history.run.metrics()
-    try:
-        name = history.run.status().measure or "held-out metric"
-    except RunError:
-        name = "held-out metric"
+    metrics, name = history.run.metrics(), ""
+    with suppress(RunError):
+        name = history.run.status().measure
+    name = name or "held-out metric"
     is_share = history.task is not None and history.task.higher_is_better
-    curves = [
-        Curve("training loss", tuple(thinned(metrics.losses(), MOST_FILM_POINTS))),
-        Curve(
-            f"{name}, held out", tuple(thinned(metrics.values(), MOST_FILM_POINTS)), share=is_share
-        ),
-    ]
+    losses, values = (
+        tuple(thinned(points, MOST_FILM_POINTS)) for points in (metrics.losses(), metrics.values())
+    )
+    curves = [Curve("training loss", losses), Curve(f"{name}, held out", values, share=is_share)]
     return [curve for curve in curves if curve.points]
-
-
-def _marks(shown: Formation) -> tuple[tuple[int, str], ...]:
-    if shown.step is None or shown.final < NOTICEABLE:
-        return ()
-    return ((shown.step, "the head forms"),)
-
-
-def _score_curve(shown: Formation) -> Curve:
-    name = f"{shown.score}, layer {shown.layer}, head {shown.head}"
-    return Curve(name, tuple(shown.scores), share=True)
-
-
-def _measured(history: History, step: int) -> Sequence[tuple[str, str]]:
-    for row in history.run.metrics().rows:
-        if row.step == step:
-            loss = [] if row.loss is None else [("Loss", three(row.loss))]
-            value = [] if row.value is None else [("Held out", three(row.value))]
-            return [*loss, *value]
-    return []
 
 
 def _what_is_drawn(history: History, shown: Formation, exact: bool) -> str:
@@ -338,27 +277,52 @@ def _what_is_drawn(history: History, shown: Formation, exact: bool) -> str:
     return " ".join(words)
 
 
-EVERY = 1.0
-"""Seconds between two looks into the folder of a run that trains."""
-
-
 def follow_run(run: Run, shown: int) -> None:
     """Say how far the run is while it trains; the page is drawn again once it has more to show.
 
     `shown` is how many of its snapshots are on screen.
     """
-    try:
+    with suppress(RunError):  # the film is there, whatever has become of the rest of the run
         if run.status().is_active:
-            fragment(every=EVERY)(_look)(run, shown)
-    except RunError:  # the film is there, whatever has become of the rest of the run
-        return
+            fragment(every=EVERY)(_draw_progress)(run, shown)
 
 
-def _look(run: Run, shown: int) -> None:
-    try:
+def _draw_progress(run: Run, shown: int) -> None:
+    with suppress(RunError):
         status = run.status()
-    except RunError:
+        if not status.is_active or len(run.snapshots()) != shown:
+            st.rerun()
+        st.progress(status.share, text=progress_words(status))
+
+
+def draw_formations(context: PageContext, history: History) -> None:
+    """Every head that does something in the end, what that is, and when it formed."""
+    heads = sorted(
+        formations(history.scores(context.choice.part)),
+        key=lambda head: (head.step is None, head.step or 0, head.layer, head.head),
+    )
+    if not heads:
+        st.text(f"No head of this attention has a score of {NOTICEABLE} or more in the end.")
         return
-    if not status.is_active or len(run.snapshots()) != shown:
-        st.rerun()
-    st.progress(status.share, text=progress_words(status))
+    names = [f"layer {head.layer}, head {head.head}" for head in heads]
+    if (step := heads[0].step) is not None:
+        first = [name for name, head in zip(names, heads, strict=True) if head.step == step]
+        named = first_words(first, MOST_HEADS_NAMED, " and ")
+        st.text(f"First to form, by step {step:,}: {named}.")
+    table(
+        {
+            "head": names,
+            "highest score": [head.score for head in heads],
+            "in the end": [three(head.final) for head in heads],
+            "forms at step": [head.step for head in heads],
+        },
+        right=["in the end"],
+        numbers={"forms at step": "localized"},
+        width="stretch",
+    )
+    st.caption(
+        "Each head is judged by its highest score after training, if that is at least "
+        f"{NOTICEABLE}. It forms at the first snapshot from which this score stays at or above "
+        f"{SHARE:.0%} of its final value. No step is given if it does so from the start, or at the "
+        "last snapshot only."
+    )

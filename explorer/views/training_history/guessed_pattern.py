@@ -10,7 +10,6 @@ from torch import Tensor
 from explorer.app.context import PageContext
 from explorer.app.session import state_of
 from explorer.catalog.attention_parts import head_title
-from explorer.components.matrix import matrix
 from explorer.tasks import pattern_score
 from explorer.text.number_format import fixed
 from explorer.views.shared import widgets
@@ -44,14 +43,11 @@ def draw_guess(context: PageContext, history: History) -> None:
             zip(st.columns(len(options)), options, strict=True)
         ):
             with column:
-                _draw_pattern(context, history, pattern, at)
-                st.button(
-                    "This one",
-                    key=f"guess_{at}",
-                    on_click=_note,
-                    args=(asked, at),
-                    width="stretch",
-                )
+                # How much is on each would tell which of them is expected.
+                weights, title = (pattern > 0).float(), f"Pattern {at + 1}"
+                widgets.draw_weights(history.last, part, weights, f"pattern_{at}", title, HEIGHT)
+                args, key = (asked, at), f"guess_{at}"
+                st.button("This one", key=key, on_click=_note, args=args, width="stretch")
         return
     _draw_answer(context, history, expected, options, guesses[asked])
     st.button("Guess again", key="guess_again", on_click=_note, args=(asked, None))
@@ -76,10 +72,9 @@ def _draw_answer(
     st.markdown(
         f"**{verdict}** Frames mark the expected pattern; each map shows the best head at its step."
     )
-    untrained, trained = st.columns(2)
-    for column, one in ((untrained, history.passes[0]), (trained, history.passes[-1])):
+    for column, at in zip(st.columns(2), (0, -1), strict=True):
         with column:
-            _draw_best_head(context, history, one, expected)
+            _draw_best_head(context, history, history.passes[at], expected)
     if history.task is not None:
         st.caption(f"Expected after training: {history.task.expectation}")
 
@@ -101,40 +96,22 @@ def _draw_best_head(
     )
 
 
-def _draw_pattern(context: PageContext, history: History, pattern: Tensor, at: int) -> None:
-    part, last = context.choice.part, history.last
-    words = last.part(part).words
-    matrix(
-        (pattern > 0).float(),  # how much is on each would tell which of them is expected
-        last.rows(part),
-        last.columns(part),
-        key=f"pattern_{at}",
-        title=f"Pattern {at + 1}",
-        row_name=words.row,
-        column_name=words.column,
-        sentence=words.cell,
-        height=HEIGHT,
-        top=1.0,
-    )
-
-
 def _options(expected: Tensor) -> list[Pattern]:
     """The expected pattern among two others, in an order that follows from it."""
     rows, columns = expected.shape
-    others: dict[str, Callable[[int], int]] = {
-        "the diagonal": lambda row: min(row, columns - 1),
-        "the anti-diagonal": lambda row: max(0, columns - 1 - row),
-        "the previous token": lambda row: min(max(0, row - 1), columns - 1),
+    last = columns - 1
+    keys: dict[str, Callable[[int], int]] = {
+        "the diagonal": lambda row: min(row, last),
+        "the anti-diagonal": lambda row: max(0, last - row),
+        "the previous token": lambda row: min(max(0, row - 1), last),
         "the first token": lambda row: 0,
     }
-    made = []
-    for name, key in others.items():
-        pattern = torch.zeros(rows, columns)
-        for row in range(rows):
-            pattern[row, key(row)] = 1.0
+    others = []
+    for name, key in keys.items():
+        pattern = torch.nn.functional.one_hot(torch.tensor([*map(key, range(rows))]), columns)
         agree = ((pattern > 0) & (expected > 0)).sum() / max(1, int((expected > 0).sum()))
         if agree < 0.5:
-            made.append((name, pattern))
-    options = [("expected", expected), *made[:2]]
+            others.append((name, pattern.float()))
+    options = [("expected", expected), *others[:2]]
     random.Random(rows * 31 + columns).shuffle(options)
     return options

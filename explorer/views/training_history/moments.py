@@ -106,7 +106,7 @@ class History:
             expected = self.expected(part)
             return {each.step: _scores(each.forward, part, expected) for each in self.passes}
 
-        return kept(self.opened, ("scores at every step", part, self.keys), make, _bytes_of_scores)
+        return kept(self.opened, ("scores at every step", part, self.keys), make)
 
 
 def snapshots_in(context: PageContext) -> bool:
@@ -119,17 +119,15 @@ def history_of(context: PageContext) -> History | None:
     entry = context.models[context.choice.model]
     snapshots = snapshots_of(entry)
     run = Run(run_of(entry.folder))
-    steps = [*snapshots]
+    steps, folders = [*snapshots], [*snapshots.values()]
     text, pair = context.choice.text, context.choice.pair
-
-    folders = [snapshots[step] for step in steps]
     last = identity_of(folders[-1])
 
     def passed(at: int) -> PassAtStep:
         return _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair)
 
     keys = [("pass at a step", text, pair, identity_of(each), last) for each in folders]
-    found = measurements(
+    passes = measurements(
         context.opened,
         "training_history",
         keys,
@@ -138,9 +136,9 @@ def history_of(context: PageContext) -> History | None:
         doing="The sentence at every step",
         too_long=TOO_LONG_FOR_SCORES,
     )
-    if found is None:
+    if passes is None:
         return None
-    return History(run, _task_of(run), tuple(found), context.opened, tuple(keys))
+    return History(run, _task_of(run), tuple(passes), context.opened, tuple(keys))
 
 
 def opened_at(opened: OpenModel, folder: Path) -> OpenModel:
@@ -191,17 +189,11 @@ def _scores(forward: ForwardPass, part: str, expected: Tensor | None) -> dict[st
     return {EXPECTED: weights.new_tensor(on_pattern), **found}
 
 
-def _bytes_of_scores(scores: Mapping[int, Mapping[str, Tensor]]) -> int:
-    return sum(each.nbytes for step in scores.values() for each in step.values())
-
-
 def draw_no_history(context: PageContext) -> None:
     """Where the chosen model has no snapshots: the runs that have some, and where to train."""
     runs = [name for name, entry in context.models.items() if snapshots_of(entry)][:MOST_OFFERED]
-    if not runs:
-        st.text("No snapshots are kept of the training of this model. Train one here:")
-    else:
-        st.text("No snapshots are kept of the training of this model. These have some:")
+    more = "These have some:" if runs else "Train one here:"
+    st.text(f"No snapshots are kept of the training of this model. {more}")
     with st.container(horizontal=True):
         for name in runs:
             label = literal(context.models[name].short_name)
