@@ -256,10 +256,10 @@ def stream_terms(found: KeyContribution) -> dict[str, Tensor]:
         "bias of W_O": found.bias,
         "attention output": found.out,
     }
-    if found.where == "sandwich":
-        terms["attention output, normed"] = found.added
+    if found.out_changes:
+        terms["attention output, as it is added"] = found.added
     terms["residual stream before"] = found.before
-    if found.where == "post":
+    if found.sum_changes:
         return {**terms, "sum": found.together, "residual stream after: sum, normed": found.after}
     return {**terms, "residual stream after": found.after}
 
