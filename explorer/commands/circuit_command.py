@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
+from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.circuit_faithfulness import circuit_curve, sizes, smallest_circuit
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.finding import Finding, Measured, finding_of
@@ -15,7 +16,6 @@ from explorer.analysis.circuits.measure import (
     attributions,
     contrast_of,
     corrupted_passes,
-    exact_writers,
     mean_over_pairs,
     pieces_of_writers,
     scores_of,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 import torch
 
+from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_metrics import KL, LOSS, UNITS, metric_in_words
 from explorer.analysis.circuits.measure import (
@@ -13,7 +14,6 @@ from explorer.analysis.circuits.measure import (
     attributions,
     contrast_of,
     correlation,
-    exact_writers,
     node_of,
     scores_of,
 )

@@ -8,7 +8,8 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation_and_patching import exact_edges
+from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
+from explorer.analysis.attribution_patching import Attribution
 from explorer.analysis.circuit_faithfulness import (
     RANDOM_CIRCUITS,
     CircuitPoint,
@@ -25,7 +26,6 @@ from explorer.analysis.circuits.measure import (
     attribution_of,
     contrast_of,
     corrupted_passes,
-    exact_writers,
     scores_of,
 )
 from explorer.analysis.circuits.text_pairs import Question

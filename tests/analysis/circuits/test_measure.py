@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.analysis.ablation_and_patching import exact_edges
+from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast, metrics_of
 from explorer.analysis.circuits.measure import (
@@ -14,7 +14,6 @@ from explorer.analysis.circuits.measure import (
     contrast_of,
     correlation,
     corrupted_passes,
-    exact_writers,
     mean_over_pairs,
     node_of,
     pieces_of_writers,
