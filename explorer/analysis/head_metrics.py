@@ -320,7 +320,7 @@ def join_layers(found: Sequence[HeadMetrics]) -> HeadMetrics:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class HeadRank:
     """A head and its number; `place` is 1 for the best, and numbers written alike share one."""
 
     place: int
@@ -329,14 +329,14 @@ class Ranked:
     value: float
 
 
-def ranking(values: Tensor, *, highest: bool = True) -> list[Ranked]:
+def ranking(values: Tensor, *, highest: bool = True) -> list[HeadRank]:
     """Every head of (layers, heads) that has a number, the best first; ties stay in order."""
     heads = values.shape[1]
     known = [(float(value), at) for at, value in enumerate(values.flatten()) if value == value]
     known.sort(key=lambda each: -each[0] if highest else each[0])
-    found: list[Ranked] = []
+    found: list[HeadRank] = []
     for at, (value, number) in enumerate(known):
         is_equal = found and three(found[-1].value) == three(value)
         place = found[-1].place if is_equal else at + 1
-        found.append(Ranked(place, number // heads, number % heads, value))
+        found.append(HeadRank(place, number // heads, number % heads, value))
     return found

@@ -255,7 +255,7 @@ class PositionBias(Kind):
         return looked_up(float(module.table.weight[bucket, head]), rf"B_{{{bucket},\,{head}}}")
 
 
-class Masked(Kind):
+class MaskedScores(Kind):
     title, shapes = "Masked scores", SQUARE
     text = "The scores of masked keys are set to −∞."
 
@@ -570,7 +570,7 @@ KINDS: dict[str, Kind] = {
     "products": DotProducts(),
     "scores": Scores("scores"),
     "bias": PositionBias("bias"),
-    "masked": Masked("masked"),
+    "masked": MaskedScores("masked"),
     "weights": AttentionWeights("weights"),
     "head out": HeadOut("head_out"),
     "concat": Concat(),

@@ -6,9 +6,9 @@ import streamlit as st
 
 from explorer.analysis.circuit_metrics import metric_in_words, metrics_of
 from explorer.analysis.circuits.finding import (
+    CircuitMeasurement,
     Finding,
     FindingError,
-    Measured,
     finding_from,
     finding_of,
     other_model,
@@ -97,7 +97,7 @@ def _draw_download(context: PageContext, question: Question, method: str) -> Non
     )
 
 
-def _contents(measured: Measured) -> str:
+def _contents(measured: CircuitMeasurement) -> str:
     """What is in the file, and which view measures what is not."""
     exact = sum(value is not None for value in measured.exact)
     said = [
@@ -146,7 +146,7 @@ def _draw_beside(context: PageContext, question: Question, finding: Finding) -> 
         )
 
 
-def _estimates(measured: Measured) -> dict[tuple[int, int], float]:
+def _estimates(measured: CircuitMeasurement) -> dict[tuple[int, int], float]:
     """Of every head by its layer and number."""
     places = measured.scores.wiring.columns
     return {

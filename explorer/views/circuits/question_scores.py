@@ -19,7 +19,7 @@ from explorer.analysis.circuit_faithfulness import (
     smallest_circuit,
 )
 from explorer.analysis.circuit_metrics import Contrast
-from explorer.analysis.circuits.finding import Measured
+from explorer.analysis.circuits.finding import CircuitMeasurement
 from explorer.analysis.circuits.measure import (
     METHODS,
     EdgeScores,
@@ -185,7 +185,9 @@ def curve_of(
     return kept(opened, key, make)
 
 
-def measured_by_now(opened: OpenModel, question: Question, method: str) -> Measured | None:
+def measured_by_now(
+    opened: OpenModel, question: Question, method: str
+) -> CircuitMeasurement | None:
     """What the views have measured and is still kept; None before anything is estimated."""
     scores: EdgeScores | None = if_kept(opened, _scores_key(question, method))
     if scores is None:
@@ -194,7 +196,7 @@ def measured_by_now(opened: OpenModel, question: Question, method: str) -> Measu
     count = url.whole_number(url.current_value(row.name), int(row.high) + 1) or row.usual
     edges = _edges_keys(question, method, min(count, len(scores.order)))
     curve = if_kept(opened, _curve_key(question, method)) or FaithfulnessCurve()
-    return Measured(
+    return CircuitMeasurement(
         method=method,
         scores=scores,
         exact=exact_parts_by_now(opened, question, scores),
