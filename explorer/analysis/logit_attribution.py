@@ -62,8 +62,8 @@ def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
     """
     stack, _ = last_streams(forward.config)
     values = forward.trace[f"{stack}.{layer}.self_attn.v"][forward.row]
-    columns = output_columns(forward.trace.model, layer, head)
-    return values[forward.config.kv_head(head)] @ columns.mT
+    attention = forward.trace.model.last_stack.blocks[layer].self_attn
+    return values[forward.config.kv_head(head)] @ output_columns(attention, head).mT
 
 
 def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:

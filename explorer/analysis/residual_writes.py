@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.frozen_scales import UNCHANGED, FrozenResidual, freeze_residual
+from explorer.analysis.head_circuits import output_columns
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
@@ -48,8 +49,7 @@ class AttentionWrite(SublayerWrite):
 
     def through(self, head: int, given: Tensor) -> Tensor:
         """The output projection of values of one head: (…, w) to (…, d), without its bias."""
-        width = self.attention.d_head
-        return given @ self.attention.o_proj.weight[:, head * width :][:, :width].mT
+        return given @ output_columns(self.attention, head).mT
 
 
 @dataclass(frozen=True, eq=False)

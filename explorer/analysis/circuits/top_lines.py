@@ -156,8 +156,8 @@ class _ActivationTap(RecordingTap):
 
     def _norm(self, head_out: Tensor) -> Tensor:
         """‖W_O head_out‖, (b, h, t), by the w × w matrix W_Oᵀ W_O of each head."""
-        layer = int(self._prefix.split(".")[1])
-        columns = [output_columns(self._model, layer, h) for h in range(head_out.shape[1])]
+        attention = blocks_of(self._model)[int(self._prefix.split(".")[1])].self_attn
+        columns = [output_columns(attention, head) for head in range(head_out.shape[1])]
         grams = torch.stack([each.mT @ each for each in columns])
         squares = ((head_out @ grams) * head_out).sum(-1)
         return squares.clamp(min=0).sqrt()

@@ -75,7 +75,11 @@ class Norm(Kind):
 
 
 class Softmax(Kind):
-    shapes = SQUARE
+    shapes, plain = SQUARE, "softmax(s)"
+
+    def __init__(self, title: str, text: str, latex: str, *taps: str) -> None:
+        super().__init__(*taps)
+        self.title, self.text, self.latex = title, text, latex
 
     def equation(self, cell: StageCell) -> Equation | None:
         return softmax(cell.read(), cell.column)
@@ -276,15 +280,6 @@ class MaskedScores(Kind):
         return looked_up(score, rf"s_{{{cell.row}\,{cell.column}}} \text{{, not masked}}")
 
 
-class AttentionWeights(Softmax):
-    title, plain = "Attention weights", "softmax(s)"
-    text = (
-        "The softmax of each row over its visible keys: its weights sum to 1, or are all 0 where "
-        "every key is masked."
-    )
-    latex = r"a_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}}"
-
-
 class HeadOut(Kind):
     title, shapes, plain = "Head outputs", HEADS, "Σ a v"
     text = "The mean of the values, weighted by the attention weights of each query."
@@ -403,14 +398,17 @@ class EmbeddingSum(Addition):
         return "x_t = " + " + ".join(symbols[name.split(".")[-1]] for name in stage.reads)
 
 
+ALIKE, ONE_EACH = "A linear map, the same for every token.", "One logit for each class."
+
+
 class Linear(Kind):
     """`symbols` are those of output, weight and bias, `has_bias` the config's word for the bias."""
 
-    text = "A linear map, the same for every token."
-
-    def __init__(self, title: str, shapes: Shapes, symbols: str, has_bias: str, tap: str) -> None:
-        super().__init__(tap)
-        self.title, self.shapes = title, shapes
+    def __init__(
+        self, title: str, shapes: Shapes, symbols: str, has_bias: str, *taps: str, text: str = ALIKE
+    ) -> None:
+        super().__init__(*taps)
+        self.title, self.shapes, self.text = title, shapes, text
         self.symbols, self.has_bias = symbols.split(), has_bias
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
@@ -493,18 +491,6 @@ class ClassHidden(Kind):
         return activated(x, cell.config.classifier_activation, cell.model.head.activation)
 
 
-class ClassLogits(Kind):
-    title, shapes = "Logits", (("batch", "classes"),)
-    text = "One logit for each class."
-
-    def formula(self, stage: Stage, config: TransformerConfig) -> str:
-        x = "c" if config.d_classifier is None else "h"
-        return rf"\ell = {x}\,W" + (" + b" if config.classifier_bias else "")
-
-    def equation(self, cell: StageCell) -> Equation:
-        return projected(cell, cell.model.head.out, cell.column)
-
-
 class Transform(Kind):
     title = "Transform"
     text = "One more layer before the logits."
@@ -543,12 +529,6 @@ class Logits(Kind):
         return capped(Equation(number_latex(found.total, alone=True), found.total), head.cap)
 
 
-class Probabilities(Softmax):
-    title = "Probabilities"
-    text = "The softmax of the logits: probabilities that sum to 1."
-    latex = r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}"
-
-
 KINDS: dict[str, Kind] = {
     "value": Kind(),
     "tokens": TokenIds(),
@@ -571,7 +551,13 @@ KINDS: dict[str, Kind] = {
     "scores": Scores("scores"),
     "bias": PositionBias("bias"),
     "masked": MaskedScores("masked"),
-    "weights": AttentionWeights("weights"),
+    "weights": Softmax(
+        "Attention weights",
+        "The softmax of each row over its visible keys: its weights sum to 1, or are all 0 where "
+        "every key is masked.",
+        r"a_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}}",
+        "weights",
+    ),
     "head out": HeadOut("head_out"),
     "concat": Concat(),
     "output projection": Linear("Output projection", STREAM, "z W_O b_O", "has_out_bias", "out"),
@@ -582,10 +568,16 @@ KINDS: dict[str, Kind] = {
     "add": Addition("add"),
     "pooled": Pooling("pooled"),
     "class hidden": ClassHidden("hidden"),
-    "class logits": ClassLogits(),
+    "class logits": Linear(
+        "Logits", (("batch", "classes"),), r"\ell W b", "classifier_bias", text=ONE_EACH
+    ),
     "transform": Transform("transform"),
     "logits": Logits("logits"),
-    "probabilities": Probabilities(),
+    "probabilities": Softmax(
+        "Probabilities",
+        "The softmax of the logits: probabilities that sum to 1.",
+        r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}",
+    ),
 }
 """By name. A value that no kind knows is a `value`: it is listed under the name of its tap."""
 BY_TAP = {tap: name for name, kind in KINDS.items() for tap in kind.taps}
