@@ -245,7 +245,7 @@ def metrics_of_heads(
             values = metric.of(heads)
         found[name] = weights.new_full(weights.shape[:1], math.nan)
         if values is not None:
-            found[name] = _mean(values, over[name])
+            found[name] = values[:, over[name]].mean(-1)  # NaN where no row counts
     return found
 
 
@@ -278,11 +278,6 @@ def _on(weights: Tensor, cells: Tensor) -> Tensor:
     rows, columns = cells
     nothing = weights.new_zeros(weights.shape[:2])
     return nothing.index_add(1, rows, weights[:, rows, columns])
-
-
-def _mean(values: Tensor, rows: Tensor) -> Tensor:
-    """The mean over these rows of (h, q); NaN where there are none."""
-    return values[:, rows].mean(-1)
 
 
 def metrics_by_layer(forward: ForwardPass, part: str) -> Iterator[HeadMetrics]:

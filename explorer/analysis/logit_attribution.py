@@ -128,7 +128,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
     positions if a classifier takes their mean.
     """
     with torch.no_grad():
-        places, shares = _read_at(forward, place)
+        places, shares = positions_read(forward, place)
         stack, count = last_streams(forward.config)
         layers = [block_writes(forward, stack, n, places) for n in interruptible(range(count))]
         embedded = _embedded(forward, places)
@@ -175,7 +175,7 @@ def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
     return float(output[scored.index(place), option]) if place in scored else None
 
 
-def _read_at(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
+def positions_read(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
     """Which positions the head reads, (p,), and the weight of each, (p, 1)."""
     if has_words(forward.config):
         return torch.tensor([place]), torch.ones(1, 1)

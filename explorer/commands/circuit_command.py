@@ -10,8 +10,7 @@ from tqdm import tqdm
 from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.circuit_faithfulness import circuit_curve, sizes, smallest_circuit
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
-from explorer.analysis.circuits.finding import CircuitMeasurement, Finding, finding_of
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     attributions,
     contrast_of,
@@ -20,6 +19,7 @@ from explorer.analysis.circuits.measure import (
     pieces_of_writers,
     scores_of,
 )
+from explorer.analysis.circuits.finding import CircuitMeasurement, Finding, finding_of
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.pair_templates import TEMPLATES, make_pairs
 from explorer.analysis.circuits.text_pairs import (

@@ -16,7 +16,7 @@ from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_faithfulness import CircuitPoint, circuit_curve, smallest_circuit
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     EdgeScores,
     attributions,
     contrast_of,

@@ -14,7 +14,7 @@ import torch
 
 from explorer.analysis.circuit_faithfulness import CircuitPoint
 from explorer.analysis.circuit_metrics import ANSWERS_READ
-from explorer.analysis.circuits.measure import METHODS, EdgeScores, correlation
+from explorer.analysis.circuits.circuit_scores import METHODS, EdgeScores, correlation
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, pieces_of
 from explorer.analysis.wiring import Edge, Place
 from explorer.catalog.folders import own_name

@@ -5,6 +5,7 @@ from hashlib import blake2b
 import streamlit as st
 
 from explorer.analysis.circuit_metrics import metric_in_words, metrics_of
+from explorer.analysis.circuits.circuit_scores import METHODS, correlation
 from explorer.analysis.circuits.finding import (
     CircuitMeasurement,
     Finding,
@@ -13,7 +14,6 @@ from explorer.analysis.circuits.finding import (
     finding_of,
     other_model,
 )
-from explorer.analysis.circuits.measure import METHODS, correlation
 from explorer.analysis.circuits.text_pairs import PairError, Question
 from explorer.app import url
 from explorer.app.context import PageContext

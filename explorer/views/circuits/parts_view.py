@@ -8,7 +8,7 @@ import torch
 from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_metrics import KL, LOSS, UNITS, metric_in_words
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     EdgeScores,
     attributions,

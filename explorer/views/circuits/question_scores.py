@@ -20,7 +20,7 @@ from explorer.analysis.circuit_faithfulness import (
 )
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.circuits.finding import CircuitMeasurement
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     EdgeScores,
     attribution_of,
