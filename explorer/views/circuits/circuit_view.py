@@ -9,7 +9,6 @@ from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_faithfulness import CorruptedPass, circuit_curve, smallest_circuit
 from explorer.analysis.circuit_metrics import UNITS, metric_in_words
-from explorer.analysis.circuits.head_effects import composition_of
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     ScoresAtStep,

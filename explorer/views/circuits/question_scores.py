@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
-from explorer.analysis.attribution_patching import Attribution
 from explorer.analysis.circuit_faithfulness import (
     RANDOM_CIRCUITS,
     CircuitPoint,
@@ -19,7 +18,6 @@ from explorer.analysis.circuit_faithfulness import (
     smallest_circuit,
 )
 from explorer.analysis.circuit_metrics import Contrast
-from explorer.analysis.circuits.finding import CircuitMeasurement
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     EdgeScores,
@@ -28,6 +26,7 @@ from explorer.analysis.circuits.circuit_scores import (
     corrupted_passes,
     scores_of,
 )
+from explorer.analysis.circuits.finding import CircuitMeasurement
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.wiring import plain_wiring
 from explorer.app import url
