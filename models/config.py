@@ -142,6 +142,11 @@ class TransformerConfig(PlainData):
         return self.dropout if self.activation_dropout is None else self.activation_dropout
 
     @property
+    def embedding_scale(self) -> float:
+        """The factor of the token embedding."""
+        return self.d_model**0.5 if self.scale_embedding else 1.0
+
+    @property
     def scale(self) -> float:
         """The factor of q·k."""
         return self.head_width**-0.5 if self.attention_scale is None else self.attention_scale

@@ -90,7 +90,7 @@ def build_stack(
         build_norm(config) if config.final_norm else nn.Identity(),
         build_norm(config) if config.embedding_norm else nn.Identity(),
         nn.Embedding(config.n_segments, config.d_model) if config.n_segments else None,
-        config.d_model**0.5 if config.scale_embedding else 1.0,
+        config.embedding_scale,
         config.count_padding,
         config.dropout,
     )

@@ -24,14 +24,10 @@ from explorer.analysis.batched_passes import (
     run_layers,
 )
 from explorer.analysis.circuit_metrics import Contrast
-from explorer.analysis.wiring import wiring_of
+from explorer.analysis.wiring import plain_wiring, wiring_of
 from explorer.catalog.attention_parts import site as attention_site
 from models.interventions import Edit, Replace
-from models.stack import Stack
 from models.trace import CHEAP_SITES, Trace, trace
-
-PATCHED_SITES = ("*.head_out", "*.mlp.out", "*.0.resid_pre")
-"""What the pass that is patched from must hold."""
 
 
 def shared_tokens(clean: Tensor, corrupted: Tensor) -> int:
@@ -68,37 +64,49 @@ def patch_every_head(base: RecordedPass, other: Trace, part: str, layers: int) -
     return ablate_every_head(base, part, layers, patched)
 
 
-def patch_feed_forwards(base: RecordedPass, other: Trace, stack: str) -> Iterator[Tensor]:
-    """For each layer the logits (1, options) where its feed-forward wrote what it did in `other`.
+def patch_layers(
+    base: RecordedPass, other: Trace, part: str, layers: Sequence[int], name: str
+) -> Iterator[Tensor]:
+    """For each of these layers the logits (1, options) where its value of this name is `other`'s.
 
-    Nothing for a model without feed-forward layers.
+    Such as `mlp.out`, what a feed-forward layer wrote, or `resid_pre` of layer 0, the embedding.
     """
-    blocks: Stack = getattr(base.model, stack)
-    layers = len(blocks.blocks) if blocks.blocks[0].mlp is not None else 0
-    part = f"{stack}.self_attn"
+    stack = part.split(".")[0]
 
     def edit_of(layer: int, rows: range) -> Edit:
-        return _replaced(base, other, part, f"{stack}.{layer}.mlp.out")
+        site = f"{stack}.{layer}.{name}"
+        return Replace(site, other[site][:, base.start(part) :])
 
-    return run_layers(base, part, range(layers), 1, edit_of)
-
-
-def patch_embedding(base: RecordedPass, other: Trace, stack: str) -> Tensor:
-    """The logits (1, options) where the first layer of this stack read what it did in `other`."""
-    part = f"{stack}.self_attn"
-    edit = _replaced(base, other, part, f"{stack}.0.resid_pre")
-    return run_branches(base, part, 0, 1, lambda rows: edit)
+    return run_layers(base, part, layers, 1, edit_of)
 
 
-def _replaced(base: RecordedPass, other: Trace, part: str, site: str) -> Edit:
-    return Replace(site, other[site][:, base.start(part) :])
-
-
-def clean_pass(contrast: Contrast) -> RecordedPass:
-    """The recorded pass of the clean text, from which patched ones branch off."""
-    seen = trace(contrast.model, contrast.clean, sites=CHEAP_SITES, read_at=contrast.read_at)
+def recorded_text(contrast: Contrast, *, corrupted: bool = False) -> RecordedPass:
+    """The recorded pass of the clean text, or of the other, from which patched ones branch off."""
+    text = contrast.corrupted if corrupted else contrast.clean
+    passed = trace(contrast.model, text, sites=CHEAP_SITES, read_at=contrast.read_at)
     alike = shared_tokens(contrast.clean, contrast.corrupted)
-    return RecordedPass(seen, [contrast.clean], contrast.place, from_position=alike)
+    return RecordedPass(passed, [text], contrast.place, from_position=alike)
+
+
+def exact_writers(contrast: Contrast) -> Iterator[tuple[Sequence[int], Tensor]]:
+    """Which writers (their columns), and how much of the metric is lost when each is patched.
+
+    A layer's heads together, then the feed-forward layers, then the embedding.
+    """
+    wiring, base = plain_wiring(contrast.config), recorded_text(contrast)
+    metric = contrast.measured(base.trace.output)[0]
+    sites, part = list(wiring.writers), f"{wiring.stack}.self_attn"
+    other = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
+    layers = range(wiring.layers)
+    patched = {
+        "self_attn.head_out": patch_every_head(base, other, part, wiring.layers),
+        "mlp.out": patch_layers(base, other, part, layers if wiring.has_mlp else (), "mlp.out"),
+        "resid_pre": patch_layers(base, other, part, (0,), "resid_pre"),
+    }
+    for name, all_logits in patched.items():
+        for layer, logits in enumerate(all_logits):
+            columns = wiring.columns_at[f"{wiring.stack}.{layer}.{name}"]
+            yield range(columns.start, columns.stop), metric - contrast.outcome(logits)
 
 
 def exact_edges(
@@ -110,7 +118,7 @@ def exact_edges(
     positions from where the texts differ. Beside the recorded pass it holds what the writers of
     those edges wrote.
     """
-    wiring, base = wiring_of(contrast.config), clean_pass(contrast)
+    wiring, base = wiring_of(contrast.config), recorded_text(contrast)
     part = f"{wiring.stack}.self_attn"
     start = base.start(part)
     found = differences_of(contrast, wiring).by_site

@@ -13,7 +13,14 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from explorer.analysis.word_groups import Group, group_words, merged_tokens, sentences_of
+from explorer.analysis.head_circuits import output_columns
+from explorer.analysis.word_groups import (
+    Group,
+    group_words,
+    merged_tokens,
+    sentences_of,
+    sum_groups,
+)
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
@@ -178,16 +185,6 @@ def merge_words(
     return sum_groups(summed, row_groups, -2) / count.clamp_min(1)
 
 
-def sum_groups(values: Tensor, groups: Sequence[Group], dim: int) -> Tensor:
-    """Values summed by group along one dimension."""
-    shape = list(values.shape)
-    shape[dim] = len(groups)
-    owner = [number for number, group in enumerate(groups) for _ in group]
-    return values.new_zeros(shape).index_add_(
-        dim, torch.tensor(owner, device=values.device), values
-    )
-
-
 def value_and_output(
     forward: ForwardPass, part: str, layer: int, head: int
 ) -> tuple[Tensor, Tensor]:
@@ -195,9 +192,7 @@ def value_and_output(
     stack, kind = part.split(".")
     attention = getattr(getattr(forward.trace.model, stack).blocks[layer], kind)
     grouped = forward.trace[f"{site(part, layer)}.v"][forward.row]
-    v = grouped[forward.config.kv_head(head)]
-    width = v.shape[-1]
-    return v, attention.o_proj.weight.detach()[:, head * width : (head + 1) * width]
+    return grouped[forward.config.kv_head(head)], output_columns(attention, head)
 
 
 # ---- one option after another --------------------------------------------------------------

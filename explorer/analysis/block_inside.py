@@ -7,7 +7,6 @@ cells are pooled, and it says how.
 Shapes: h heads, r rows, c columns of a picture.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,12 +14,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
+from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.pass_values import PassValues, recorded_block
-from explorer.analysis.forward_pass.stage import Stage, symbol_of, symbol_read
+from explorer.analysis.forward_pass.stage import Stage, symbol_of
 from explorer.analysis.forward_pass.stage_cut import row_stack
 from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.inference.forward_pass import ForwardPass
-from explorer.text.number_format import three
 from models import TransformerConfig
 
 LEFT_OUT = ("products", "concat")
@@ -98,7 +97,9 @@ def block_inside(forward: ForwardPass, stack: str, layer: int) -> BlockInside:
         BlockPart(
             stage=stage,
             title=stage.title if stage.name in reads else ENTERS[stage.stack == stack],
-            formula=_formula(stage, forward.config, stage.name in reads),
+            formula=KINDS[stage.kind].short(stage, forward.config)
+            if stage.name in reads
+            else symbol_of(stage.name, forward.config),
             shape=_shape(forward, stage),
             reads=reads.get(stage.name, ()),
             column=columns[stage.name],
@@ -158,9 +159,6 @@ def _shape(forward: ForwardPass, stage: Stage) -> tuple[tuple[str, int], ...]:
 
 def _tokens(forward: ForwardPass, stack: str) -> tuple[object, ...]:
     return forward.source if stack == "encoder" else forward.target
-
-
-# ---- pictures --------------------------------------------------------------------------
 
 
 def _cells(
@@ -228,72 +226,3 @@ def largest(values: Tensor, rows: int, columns: int) -> Tensor:
     above, below = most(numbers, 0.0), most(-numbers, 0.0)
     found = above.where(above >= below, -below)
     return found.masked_fill(most((~masked).to(values.dtype), 0.0) == 0, -torch.inf)
-
-
-# ---- formulas --------------------------------------------------------------------------
-
-
-def _formula(stage: Stage, config: TransformerConfig, is_computed: bool) -> str:
-    if is_computed:
-        return short_formula(stage, config)
-    return symbol_of(stage.name, config)
-
-
-def short_formula(stage: Stage, config: TransformerConfig) -> str:
-    """How a part of a block follows from what it reads, on one short line without LaTeX.
-
-    In the symbols of the formulas of the Forward pass page.
-    """
-    x = symbol_read(stage, config)
-    letter = stage.name.split(".")[-1][0]
-    match stage.kind:
-        case "norm" | "stream norm" | "output norm":
-            x = "z" if stage.kind == "output norm" else "x"
-            return f"γ {x} / rms" if config.norm == "rms" else f"γ ({x} − μ) / σ + β"
-        case "projected":
-            return f"{x} W_{letter.upper()}" + (f" + b_{letter.upper()}" if config.qkv_bias else "")
-        case "head norm":
-            return f"γ {letter} / rms"
-        case "rotated":
-            return f"R_t {letter}"
-        case "scores":
-            return _score_formula(config)
-        case "bias":
-            return "−m |i − j|" if config.positions == "alibi" else "B[bucket(j − i)]"
-        case "masked":
-            return f"{'s + b' if len(stage.reads) > 1 else 's'}, else −∞"
-        case "weights":
-            return "softmax(s)"
-        case "head out":
-            return "Σ a v"
-        case "output projection":
-            return "H W_O" + (" + b_O" if config.has_out_bias else "")
-        case "gate":
-            return f"{x} W_g" + (" + b_g" if config.has_mlp_bias else "")
-        case "up":
-            return f"{x} W_1" + (" + b_1" if config.has_mlp_bias else "")
-        case "activation":
-            return _activation_formula(config)
-        case "down":
-            return "h W_2" + (" + b_2" if config.has_mlp_bias else "")
-        case "add":
-            return "x + z"
-    raise KeyError(f"A block has no part of the kind {stage.kind}.")
-
-
-def _score_formula(config: TransformerConfig) -> str:
-    made = "q · k"
-    if math.isclose(config.scale, config.head_width**-0.5):
-        made = f"q · k / √{config.head_width}"
-    elif config.scale != 1:
-        made = f"{three(config.scale)} q · k"
-    if config.attention_cap is None:
-        return made
-    cap = three(config.attention_cap)
-    return f"{cap} tanh({made} / {cap})"
-
-
-def _activation_formula(config: TransformerConfig) -> str:
-    x = "g" if config.gated else "u"
-    made = f"max(0, {x})" if config.activation == "relu" else f"{config.activation}({x})"
-    return f"{made} · u" if config.gated else made

@@ -14,12 +14,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation_and_patching import shared_tokens
+from explorer.analysis.ablation_and_patching import recorded_text, shared_tokens
 from explorer.analysis.batched_passes import RecordedPass, run_layers
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import plain_wiring
 from models.interventions import Edit, ReplaceAt
-from models.trace import CHEAP_SITES, Trace, trace
+from models.trace import Trace, trace
 
 RESIDUAL, ATTENTION, FEED_FORWARD = "resid_pre", "self_attn.out", "mlp.out"
 """What can be patched: the residual stream as a layer reads it, and what its two parts write."""
@@ -67,20 +67,14 @@ class Tracing:
     @cached_property
     def base(self) -> RecordedPass:
         """The pass of one text, from which others branch off."""
-        text = self._texts[0]
-        seen = trace(self.contrast.model, text, sites=CHEAP_SITES, read_at=self.contrast.read_at)
-        return RecordedPass(seen, [text], self.contrast.place, from_position=self.first_changed)
+        return recorded_text(self.contrast, corrupted=self.denoising)
 
     @cached_property
     def other(self) -> Trace:
         """What is patched, of the other text."""
         sites, read_at = [f"*.{self.site}"], self.contrast.read_at
-        return trace(self.contrast.model, self._texts[1], sites=sites, read_at=read_at)
-
-    @property
-    def _texts(self) -> tuple[Tensor, Tensor]:
-        both = self.contrast.clean, self.contrast.corrupted
-        return both[::-1] if self.denoising else both
+        text = self.contrast.clean if self.denoising else self.contrast.corrupted
+        return trace(self.contrast.model, text, sites=sites, read_at=read_at)
 
     @property
     def part(self) -> str:

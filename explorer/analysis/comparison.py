@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.head_similarity import js_divergence
-from explorer.analysis.word_groups import Group
+from explorer.analysis.word_groups import Group, sum_groups
 
 
 def map_difference(first: Tensor, second: Tensor) -> Tensor:
@@ -22,20 +22,8 @@ def pool_map(weights: Tensor, rows: Sequence[Group], columns: Sequence[Group]) -
     a group. No keys have the weight 0; groups of one token change nothing. Cost: every weight
     is read once.
     """
-    keys, key_groups = _members(columns)
-    queries, query_groups = _members(rows)
-    by_query = weights.new_zeros(len(weights), len(columns))
-    by_query = by_query.index_add(1, key_groups, weights[:, keys])
-    pooled = weights.new_zeros(len(rows), len(columns))
-    pooled = pooled.index_add(0, query_groups, by_query[queries])
+    pooled = sum_groups(sum_groups(weights, columns, -1), rows, -2)
     return pooled / torch.tensor([len(group) for group in rows]).view(-1, 1)
-
-
-def _members(groups: Sequence[Group]) -> tuple[Tensor, Tensor]:
-    """The places of all tokens of these groups, and of which group each is, (tokens,) of int64."""
-    pairs = [(at, number) for number, group in enumerate(groups) for at in group]
-    places, numbers = torch.tensor(pairs, dtype=torch.int64).view(-1, 2).mT
-    return places, numbers
 
 
 def pool_mask(allowed: Tensor, rows: Sequence[Group], columns: Sequence[Group]) -> Tensor:

@@ -5,7 +5,7 @@ forward pass. A check that finds nothing wrong says so, so that one sees what wa
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -45,41 +45,46 @@ def most_severe_first(found: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def file_findings(files: Inspection) -> list[Diagnostic]:
     """Whether the files hold what the config asks for, and nothing else."""
-    return [*_missing_tensors(files), *_surplus(files), _tied(files)]
-
-
-def _missing_tensors(files: Inspection) -> Iterator[Diagnostic]:
-    if files.missing:
-        yield Diagnostic(
+    missing = _findings(
+        (
             "error",
             "Missing tensors",
-            f"The config asks for {_named(files.missing)}, which no file of the folder holds, "
-            "so the model cannot be opened; save all of its weights.",
-        )
-    if files.misshapen:
-        yield Diagnostic(
+            files.missing,
+            "The config asks for {}, which no file of the folder holds, so the model cannot be "
+            "opened; save all of its weights.",
+        ),
+        (
             "error",
             "Shapes that disagree",
-            f"The config and the file give different shapes to {_named(files.misshapen)}; "
-            "the config probably belongs to another model.",
-        )
-    if not files.missing and not files.misshapen:
-        sentence = "Every tensor that the config asks for is in the files, in its shape."
-        yield Diagnostic("fine", "Nothing missing", sentence)
+            files.misshapen,
+            "The config and the file give different shapes to {}; the config probably belongs to "
+            "another model.",
+        ),
+    )
+    sound = "Every tensor that the config asks for is in the files, in its shape."
+    surplus = "The files also hold {}, which this model does not use."
+    unfollowed = (
+        "The config also sets {}, which this app does not support or which the files contradict; "
+        "every other setting is followed."
+    )
+    return [
+        *(missing or [Diagnostic("fine", "Nothing missing", sound)]),
+        *(
+            _findings(("note", "Unexpected tensors", files.unused, surplus))
+            or [Diagnostic("fine", "Nothing unexpected", "Every tensor in the files is used.")]
+        ),
+        *_findings(("note", "Settings not followed", files.unfollowed, unfollowed)),
+        _tied(files),
+    ]
 
 
-def _surplus(files: Inspection) -> Iterator[Diagnostic]:
-    if files.unused:
-        sentence = f"The files also hold {_named(files.unused)}, which this model does not use."
-        yield Diagnostic("note", "Unexpected tensors", sentence)
-    else:
-        yield Diagnostic("fine", "Nothing unexpected", "Every tensor in the files is used.")
-    if files.unfollowed:
-        sentence = (
-            f"The config also sets {_named(files.unfollowed)}, which this app does not support or "
-            "which the files contradict; every other setting is followed."
-        )
-        yield Diagnostic("note", "Settings not followed", sentence)
+def _findings(*checks: tuple[str, str, Sequence[str], str]) -> list[Diagnostic]:
+    """Of each check (level, title, names, sentence) that found names, a sentence with them."""
+    return [
+        Diagnostic(level, title, sentence.format(_named(names)))
+        for level, title, names, sentence in checks
+        if names
+    ]
 
 
 def _tied(files: Inspection) -> Diagnostic:
@@ -106,7 +111,7 @@ def value_findings(found: Sequence[TensorSummary]) -> list[Diagnostic]:
     constant = [one for one in found if one.is_constant]
     matrices = [one for one in constant if one.kind == "matrix"]
     gains = [one for one in constant if one.kind == "gain"]
-    checks = (
+    result = _findings(
         (
             "error",
             "Not finite",
@@ -132,11 +137,6 @@ def value_findings(found: Sequence[TensorSummary]) -> list[Diagnostic]:
             "The norm gain is all zero in {}: its output is only the bias, if it has one.",
         ),
     )
-    result = [
-        Diagnostic(level, title, sentence.format(_named(names)))
-        for level, title, names, sentence in checks
-        if names
-    ]
     sound = "No tensor holds NaN or infinity, and no matrix is all zero or constant."
     return result or [Diagnostic("fine", "Valid weights", sound)]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.analysis.nearest_tokens import Nearest
+from explorer.analysis.nearest_tokens import NearestTokens
 from explorer.analysis.principal_components import PrincipalAxes, sample_rows
 from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible
@@ -100,14 +100,14 @@ class EmbeddingSpace:
     paths: TokenPaths
     places: Tensor
     shares: tuple[float | None, ...]
-    nearest: Nearest
+    nearest: NearestTokens
     vocabulary: tuple[int, ...]
     around: Tensor
     sampled: int
 
 
 def embedding_space(
-    table: Tensor, axes: PrincipalAxes, paths: TokenPaths, nearest: Nearest
+    table: Tensor, axes: PrincipalAxes, paths: TokenPaths, nearest: NearestTokens
 ) -> EmbeddingSpace:
     """The vectors of `paths` and rows of `table` (v, d) on `axes`; costs d for each number."""
     sample = sample_rows(len(table), MOST_SAMPLED).tolist()

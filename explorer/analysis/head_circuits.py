@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from explorer.analysis.frozen_scales import residual_without_scale, scale_of, without_scale
 from explorer.system.cooperative import interruptible
 from models import Transformer, TransformerConfig
+from models.attention import MultiHeadAttention
 from models.block import Residual
 from models.output_heads import LanguageModelHead
 
@@ -57,7 +58,7 @@ def head_weights(model: Transformer, layer: int, head: int) -> HeadWeights:
             for each, gain in ((query, attention.q_norm), (key, attention.k_norm))
         )
         written, _ = residual_without_scale(block.self_residual)
-        output = written(output_columns(model, layer, head).mT).mT
+        output = written(output_columns(attention, head).mT).mT
         return HeadWeights(*(each.double() for each in (query, key, value, output)))
 
 
@@ -111,11 +112,9 @@ def _rows(proj: nn.Linear, group: int, width: int) -> Tensor:
     return proj.weight[group * width :][:width].detach()
 
 
-def output_columns(model: Transformer, layer: int, head: int) -> Tensor:
+def output_columns(attention: MultiHeadAttention, head: int) -> Tensor:
     """The columns (d, w) of the output projection that a head's output is multiplied with."""
-    attention = blocks_of(model)[layer].self_attn
-    found: Tensor = attention.o_proj.weight[:, head * attention.d_head :][:, : attention.d_head]
-    return found.detach()
+    return attention.o_proj.weight.detach()[:, head * attention.d_head :][:, : attention.d_head]
 
 
 @dataclass(frozen=True, eq=False)

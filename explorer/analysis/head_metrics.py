@@ -245,7 +245,7 @@ def metrics_of_heads(
             values = metric.of(heads)
         found[name] = weights.new_full(weights.shape[:1], math.nan)
         if values is not None:
-            found[name] = _mean(values, over[name])
+            found[name] = values[:, over[name]].mean(-1)  # NaN where no row counts
     return found
 
 
@@ -278,11 +278,6 @@ def _on(weights: Tensor, cells: Tensor) -> Tensor:
     rows, columns = cells
     nothing = weights.new_zeros(weights.shape[:2])
     return nothing.index_add(1, rows, weights[:, rows, columns])
-
-
-def _mean(values: Tensor, rows: Tensor) -> Tensor:
-    """The mean over these rows of (h, q); NaN where there are none."""
-    return values[:, rows].mean(-1)
 
 
 def metrics_by_layer(forward: ForwardPass, part: str) -> Iterator[HeadMetrics]:
@@ -320,7 +315,7 @@ def join_layers(found: Sequence[HeadMetrics]) -> HeadMetrics:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class HeadRank:
     """A head and its number; `place` is 1 for the best, and numbers written alike share one."""
 
     place: int
@@ -329,14 +324,14 @@ class Ranked:
     value: float
 
 
-def ranking(values: Tensor, *, highest: bool = True) -> list[Ranked]:
+def ranking(values: Tensor, *, highest: bool = True) -> list[HeadRank]:
     """Every head of (layers, heads) that has a number, the best first; ties stay in order."""
     heads = values.shape[1]
     known = [(float(value), at) for at, value in enumerate(values.flatten()) if value == value]
     known.sort(key=lambda each: -each[0] if highest else each[0])
-    found: list[Ranked] = []
+    found: list[HeadRank] = []
     for at, (value, number) in enumerate(known):
         is_equal = found and three(found[-1].value) == three(value)
         place = found[-1].place if is_equal else at + 1
-        found.append(Ranked(place, number // heads, number % heads, value))
+        found.append(HeadRank(place, number // heads, number % heads, value))
     return found

@@ -13,7 +13,6 @@ Source: Information Flow Routes (Ferrando and Voita 2024), section 2.
 Shapes: q queries, k keys, h heads, d width of the model.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.analysis.frozen_scales import freeze_residual, residual_without_scale, sum_norm
+from explorer.analysis.logit_attribution import positions_read
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.open_model import OpenModel
@@ -116,19 +116,11 @@ def _work(forward: ForwardPass) -> int:
 
 def information_flow(forward: ForwardPass) -> InformationFlow:
     """All shares of a pass. Cost grows with layers × tokens² × (heads × d + d)."""
-    stacks = {
-        stack: tuple(_block_shares(forward, stack, layer) for layer in interruptible(range(count)))
-        for stack, count in _stacks(forward)
-    }
+    stacks = {}
+    for stack in forward.config.stacks:
+        layers = interruptible(range(len(getattr(forward.trace.model, stack).blocks)))
+        stacks[stack] = tuple(_block_shares(forward, stack, layer) for layer in layers)
     return InformationFlow(stacks, _starts(forward))
-
-
-def _stacks(forward: ForwardPass) -> Iterator[tuple[str, int]]:
-    config = forward.config
-    if config.kind != "decoder":
-        yield "encoder", config.encoder_layers
-    if config.kind != "encoder":
-        yield "decoder", config.n_layers
 
 
 def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
@@ -202,17 +194,17 @@ def _starts(forward: ForwardPass) -> Tensor:
     config = forward.config
     if has_words(config) or config.head == "none":
         return torch.eye(len(tokens))
-    kept = torch.tensor([i for i, t in enumerate(tokens) if t.id != config.pad_id])
+    places, _ = positions_read(forward, 0)
     starts = torch.zeros(1, len(tokens))
     if config.pooling != "mean":
-        starts[0, kept[0 if config.pooling == "first" else -1]] = 1
+        starts[0, places] = 1
         return starts
     stack, count = last_streams(config)
     model: Any = forward.trace.model
     with torch.no_grad():
-        last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, kept]
-        parts = model.last_stack.norm(last) / len(kept)
-        starts[0, kept] = _shares(parts.sum(0, keepdim=True), parts[:, None])[:, 0].float()
+        last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, places]
+        parts = model.last_stack.norm(last) / len(places)
+        starts[0, places] = _shares(parts.sum(0, keepdim=True), parts[:, None])[:, 0].float()
     return starts
 
 

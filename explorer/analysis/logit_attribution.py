@@ -62,8 +62,8 @@ def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
     """
     stack, _ = last_streams(forward.config)
     values = forward.trace[f"{stack}.{layer}.self_attn.v"][forward.row]
-    columns = output_columns(forward.trace.model, layer, head)
-    return values[forward.config.kv_head(head)] @ columns.mT
+    attention = forward.trace.model.last_stack.blocks[layer].self_attn
+    return values[forward.config.kv_head(head)] @ output_columns(attention, head).mT
 
 
 def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
@@ -128,7 +128,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
     positions if a classifier takes their mean.
     """
     with torch.no_grad():
-        places, shares = _read_at(forward, place)
+        places, shares = positions_read(forward, place)
         stack, count = last_streams(forward.config)
         layers = [block_writes(forward, stack, n, places) for n in interruptible(range(count))]
         embedded = _embedded(forward, places)
@@ -175,7 +175,7 @@ def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
     return float(output[scored.index(place), option]) if place in scored else None
 
 
-def _read_at(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
+def positions_read(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
     """Which positions the head reads, (p,), and the weight of each, (p, 1)."""
     if has_words(forward.config):
         return torch.tensor([place]), torch.ones(1, 1)

@@ -11,7 +11,7 @@ from explorer.system.cooperative import interruptible
 
 
 @dataclass(frozen=True, eq=False)
-class Nearest:
+class NearestTokens:
     """Of each vector the nearest tokens, the nearest first: IDs (…, k) and cosines (…, k).
 
     The cosine is −∞ where there is no other token, or none with a direction.
@@ -28,7 +28,7 @@ class Nearest:
 
 def nearest_tokens(
     table: Tensor, vectors: Tensor, count: int, but: Tensor | None = None
-) -> Nearest:
+) -> NearestTokens:
     """The nearest rows of a table (v, d) to vectors (n, d), without the token `but[n]` of each.
 
     Costs n · v · d: of one vector a product of the table with it, about as long as reading
@@ -40,7 +40,7 @@ def nearest_tokens(
 
 def nearest_by_part(
     table: Tensor, vectors: Tensor, count: int, but: Tensor | None = None
-) -> Iterator[Nearest]:
+) -> Iterator[NearestTokens]:
     """The same step by step, `parts_of(table)` times: the nearest among the rows so far."""
     units = at_length_one(vectors.detach().double()).float()
     aimless = ~units.any(-1)
@@ -61,7 +61,7 @@ def nearest_by_part(
         merged = both.topk(count, 1)
         best = merged.values
         ids = torch.cat([ids, top.indices + start], 1).gather(1, merged.indices)
-        yield Nearest(ids, best)
+        yield NearestTokens(ids, best)
 
 
 def parts_of(table: Tensor) -> int:

@@ -223,7 +223,7 @@ def strongest(forward: ForwardPass, part: str, layer: int, head: int, query: int
 
 
 @dataclass(frozen=True)
-class ByDistance:
+class DistanceCurve:
     """The score or bias of a pair as a function of the distance of query and key.
 
     `what` is "score" with rotary positions (the whole score changes), and "bias" if a number
@@ -239,7 +239,7 @@ class ByDistance:
 
 def by_distance(
     forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
-) -> ByDistance | None:
+) -> DistanceCurve | None:
     """The pair at every distance, by the model's own rotation or bias.
 
     None if positions act on neither: they are added to the embedding, there are none, or it
@@ -265,7 +265,7 @@ def by_distance(
             return None
         values, what = bias.detach()[0, 0, 0].double(), "bias"
     points = zip(distances.tolist(), values.tolist(), strict=True)
-    return ByDistance(what, tuple(points), actual, step)
+    return DistanceCurve(what, tuple(points), actual, step)
 
 
 def _query_and_keys(

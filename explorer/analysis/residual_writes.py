@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.frozen_scales import FrozenResidual, freeze_residual
+from explorer.analysis.frozen_scales import UNCHANGED, FrozenResidual, freeze_residual
+from explorer.analysis.head_circuits import output_columns
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
@@ -48,8 +49,7 @@ class AttentionWrite(SublayerWrite):
 
     def through(self, head: int, given: Tensor) -> Tensor:
         """The output projection of values of one head: (…, w) to (…, d), without its bias."""
-        width = self.attention.d_head
-        return given @ self.attention.o_proj.weight[:, head * width :][:, :width].mT
+        return given @ output_columns(self.attention, head).mT
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +124,9 @@ class KeyContribution:
     `value` (w) is the key's; `weight` times it is its contribution to `head_out` (w), the sum
     over all keys. The output projection makes of both what the head writes, for this key
     (`written_for_key`) and in all (`written`, d); with the `others` heads and the `bias` it is
-    `out`, and `added` is what the residual stream `before` receives of it; `after` has the norms
-    of the config. `difference` is the largest between the residual stream behind the block,
+    `out`, and `added` is what the residual stream `before` receives of it; `after`
+    is what it becomes. `out_changes` and `sum_changes` say whether a norm or a factor changes what
+    is added, and the sum. `difference` is the largest between the residual stream behind the block,
     recomputed, and that of the pass, relative to its largest number.
     """
 
@@ -140,7 +141,8 @@ class KeyContribution:
     added: Tensor
     before: Tensor
     after: Tensor
-    where: str
+    out_changes: bool
+    sum_changes: bool
     difference: float
 
     @property
@@ -175,6 +177,7 @@ def key_contribution(
         constant = none if bias is None else bias.detach()
         weight, value = forward.weights(part, layer, head)[query, key], values[group, key]
         recorded = forward.trace[f"{stack}.{layer}.resid_post"][forward.row, query]
+        frozen = attended.frozen
         return KeyContribution(
             weight=float(weight),
             value=value,
@@ -184,9 +187,10 @@ def key_contribution(
             others=attended.out[0] - constant - written,
             bias=constant,
             out=attended.out[0],
-            added=attended.frozen.written(attended.out)[0],
+            added=frozen.written(attended.out)[0],
             before=attended.stream[0],
             after=attended.after[0],
-            where=forward.config.norm_position,
+            out_changes=frozen.written is not UNCHANGED,
+            sum_changes=frozen.summed is not UNCHANGED,
             difference=float((block.after[0] - recorded).abs().max() / recorded.abs().max()),
         )

@@ -36,7 +36,7 @@ class MatrixChange:
 
 
 @dataclass(frozen=True)
-class Unpaired:
+class UnpairedMatrix:
     """A matrix that the other model does not have, or has in another shape."""
 
     name: str
@@ -50,7 +50,7 @@ class WeightChanges:
 
     matrices: tuple[MatrixChange, ...]
     compared: int
-    unpaired: tuple[Unpaired, ...]
+    unpaired: tuple[UnpairedMatrix, ...]
 
 
 @torch.no_grad()
@@ -61,7 +61,7 @@ def weight_changes(first: Transformer, second: Transformer) -> WeightChanges:
     for name in {**ours, **theirs}:
         before, after = ours.get(name), theirs.get(name)
         if before is None or after is None or before.shape != after.shape:
-            unpaired.append(Unpaired(name, _shape(before), _shape(after)))
+            unpaired.append(UnpairedMatrix(name, _shape(before), _shape(after)))
             continue
         compared += 1
         if torch.equal(before, after):

@@ -16,6 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.system.limits import EDGES
 from models import TransformerConfig
 from models.plain import PlainData, number_field
@@ -128,6 +129,10 @@ def _slices(sites: dict[str, list[Place]]) -> dict[str, slice]:
     return dict(zip(sites, map(slice, ends, ends[1:]), strict=True))
 
 
+NORMED = {"stream norm": "the residual stream", "output norm": "what each layer writes"}
+"""Kinds of stage behind which a part of the residual stream is no longer what was written."""
+
+
 def wiring_of(config: TransformerConfig) -> Wiring:
     """The wiring of a model of one stack, in which every edge can be cut by itself.
 
@@ -139,12 +144,14 @@ def wiring_of(config: TransformerConfig) -> Wiring:
             "Edges are those of one stack, and this model has an encoder and a decoder: the page "
             "Interventions patches its heads."
         )
-    normed = {"post": "the residual stream", "sandwich": "what each layer writes"}
-    if where := normed.get(config.norm_position):
-        raise WiringError(
-            f"This model has a norm on {where}, so what a head writes does not reach a later one "
-            "unchanged, and there are no edges; its heads and feed-forward layers have scores."
-        )
+    kinds = {stage.kind for stage in stages_of(config) if stage.layer is not None}
+    for kind, where in NORMED.items():
+        if kind in kinds:
+            raise WiringError(
+                f"This model has a norm on {where}, so what a head writes does not reach a later "
+                "one unchanged, and there are no edges; its heads and feed-forward layers have "
+                "scores."
+            )
     wiring = plain_wiring(config)
     if not EDGES.allows(wiring.edges):
         raise WiringError(EDGES.refusal(wiring.edges))

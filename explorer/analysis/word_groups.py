@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+import torch
+from torch import Tensor
+
 from explorer.text.labels import SPACE, readable
 from explorer.text.token import Token
 
@@ -36,6 +39,15 @@ def merged_tokens(
 ) -> tuple[Token, ...]:
     """One token for every word, labelled by its characters; a word of one token stays it."""
     return tuple(_joined([tokens[at] for at in group], text, pair) for group in groups)
+
+
+def sum_groups(values: Tensor, groups: Sequence[Group], dim: int) -> Tensor:
+    """Values summed by group along one dimension; what is in no group is left out."""
+    shape = list(values.shape)
+    shape[dim] = len(groups)
+    pairs = [(at, number) for number, group in enumerate(groups) for at in group]
+    places, owners = torch.tensor(pairs, dtype=torch.int64, device=values.device).view(-1, 2).mT
+    return values.new_zeros(shape).index_add_(dim, owners, values.index_select(dim, places))
 
 
 def sentences_of(tokens: Sequence[Token]) -> tuple[int, ...]:

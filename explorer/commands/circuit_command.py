@@ -7,19 +7,19 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
+from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.circuit_faithfulness import circuit_curve, sizes, smallest_circuit
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
-from explorer.analysis.circuits.finding import Finding, Measured, finding_of
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     attributions,
     contrast_of,
     corrupted_passes,
-    exact_writers,
     mean_over_pairs,
     pieces_of_writers,
     scores_of,
 )
+from explorer.analysis.circuits.finding import CircuitMeasurement, Finding, finding_of
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.pair_templates import TEMPLATES, make_pairs
 from explorer.analysis.circuits.text_pairs import (
@@ -119,7 +119,7 @@ def _named(what: str, said: str | None, names: Iterable[str]) -> str:
     )
 
 
-def measure(opened: OpenModel, question: Question, method: str, count: int) -> Measured:
+def measure(opened: OpenModel, question: Question, method: str, count: int) -> CircuitMeasurement:
     """All of it, each part with a bar."""
     pairs = question.pairs
     found = _bar(attributions(opened, question, METHODS[method]), len(pairs), "attribution")
@@ -130,7 +130,7 @@ def measure(opened: OpenModel, question: Question, method: str, count: int) -> M
         for column, value in zip(some, lost.tolist(), strict=True):
             exact[column] += value / len(pairs)
     if scores.edges is None:
-        return Measured(method, scores, exact)
+        return CircuitMeasurement(method, scores, exact)
     strongest = scores.strongest(count)
     exact_edges = [0.0] * len(strongest)
     if strongest:
@@ -141,7 +141,7 @@ def measure(opened: OpenModel, question: Question, method: str, count: int) -> M
     curve = circuit_curve(passes, clean, scores.order)
     points = [*_bar(curve, len(sizes(len(scores.order))), "circuits")]
     smallest = smallest_circuit(passes, clean, scores.order, points)
-    return Measured(method, scores, exact, exact_edges, points, smallest)
+    return CircuitMeasurement(method, scores, exact, exact_edges, points, smallest)
 
 
 def _bar(steps: Iterable[Step], total: int, doing: str) -> Iterator[Step]:

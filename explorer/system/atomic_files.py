@@ -17,17 +17,21 @@ LARGEST_JSON = 8_000_000
 """Bytes; no status or spec is longer."""
 
 
-def write_text(path: Path, text: str, mode: int = OWNER_ONLY) -> None:
-    """Replace the file: a reader gets the old text or the new one."""
+def write_bytes(path: Path, content: bytes, mode: int = OWNER_ONLY) -> None:
+    """Replace the file: a reader gets the old content or the new one."""
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         operating_system.replace(beside, path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def write_text(path: Path, text: str, mode: int = OWNER_ONLY) -> None:
+    write_bytes(path, text.encode(), mode)
 
 
 def write_json(path: Path, values: object, mode: int = OWNER_ONLY) -> None:

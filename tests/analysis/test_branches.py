@@ -10,11 +10,9 @@ from torch import Tensor
 
 from explorer.analysis import batched_passes, causal_tracing, map_faithfulness
 from explorer.analysis.ablation_and_patching import (
-    PATCHED_SITES,
     ablate_every_head,
-    patch_embedding,
     patch_every_head,
-    patch_feed_forwards,
+    patch_layers,
     shared_tokens,
 )
 from explorer.analysis.batch_edits import AblateHeads
@@ -195,7 +193,8 @@ class Patched(Recorded):
         corrupted[-1][:, parts_at:] = self.given[-1][:, parts_at:] % 10 + 3
         corrupted[-1][:, list(padded)] = config.pad_id or 0
         self.shared = shared_tokens(self.given[-1], corrupted[-1])
-        self.other: Trace = trace(self.model, *corrupted, sites=PATCHED_SITES)
+        sites = ("*.head_out", "*.mlp.out", "*.0.resid_pre")
+        self.other: Trace = trace(self.model, *corrupted, sites=sites)
 
     def patched_alone(self, at: str, head: int | None = None) -> Tensor:
         """What a whole pass answers with this value of the other text."""
@@ -215,11 +214,12 @@ class Patched(Recorded):
             for layer, heads in enumerate(found):
                 for head, logits in enumerate(heads):
                     close(logits, self.patched_alone(f"{site(part.name, layer)}.head_out", head))
-            feed_forwards = list(patch_feed_forwards(base, self.other, stack))
-            assert len(feed_forwards) == (part.layers if self.model.config.d_ff else 0)
+            own = f"{stack}.self_attn"
+            layers = range(part.layers if self.model.config.d_ff else 0)
+            feed_forwards = patch_layers(base, self.other, own, layers, "mlp.out")
             for layer, (logits,) in enumerate(feed_forwards):
                 close(logits, self.patched_alone(f"{stack}.{layer}.mlp.out"))
-            (logits,) = patch_embedding(base, self.other, stack)
+            ((logits,),) = patch_layers(base, self.other, own, (0,), "resid_pre")
             close(logits, self.patched_alone(f"{stack}.0.resid_pre"))
         return base
 

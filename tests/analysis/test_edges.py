@@ -6,8 +6,8 @@ from torch import Tensor
 
 from explorer.analysis import batched_passes, circuit_faithfulness
 from explorer.analysis.ablation_and_patching import (
-    clean_pass,
     exact_edges,
+    recorded_text,
 )
 from explorer.analysis.attribution_patching import differences_of, write_of, writes
 from explorer.analysis.circuit_faithfulness import corrupted_pass
@@ -59,7 +59,7 @@ def one_edge_at_a_time(config: TransformerConfig, differs: int) -> None:
     """
     contrast, wiring = contrast_of(config, differs), wiring_of(config)
     read_at_one = config.kind == "decoder" and config.head == "language-model"
-    start = clean_pass(contrast).start(f"{wiring.stack}.self_attn")
+    start = recorded_text(contrast).start(f"{wiring.stack}.self_attn")
     assert start == (differs if read_at_one else 0)
     edges = [(row, column) for row, column in wiring.is_edge.nonzero().tolist()]
     clean, exact = metric_of(contrast, contrast.clean), dict(exact_edges(contrast, edges))
@@ -137,7 +137,7 @@ def test_paths_of_a_head_and_into_it_and_their_grid() -> None:
 
 
 @EACH_MODEL
-def test_a_circuit_lies_between_the_corrupted_and_the_clean_pass(
+def test_a_circuit_lies_between_the_corrupted_and_the_recorded_text(
     config: TransformerConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All edges are the clean one and none the corrupted one; a batch of them is one by one."""

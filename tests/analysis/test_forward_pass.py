@@ -289,7 +289,7 @@ def test_every_site_and_every_module_of_the_model_is_of_a_stage(found: ForwardPa
 
 
 def test_only_stages_that_the_model_has() -> None:
-    assert set(KINDS) == set(FORMULAS), "each has a formula in the tests"
+    assert set(KINDS) - {"value"} == set(FORMULAS), "each has a formula in the tests"
     plain = {stage.name for stage in stages_of(README)}
     assert not {name for name in plain if name.endswith((".norm", ".bias", "q_proj", "final"))}
     assert "decoder.0.cross_attn.scores" in plain

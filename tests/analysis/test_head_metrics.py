@@ -24,7 +24,7 @@ from explorer.analysis.head_circuits import composition, unrelated
 from explorer.analysis.head_formation import formation_step, formations
 from explorer.analysis.head_metrics import (
     METRICS,
-    Ranked,
+    HeadRank,
     Tokens,
     join_layers,
     metrics_by_layer,
@@ -146,7 +146,7 @@ def test_heads_are_ranked_and_those_that_read_alike_share_a_place() -> None:
     values = torch.tensor([[0.5, math.nan], [0.9, 0.5]])
     best, *equal = ranking(values)
     assert (best.place, best.layer, best.head) == (1, 1, 0)
-    assert equal == [Ranked(2, 0, 0, 0.5), Ranked(2, 1, 1, 0.5)]
+    assert equal == [HeadRank(2, 0, 0, 0.5), HeadRank(2, 1, 1, 0.5)]
     lowest = ranking(values, highest=False)
     assert [(each.layer, each.head) for each in lowest] == [(0, 0), (1, 1), (1, 0)]
     found = ranking(torch.tensor([[0.99991, 0.99994], [0.99, 0.98]]))

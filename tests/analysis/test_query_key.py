@@ -219,7 +219,7 @@ def normed(found: ForwardPass, part: str, way: KeyContribution) -> torch.Tensor:
     block: Any = getattr(found.trace.model, stack).blocks[0]
     residual = block.self_residual if kind == "self_attn" else block.cross_residual
     with torch.no_grad():
-        if way.where == "post":
+        if way.sum_changes:
             result: torch.Tensor = residual.norm(way.before + way.out)
         else:
             result = residual.out_norm(way.out)
@@ -233,12 +233,14 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass
         close(way.written + way.others + way.bias, way.out)
         if part.name.endswith("self_attn"):
             close(way.before, found.trace[f"{stack}.0.resid_pre"][0, last])
-        added = normed(found, part.name, way) if way.where == "sandwich" else way.out
-        is_post = way.where == "post"
+        added = normed(found, part.name, way) if way.out_changes else way.out
+        is_post = found.config.norm_position == "post"
         close(way.after, normed(found, part.name, way) if is_post else way.before + added)
 
         rows = stream_terms(way)
-        assert ("attention output, normed" in rows) == (way.where == "sandwich")
+        assert ("attention output, as it is added" in rows) == (
+            found.config.norm_position == "sandwich"
+        )
         assert ("residual stream after: sum, normed" in rows) == is_post
         close(list(rows.values())[-1], way.after)
         *_, written, before, after = [v for k, v in rows.items() if "sum, normed" not in k]

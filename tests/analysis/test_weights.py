@@ -17,7 +17,7 @@ from explorer.analysis.singular_values import (
     random_singular_values,
     singular_values_of,
 )
-from explorer.analysis.weight_change import Unpaired, rank_of, rank_of_change, weight_changes
+from explorer.analysis.weight_change import UnpairedMatrix, rank_of, rank_of_change, weight_changes
 from explorer.analysis.weight_statistics import (
     WEIGHT_KINDS,
     by_layer,
@@ -242,10 +242,10 @@ def test_a_matrix_without_a_partner_of_its_shape_is_named_with_both_shapes() -> 
     assert weight_changes(model, deepcopy(model)).matrices == ()
     other = Transformer(CONFIG.replace(d_ff=64, n_layers=1), seed=0)
     found = weight_changes(model, other)
-    assert Unpaired("decoder.blocks.0.mlp.up_proj", (32, 16), (64, 16)) in found.unpaired
-    assert Unpaired("decoder.blocks.1.mlp.up_proj", (32, 16), None) in found.unpaired
+    assert UnpairedMatrix("decoder.blocks.0.mlp.up_proj", (32, 16), (64, 16)) in found.unpaired
+    assert UnpairedMatrix("decoder.blocks.1.mlp.up_proj", (32, 16), None) in found.unpaired
     back = weight_changes(other, model)
-    assert Unpaired("decoder.blocks.1.mlp.up_proj", None, (32, 16)) in back.unpaired
+    assert UnpairedMatrix("decoder.blocks.1.mlp.up_proj", None, (32, 16)) in back.unpaired
     assert back.compared == found.compared
     assert len(found.unpaired) + found.compared == sum(
         each.dim() == 2 for each in model.parameters()

@@ -12,16 +12,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_faithfulness import CircuitPoint, circuit_curve, smallest_circuit
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     EdgeScores,
     attributions,
     contrast_of,
     correlation,
     corrupted_passes,
-    exact_writers,
     scores_of,
 )
 from explorer.analysis.circuits.pair_templates import fitting, make_pairs

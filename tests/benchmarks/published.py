@@ -22,7 +22,6 @@ from typing import Any
 import torch
 
 from explorer.analysis.ablation_and_patching import (
-    PATCHED_SITES,
     ablate_every_head,
     patch_every_head,
 )
@@ -261,7 +260,7 @@ def every_head_patched() -> Iterator[Row]:
     clean, corrupted = ids(14) % LLAMA.vocab_size, ids(14) % LLAMA.vocab_size
     corrupted[0, 9] += 1
     base = RecordedPass(looked(model, clean), (clean,), 13, from_position=9)
-    other = trace(model, corrupted, sites=PATCHED_SITES, read_at=slice(-1, None))
+    other = trace(model, corrupted, sites=["*.head_out"], read_at=slice(-1, None))
 
     def one_by_one() -> None:
         for _ in range(layers * heads):

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.attribution_patching import positions_of_edges
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     EdgeScores,
     attributions,

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.__main__ import main
 from explorer.analysis.circuit_metrics import KL, LOGIT_DIFFERENCE
+from explorer.analysis.circuits.circuit_scores import METHODS, attributions, scores_of
 from explorer.analysis.circuits.finding import Finding, finding_from
 from explorer.analysis.circuits.head_scores import head_scores
-from explorer.analysis.circuits.measure import METHODS, attributions, scores_of
 from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.steering import (
     over_places,
@@ -156,7 +156,7 @@ def test_what_cannot_be_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 
         forget(open_model("letters"))
         with monkeypatch.context() as patch:
-            patch.setattr(f"explorer.analysis.circuits.measure.{name}", fail)
+            patch.setattr(f"explorer.analysis.circuits.circuit_scores.{name}", fail)
             assert str(error) in said(page(circuit_view="Circuit"))
             if name == "wiring_of":
                 assert table(page(circuit_view="Heads"), "part")["exact"][0] != ""

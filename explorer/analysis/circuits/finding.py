@@ -14,7 +14,7 @@ import torch
 
 from explorer.analysis.circuit_faithfulness import CircuitPoint
 from explorer.analysis.circuit_metrics import ANSWERS_READ
-from explorer.analysis.circuits.measure import METHODS, EdgeScores, correlation
+from explorer.analysis.circuits.circuit_scores import METHODS, EdgeScores, correlation
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, pieces_of
 from explorer.analysis.wiring import Edge, Place
 from explorer.catalog.folders import own_name
@@ -190,7 +190,7 @@ def finding_from(data: bytes) -> Finding:
         raise FindingError(f"{damaged} {error}") from error
 
 
-def digest_of(opened: OpenModel) -> str:
+def weights_digest(opened: OpenModel) -> str:
     """A BLAKE2 digest of the names, shapes and numbers of all weights; made once, kept.
 
     Reads the weights once: some 0.6 s for 540 MB.
@@ -224,7 +224,7 @@ def shape_of(opened: OpenModel) -> Shape:
 
 def other_model(finding: Finding, opened: OpenModel) -> str:
     """How the model of a finding differs from this one, in a sentence; empty where it does not."""
-    if finding.digest == digest_of(opened):
+    if finding.digest == weights_digest(opened):
         return ""
     of, here = finding.shape, shape_of(opened)
     if of == here:
@@ -238,7 +238,7 @@ def other_model(finding: Finding, opened: OpenModel) -> str:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CircuitMeasurement:
     """What was measured of a question by now.
 
     `exact` has the value of each writer by its column, None where it was not patched;
@@ -254,7 +254,7 @@ class Measured:
     smallest: int | None = None
 
 
-def finding_of(opened: OpenModel, question: Question, measured: Measured) -> Finding:
+def finding_of(opened: OpenModel, question: Question, measured: CircuitMeasurement) -> Finding:
     """The finding. Nothing is measured here but the digest of the weights."""
     scores, exact = measured.scores, measured.exact
     found = {
@@ -277,7 +277,7 @@ def finding_of(opened: OpenModel, question: Question, measured: Measured) -> Fin
         format=FORMAT,
         version=VERSION,
         model=own_name(opened.name),
-        digest=digest_of(opened),
+        digest=weights_digest(opened),
         shape=shape_of(opened),
         metric=question.metric,
         method=measured.method,

@@ -156,7 +156,7 @@ class PairTemplate:
 
 
 @dataclass(frozen=True)
-class MadePairs:
+class TemplatePairs:
     """Pairs of a template, and what is to be said of them."""
 
     pairs: tuple[TextPair, ...]
@@ -172,7 +172,7 @@ def fitting(opened: OpenModel) -> tuple[str, ...]:
     return kept(opened, "fitting templates", make)
 
 
-def make_pairs(opened: OpenModel, title: str, count: int, seed: int) -> MadePairs:
+def make_pairs(opened: OpenModel, title: str, count: int, seed: int) -> TemplatePairs:
     """So many pairs of a template, or all there are; kept. PairError says why there are none.
 
     No pass of the model: some ten texts are encoded for each pair.
@@ -189,7 +189,7 @@ def _fits(opened: OpenModel, title: str) -> bool:
     return True
 
 
-def _made(opened: OpenModel, template: PairTemplate, count: int, seed: int) -> MadePairs:
+def _made(opened: OpenModel, template: PairTemplate, count: int, seed: int) -> TemplatePairs:
     if (fill := _end_of(opened)) is None:
         raise PairError(
             "Templates ask for a next token or a masked one, and this model gives neither: type "
@@ -217,7 +217,7 @@ def _made(opened: OpenModel, template: PairTemplate, count: int, seed: int) -> M
             "ways: choose another template."
         )
     few = "" if len(pairs) == count else f" There are {len(pairs)} different pairs, not {count}."
-    return MadePairs(tuple(pairs), f"{found.said}{few}".strip())
+    return TemplatePairs(tuple(pairs), f"{found.said}{few}".strip())
 
 
 def _single_tokens(count: int) -> str:

@@ -13,7 +13,6 @@ Shapes: n lines, b lines of a batch, L layers, h heads, t tokens.
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,12 +23,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from explorer.analysis.circuits.finding import weights_digest
 from explorer.analysis.head_circuits import blocks_of, output_columns
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.model_inputs import ids_of, segments_of
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_text
-from explorer.system.atomic_files import fits
+from explorer.system.atomic_files import fits, write_bytes
 from explorer.system.cooperative import interruptible
 from explorer.system.data_folders import activations_root
 from explorer.system.limits import ACTIVATIONS_KEPT, LINE_CHARACTERS
@@ -156,20 +156,11 @@ class _ActivationTap(RecordingTap):
 
     def _norm(self, head_out: Tensor) -> Tensor:
         """‖W_O head_out‖, (b, h, t), by the w × w matrix W_Oᵀ W_O of each head."""
-        layer = int(self._prefix.split(".")[1])
-        columns = [output_columns(self._model, layer, h) for h in range(head_out.shape[1])]
+        attention = blocks_of(self._model)[int(self._prefix.split(".")[1])].self_attn
+        columns = [output_columns(attention, head) for head in range(head_out.shape[1])]
         grams = torch.stack([each.mT @ each for each in columns])
         squares = ((head_out @ grams) * head_out).sum(-1)
         return squares.clamp(min=0).sqrt()
-
-
-def model_digest(model: Transformer) -> str:
-    """64 hex digits; models of equal config and weights have the same. Reads all weights once."""
-    digest = hashlib.sha256(repr(model.config).encode())
-    for name, weight in interruptible(model.state_dict().items()):
-        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
-        digest.update(weight.detach().contiguous().numpy().data)
-    return digest.hexdigest()
 
 
 OF_TASK = "Examples of its task"
@@ -203,7 +194,7 @@ def _examples(opened: OpenModel) -> str:
     return "\n".join(task.tokenizer.decode(row) for row in rows)
 
 
-ENDING, WRITING = ".safetensors", ".writing-"
+ENDING = ".safetensors"
 VERSION = 1
 """Of what is measured: another one makes everything anew."""
 
@@ -251,8 +242,7 @@ def _tokenized(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
 
 def digest_of(opened: OpenModel, read: TokenizedLines) -> str:
     """The name of what is kept of these lines."""
-    weights = kept(opened, "digest", lambda: model_digest(opened.model), len)
-    digest = hashlib.sha256(f"{VERSION} {weights}".encode())
+    digest = hashlib.sha256(f"{VERSION} {opened.config} {weights_digest(opened)}".encode())
     for row in read.rows:
         # Whether a token is special decides whether it counts.
         digest.update(repr([(token.id, token.special) for token in row]).encode())
@@ -289,21 +279,14 @@ def read_kept(digest: str, shape: tuple[int, int, int]) -> LineActivations | Non
 
 def keep(digest: str, found: LineActivations) -> None:
     """Write it whole, where there is room; what is as old as to be too much leaves."""
-    root, size = activations_root(), size_of(found)
-    if size > ACTIVATIONS_KEPT.most // 4:
+    root, content = activations_root(), save(found.tensors)
+    if len(content) > ACTIVATIONS_KEPT.most // 4:
         return
     with suppress(OSError):  # it is measured anew next time
         root.mkdir(parents=True, exist_ok=True)
         root.chmod(0o700)
-        if not fits(root, size):
-            return
-        handle, name = tempfile.mkstemp(prefix=WRITING, dir=root)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(save(found.tensors))
-            os.replace(name, root / f"{digest}{ENDING}")
-        finally:
-            Path(name).unlink(missing_ok=True)
+        if fits(root, len(content)):
+            write_bytes(root / f"{digest}{ENDING}", content)
     sweep(root)
 
 

@@ -2,13 +2,26 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
 from explorer.text.number_format import three
+from models import TransformerConfig
+from models.normalization import LayerNorm, RMSNorm
 
 LARGEST_TERMS = 2
 """Products of a sum that are written out; the others are added up."""
+
+
+ACTIVATIONS = {
+    "relu": r"\max(0, {x})",
+    "silu": r"\frac{{x}}{1 + e^{-{x}}}",
+    "gelu": r"{x} \cdot \Phi({x})",
+    "gelu-tanh": r"\tfrac{1}{2}\,{x}\,\left(1 + \tanh\!\left(\sqrt{2/\pi}\,({x} + 0.044715\,{x}^3)"
+    r"\right)\right)",
+    "tanh": r"\tanh({x})",
+}
 
 
 @dataclass(frozen=True)
@@ -43,9 +56,9 @@ def under(text: str, what: str) -> str:
     return rf"\underbrace{{{text}}}_{{{what}}}"
 
 
-def looked_up(value: float, where: str) -> Equation:
+def looked_up(value: float, where: str, alone: bool = True) -> Equation:
     """A number as it stands in a table or another stage."""
-    return Equation(under(number_latex(value, alone=True), where), value)
+    return Equation(under(number_latex(value, alone), where), value)
 
 
 def added(parts: list[float]) -> Equation:
@@ -99,3 +112,43 @@ def capped(made: Equation, cap: float | None) -> Equation:
         return made
     latex = rf"{three(cap)} \tanh\left(\frac{{1}}{{{three(cap)}}} \cdot {made.latex}\right)"
     return Equation(latex, cap * math.tanh(made.total / cap))
+
+
+def rms_formula(x: str, width: str, config: TransformerConfig) -> str:
+    size = rf"\sqrt{{\tfrac{{1}}{{{width}}}\sum {x}_i^2 + {epsilon(config)}}}"
+    return rf"\gamma \odot \frac{{{x}}}{{{size}}}"
+
+
+def epsilon(config: TransformerConfig) -> str:
+    eps = f"{config.norm_eps:.0e}".replace("e-0", "e-")
+    is_power = eps.startswith("1e") and float(eps) == config.norm_eps
+    return rf"10^{{{eps.split('e')[1]}}}" if is_power else three(config.norm_eps)
+
+
+def normed(x: Tensor, module: Any, column: int) -> Equation | None:
+    """One number of the norm of x (d); None where the module is no norm."""
+    if not isinstance(module, LayerNorm | RMSNorm):
+        return None
+    is_layer = isinstance(module, LayerNorm)
+    mean = float(x.mean()) if is_layer else 0.0
+    size = math.sqrt(float((x - mean).square().mean()) + module.eps)
+    gain, one = float(module.weight[column]), float(x[column])
+    above = number_latex(one, alone=True) + (f" - {number_latex(mean)}" if is_layer else "")
+    latex = rf"{number_latex(gain)} \cdot \frac{{{above}}}{{{number_latex(size)}}}"
+    total = gain * (one - mean) / size
+    if not isinstance(module, LayerNorm):
+        return Equation(latex, total)
+    bias = float(module.bias[column])
+    return Equation(f"{latex} + {number_latex(bias)}", total + bias)
+
+
+def linear(module: Any, x: Tensor) -> Tensor:
+    """What a linear layer makes of x in float64."""
+    made = module.weight.double() @ x
+    return made if module.bias is None else made + module.bias.double()
+
+
+def activated(x: Tensor, name: str, activation: Any) -> Equation:
+    inside = number_latex(float(x), alone=True)
+    latex = rf"\max(0, {inside})" if name == "relu" else rf"\text{{{name}}}({inside})"
+    return Equation(latex, float(activation(x)))

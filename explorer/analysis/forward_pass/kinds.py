@@ -6,15 +6,19 @@ Shapes: t tokens, q queries, k keys, d width of what is read; always of the head
 import math
 from typing import Any
 
-from torch import Tensor
-
 from explorer.analysis.forward_pass.equation import (
+    ACTIVATIONS,
     Equation,
+    activated,
     added,
     capped,
     dot_product,
+    epsilon,
+    linear,
     looked_up,
+    normed,
     number_latex,
+    rms_formula,
     softmax,
     under,
 )
@@ -34,52 +38,8 @@ from explorer.analysis.forward_pass.stage import (
 from explorer.text.number_format import three
 from models import TransformerConfig
 from models.masking import keep_of
-from models.normalization import LayerNorm, RMSNorm
 from models.position_biases import AlibiPositions
 from models.positional import PositionalEncoding
-
-ACTIVATIONS = {
-    "relu": r"\max(0, {x})",
-    "silu": r"\frac{{x}}{1 + e^{-{x}}}",
-    "gelu": r"{x} \cdot \Phi({x})",
-    "gelu-tanh": r"\tfrac{1}{2}\,{x}\,\left(1 + \tanh\!\left(\sqrt{2/\pi}\,({x} + 0.044715\,{x}^3)"
-    r"\right)\right)",
-    "tanh": r"\tanh({x})",
-}
-
-
-def rms_formula(x: str, width: str, config: TransformerConfig) -> str:
-    size = rf"\sqrt{{\tfrac{{1}}{{{width}}}\sum {x}_i^2 + {epsilon(config)}}}"
-    return rf"\gamma \odot \frac{{{x}}}{{{size}}}"
-
-
-def epsilon(config: TransformerConfig) -> str:
-    eps = f"{config.norm_eps:.0e}".replace("e-0", "e-")
-    is_power = eps.startswith("1e") and float(eps) == config.norm_eps
-    return rf"10^{{{eps.split('e')[1]}}}" if is_power else three(config.norm_eps)
-
-
-def normed(x: Tensor, module: Any, column: int) -> Equation | None:
-    """One number of the norm of x (d); None where the module is no norm."""
-    if not isinstance(module, LayerNorm | RMSNorm):
-        return None
-    is_layer = isinstance(module, LayerNorm)
-    mean = float(x.mean()) if is_layer else 0.0
-    size = math.sqrt(float((x - mean).square().mean()) + module.eps)
-    gain, one = float(module.weight[column]), float(x[column])
-    above = number_latex(one, alone=True) + (f" - {number_latex(mean)}" if is_layer else "")
-    latex = rf"{number_latex(gain)} \cdot \frac{{{above}}}{{{number_latex(size)}}}"
-    total = gain * (one - mean) / size
-    if not isinstance(module, LayerNorm):
-        return Equation(latex, total)
-    bias = float(module.bias[column])
-    return Equation(f"{latex} + {number_latex(bias)}", total + bias)
-
-
-def linear(module: Any, x: Tensor) -> Tensor:
-    """What a linear layer makes of x in float64."""
-    made = module.weight.double() @ x
-    return made if module.bias is None else made + module.bias.double()
 
 
 def projected(cell: StageCell, module: Any, row: int) -> Equation:
@@ -89,14 +49,9 @@ def projected(cell: StageCell, module: Any, row: int) -> Equation:
     return dot_product(cell.read(), module.weight[row], bias, symbols)
 
 
-def activated(x: Tensor, name: str, activation: Any) -> Equation:
-    inside = number_latex(float(x), alone=True)
-    latex = rf"\max(0, {inside})" if name == "relu" else rf"\text{{{name}}}({inside})"
-    return Equation(latex, float(activation(x)))
-
-
 class Norm(Kind):
-    def __init__(self, title: str, text: str) -> None:
+    def __init__(self, title: str, text: str, *taps: str) -> None:
+        super().__init__(*taps)
         self.title, self.text = title, text
 
     def named(self, name: str, config: TransformerConfig) -> str:
@@ -111,12 +66,20 @@ class Norm(Kind):
         size = rf"\sqrt{{\sigma^2 + {epsilon(config)}}}"
         return rf"{start} \gamma \odot \frac{{{x} - \mu}}{{{size}}} + \beta"
 
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        x = "z" if symbol_of(stage.name, config) == "z" else "x"
+        return f"γ {x} / rms" if config.norm == "rms" else f"γ ({x} − μ) / σ + β"
+
     def equation(self, cell: StageCell) -> Equation | None:
         return normed(cell.read(), cell.module, cell.column)
 
 
 class Softmax(Kind):
-    shapes = SQUARE
+    shapes, plain = SQUARE, "softmax(s)"
+
+    def __init__(self, title: str, text: str, latex: str, *taps: str) -> None:
+        super().__init__(*taps)
+        self.title, self.text, self.latex = title, text, latex
 
     def equation(self, cell: StageCell) -> Equation | None:
         return softmax(cell.read(), cell.column)
@@ -156,13 +119,16 @@ class Projection(OfHeads):
         is_stream = reads == "m" and not stage.reads[0].endswith(".final")
         return made + (r", \quad m = x \text{ of the encoder}" if is_stream else "")
 
-    def equation(self, cell: StageCell) -> Equation:
-        return projected(cell, cell.module, self._first(cell) + cell.column)
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        letter = stage.name.split(".")[-1][0].upper()
+        bias = f" + b_{letter}" if config.qkv_bias else ""
+        return f"{symbol_read(stage, config)} W_{letter}{bias}"
 
-    def _first(self, cell: StageCell) -> int:
-        """The first row of the weight that belongs to the head that is shown."""
+    def equation(self, cell: StageCell) -> Equation:
         width = cell.config.head_width
-        return cell.head * (len(cell.module.weight) // width) // cell.config.n_heads * width
+        heads = len(cell.module.weight) // width
+        first = cell.head * heads // cell.config.n_heads * width  # the row that the head begins at
+        return projected(cell, cell.module, first + cell.column)
 
 
 class HeadNorm(OfHeads):
@@ -177,6 +143,9 @@ class HeadNorm(OfHeads):
         x = stage.name.split(".")[-1][0]
         return rf"\hat {x} = {rms_formula(x, 'w', config)}"
 
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        return f"γ {stage.name.split('.')[-1][0]} / rms"
+
 
 class Rotation(OfHeads):
     addition = ", rotated"
@@ -185,6 +154,9 @@ class Rotation(OfHeads):
         r"(a, b) \mapsto (a\cos\varphi - b\sin\varphi,\; a\sin\varphi + b\cos\varphi), "
         r"\quad \varphi = t\,\theta_i"
     )
+
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        return f"R_t {stage.name.split('.')[-1][0]}"
 
     def equation(self, cell: StageCell) -> Equation:
         """A pair is rotated by position × frequency; what is beyond the pairs stays as it is."""
@@ -244,6 +216,15 @@ class Scores(Kind):
         cap = three(config.attention_cap)
         return rf"s_{{ij}} = {cap} \tanh\left(\frac{{1}}{{{cap}}} \cdot {scaled}\right)"
 
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        scaled = "q · k" if config.scale == 1 else f"{three(config.scale)} q · k"
+        if self._by_root(config):
+            scaled = f"q · k / √{config.head_width}"
+        if config.attention_cap is None:
+            return scaled
+        cap = three(config.attention_cap)
+        return f"{cap} tanh({scaled} / {cap})"
+
     def equation(self, cell: StageCell) -> Equation:
         (product,), config = cell.numbers(), cell.config
         latex = rf"{number_latex(config.scale, alone=True)} \cdot {number_latex(product)}"
@@ -264,6 +245,9 @@ class PositionBias(Kind):
             return r"b_{ij} = -m_h\,|i - j|"
         return r"b_{ij} = B_h[\mathrm{bucket}(j - i)]"
 
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        return "−m |i − j|" if config.positions == "alibi" else "B[bucket(j − i)]"
+
     def equation(self, cell: StageCell) -> Equation:
         """What ALiBi subtracts by distance, or the number of the bucket of the distance."""
         module, head = cell.module, cell.head
@@ -275,7 +259,7 @@ class PositionBias(Kind):
         return looked_up(float(module.table.weight[bucket, head]), rf"B_{{{bucket},\,{head}}}")
 
 
-class Masked(Kind):
+class MaskedScores(Kind):
     title, shapes = "Masked scores", SQUARE
     text = "The scores of masked keys are set to −∞."
 
@@ -283,6 +267,9 @@ class Masked(Kind):
         summed = "s_{ij} + b_{ij}" if len(stage.reads) > 1 else "s_{ij}"
         cases = rf"{summed} & i \text{{ may attend to }} j \\ -\infty & \text{{else}}"
         return rf"s_{{ij}} \leftarrow \begin{{cases}} {cases} \end{{cases}}"
+
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        return f"{'s + b' if len(stage.reads) > 1 else 's'}, else −∞"
 
     def equation(self, cell: StageCell) -> Equation:
         if cell.mask is not None and not cell.mask[cell.row, cell.column]:
@@ -293,17 +280,8 @@ class Masked(Kind):
         return looked_up(score, rf"s_{{{cell.row}\,{cell.column}}} \text{{, not masked}}")
 
 
-class AttentionWeights(Softmax):
-    title = "Attention weights"
-    text = (
-        "The softmax of each row over its visible keys: its weights sum to 1, or are all 0 where "
-        "every key is masked."
-    )
-    latex = r"a_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}}"
-
-
 class HeadOut(Kind):
-    title, shapes = "Head outputs", HEADS
+    title, shapes, plain = "Head outputs", HEADS, "Σ a v"
     text = "The mean of the values, weighted by the attention weights of each query."
     latex = r"o_i = \sum_j a_{ij}\,v_j"
 
@@ -341,18 +319,24 @@ class Embedding(LookUp):
     text = "Each token ID selects its row of the embedding table."
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
-        scaled = rf"\sqrt{{{config.d_model}}}\; " if config.scale_embedding else ""
+        factor = config.embedding_scale
+        scale = "" if factor == 1 else rf"{_factor(factor, config.d_model)}\; "
         is_all = config.positions not in ("sinusoidal", "learned") and not config.n_segments
-        return rf"{'x' if is_all else 'e'}_t = {scaled}E[\mathrm{{id}}_t]"
+        return rf"{'x' if is_all else 'e'}_t = {scale}E[\mathrm{{id}}_t]"
 
     def equation(self, cell: StageCell) -> Equation:
-        token, width = int(cell.read()), cell.config.d_model
-        found = float(cell.module.weight[token, cell.column])
-        place = rf"E_{{{token},\,{cell.column}}}"
-        if not cell.config.scale_embedding:
-            return looked_up(found, place)
-        latex = rf"\sqrt{{{width}}} \cdot {under(number_latex(found), place)}"
-        return Equation(latex, math.sqrt(width) * found)
+        token, scale = int(cell.read()), cell.config.embedding_scale
+        weight = float(cell.module.weight[token, cell.column])
+        entry = looked_up(weight, rf"E_{{{token},\,{cell.column}}}", alone=scale == 1)
+        if scale == 1:
+            return entry
+        factor = _factor(scale, cell.config.d_model)
+        return Equation(rf"{factor} \cdot {entry.latex}", scale * weight)
+
+
+def _factor(scale: float, width: int) -> str:
+    is_root = math.isclose(scale, math.sqrt(width))
+    return rf"\sqrt{{{width}}}" if is_root else number_latex(scale, alone=True)
 
 
 class PositionVectors(LookUp):
@@ -397,7 +381,7 @@ class Segments(LookUp):
 class Addition(Kind):
     """The sum of what it reads."""
 
-    title = "Add"
+    title, plain = "Add", "x + z"
     text = "The output of the sub-layer is added to the residual stream."
     latex = r"x \leftarrow x + z"
 
@@ -414,19 +398,28 @@ class EmbeddingSum(Addition):
         return "x_t = " + " + ".join(symbols[name.split(".")[-1]] for name in stage.reads)
 
 
+ALIKE, ONE_EACH = "A linear map, the same for every token.", "One logit for each class."
+
+
 class Linear(Kind):
     """`symbols` are those of output, weight and bias, `has_bias` the config's word for the bias."""
 
-    text = "A linear map, the same for every token."
-
-    def __init__(self, title: str, shapes: Shapes, symbols: str, has_bias: str) -> None:
-        self.title, self.shapes = title, shapes
+    def __init__(
+        self, title: str, shapes: Shapes, symbols: str, has_bias: str, *taps: str, text: str = ALIKE
+    ) -> None:
+        super().__init__(*taps)
+        self.title, self.shapes, self.text = title, shapes, text
         self.symbols, self.has_bias = symbols.split(), has_bias
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         made, weight, bias = self.symbols
         end = f" + {bias}" if getattr(config, self.has_bias) else ""
         return rf"{made} = {symbol_read(stage, config)}\,{weight}{end}"
+
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        _, weight, bias = self.symbols
+        end = f" + {bias}" if getattr(config, self.has_bias) else ""
+        return f"{symbol_read(stage, config)} {weight}{end}"
 
     def equation(self, cell: StageCell) -> Equation:
         return projected(cell, cell.module, cell.column)
@@ -442,6 +435,11 @@ class Activation(Kind):
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         made = ACTIVATIONS[config.activation].replace("{x}", "g" if config.gated else "u")
         return f"h = {made}" + (r"\;\odot\; u" if config.gated else "")
+
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        x = "g" if config.gated else "u"
+        made = f"max(0, {x})" if config.activation == "relu" else f"{config.activation}({x})"
+        return f"{made} · u" if config.gated else made
 
     def equation(self, cell: StageCell) -> Equation:
         _, *gated = cell.numbers()
@@ -470,19 +468,15 @@ class Pooling(Kind):
         return rf"c = {x}_{{\text{{{config.pooling}}}}}"
 
     def equation(self, cell: StageCell) -> Equation:
-        config, x, kept = cell.config, cell.whole()[:, cell.column], self._tokens_that_count(cell)
-        places = [at for at in range(len(x)) if kept is None or kept[0, at]]
+        config, x = cell.config, cell.whole()[:, cell.column]
+        keep = keep_of(cell.ids[None], config.pad_id)
+        places = [at for at in range(len(x)) if keep is None or keep[0, at]]
         if config.pooling == "mean":
             total, count = float(x[places].sum()), len(places)
             summed = under(number_latex(total, alone=True), rf"{count} \text{{ tokens, summed}}")
             return Equation(rf"\frac{{{summed}}}{{{count}}}", total / count)
         place = places[0 if config.pooling == "first" else -1]
         return looked_up(float(x[place]), rf"{symbol_read(cell.stage, config)}_{{{place}}}")
-
-    def _tokens_that_count(self, cell: StageCell) -> Tensor | None:
-        """(1, t): which tokens are no padding; None where the model has no padding."""
-        pad = cell.config.pad_id
-        return None if pad is None else keep_of(cell.ids[None], pad)
 
 
 class ClassHidden(Kind):
@@ -495,18 +489,6 @@ class ClassHidden(Kind):
     def equation(self, cell: StageCell) -> Equation:
         x = linear(cell.model.head.hidden, cell.read())[cell.column]
         return activated(x, cell.config.classifier_activation, cell.model.head.activation)
-
-
-class ClassLogits(Kind):
-    title, shapes = "Logits", (("batch", "classes"),)
-    text = "One logit for each class."
-
-    def formula(self, stage: Stage, config: TransformerConfig) -> str:
-        x = "c" if config.d_classifier is None else "h"
-        return rf"\ell = {x}\,W" + (" + b" if config.classifier_bias else "")
-
-    def equation(self, cell: StageCell) -> Equation:
-        return projected(cell, cell.model.head.out, cell.column)
 
 
 class Transform(Kind):
@@ -547,42 +529,60 @@ class Logits(Kind):
         return capped(Equation(number_latex(found.total, alone=True), found.total), head.cap)
 
 
-class Probabilities(Softmax):
-    title = "Probabilities"
-    text = "The softmax of the logits: probabilities that sum to 1."
-    latex = r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}"
-
-
 KINDS: dict[str, Kind] = {
+    "value": Kind(),
     "tokens": TokenIds(),
-    "embedding": Embedding(),
-    "positions": PositionVectors(),
-    "segments": Segments(),
-    "sum": EmbeddingSum(),
-    "norm": Norm("Norm", "Read by the sub-layer; the residual stream itself is unchanged."),
-    "output norm": Norm("Output norm", "The output is normalized before it is added."),
-    "stream norm": Norm("Norm", "The residual stream itself is normalized."),
-    "final norm": Norm("Final norm", "The last norm of the residual stream."),
-    "projected": Projection(),
-    "head norm": HeadNorm(),
-    "rotated": Rotation(),
+    "embedding": Embedding("embed"),
+    "positions": PositionVectors("pos_embed"),
+    "segments": Segments("segment_embed"),
+    "sum": EmbeddingSum("sum"),
+    "norm": Norm("Norm", "Read by the sub-layer; the residual stream itself is unchanged.", "norm"),
+    "output norm": Norm("Output norm", "The output is normalized before it is added.", "out_norm"),
+    "stream norm": Norm(
+        "Norm",
+        "The residual stream itself is normalized.",
+        *("embed_norm", "resid_mid", "resid_cross", "resid_post"),
+    ),
+    "final norm": Norm("Final norm", "The last norm of the residual stream.", "final"),
+    "projected": Projection("q_proj", "k_proj", "v"),
+    "head norm": HeadNorm("q_norm", "k_norm"),
+    "rotated": Rotation("q", "k"),
     "products": DotProducts(),
-    "scores": Scores(),
-    "bias": PositionBias(),
-    "masked": Masked(),
-    "weights": AttentionWeights(),
-    "head out": HeadOut(),
+    "scores": Scores("scores"),
+    "bias": PositionBias("bias"),
+    "masked": MaskedScores("masked"),
+    "weights": Softmax(
+        "Attention weights",
+        "The softmax of each row over its visible keys: its weights sum to 1, or are all 0 where "
+        "every key is masked.",
+        r"a_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}}",
+        "weights",
+    ),
+    "head out": HeadOut("head_out"),
     "concat": Concat(),
-    "output projection": Linear("Output projection", STREAM, "z W_O b_O", "has_out_bias"),
-    "gate": Linear("Gate projection", HIDDEN, "g W_g b_g", "has_mlp_bias"),
-    "up": Linear("Up projection", HIDDEN, "u W_1 b_1", "has_mlp_bias"),
-    "activation": Activation(),
-    "down": Linear("Down projection", STREAM, "z W_2 b_2", "has_mlp_bias"),
-    "add": Addition(),
-    "pooled": Pooling(),
-    "class hidden": ClassHidden(),
-    "class logits": ClassLogits(),
-    "transform": Transform(),
-    "logits": Logits(),
-    "probabilities": Probabilities(),
+    "output projection": Linear("Output projection", STREAM, "z W_O b_O", "has_out_bias", "out"),
+    "gate": Linear("Gate projection", HIDDEN, "g W_g b_g", "has_mlp_bias", "gate"),
+    "up": Linear("Up projection", HIDDEN, "u W_1 b_1", "has_mlp_bias", "up"),
+    "activation": Activation("mlp.hidden"),
+    "down": Linear("Down projection", STREAM, "z W_2 b_2", "has_mlp_bias", "mlp.out"),
+    "add": Addition("add"),
+    "pooled": Pooling("pooled"),
+    "class hidden": ClassHidden("hidden"),
+    "class logits": Linear(
+        "Logits", (("batch", "classes"),), r"\ell W b", "classifier_bias", text=ONE_EACH
+    ),
+    "transform": Transform("transform"),
+    "logits": Logits("logits"),
+    "probabilities": Softmax(
+        "Probabilities",
+        "The softmax of the logits: probabilities that sum to 1.",
+        r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}",
+    ),
 }
+"""By name. A value that no kind knows is a `value`: it is listed under the name of its tap."""
+BY_TAP = {tap: name for name, kind in KINDS.items() for tap in kind.taps}
+
+
+def kind_of(branch: str, tap: str) -> str:
+    """The kind of a value of this branch of a block, by the name that it is first shown under."""
+    return BY_TAP.get(f"{branch}.{tap}") or BY_TAP.get(tap, "value")

@@ -310,8 +310,7 @@ class PassValues:
             case "pooled" | "class hidden" | "class logits":
                 tap = _CheckingTap(self, stage, ALL, "")
                 final = self[self.stages["head.pooled"].reads[0]].double()
-                pad = self.config.pad_id
-                keep = None if pad is None else keep_of(self.ids(stage.stack)[None], pad)
+                keep = keep_of(self.ids(stage.stack)[None], self.config.pad_id)
                 self.model.read(final[None], keep, tap=tap)
                 made = tap.found[0]
             case _:

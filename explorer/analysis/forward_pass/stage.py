@@ -125,16 +125,23 @@ class StageCell:
 
 
 class Kind:
-    """All about one kind of stage: its words, its formula, one number of it."""
+    """All about one kind of stage: its words, its formula, one number of it.
+
+    `taps` are the names under which the model first shows such a value to a tap.
+    """
 
     title = ""
     text = ""
     latex = ""
+    plain = ""
     shapes = STREAM
+
+    def __init__(self, *taps: str) -> None:
+        self.taps = taps
 
     def named(self, name: str, config: TransformerConfig) -> str:
         """What the stage of this name is called."""
-        return self.title
+        return self.title or name.split(".")[-1].replace("_", " ").capitalize()
 
     def shaped(self, name: str, config: TransformerConfig) -> Shapes:
         """The shapes that it goes through in symbols, its own last."""
@@ -147,6 +154,10 @@ class Kind:
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         """How it follows from the stages it reads, in LaTeX and the symbols of this model."""
         return self.latex
+
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        """The same on one short line without LaTeX, for the kinds that a block has."""
+        return self.plain
 
     def equation(self, cell: StageCell) -> Equation | None:
         """One number of it, from the numbers it is computed from; None where there is none."""

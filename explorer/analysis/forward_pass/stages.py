@@ -13,47 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.forward_pass.kinds import KINDS
+from explorer.analysis.forward_pass.kinds import KINDS, kind_of
 from explorer.analysis.forward_pass.stage import Stage
 from models import GenerationConfig, Transformer, TransformerConfig
 from models.trace import RecordingTap
 
-TAILS = {
-    "embed": "embedding",
-    "pos_embed": "positions",
-    "segment_embed": "segments",
-    "sum": "sum",
-    "embed_norm": "stream norm",
-    "norm": "norm",
-    "out_norm": "output norm",
-    "q_proj": "projected",
-    "k_proj": "projected",
-    "v": "projected",
-    "q_norm": "head norm",
-    "k_norm": "head norm",
-    "q": "rotated",
-    "k": "rotated",
-    "scores": "scores",
-    "bias": "bias",
-    "masked": "masked",
-    "weights": "weights",
-    "head_out": "head out",
-    "out": "output projection",
-    "mlp.out": "down",
-    "gate": "gate",
-    "up": "up",
-    "mlp.hidden": "activation",
-    "add": "add",
-    "resid_mid": "stream norm",
-    "resid_cross": "stream norm",
-    "resid_post": "stream norm",
-    "final": "final norm",
-    "transform": "transform",
-    "pooled": "pooled",
-    "hidden": "class hidden",
-    "logits": "logits",
-}
-"""The kind of the value that is first shown under such a name, by the end of it."""
 BRANCHES = {"resid_mid": "self_attn", "resid_cross": "cross_attn", "resid_post": "mlp"}
 STEPS = ("q_proj", "q_norm", "k_proj", "k_norm", "add")
 """Names for a value that goes by another one where nothing follows this step."""
@@ -222,7 +186,7 @@ def _stages(shown: _PassValue, config: TransformerConfig, started: set[str]) -> 
     stack = scopes[0] if scopes and scopes[0] in config.stacks else config.stacks[-1]
     layer = int(scopes[1]) if len(scopes) > 1 else None
     branch = scopes[2] if len(scopes) > 2 else BRANCHES.get(tail, "")
-    kind = TAILS.get(f"{branch}.{tail}") or TAILS[tail]
+    kind = kind_of(branch, tail)
     if kind == "logits" and config.head == "none":
         return
     if kind == "logits" and config.head == "classifier":

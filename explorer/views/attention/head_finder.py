@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.analysis.head_metrics import HeadMetric, Ranked, ranking
+from explorer.analysis.head_metrics import HeadMetric, HeadRank, ranking
 from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
@@ -53,7 +53,7 @@ def draw_finder(context: PageContext) -> Script | None:
 
 
 def head_strip(
-    context: PageContext, places: list[Ranked], total: int, key: str, order: str, across: int = 6
+    context: PageContext, places: list[HeadRank], total: int, key: str, order: str, across: int = 6
 ) -> None:
     """Ranked heads as thumbnails, `order` says by what; a click chooses one."""
     small = thumbnails_of(context.forward, context.choice.part)
@@ -93,7 +93,7 @@ def _choose(known: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:
 
 
 def _draw_chosen(
-    context: PageContext, places: list[Ranked], metric: HeadMetric, order: str
+    context: PageContext, places: list[HeadRank], metric: HeadMetric, order: str
 ) -> None:
     """The rank of the chosen head, and the head itself."""
     at = context.choice

@@ -6,7 +6,7 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.query_key import (
-    ByDistance,
+    DistanceCurve,
     QueryKeyPair,
     by_distance,
     query_key_pair,
@@ -178,7 +178,7 @@ def _draw_distance(context: PageContext, found: QueryKeyPair) -> None:
         st.caption(_curve_caption(curve))
 
 
-def _curve_caption(curve: ByDistance) -> str:
+def _curve_caption(curve: DistanceCurve) -> str:
     what = {
         "score": "Rotary positions: the score with the key rotated to every other position by the "
         "model's own angles, the query unchanged.",
@@ -256,10 +256,10 @@ def stream_terms(found: KeyContribution) -> dict[str, Tensor]:
         "bias of W_O": found.bias,
         "attention output": found.out,
     }
-    if found.where == "sandwich":
-        terms["attention output, normed"] = found.added
+    if found.out_changes:
+        terms["attention output, as it is added"] = found.added
     terms["residual stream before"] = found.before
-    if found.where == "post":
+    if found.sum_changes:
         return {**terms, "sum": found.together, "residual stream after: sum, normed": found.after}
     return {**terms, "residual stream after": found.after}
 

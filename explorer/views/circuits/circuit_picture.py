@@ -8,8 +8,8 @@ from torch import Tensor
 from explorer.analysis.adjusted_weights import value_and_output, weigh_by_value_norm
 from explorer.analysis.attribution_patching import positions_of_edges
 from explorer.analysis.circuit_metrics import ANSWERS_READ, LOGIT_DIFFERENCE
-from explorer.analysis.circuits.head_at_work import clean_pass
-from explorer.analysis.circuits.measure import METHODS, EdgeScores, contrast_of, node_of
+from explorer.analysis.circuits.circuit_scores import METHODS, EdgeScores, contrast_of, node_of
+from explorer.analysis.circuits.head_effects import clean_pass
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.output_change import has_words
 from explorer.analysis.wiring import CircuitNode, Edge

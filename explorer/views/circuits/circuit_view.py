@@ -9,8 +9,7 @@ from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_faithfulness import CorruptedPass, circuit_curve, smallest_circuit
 from explorer.analysis.circuit_metrics import UNITS, metric_in_words
-from explorer.analysis.circuits.head_at_work import composition_of
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     ScoresAtStep,
     attributions,
@@ -22,6 +21,7 @@ from explorer.analysis.circuits.measure import (
     why_no_edges,
     why_not_over_training,
 )
+from explorer.analysis.circuits.head_effects import composition_of
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.head_circuits import READS, unrelated
 from explorer.analysis.wiring import CircuitNode, Edge

@@ -5,15 +5,15 @@ from hashlib import blake2b
 import streamlit as st
 
 from explorer.analysis.circuit_metrics import metric_in_words, metrics_of
+from explorer.analysis.circuits.circuit_scores import METHODS, correlation
 from explorer.analysis.circuits.finding import (
+    CircuitMeasurement,
     Finding,
     FindingError,
-    Measured,
     finding_from,
     finding_of,
     other_model,
 )
-from explorer.analysis.circuits.measure import METHODS, correlation
 from explorer.analysis.circuits.text_pairs import PairError, Question
 from explorer.app import url
 from explorer.app.context import PageContext
@@ -97,7 +97,7 @@ def _draw_download(context: PageContext, question: Question, method: str) -> Non
     )
 
 
-def _contents(measured: Measured) -> str:
+def _contents(measured: CircuitMeasurement) -> str:
     """What is in the file, and which view measures what is not."""
     exact = sum(value is not None for value in measured.exact)
     said = [
@@ -146,7 +146,7 @@ def _draw_beside(context: PageContext, question: Question, finding: Finding) -> 
         )
 
 
-def _estimates(measured: Measured) -> dict[tuple[int, int], float]:
+def _estimates(measured: CircuitMeasurement) -> dict[tuple[int, int], float]:
     """Of every head by its layer and number."""
     places = measured.scores.wiring.columns
     return {

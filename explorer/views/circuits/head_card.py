@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.circuits.head_at_work import (
+from explorer.analysis.circuits.head_effects import (
     clean_pass,
     composition_of,
     direct_effect,

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import streamlit as st
 import torch
 
+from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_metrics import KL, LOSS, UNITS, metric_in_words
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     EdgeScores,
     attributions,
     contrast_of,
     correlation,
-    exact_writers,
     node_of,
     scores_of,
 )

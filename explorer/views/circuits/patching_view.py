@@ -16,7 +16,7 @@ from explorer.analysis.causal_tracing import (
     mean_grid,
 )
 from explorer.analysis.circuit_metrics import UNITS
-from explorer.analysis.circuits.measure import contrast_of, mean_over_pairs, node_of
+from explorer.analysis.circuits.circuit_scores import contrast_of, mean_over_pairs, node_of
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, token_pair
 from explorer.analysis.wiring import (
     INPUTS,

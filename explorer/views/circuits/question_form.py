@@ -7,7 +7,6 @@ import streamlit as st
 
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.finding import Finding
-from explorer.analysis.circuits.first_corruption import first_corruption
 from explorer.analysis.circuits.pair_table import COLUMNS, pairs_of_csv
 from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting, make_pairs
 from explorer.analysis.circuits.text_pairs import (
@@ -89,7 +88,7 @@ def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], 
 
 def _own(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
     clean = context.choice.text
-    usual = first_corruption(context.opened, clean)[:TEXT_LIMIT]
+    usual = default_corruption(context.opened, clean)[:TEXT_LIMIT]
     follow("corrupted", usual)
     corrupted = text_field("corrupted", usual)
     keys = "answer_token", "against_token"

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation_and_patching import exact_edges
+from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
 from explorer.analysis.circuit_faithfulness import (
     RANDOM_CIRCUITS,
     CircuitPoint,
@@ -18,16 +18,15 @@ from explorer.analysis.circuit_faithfulness import (
     smallest_circuit,
 )
 from explorer.analysis.circuit_metrics import Contrast
-from explorer.analysis.circuits.finding import Measured
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     EdgeScores,
     attribution_of,
     contrast_of,
     corrupted_passes,
-    exact_writers,
     scores_of,
 )
+from explorer.analysis.circuits.finding import CircuitMeasurement
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.wiring import plain_wiring
 from explorer.app import url
@@ -185,7 +184,9 @@ def curve_of(
     return kept(opened, key, make)
 
 
-def measured_by_now(opened: OpenModel, question: Question, method: str) -> Measured | None:
+def measured_by_now(
+    opened: OpenModel, question: Question, method: str
+) -> CircuitMeasurement | None:
     """What the views have measured and is still kept; None before anything is estimated."""
     scores: EdgeScores | None = if_kept(opened, _scores_key(question, method))
     if scores is None:
@@ -194,7 +195,7 @@ def measured_by_now(opened: OpenModel, question: Question, method: str) -> Measu
     count = url.whole_number(url.current_value(row.name), int(row.high) + 1) or row.usual
     edges = _edges_keys(question, method, min(count, len(scores.order)))
     curve = if_kept(opened, _curve_key(question, method)) or FaithfulnessCurve()
-    return Measured(
+    return CircuitMeasurement(
         method=method,
         scores=scores,
         exact=exact_parts_by_now(opened, question, scores),

@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.analysis.weight_change import (
     MatrixChange,
-    Unpaired,
+    UnpairedMatrix,
     WeightChanges,
     rank_of_change,
     weight_changes,
@@ -90,7 +90,7 @@ def rows(matrices: Sequence[MatrixChange], ranks: Sequence[int] | None) -> list[
     ]
 
 
-def unpaired_rows(unpaired: Sequence[Unpaired]) -> list[Row]:
+def unpaired_rows(unpaired: Sequence[UnpairedMatrix]) -> list[Row]:
     """The first of them, with both shapes."""
     return [
         {

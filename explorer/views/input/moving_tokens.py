@@ -16,7 +16,7 @@ from explorer.analysis.embedding_space import (
     embedding_space,
     token_paths,
 )
-from explorer.analysis.nearest_tokens import Nearest, nearest_by_part, parts_of
+from explorer.analysis.nearest_tokens import NearestTokens, nearest_by_part, parts_of
 from explorer.analysis.principal_components import SEED, PrincipalAxes, principal_axes
 from explorer.app.context import PageContext
 from explorer.app.messages import say
@@ -104,7 +104,7 @@ def space_of(shown: ShownSpace) -> EmbeddingSpace:
     return kept(opened, name, make)
 
 
-def _nearest(shown: ShownSpace, paths: TokenPaths) -> Nearest:
+def _nearest(shown: ShownSpace, paths: TokenPaths) -> NearestTokens:
     """The nearest tokens of every token at every step; in the embedding not the token itself."""
     steps, count, width = paths.states.shape
     but = torch.full((steps, count), -1)
@@ -113,7 +113,7 @@ def _nearest(shown: ShownSpace, paths: TokenPaths) -> Nearest:
     parts = nearest_by_part(shown.table, paths.states.view(-1, width), NEAREST, but.flatten())
     found = with_bar(parts, parts_of(shown.table), "Finding the nearest tokens")[-1]
     size = (steps, count, found.ids.shape[-1])
-    return Nearest(found.ids.view(size), found.cosines.view(size))
+    return NearestTokens(found.ids.view(size), found.cosines.view(size))
 
 
 def moving_tokens(found: EmbeddingSpace, names: list[str], labels: Labels) -> MovingTokens:

@@ -18,7 +18,7 @@ from explorer.analysis.embedding_space import (
     token_paths,
     unembedding,
 )
-from explorer.analysis.nearest_tokens import Nearest, nearest_tokens
+from explorer.analysis.nearest_tokens import NearestTokens, nearest_tokens
 from explorer.analysis.principal_components import principal_axes
 from explorer.app.controls import text_field, token
 from explorer.catalog.open_model import OpenModel
@@ -157,11 +157,11 @@ def draw_neighbours_of_all(shown: ShownSpace) -> None:
     tables.table(columns, most_rows=NEAREST_IN_SIGHT)
 
 
-def nearest_in(shown: ShownSpace, table: str, ids: Sequence[int], count: int) -> Nearest:
+def nearest_in(shown: ShownSpace, table: str, ids: Sequence[int], count: int) -> NearestTokens:
     """The nearest other tokens to these in a table, (ids, count)."""
     rows = shown.rows_of(table)
 
-    def make() -> Nearest:
+    def make() -> NearestTokens:
         return nearest_tokens(rows, rows[list(ids)], count, torch.tensor(ids))
 
     name = ("nearest tokens", shown.stack, table, tuple(ids), count)

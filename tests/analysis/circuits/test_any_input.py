@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, metrics_of
+from explorer.analysis.circuits.default_corruption import default_corruption
 from explorer.analysis.circuits.finding import FindingError, finding_from, finding_of
-from explorer.analysis.circuits.first_corruption import first_corruption
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, question_of, token_pair
 from explorer.catalog.open_model import OpenModel, opened_from
@@ -55,7 +55,7 @@ def test_any_two_texts(
 
 @given(st.sampled_from(NAMES), TEXTS)
 def test_any_text_to_begin_with(name: str, clean: str) -> None:
-    if found := first_corruption(opened(name), clean):
+    if found := default_corruption(opened(name), clean):
         assert token_pair(opened(name), TextPair(clean, found), LOGIT_DIFFERENCE)
 
 

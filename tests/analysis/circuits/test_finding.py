@@ -9,11 +9,11 @@ from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.finding import (
     Finding,
     FindingError,
-    digest_of,
     finding_from,
     finding_of,
     other_model,
     shape_of,
+    weights_digest,
 )
 from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.text_pairs import TextPair, question_of
@@ -48,7 +48,7 @@ def test_what_is_written_is_read_again(finding: Finding) -> None:
 
 
 def test_it_holds_everything_that_was_measured(finding: Finding, induction: OpenModel) -> None:
-    assert finding.digest == digest_of(induction)
+    assert finding.digest == weights_digest(induction)
     assert finding.shape == shape_of(induction)
     assert [(each.layer, each.head) for each in finding.heads] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert finding.feed_forward == ()

@@ -14,7 +14,7 @@ from explorer.analysis.circuit_metrics import (
     metrics_of,
 )
 from explorer.analysis.circuits import text_pairs
-from explorer.analysis.circuits.first_corruption import first_corruption
+from explorer.analysis.circuits.default_corruption import default_corruption
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.text_pairs import (
     PairError,
@@ -228,7 +228,7 @@ FOUND = [
 @pytest.mark.parametrize(("name", "clean", "corrupted"), FOUND)
 def test_it_changes_what_the_model_says(name: str, clean: str, corrupted: str) -> None:
     opened = opened_from(SHIPPED / name, name)
-    assert first_corruption(opened, clean) == corrupted
+    assert default_corruption(opened, clean) == corrupted
     pair = token_pair(opened, TextPair(clean, corrupted), LOGIT_DIFFERENCE)
     assert pair.clean_value > 0 > pair.corrupted_value
 
@@ -236,8 +236,8 @@ def test_it_changes_what_the_model_says(name: str, clean: str, corrupted: str) -
 def test_there_may_be_none() -> None:
     opened = opened_from(SHIPPED / "induction", "induction")
     for clean in ("", "a", "abc", "ab" * 300):
-        assert first_corruption(opened, clean) == ""
-    assert first_corruption(opened_from(SHIPPED / "reverse", "reverse"), "level level") == ""
+        assert default_corruption(opened, clean) == ""
+    assert default_corruption(opened_from(SHIPPED / "reverse", "reverse"), "level level") == ""
 
 
 PAIR = TextPair("When Mary, and", "When John, and", " Mary", " John")

@@ -8,12 +8,12 @@ import torch
 from safetensors.torch import load
 
 from explorer.analysis.circuits import top_lines
+from explorer.analysis.circuits.finding import weights_digest
 from explorer.analysis.circuits.top_lines import (
     best_lines,
     digest_of,
     lines_so_far,
     measure,
-    model_digest,
     tokenized,
 )
 from explorer.catalog import open_model
@@ -94,9 +94,9 @@ def test_other_weights_or_other_tokens_have_another_digest() -> None:
     read = tokenized(opened, lines_in(TEXT))
     other = tokenized(opened, lines_in(TEXT + "the rat"))
     assert digest_of(opened, read) != digest_of(opened, other)
-    before = model_digest(opened.model)
-    assert before == model_digest(open_model.open_model("letters").model)
-    assert before != model_digest(open_model.open_model("reverse").model)
+    before = weights_digest(opened)
+    assert before == weights_digest(open_model.open_model("letters"))
+    assert before != weights_digest(open_model.open_model("reverse"))
 
 
 def test_a_line_that_is_longer_than_the_model_reads_is_cut() -> None:

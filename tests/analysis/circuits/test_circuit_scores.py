@@ -5,16 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.analysis.ablation_and_patching import exact_edges
+from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast, metrics_of
-from explorer.analysis.circuits.measure import (
+from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     attributions,
     contrast_of,
     correlation,
     corrupted_passes,
-    exact_writers,
     mean_over_pairs,
     node_of,
     pieces_of_writers,

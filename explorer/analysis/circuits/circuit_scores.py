@@ -12,12 +12,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import (
-    PATCHED_SITES,
-    clean_pass,
     exact_edges,
-    patch_embedding,
-    patch_every_head,
-    patch_feed_forwards,
 )
 from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
 from explorer.analysis.circuit_faithfulness import CorruptedPasses, strongest_edges
@@ -34,7 +29,6 @@ from explorer.analysis.wiring import (
 )
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.model_inputs import ids_of
-from models.trace import trace
 
 METHODS = {"EAP-IG": 5, "EAP": 1}
 """Steps between the corrupted and the clean embedding, by the name of the method."""
@@ -142,30 +136,6 @@ def scores_of(opened: OpenModel, found: Sequence[Attribution]) -> EdgeScores:
         tuple(each.corrupted for each in found),
         why_no_edges(opened),
     )
-
-
-def exact_writers(contrast: Contrast) -> Iterator[tuple[list[int], Tensor]]:
-    """Which writers (their columns), and how much of the metric is lost when each is patched.
-
-    A layer's heads together, then the feed-forward layers, then the embedding.
-    """
-    wiring, base = plain_wiring(contrast.config), clean_pass(contrast)
-    metric = contrast.measured(base.trace.output)[0]
-    sites = PATCHED_SITES
-    other = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
-    columns = {
-        kind: [at for at, place in enumerate(wiring.columns) if place.kind == kind]
-        for kind in ("head", "feed-forward", "embedding")
-    }
-    part = f"{wiring.stack}.self_attn"
-    heads = patch_every_head(base, other, part, wiring.layers)
-    for layer, logits in enumerate(heads):
-        some = columns["head"][layer * wiring.heads :][: wiring.heads]
-        yield some, metric - contrast.outcome(logits)
-    for layer, logits in enumerate(patch_feed_forwards(base, other, wiring.stack)):
-        yield columns["feed-forward"][layer : layer + 1], metric - contrast.outcome(logits)
-    logits = patch_embedding(base, other, wiring.stack)
-    yield columns["embedding"], metric - contrast.outcome(logits)
 
 
 def pieces_of_writers(opened: OpenModel) -> int:

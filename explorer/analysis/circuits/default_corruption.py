@@ -29,9 +29,9 @@ OPPOSITES = (
 """Words with another one for each, tried both ways."""
 
 
-def first_corruption(opened: OpenModel, clean: str) -> str:
+def default_corruption(opened: OpenModel, clean: str) -> str:
     """The text, or an empty one where no candidate is a pair with the clean one; kept."""
-    key = ("first corruption", clean)
+    key = ("default corruption", clean)
     return kept(opened, key, lambda: _found(opened, clean))
 
 
