@@ -113,7 +113,7 @@ def _fault(field: dataclasses.Field[Any], hint: Any, value: Any) -> str | None:
     return None
 
 
-def _tuple_fault(name: str, kinds: tuple[Any, ...], value: object) -> str | None:
+def _tuple_fault(name: str, kinds: tuple[Any, ...], value: Any) -> str | None:
     """Why a value is not a tuple of `kinds[0]`, of any length or of as many as there are kinds."""
     count = "" if kinds[-1] is Ellipsis else f"{len(kinds)} "
     is_list = isinstance(value, tuple) and (not count or len(value) == len(kinds))

@@ -12,7 +12,6 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from cachetools import TLRUCache
-from torch import Tensor
 
 from explorer.catalog.open_model import OpenModel
 from explorer.system.cooperative import CancellableCondition
@@ -48,7 +47,7 @@ def kept(
     opened: OpenModel,
     key: Hashable,
     make: Callable[[], Made],
-    size: Callable[[Made], int] = lambda made: size_of(made),
+    size: Callable[[Made], int] | None = None,
 ) -> Made:
     """What `make` gives for this model and key, kept while there is room for it.
 
@@ -93,8 +92,8 @@ def if_kept(opened: OpenModel, key: Hashable) -> Any:
         return None if pair is None else pair[0]
 
 
-def size_of(plain: object) -> int:
-    """Bytes of plain data: tensors, texts and numbers, in tuples, lists, dicts and dataclasses.
+def size_of(result: object) -> int:
+    """Bytes of what says them itself, as tensors do, and of plain data.
 
     Plain are texts and numbers, in tuples, lists, mappings and dataclasses. What stands in it twice
     counts twice.
@@ -103,15 +102,13 @@ def size_of(plain: object) -> int:
     if isinstance(known, int):
         return known
     inside: Iterable[object] = ()
-    if isinstance(plain, Tensor):
-        return plain.nbytes
-    if isinstance(plain, tuple | list):
-        inside = plain
-    elif isinstance(plain, dict):
-        inside = plain.values()
-    elif is_dataclass(plain):
-        inside = (getattr(plain, field.name) for field in fields(plain))
-    return sys.getsizeof(plain) + sum(map(size_of, inside))
+    if isinstance(result, tuple | list):
+        inside = result
+    elif isinstance(result, dict):
+        inside = (*result, *result.values())
+    elif is_dataclass(result):
+        inside = (getattr(result, field.name) for field in fields(result))
+    return sys.getsizeof(result) + sum(map(size_of, inside))
 
 
 def forget(opened: OpenModel) -> None:

@@ -45,9 +45,9 @@ def test_a_held_out_example_that_is_trained_on_is_found() -> None:
     """The count is no constant: a text that repeats itself has its end in its beginning."""
     task = task_of("reviews", TABLE)
     leaking = replace(task, held_out_rows=task.training_rows)  # type: ignore[attr-defined,call-arg]
-    assert summary_of(leaking, leaking.training).found > 50
+    assert summary_of(leaking, leaking.training).leaked > 50
     repeated = task_of("characters", GIVEN["characters"])
-    assert summary_of(repeated, repeated.training).found > 0
+    assert summary_of(repeated, repeated.training).leaked > 0
 
 
 def test_an_example_is_what_the_batch_holds() -> None:

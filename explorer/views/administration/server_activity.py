@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Iterable
+from typing import Any
 
 import streamlit as st
 from prometheus_client import REGISTRY
@@ -36,7 +37,7 @@ def let_in_or_stop() -> None:
         st.text(CLOSED)
         st.stop()
     st.text(PROMPT)
-    how = {"type": "password", "autocomplete": "off", "width": 400}
+    how: Any = {"type": "password", "autocomplete": "off", "width": 400}
     st.text_input("Token", key="admin_token", on_change=_take, **how)
     for sentence in take_notes("administration"):
         st.text(sentence)

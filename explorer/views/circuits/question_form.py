@@ -6,6 +6,7 @@ from statistics import fmean, stdev
 import streamlit as st
 
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
+from explorer.analysis.circuits.default_corruption import default_corruption
 from explorer.analysis.circuits.finding import Finding
 from explorer.analysis.circuits.pair_table import COLUMNS, pairs_of_csv
 from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting, make_pairs

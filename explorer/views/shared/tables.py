@@ -21,7 +21,7 @@ DIGIT, COMMA = "\u2007", "\u2008"
 
 
 def table(
-    columns: Mapping[str, Sequence[object]] | Sequence[Mapping[str, object]],
+    columns: Mapping[str, Any] | Sequence[Mapping[str, object]],
     *,
     right: Collection[str] = (),
     numbers: Mapping[str, str] | None = None,

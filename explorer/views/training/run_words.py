@@ -7,7 +7,7 @@ from dataclasses import replace
 from explorer.app.messages import keep_note
 from explorer.app.reader_runs import is_own
 from explorer.catalog import in_a_sentence
-from explorer.catalog.example_texts import ANY_EXAMPLE
+from explorer.catalog.descriptions import ANY_EXAMPLE
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
 from explorer.runs.spec import (

@@ -65,7 +65,7 @@ def draw_two_moments(context: PageContext, history: History) -> None:
         second = one_of(SECOND, names, names[-1], width=STEP_WIDTH, as_list=True)
     at, title = context.choice, history.run.title
     before, after = (
-        MapSide(f"Step {one.step:,}", Head(one.forward, at.part, at.layer, at.head))
+        MapSide(f"Step {one.step:,}", one.forward, at.part, at.layer, at.head)
         for one in (named[first], named[second])
     )
     top = max(float(before.values.max()), float(after.values.max())) or 1.0
