@@ -38,7 +38,8 @@ from explorer.charts.training_curves import (
     spread,
     thinned,
 )
-from models.config import SCHEDULES, TrainConfig, learning_rate
+from models.config import SCHEDULES, TrainConfig
+from models.schedules import learning_rate
 
 NAN, INF = math.nan, math.inf
 ROWS = [
