@@ -45,9 +45,15 @@ class Transformer(TransformerBase[TransformerConfig]):
     def __init__(self, config: TransformerConfig, *, seed: int = 0) -> None:
         if fault := config.fault():
             raise ValueError(fault)
+        encoder = decoder = None
         with NoInitialization():
-            encoder = build_encoder(config) if "encoder" in config.stacks else None
-            decoder = build_decoder(config, encoder) if "decoder" in config.stacks else None
+            if "encoder" in config.stacks:
+                table = nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
+                encoder = build_stack(Encoder, config.of_encoder, table, config.encoder_layers)
+            if "decoder" in config.stacks:
+                if encoder is None or not config.share_embeddings:
+                    table = nn.Embedding(config.vocab_size, config.d_model)
+                decoder = build_stack(Decoder, config, table, config.n_layers, encoder is not None)
             head = build_head(config)
         super().__init__(config, encoder, decoder, head, config.pad_id, config.bos_id)
         initialize(self, config, seed)
@@ -62,20 +68,6 @@ class Transformer(TransformerBase[TransformerConfig]):
         return torch.cat([start_ids(self, source), *(step.ids[:, None] for step in steps)], 1)
 
 
-def build_encoder(config: TransformerConfig) -> Encoder:
-    embedding = nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
-    return build_stack(Encoder, config.of_encoder, embedding, config.encoder_layers)
-
-
-def build_decoder(config: TransformerConfig, encoder: Encoder | None = None) -> Decoder:
-    """With an encoder, its blocks attend to a memory, and the two may share their embedding."""
-    if encoder is not None and config.share_embeddings:
-        embedding = encoder.embedding
-    else:
-        embedding = nn.Embedding(config.vocab_size, config.d_model)
-    return build_stack(Decoder, config, embedding, config.n_layers, cross=encoder is not None)
-
-
 def build_stack(
     kind: type[AnyStack],
     config: TransformerConfig,
@@ -83,6 +75,7 @@ def build_stack(
     n_layers: int,
     cross: bool = False,
 ) -> AnyStack:
+    """With `cross` its blocks attend to a memory."""
     return kind(
         embedding,
         build_positions(config, kind.causal),
