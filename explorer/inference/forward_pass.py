@@ -26,7 +26,6 @@ from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.checked_text import ForwardPassError, truncate
 from explorer.text.labels import readable
 from models import TransformerConfig
-from models.generation import generate_ids
 from models.interventions import Edit
 from models.trace import Trace
 
@@ -355,7 +354,7 @@ def _padded(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[
 def _written(opened: OpenModel, source: Tensor) -> list[tuple[Token, ...]]:
     """What the decoder generates for each source, from its first token to its last."""
     longest, ends = max(2, longest_answer(opened)), end_ids(opened)
-    rows = generate_ids(opened.model, source, longest, greedy=True).tolist()
+    rows = opened.model.generate(source, max_length=longest, greedy=True).tolist()
     stops = (next((i for i, token in enumerate(row) if i and token in ends), None) for row in rows)
     return [
         tuple(map(opened.tokenizer.token, row if stop is None else row[: stop + 1]))
