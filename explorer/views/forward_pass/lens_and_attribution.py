@@ -101,8 +101,8 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     with numbers:
         st.markdown("**Sum**")
         rows = sums(found)
-        logits = {"logits": [three(value) for value in rows.values()]}
-        table({"what": list(rows), **logits}, right=logits)
+        terms = {"logits": [three(value) for value in rows.values()]}
+        table({"what": list(rows), **terms}, right=terms)
         logit = three(found.logit)
         source = (
             f"Logit of the forward pass: {logit}"
