@@ -32,7 +32,6 @@ else:
         opened,
         ("lens", forward.text, forward.pair, position),
         lambda: logit_lens.lens_logits(forward.trace, position),
-        lambda made: made.nbytes,
     )
     draw_layer_predictions(opened, logits)
     st.markdown("**Direct logit attribution**")

@@ -8,7 +8,7 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.input.moving_tokens import draw_moving_tokens
 from explorer.views.input.token_neighbours import (
-    ShownSpace,
+    StackSpace,
     draw_neighbours_of_all,
     draw_neighbours_of_one,
     space_code,
@@ -30,9 +30,9 @@ with st.container(horizontal=True):
     if len(opened.config.stacks) > 1:
         own = context.choice.part.partition(".")[0].capitalize()
         stack = STACKS[one_of("of_stack", tuple(STACKS), own)]
-    has_unembedding = ShownSpace(opened, forward, stack, EMBEDDING).has_unembedding
+    has_unembedding = StackSpace(opened, forward, stack, EMBEDDING).has_unembedding
     options = (EMBEDDING, STREAM, *([UNEMBEDDING] if has_unembedding else []))
-    shown = ShownSpace(opened, forward, stack, one_of("space_of", options))
+    shown = StackSpace(opened, forward, stack, one_of("space_of", options))
 drawn, beside = st.columns([5, 3], gap="medium")
 with beside:
     chosen = draw_neighbours_of_one(shown)

@@ -19,7 +19,7 @@ from explorer.text.number_format import three
 from explorer.views.attention import display_options
 from explorer.views.attention.display_options import RAW, TOO_MANY_HIDDEN
 from explorer.views.shared import pinned
-from explorer.views.shared.pinned import Pinned
+from explorer.views.shared.pinned import PinnedCell
 from tests import apps, tiny
 from tests.apps import exported, said
 from tests.grids import grid
@@ -158,7 +158,7 @@ def test_more_keys_than_can_be_named_are_said(monkeypatch: pytest.MonkeyPatch) -
 
 @given(some.none() | some.integers(0, 9), some.none() | some.integers(0, 9))
 def test_an_address_says_what_is_pinned(query: int | None, key: int | None) -> None:
-    wish = Pinned(query, key)
+    wish = PinnedCell(query, key)
     assert pinned.parse_pinned(str(wish), 10, 10) == wish
     short = pinned.parse_pinned(str(wish), 5, 5)
     assert short.query == (query if query is not None and query < 5 else None)
@@ -167,7 +167,7 @@ def test_an_address_says_what_is_pinned(query: int | None, key: int | None) -> N
 
 def test_an_invalid_address_pins_and_draws_nothing() -> None:
     for wish in ["banana", "q", "q-1", "k1q2", "q1 k2", "q" + "9" * 5_000]:
-        assert pinned.parse_pinned(wish, 10, 10) == Pinned(), wish[:10]
+        assert pinned.parse_pinned(wish, 10, 10) == PinnedCell(), wish[:10]
     for wish in ["4", "", "x"]:
         assert pinned.parse_heads(wish, 4) == ()
     assert pinned.parse_heads("2.0.0", 4) == (0, 2)
@@ -175,15 +175,15 @@ def test_an_invalid_address_pins_and_draws_nothing() -> None:
 
 
 def test_a_token_is_found_in_a_picture_of_words() -> None:
-    assert pinned.pinned_cell(Pinned(2, 3), GROUPS, GROUPS) == (1, 2)
-    assert pinned.pinned_cell(Pinned(2, None), GROUPS, GROUPS) is None
-    assert pinned.pinned_cell(Pinned(2, 9), GROUPS, GROUPS) is None, (
+    assert pinned.pinned_cell(PinnedCell(2, 3), GROUPS, GROUPS) == (1, 2)
+    assert pinned.pinned_cell(PinnedCell(2, None), GROUPS, GROUPS) is None
+    assert pinned.pinned_cell(PinnedCell(2, 9), GROUPS, GROUPS) is None, (
         "the picture leaves that key out"
     )
-    assert pinned.pinned_token(Pinned(2, 3), GROUPS, GROUPS) == (0, 1)
-    assert pinned.pinned_token(Pinned(None, 3), GROUPS, GROUPS) == (1, 2)
-    assert pinned.pinned_token(Pinned(None, 3), GROUPS, GROUPS, one_strip=True) == (0, 2)
-    assert pinned.pinned_token(Pinned(), GROUPS, GROUPS) is None
+    assert pinned.pinned_token(PinnedCell(2, 3), GROUPS, GROUPS) == (0, 1)
+    assert pinned.pinned_token(PinnedCell(None, 3), GROUPS, GROUPS) == (1, 2)
+    assert pinned.pinned_token(PinnedCell(None, 3), GROUPS, GROUPS, one_strip=True) == (0, 2)
+    assert pinned.pinned_token(PinnedCell(), GROUPS, GROUPS) is None
 
 
 def test_what_is_pinned_reaches_as_far_as_the_rows_and_the_columns() -> None:
@@ -193,8 +193,9 @@ def test_what_is_pinned_reaches_as_far_as_the_rows_and_the_columns() -> None:
     )
     rows, columns = len(found.rows(part)), len(found.columns(part))
     assert rows != columns
-    assert Pinned(rows - 1, columns - 1).within(found, part) == Pinned(rows - 1, columns - 1)
-    assert Pinned(rows, columns).within(found, part) == Pinned()
+    last = PinnedCell(rows - 1, columns - 1)
+    assert last.within(found, part) == last
+    assert PinnedCell(rows, columns).within(found, part) == PinnedCell()
 
 
 def test_heads_drawn_belong_to_the_head_beside_them() -> None:

@@ -10,7 +10,7 @@ from explorer.app.session import SESSION_KEY, Session
 from explorer.components.pass_map import PAGE_LINKS
 from explorer.views.overview.page_links import TITLES, PageLink, checked_link, link_of_stage
 from explorer.views.shared.pass_position import StageBar
-from explorer.views.shared.pinned import Pinned
+from explorer.views.shared.pinned import PinnedCell
 from tests.analysis.kinds_of_model import KINDS_OF_MODEL
 from tests.components.passed import passed
 from tests.source import ROOT
@@ -26,10 +26,10 @@ def test_a_door_is_what_the_browser_reports() -> None:
     forward = passed("both")[1]
     stage = {"stage": "decoder.0.mlp.up"}
     assert checked_link(forward, asked("forward_pass", address=stage)) == PageLink(
-        "forward_pass", "decoder.cross_attn", 0, 1, Pinned(0, 2), stage
+        "forward_pass", "decoder.cross_attn", 0, 1, PinnedCell(0, 2), stage
     )
     link = checked_link(forward, asked("overview", query=None, key=None, address=None))
-    assert link == PageLink("overview", "decoder.cross_attn", 0, 1, Pinned(), {})
+    assert link == PageLink("overview", "decoder.cross_attn", 0, 1, PinnedCell(), {})
     edge = {name: value for name, value in asked("interventions").items() if name != "address"}
     assert checked_link(forward, edge) is not None, "an edge has no address"
 

@@ -10,7 +10,7 @@ from explorer.catalog import background_downloads
 from explorer.catalog.background_downloads import DownloadState
 from explorer.catalog.model_download import DownloadProgress
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
-from explorer.views.shared.download_offer import LINE, AskedDownloads, progress_words
+from explorer.views.shared.download_offer import LINE, RequestedDownloads, progress_words
 from tests import apps, tiny
 from tests.apps import said
 from tests.views.drawing import press
@@ -123,11 +123,11 @@ def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
     assert at.selectbox(key="model").value == "gpt2"
     assert "**GPT\\" in said(at) or "GPT-2" in said(at)
     at = page(model="letters")
-    at.session_state[SESSION_KEY].state(AskedDownloads).add("gpt2")
+    at.session_state[SESSION_KEY].state(RequestedDownloads).add("gpt2")
     at.run()
     assert not at.exception
     assert at.selectbox(key="model").value == "gpt2"
-    assert at.session_state[SESSION_KEY].state(AskedDownloads) == set()
+    assert at.session_state[SESSION_KEY].state(RequestedDownloads) == set()
 
 
 def test_only_who_runs_the_app_can_add_models(

@@ -489,7 +489,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
         ["The first 4 of your 6 tokens are drawn."],
     ),
     (
-        {"explorer.analysis.batched_passes.MOST": 1},
+        {"explorer.views.shared.measurement.MOST": 1},
         "experiments/interventions?text=the+cat&look=Every+head",
         ["too long: shorten the text"],
     ),

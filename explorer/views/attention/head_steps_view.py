@@ -20,7 +20,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at
 from explorer.views.shared import pass_position, pinned, widgets
-from explorer.views.shared.pinned import Pinned
+from explorer.views.shared.pinned import PinnedCell
 
 UP_TO = ("scores", "scaled", "masked", "softmax", "values")
 FIRST_SHOWN = {"dots": 0, "scaled": 1, "added": 2, "logits": 2, "weights": 3, "v": 4, "out": 4}
@@ -47,7 +47,7 @@ def draw_stages(context: PageContext) -> None:
     made = head_stages_of(forward, at.part, at.layer, at.head, down, across)
 
     def pin_in_window(place: Place | None) -> None:
-        pinned.pin(Pinned() if place is None else Pinned(down[place[0]], across[place[1]]))
+        pinned.pin(PinnedCell() if place is None else PinnedCell(down[place[0]], across[place[1]]))
 
     is_inside = query in down and key in across
     view(
@@ -69,7 +69,7 @@ def draw_stages(context: PageContext) -> None:
     widgets.notes(pinned.read_and_written(forward, at.part, query))
     if not session().pages:  # a page that is run alone has no others
         return
-    pass_position.forward_pass_link(context, Pinned(query, key))
+    pass_position.forward_pass_link(context, PinnedCell(query, key))
     with st.container(horizontal=True, vertical_alignment="center"):
         draw_page_link("query_key", "Query and key of this cell")
         st.text(f"{named_at(rows, query)} → {named_at(columns, key)}")

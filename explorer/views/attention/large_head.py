@@ -36,7 +36,7 @@ from explorer.views.attention.display_options import (
 )
 from explorer.views.shared import export_panel, pinned, widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.pinned import Pinned
+from explorer.views.shared.pinned import PinnedCell
 
 MOST_CELLS_IN_LINES = 1 << 22
 """Heads × rows × columns that are sent for the lines: 16 heads of 512 tokens."""
@@ -271,7 +271,7 @@ def adjusted_code(
     print(weights)  # a row per query, a column per key
 
 
-def _draw_below(found: Pinned, *notes: str) -> None:
+def _draw_below(found: PinnedCell, *notes: str) -> None:
     widgets.notes(notes)
     pinned.links_from(found)
 

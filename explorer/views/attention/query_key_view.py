@@ -1,6 +1,7 @@
 """Query and key: the chosen pair of tokens, their product, the way to the weight, the distance."""
 
 import math
+from dataclasses import replace
 
 import streamlit as st
 from torch import Tensor
@@ -24,7 +25,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.views.shared import pass_position, pinned, tables, widgets
-from explorer.views.shared.pinned import Pinned
+from explorer.views.shared.pinned import PinnedCell
 from models import TransformerConfig
 
 SCORE_WITH_BIAS = "score + position bias"
@@ -54,7 +55,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
         names = f"“{label_at(rows, query)}”", f"“{label_at(columns, key)}”"
         st.text(pair_sentence(found, words.cell, *names))
         widgets.notes(pinned.read_and_written(forward, at.part, query))
-        pass_position.forward_pass_link(context, Pinned(query, key))
+        pass_position.forward_pass_link(context, PinnedCell(query, key))
         _draw_bars(found, order, forward.config)
     with numbers:
         st.markdown("**From the product to the weight**")
@@ -71,7 +72,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
 def _pin(which: str) -> None:
     """For the callbacks: the other pages show the same token."""
     before, place = pinned.pinned_anywhere(), widget_state.get(which)
-    pinned.pin(Pinned(place, before.key) if which == "query" else Pinned(before.query, place))
+    pinned.pin(replace(before, **{which: place}))
 
 
 def _label(label: str, role: str) -> str:

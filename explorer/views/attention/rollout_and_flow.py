@@ -208,7 +208,7 @@ def _rolled_out(context: PageContext, layer: int) -> tuple[Tensor, Tensor]:
             return rollout.rollout(steps), rollout.reached(masks)
 
     key = ("rollout", part, layer, input_key(forward))
-    return kept(context.opened, key, make, lambda made: made[0].nbytes + made[1].nbytes)
+    return kept(context.opened, key, make)
 
 
 def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
@@ -228,7 +228,7 @@ def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
         return torch.tensor([*solved, *[0.0] * (tokens - first)], dtype=torch.double)
 
     key = ("flow", part, layer, place, input_key(forward))
-    return kept(context.opened, key, make, lambda made: made.nbytes)
+    return kept(context.opened, key, make)
 
 
 def _edges(masks: list[Tensor], place: int, first: int) -> int:

@@ -127,7 +127,7 @@ def _weights(context: PageContext, rows: tuple[int, ...]) -> Tensor:
         return torch.cat(with_bar(steps, part.layers, "Computing the weights, by layer"))
 
     key = ("compared rows", part.name, input_key(forward))
-    return kept(context.opened, key, make, lambda made: made.nbytes)
+    return kept(context.opened, key, make)
 
 
 def _divergence(
@@ -143,7 +143,7 @@ def _divergence(
         return divergence, similarity_order(divergence)
 
     key = ("similarity", part.name, input_key(context.forward))
-    return kept(context.opened, key, make, lambda made: made[0].nbytes)
+    return kept(context.opened, key, make)
 
 
 def similarity_code(forward: ForwardPass, part: str, layer: int, head: int) -> None:

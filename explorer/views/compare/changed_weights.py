@@ -34,7 +34,6 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
         context.opened,
         ("changed weights", *key),
         lambda: weight_changes(ours, theirs),
-        lambda made: 200 * (len(made.matrices) + len(made.unpaired)),
     )
     st.markdown("**Weights that differ**")
     st.text(sentence(found))

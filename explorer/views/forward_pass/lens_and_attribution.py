@@ -80,7 +80,6 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
         opened,
         ("contributions", at.text, at.pair, position, option),
         lambda: contributions(forward, position, option),
-        lambda made: made.feed_forward.nbytes + sum(h.nbytes for h in made.heads.values()),
     )
     drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
@@ -101,8 +100,8 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     with numbers:
         st.markdown("**Sum**")
         rows = sums(found)
-        logits = {"logits": [three(value) for value in rows.values()]}
-        table({"what": list(rows), **logits}, right=logits)
+        terms = {"logits": [three(value) for value in rows.values()]}
+        table({"what": list(rows), **terms}, right=terms)
         logit = three(found.logit)
         source = (
             f"Logit of the forward pass: {logit}"

@@ -1,6 +1,7 @@
 """The page “Forward pass”: the list of its stages, and the values of the chosen one."""
 
 import math
+from functools import partial
 
 import streamlit as st
 import torch
@@ -83,7 +84,8 @@ def values_of(context: PageContext, at: PassPosition) -> PassValues:
 
     def record(sites: tuple[str, ...]) -> Trace:
         key = ("stages", chosen.text, chosen.pair, sites)
-        return kept(context.opened, key, lambda: recorded(forward, sites), lambda made: made.nbytes)
+        make = partial(recorded, forward, sites)
+        return kept(context.opened, key, make, lambda made: size_of(made.values))
 
     return PassValues(forward, chosen.head, at.tokens[forward.config.stacks[-1]], record)
 

@@ -68,7 +68,6 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | Non
         opened,
         ("longer", forward.text, forward.pair, count, scheme, at.part, at.layer, at.head),
         lambda: extrapolate(opened, forward, count, scheme, at.part, at.layer, at.head),
-        lambda made: made.effective_keys.nbytes,
     )
     if found.part != at.part:
         st.caption(

@@ -29,7 +29,7 @@ from explorer.inference.results_cache import kept
 from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at, texts
-from explorer.views.input.token_neighbours import ShownSpace, vocabulary_labels
+from explorer.views.input.token_neighbours import StackSpace, listed, vocabulary_labels
 from explorer.views.shared.tables import table
 
 MEANING = {
@@ -44,7 +44,7 @@ STEPS_IN_SIGHT = 8
 Labels = dict[int, str]
 
 
-def draw_moving_tokens(context: PageContext, shown: ShownSpace, place: int) -> None:
+def draw_moving_tokens(context: PageContext, shown: StackSpace, place: int) -> None:
     """The chart, what it is, and the nearest tokens at every step to the token at `place`."""
     try:
         found = space_of(shown)
@@ -84,7 +84,7 @@ def nearest_by_step(found: EmbeddingSpace, place: int, labels: Labels) -> dict[s
     return {"step": list(found.paths.steps), **ranks}
 
 
-def space_of(shown: ShownSpace) -> EmbeddingSpace:
+def space_of(shown: StackSpace) -> EmbeddingSpace:
     """Made once for a text; LinAlgError where a number is not finite."""
     opened, forward = shown.opened, shown.forward
 
@@ -104,7 +104,7 @@ def space_of(shown: ShownSpace) -> EmbeddingSpace:
     return kept(opened, name, make)
 
 
-def _nearest(shown: ShownSpace, paths: TokenPaths) -> NearestTokens:
+def _nearest(shown: StackSpace, paths: TokenPaths) -> NearestTokens:
     """The nearest tokens of every token at every step; in the embedding not the token itself."""
     steps, count, width = paths.states.shape
     but = torch.full((steps, count), -1)
@@ -129,66 +129,52 @@ def moving_tokens(found: EmbeddingSpace, names: list[str], labels: Labels) -> Mo
         places = found.around[[at[token] for token in told]]
         first = {found.nearest.ids[step, place, 0].item() for place in range(len(names))}
         near.append(([labels[token] if token in first else "" for token in told], notes, places))
-    some, numbered = found.vocabulary[: found.sampled], list(enumerate(names))
+    hold = ": these axes hold {} of your tokens' variance"
     return MovingTokens(
         steps=found.paths.steps,
-        notes=[_note(*each) for each in zip(found.paths.steps, found.shares, strict=True)],
+        notes=[
+            step if share is None else step + hold.format(percent(share))
+            for step, share in zip(found.paths.steps, found.shares, strict=True)
+        ],
         labels=names,
         places=found.places,
         told=[
-            [_told(found.nearest.pairs(step, place), name, labels) for place, name in numbered]
+            [
+                f"{name}, nearest: {listed(pairs, labels)}" if pairs else name
+                for place, name in enumerate(names)
+                for pairs in [found.nearest.pairs(step, place)]
+            ]
             for step in range(len(found.paths.steps))
         ],
         near=near,
-        names=[labels[token] for token in some],
+        names=[labels[token] for token in found.vocabulary[: found.sampled]],
         around=found.around[: found.sampled],
     )
-
-
-def _note(step: str, share: float | None) -> str:
-    if share is None:
-        return step
-    return f"{step}: these axes hold {percent(share)} of your tokens' variance"
-
-
-def _told(pairs: list[tuple[int, float]], name: str, labels: Labels) -> str:
-    return f"{name}, nearest: {listed(pairs, labels)}" if pairs else name
-
-
-def listed(pairs: list[tuple[int, float]], labels: Labels) -> str:
-    """Tokens with their cosine similarity, the nearest first."""
-    return ", ".join(f"{labels[token]} {three(cosine)}" for token, cosine in pairs)
 
 
 def percent(share: float) -> str:
     return f"{three(100 * share)} %"
 
 
-def table_of(found: EmbeddingSpace, shown: ShownSpace, names: list[str], labels: Labels) -> Table:
+def table_of(found: EmbeddingSpace, shown: StackSpace, names: list[str], labels: Labels) -> Table:
     """A row for each token at each step with its nearest, then the vocabulary that is drawn."""
-    rows: list[tuple[str, int | None, int, str, list[float], str]] = []
-    for step, name in enumerate(found.paths.steps):
-        for place, token in enumerate(found.paths.ids):
-            near = listed(found.nearest.pairs(step, place), labels)
-            at = found.places[step, place].tolist()
-            rows.append((name, shown.drawn[place], token, names[place], at, near))
-    for token, where in zip(found.vocabulary, found.around.tolist(), strict=True):
-        rows.append(("", None, token, labels[token], where, ""))
-    steps, positions, ids, tokens, places, nearest = map(list, zip(*rows, strict=True))
-    x, y, z = map(list, zip(*places, strict=True))
+    steps, ids, around = found.paths.steps, found.paths.ids, found.vocabulary
+    x, y, z = torch.cat([found.places.flatten(0, 1), found.around]).mT.tolist()
+    pairs = [found.nearest.pairs(step, at) for step in range(len(steps)) for at in range(len(ids))]
+    rest = [""] * len(around)
     return {
-        "step": steps,
-        "position": positions,
-        "token ID": ids,
-        "token": tokens,
+        "step": [*(step for step in steps for _ in ids), *rest],
+        "position": [*shown.drawn] * len(steps) + [None] * len(around),
+        "token ID": [*ids] * len(steps) + [*around],
+        "token": names * len(steps) + [labels[token] for token in around],
         "x": x,
         "y": y,
         "z": z,
-        "nearest tokens and cosine similarity": nearest,
+        "nearest tokens and cosine similarity": [*(listed(each, labels) for each in pairs), *rest],
     }
 
 
-def caption_of(found: EmbeddingSpace, shown: ShownSpace) -> str:
+def caption_of(found: EmbeddingSpace, shown: StackSpace) -> str:
     """What the axes are and hold, and what was left out."""
     axes, size = found.axes, len(shown.table)
     text = (

@@ -68,7 +68,8 @@ class SchemeColumn:
 
     def draw_table(self) -> None:
         """Positions down, dimensions across."""
-        if self.scheme is None or self.scheme.table is None:
+        table = self.scheme.table if self.scheme else None
+        if table is None:
             return
         tables = [each.table for each in self.together if each.table is not None]
         self._draw_matrix(
@@ -76,10 +77,10 @@ class SchemeColumn:
             self.shown.title,
             "value",
             "positions_table",
-            self.shown.table,
-            max(float(table.abs().max()) for table in tables),
-            max(_height(*table.shape) for table in tables),
-            beside=[_as_beside(table) for table in tables],
+            table,
+            max(float(each.abs().max()) for each in tables),
+            max(_height(*each.shape) for each in tables),
+            beside=[_as_beside(each) for each in tables],
         )
 
     def draw_waves(self, pair: int) -> None:

@@ -1,6 +1,6 @@
 """The nearest tokens by cosine similarity: of one token, and of every token of the text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -33,7 +33,7 @@ from explorer.views.shared import tables
 
 
 @dataclass(frozen=True, eq=False)
-class ShownSpace:
+class StackSpace:
     """What is chosen: the stack, and what the axes are the principal components of."""
 
     opened: OpenModel
@@ -87,7 +87,7 @@ class ShownSpace:
 def space_code(
     opened: OpenModel, forward: ForwardPass, stack: str, axes: str, token: int, count: int
 ) -> None:
-    shown = ShownSpace(opened, forward, stack, axes)
+    shown = StackSpace(opened, forward, stack, axes)
     paths = token_paths(forward, stack, shown.drawn)
     if axes == UNEMBEDDING:
         paths = as_read(opened.model, paths)  # after the final norm
@@ -100,6 +100,11 @@ def space_code(
     nearest = [nearest_tokens(table, table[this], count, this) for table in tables]
     for each in nearest:
         print(each.ids, each.cosines)
+
+
+def listed(pairs: list[tuple[int, float]], labels: Mapping[int, str]) -> str:
+    """Tokens with their cosine similarity, the nearest first."""
+    return ", ".join(f"{labels[token]} {three(cosine)}" for token, cosine in pairs)
 
 
 def vocabulary_labels(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
@@ -121,7 +126,7 @@ class ChosenToken:
     listed: int
 
 
-def draw_neighbours_of_one(shown: ShownSpace) -> ChosenToken:
+def draw_neighbours_of_one(shown: StackSpace) -> ChosenToken:
     """A table for each matrix of the nearest tokens to the one that is chosen."""
     tokens = shown.tokens
     words = [place for place, each in enumerate(tokens) if not each.special]
@@ -144,20 +149,21 @@ def draw_neighbours_of_one(shown: ShownSpace) -> ChosenToken:
     return ChosenToken(place, chosen, count)
 
 
-def draw_neighbours_of_all(shown: ShownSpace) -> None:
+def draw_neighbours_of_all(shown: StackSpace) -> None:
     """A row for every token that is drawn: its nearest in each matrix."""
     ids = list(dict.fromkeys(shown.tokens[place].id for place in shown.drawn))
     columns = {"token": vocabulary_labels(shown.opened.tokenizer, ids)}
     for table in shown.tables:
         found = nearest_in(shown, table, ids, NEAREST)
-        columns[f"nearest in {OF[table]}"] = [
-            _listed(shown, found.pairs(row)) for row in range(len(ids))
-        ]
+        pairs = [found.pairs(row) for row in range(len(ids))]
+        near = [token for row in pairs for token, _ in row]
+        labels = dict(zip(near, vocabulary_labels(shown.opened.tokenizer, near), strict=True))
+        columns[f"nearest in {OF[table]}"] = [listed(row, labels) for row in pairs]
     st.markdown("**Nearest to each of your tokens, with the cosine similarity**")
     tables.table(columns, most_rows=NEAREST_IN_SIGHT)
 
 
-def nearest_in(shown: ShownSpace, table: str, ids: Sequence[int], count: int) -> NearestTokens:
+def nearest_in(shown: StackSpace, table: str, ids: Sequence[int], count: int) -> NearestTokens:
     """The nearest other tokens to these in a table, (ids, count)."""
     rows = shown.rows_of(table)
 
@@ -166,10 +172,3 @@ def nearest_in(shown: ShownSpace, table: str, ids: Sequence[int], count: int) ->
 
     name = ("nearest tokens", shown.stack, table, tuple(ids), count)
     return kept(shown.opened, name, make)
-
-
-def _listed(shown: ShownSpace, pairs: list[tuple[int, float]]) -> str:
-    labels = vocabulary_labels(shown.opened.tokenizer, [each for each, _ in pairs])
-    return ", ".join(
-        f"{label} {three(cosine)}" for label, (_, cosine) in zip(labels, pairs, strict=True)
-    )

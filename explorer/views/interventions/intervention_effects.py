@@ -40,7 +40,7 @@ from explorer.views.shared import pinned, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import draw_answers, edit_button
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
-from explorer.views.shared.pinned import Pinned
+from explorer.views.shared.pinned import PinnedCell
 from explorer.views.shared.tables import facts
 
 NO_HEAD = "This model has no output head, so there is no output to compare."
@@ -190,10 +190,10 @@ def draw_maps(
 
 def _pin(place: Place | None) -> None:
     """For the callback of a map: every row and column is one token there."""
-    pinned.pin(Pinned() if place is None else Pinned(*place))
+    pinned.pin(PinnedCell() if place is None else PinnedCell(*place))
 
 
-def _draw_cell_actions(context: PageContext, after: ForwardPass, held: Pinned) -> None:
+def _draw_cell_actions(context: PageContext, after: ForwardPass, held: PinnedCell) -> None:
     """The pinned cell in words, and a button for each intervention on it in the chosen layer."""
     at, query, key = context.choice, held.query, held.key
     if query is None or key is None:

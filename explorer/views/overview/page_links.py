@@ -23,7 +23,7 @@ from explorer.views.attention.head_steps_view import UP_TO
 from explorer.views.interventions.edit_forms import FORMS
 from explorer.views.shared import pinned
 from explorer.views.shared.pass_position import STAGE_CHOICES, StageBar, query_of
-from explorer.views.shared.pinned import Pinned
+from explorer.views.shared.pinned import PinnedCell
 
 HERE, STAGES = "overview", "forward_pass"
 TITLES = {
@@ -56,7 +56,7 @@ class PageLink:
     part: str
     layer: int
     head: int
-    found: Pinned
+    found: PinnedCell
     address: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -96,7 +96,7 @@ def checked_link(forward: ForwardPass, value: Any) -> PageLink | None:
     query, key = (events.place(*each) for each in zip(tokens, counts, strict=True))
     if layer is None or head is None or (query, key) != tokens:
         return None
-    return PageLink(page, part.name, layer, head, Pinned(query, key), address)
+    return PageLink(page, part.name, layer, head, PinnedCell(query, key), address)
 
 
 def _checked_address(forward: ForwardPass, page: str, asked: Any) -> dict[str, str] | None:

@@ -14,7 +14,7 @@ from explorer.catalog.open_model import OpenModel
 from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
 from explorer.inference.answers import class_names, first_place
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import is_kept, kept, size_of
+from explorer.inference.results_cache import is_kept, kept
 from explorer.text.token_labels import candidate_text, labels_of
 
 LAYERS_AT_ONCE = 4
@@ -96,7 +96,7 @@ def all_answers(opened: OpenModel, forward: ForwardPass) -> list[MapAnswer]:
     """What the model answers at every position, computed once."""
     key = "answers of the map", forward.text, forward.pair
     places = range(len(forward.last_stack_tokens))
-    return kept(opened, key, lambda: answers(opened, forward, places), size_of)
+    return kept(opened, key, lambda: answers(opened, forward, places))
 
 
 def first_answer(opened: OpenModel, forward: ForwardPass) -> int:
@@ -116,7 +116,7 @@ def continued(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
     if config.kind != "decoder" or config.head != "language-model":
         return ()
     key = "continued", forward.text, forward.pair
-    return kept(opened, key, lambda: _continued(opened, forward), size_of)
+    return kept(opened, key, lambda: _continued(opened, forward))
 
 
 def _continued(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def hand_over_lens(
     for first in reversed(range(0, count, LAYERS_AT_ONCE)):
         layers = range(first, min(count, first + LAYERS_AT_ONCE))
         key = "lens of the map", forward.text, forward.pair, first
-        rows = kept(opened, key, lambda: _lens(opened, forward, layers), size_of)  # noqa: B023
+        rows = kept(opened, key, lambda: _lens(opened, forward, layers))  # noqa: B023
         hand(first, rows)
 
 

@@ -17,7 +17,7 @@ from explorer.app.session import session
 from explorer.app.url import whole_number
 from explorer.components.pass_map import PassMap
 from explorer.text.labels import cut
-from explorer.views.shared.pinned import Pinned, current_pin, pin
+from explorer.views.shared.pinned import PinnedCell, current_pin, pin
 from explorer.views.shared.widgets import ANSWER
 
 IN_ADDRESS = PersistentChoices("map", {"traced": "", "least": "", "block": ""})
@@ -141,7 +141,7 @@ def _pick(edge: list[float], picture: PassMap) -> None:
     names = part_names(picture)
     if part not in range(len(names)):
         if session().persistent.get("held", {}).get("held"):
-            pin(Pinned())
+            pin(PinnedCell())
         return
     name = names[int(part)]
     stack = name.split(".")[0]
@@ -151,4 +151,4 @@ def _pick(edge: list[float], picture: PassMap) -> None:
     queries, keys = shares[int(layer)].attended[name].keys.shape
     if query in range(queries) and key in range(keys):
         choose_head(int(layer), int(head), name)
-        pin(Pinned(int(query), int(key)))
+        pin(PinnedCell(int(query), int(key)))

@@ -55,7 +55,7 @@ PROGRESS_EVERY = 0.5
 """Seconds between two looks at a running download."""
 
 
-class AskedDownloads(set[str]):
+class RequestedDownloads(set[str]):
     """The pretrained models that this reader asked for; each is opened once it is there."""
 
 
@@ -67,20 +67,20 @@ def may_add() -> bool:
 def begin(model: PretrainedModel) -> None:
     """Download it, and open it for this reader once it is there; for a callback."""
     if may_add():
-        state_of(AskedDownloads).add(model.name)
+        state_of(RequestedDownloads).add(model.name)
         background_downloads.start(model)
 
 
 def end(model: PretrainedModel) -> None:
     """End its download; for a callback."""
     if may_add():
-        state_of(AskedDownloads).discard(model.name)
+        state_of(RequestedDownloads).discard(model.name)
         background_downloads.cancel(model)
 
 
 def open_when_there(model: PretrainedModel, state: DownloadState) -> None:
     """Open it in a run that begins now, if this reader waited for it."""
-    wanted = state_of(AskedDownloads)
+    wanted = state_of(RequestedDownloads)
     if state.kind == "there" and model.name in wanted:
         wanted.discard(model.name)
         session().open_next = model.folder

@@ -31,7 +31,6 @@ def measured_heads(context: PageContext, part: str = "") -> HeadMetrics:
         lambda: join_layers(
             with_bar(metrics_by_layer(forward, part), total, "Measuring the heads, by layer")
         ),
-        lambda made: sum(values.nbytes for values in made.values.values()),
     )
 
 

@@ -30,7 +30,7 @@ from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.system.limits import MB
 from explorer.text.labels import literal
 
-SAID = ("model", "training step", "sentence", "second sentence", "run")
+ORIGIN_SHOWN = ("model", "training step", "sentence", "second sentence", "run")
 """Of where a view comes from, what tells two of a page apart."""
 
 
@@ -47,62 +47,56 @@ def draw_session() -> None:
             "Nothing is kept yet: “Add to session” under a figure keeps the view on screen."
         )
         return
-    st.text_input("Name", kept.title, key="kept_name", on_change=_call)
+    st.text_input("Name", kept.title, key="kept_name", on_change=_name_session)
     _draw_files(kept)
     for at, view in enumerate(kept.views):
         _draw_view(at, view, kept)
 
 
 def _draw_view(at: int, view: KeptView, kept: KeptSession) -> None:
+    reader, title, note = owner(), f"kept_title_{view.id}", f"kept_note_{view.id}"
     with st.container(border=True, gap="small"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
             st.text_input(
                 f"View {at + 1}",
                 view.title,
-                key=f"kept_title_{view.id}",
-                on_change=_name,
-                args=(view.id,),
+                key=title,
+                on_change=lambda: KEPT.rename(reader, view.id, title=widget_state.get(title)),
             )
             last = len(kept.views) - 1
-            moves = ("Up", "arrow_upward", -1, 0), ("Down", "arrow_downward", 1, last)
-            for says, icon, by, end in moves:
-                _draw_button(says, icon, view, _move, by, disabled=at == end)
-            _draw_button("Remove", "delete", view, _remove)
+            for label, icon, act, disabled in (
+                ("Up", "arrow_upward", partial(KEPT.move, by=-1), at == 0),
+                ("Down", "arrow_downward", partial(KEPT.move, by=1), at == last),
+                ("Remove", "delete", KEPT.remove, False),
+            ):
+                st.button(
+                    label,
+                    icon=f":material/{icon}:",
+                    key=f"kept_{label.lower()}_{view.id}",
+                    disabled=disabled,
+                    on_click=act,
+                    args=(reader, view.id),
+                )
         st.text_area(
             "Notes",
             view.note,
-            key=f"kept_note_{view.id}",
+            key=note,
             height=68,
             placeholder="Plain text: the notes of a talk, the caption of a slide",
             label_visibility="collapsed",
-            on_change=_note,
-            args=(view.id,),
+            on_change=lambda: KEPT.rename(reader, view.id, note=widget_state.get(note)),
         )
         if not view.is_drawn:
             st.markdown(
                 "Its picture is not here any more: "
                 f"[open it again]({_markdown_link(view.address)}) to draw it, and add it again."
             )
-        elif said := [view.about[name] for name in SAID if name in view.about]:
-            st.caption(" · ".join(map(literal, said)))
+        elif origin := [view.about[name] for name in ORIGIN_SHOWN if name in view.about]:
+            st.caption(" · ".join(map(literal, origin)))
 
 
-def _draw_button(
-    says: str,
-    icon: str,
-    view: KeptView,
-    act: Callable[..., None],
-    *args: int,
-    disabled: bool = False,
-) -> None:
-    st.button(
-        says,
-        icon=f":material/{icon}:",
-        key=f"kept_{says.lower()}_{view.id}",
-        disabled=disabled,
-        on_click=act,
-        args=(view.id, *args),
-    )
+def _name_session() -> None:
+    KEPT.call(owner(), widget_state.get("kept_name"))
 
 
 def _draw_files(kept: KeptSession) -> None:
@@ -111,19 +105,30 @@ def _draw_files(kept: KeptSession) -> None:
     A file is made in the run that its button begins, which knows all that was typed before.
     """
     base = _base()
-    size = session_page.size_of(kept.views)
-    asked: tuple[str, Callable[[], bytes]] | None = None
+    files: dict[str, Callable[[], bytes]] = {
+        "html": partial(session_page.session_html, kept.title, kept.views, base),
+        "pdf": partial(
+            session_pdf, kept.title, kept.views, base, partial(turn_elsewhere, network(), owner())
+        ),
+        "toml": partial(session_toml, kept.title, kept.views),
+    }
+    size, why = session_page.size_of(kept.views), session_page.refusal(kept.views)
+    ending = ""
     with st.container(horizontal=True, gap="small"):
-        if why := session_page.refusal(kept.views):
+        if why:
             st.text(why)
-        elif _is_asked("Offline HTML", "html", f"{size / MB:.1f} MB, no server needed"):
-            asked = "html", partial(session_page.session_html, kept.title, kept.views, base)
-        if _is_asked("Slides, PDF", "pdf", "A page for each view; drawn in some seconds"):
-            turns = partial(turn_elsewhere, network(), owner())
-            asked = "pdf", partial(session_pdf, kept.title, kept.views, base, turns)
-        about = "A lesson without tasks, to be opened again on the page Lessons"
-        if _is_asked("Talk, TOML", "toml", about):
-            asked = "toml", partial(session_toml, kept.title, kept.views)
+        for label, kind, about in (
+            ("Offline HTML", "html", f"{size / MB:.1f} MB, no server needed"),
+            ("Slides, PDF", "pdf", "A page for each view; drawn in some seconds"),
+            (
+                "Talk, TOML",
+                "toml",
+                "A lesson without tasks, to open on the page Lessons",
+            ),
+        ):
+            icon, key = ":material/download:", f"kept_{kind}"
+            if not (why and kind == "html") and st.button(label, icon=icon, key=key, help=about):
+                ending = kind
         if st.button(
             "Open as a talk",
             icon=":material/slideshow:",
@@ -131,14 +136,9 @@ def _draw_files(kept: KeptSession) -> None:
             help="Present it: a step for each view. It is among your lessons then",
         ):
             _open_as_talk(kept)
-    if asked is not None:
-        ending, make = asked
+    if ending:
         with st.spinner("The file is being made …"):
-            hand_over(f"{lesson_name(kept.title)}.{ending}", make())
-
-
-def _is_asked(label: str, ending: str, about: str) -> bool:
-    return st.button(label, icon=":material/download:", key=f"kept_{ending}", help=about)
+            hand_over(f"{lesson_name(kept.title)}.{ending}", files[ending]())
 
 
 def _open_as_talk(kept: KeptSession) -> None:
@@ -156,26 +156,6 @@ def _open_as_talk(kept: KeptSession) -> None:
 def _markdown_link(address: str) -> str:
     """As a link that ends where the address ends, whatever is in it."""
     return _base() + quote(address, safe="/?=&%+")
-
-
-def _call() -> None:
-    KEPT.call(owner(), widget_state.get("kept_name"))
-
-
-def _name(view_id: str) -> None:
-    KEPT.rename(owner(), view_id, title=widget_state.get(f"kept_title_{view_id}"))
-
-
-def _note(view_id: str) -> None:
-    KEPT.rename(owner(), view_id, note=widget_state.get(f"kept_note_{view_id}"))
-
-
-def _move(view_id: str, by: int) -> None:
-    KEPT.move(owner(), view_id, by)
-
-
-def _remove(view_id: str) -> None:
-    KEPT.remove(owner(), view_id)
 
 
 def _base() -> str:

@@ -19,7 +19,7 @@ from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import site
 from explorer.text.labels import cut
 from explorer.views.shared import pinned
-from explorer.views.shared.pinned import Pinned
+from explorer.views.shared.pinned import PinnedCell
 
 STAGE_PARAMETERS = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
 
@@ -67,7 +67,7 @@ def take_pinned(context: PageContext) -> None:
 def pin_chosen(context: PageContext, stage: Stage) -> None:
     """Pin for the other pages what was chosen here; what nobody chose keeps their own defaults."""
     part = stage.part or context.choice.part
-    found = Pinned(_place(query_of(part)), _place(key_of(part))).within(context.forward, part)
+    found = PinnedCell(_place(query_of(part)), _place(key_of(part))).within(context.forward, part)
     if str(found) != state_of(PinnedStage).text:
         state_of(PinnedStage).text = str(found)
         pinned.pin(found)
@@ -76,7 +76,7 @@ def pin_chosen(context: PageContext, stage: Stage) -> None:
         widget_state.put("number", number)
 
 
-def _choose_tokens(part: str, found: Pinned) -> None:
+def _choose_tokens(part: str, found: PinnedCell) -> None:
     for name, place in ((query_of(part), found.query), (key_of(part), found.key)):
         if place is not None:
             STAGE_CHOICES.put(name, str(place))
@@ -86,13 +86,13 @@ def _place(name: str) -> int | None:
     return whole_number(STAGE_CHOICES.texts().get(name, ""))
 
 
-def forward_pass_link(context: PageContext, found: Pinned) -> None:
+def forward_pass_link(context: PageContext, found: PinnedCell) -> None:
     """From a page of the chosen head to its weights in the forward pass."""
     key, label = "to_forward_pass", "This head in the forward pass"
     _draw_link("forward_pass", label, key, _choose_weights, context, found)
 
 
-def _choose_weights(context: PageContext, found: Pinned) -> None:
+def _choose_weights(context: PageContext, found: PinnedCell) -> None:
     at = context.choice
     STAGE_CHOICES.put("stage", f"{site(at.part, at.layer)}.weights")
     state_of(StageBar).at = at.model, at.part, at.layer
@@ -108,7 +108,7 @@ def head_page_links(query: int, key: int) -> None:
             ("head_steps", "This head, step by step"),
             ("query_key", "Query and key of this pair, number by number"),
         ):
-            _draw_link(page, label, f"stage_to_{page}", pinned.pin, Pinned(query, key))
+            _draw_link(page, label, f"stage_to_{page}", pinned.pin, PinnedCell(query, key))
 
 
 def _draw_link(page: str, label: str, key: str, choose: Callable[..., None], *args: Any) -> None:

@@ -27,17 +27,17 @@ EVERY, MOST = "all", 100_000
 
 
 @dataclass
-class LinesBeside:
+class HeadOfLines:
     """The chosen head when other heads were picked to be drawn as lines."""
 
     head: int | None = None
 
 
-IN_ADDRESS = PersistentChoices("held", {"held": "", "drawn": ""}, goes_with=LinesBeside)
+IN_ADDRESS = PersistentChoices("held", {"held": "", "drawn": ""}, goes_with=HeadOfLines)
 
 
 @dataclass(frozen=True)
-class Pinned:
+class PinnedCell:
     """A query, a key, both or neither, by their positions."""
 
     query: int | None = None
@@ -52,17 +52,17 @@ class Pinned:
     def is_cell(self) -> bool:
         return self.query is not None and self.key is not None
 
-    def within(self, forward: ForwardPass, part: str) -> "Pinned":
+    def within(self, forward: ForwardPass, part: str) -> "PinnedCell":
         """As far as this text reaches in this attention."""
         return parse_pinned(str(self), len(forward.rows(part)), len(forward.columns(part)))
 
 
-def current_pin(context: PageContext, forward: ForwardPass | None = None) -> Pinned:
+def current_pin(context: PageContext, forward: ForwardPass | None = None) -> PinnedCell:
     """What is pinned in the text of this pass; what an address asks for and is invalid is said.
 
     Where the text is too short for it, it is unpinned.
     """
-    lines, at = state_of(LinesBeside), context.choice
+    lines, at = state_of(HeadOfLines), context.choice
     forward = forward or context.forward
     is_new = IN_ADDRESS.is_new
     asked = IN_ADDRESS.texts()
@@ -81,14 +81,14 @@ def current_pin(context: PageContext, forward: ForwardPass | None = None) -> Pin
     return found
 
 
-def in_text(context: PageContext, forward: ForwardPass) -> Pinned:
+def in_text(context: PageContext, forward: ForwardPass) -> PinnedCell:
     """The same for other pages, which say nothing about the address."""
     part = context.choice.part
     held = str(IN_ADDRESS.texts().get("held", ""))
     return parse_pinned(held, len(forward.rows(part)), len(forward.columns(part)))
 
 
-def pinned_anywhere() -> Pinned:
+def pinned_anywhere() -> PinnedCell:
     """What another page has pinned, whatever the text."""
     kept = session().persistent.get(IN_ADDRESS.name, {})
     return parse_pinned(str(kept.get("held", "")), MOST, MOST)
@@ -101,7 +101,7 @@ def drawn_heads(context: PageContext) -> tuple[int, ...]:
     return parse_heads(heads, context.part.heads) or (at.head,)
 
 
-def pin(found: Pinned) -> None:
+def pin(found: PinnedCell) -> None:
     """For a callback: this is pinned from now on."""
     drop_notes("pinned")
     IN_ADDRESS.put("held", str(found))
@@ -110,7 +110,7 @@ def pin(found: Pinned) -> None:
 
 def draw_heads(heads: Sequence[int], context: PageContext) -> None:
     """For a callback: these heads are drawn as lines."""
-    state_of(LinesBeside).head = head = context.choice.head
+    state_of(HeadOfLines).head = head = context.choice.head
     drop_notes("pinned")
     if tuple(heads) == (head,):
         text = ""
@@ -134,14 +134,14 @@ def group_with(place: int | None, groups: Sequence[Group]) -> int | None:
     return next((at for at, group in enumerate(groups) if place in group), None)
 
 
-def pinned_cell(found: Pinned, rows: Sequence[Group], columns: Sequence[Group]) -> Place | None:
+def pinned_cell(found: PinnedCell, rows: Sequence[Group], columns: Sequence[Group]) -> Place | None:
     """The pinned cell of a view; the groups are the tokens behind each row and column."""
     row, column = group_with(found.query, rows), group_with(found.key, columns)
     return None if row is None or column is None else (row, column)
 
 
 def pinned_token(
-    found: Pinned, rows: Sequence[Group], columns: Sequence[Group], *, one_strip: bool = False
+    found: PinnedCell, rows: Sequence[Group], columns: Sequence[Group], *, one_strip: bool = False
 ) -> Place | None:
     """The pinned token, the query before the key; its side is 0 where there is one strip."""
     row, column = group_with(found.query, rows), group_with(found.key, columns)
@@ -152,21 +152,21 @@ def pinned_token(
 
 def pin_cell(place: Place | None, rows: Sequence[Group], columns: Sequence[Group]) -> None:
     """For the callback of a matrix."""
-    pin(Pinned() if place is None else Pinned(rows[place[0]][0], columns[place[1]][0]))
+    pin(PinnedCell() if place is None else PinnedCell(rows[place[0]][0], columns[place[1]][0]))
 
 
 def pin_token(
-    found: Pinned, place: Place | None, rows: Sequence[Group], columns: Sequence[Group]
+    found: PinnedCell, place: Place | None, rows: Sequence[Group], columns: Sequence[Group]
 ) -> None:
     """For the callback of a view of tokens; a pinned cell stays while its query is pinned."""
     if place is None:
-        pin(Pinned())
+        pin(PinnedCell())
     elif place != pinned_token(found, rows, columns):
         side, at = place
-        pin(Pinned(key=columns[at][0]) if side else Pinned(query=rows[at][0]))
+        pin(PinnedCell(key=columns[at][0]) if side else PinnedCell(query=rows[at][0]))
 
 
-def links_from(found: Pinned) -> None:
+def links_from(found: PinnedCell) -> None:
     """Links to where a weight comes from, and to where it is changed."""
     what = "the pinned cell" if found.is_cell else "the pinned token" if str(found) else "a pair"
     labels = {
@@ -179,11 +179,11 @@ def links_from(found: Pinned) -> None:
             draw_page_link(name, label)
 
 
-def parse_pinned(text: str, rows: int, columns: int) -> Pinned:
+def parse_pinned(text: str, rows: int, columns: int) -> PinnedCell:
     """What a text such as q5k2 names, of so many rows and columns."""
     found = WRITTEN.fullmatch(text)
     query, key = (found[1], found[2]) if found else (None, None)
-    return Pinned(
+    return PinnedCell(
         int(query) if query and int(query) < rows else None,
         int(key) if key and int(key) < columns else None,
     )
@@ -199,7 +199,7 @@ def parse_heads(text: str, count: int) -> tuple[int, ...]:
     return tuple(heads) if heads[-1] < count else ()
 
 
-def _carry(found: Pinned) -> None:
+def _carry(found: PinnedCell) -> None:
     """The Query and key page shows what is pinned here."""
     for name, place in (("query", found.query), ("key", found.key)):
         if place is not None:
