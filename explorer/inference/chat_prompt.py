@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from explorer.catalog.open_model import OpenModel
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.text import PublishedTokenizer, TextError, Token
 from explorer.text.checked_text import LARGEST_TEMPLATE
 from models.loading.checkpoint import CheckpointError
@@ -33,7 +33,7 @@ def template_of(opened: OpenModel, folder: Path) -> str | None:
     if not isinstance(opened.tokenizer, PublishedTokenizer):
         return None
     try:
-        found = kept(opened, ("chat template",), lambda: chat_template(folder), size_of)
+        found = kept(opened, ("chat template",), lambda: chat_template(folder))
     except CheckpointError as error:
         raise TextError(str(error)) from error
     except OSError as error:  # which names a path of this machine
@@ -60,7 +60,7 @@ def render_chat(
         return ChatPrompt(text, tokenizer.reading_prompts().encode(text))
 
     key = ("chat", template, system, user, add_generation_prompt)
-    return kept(opened, key, make, size_of)
+    return kept(opened, key, make)
 
 
 def reading_prompts(opened: OpenModel) -> OpenModel:

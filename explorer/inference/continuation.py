@@ -19,7 +19,7 @@ from explorer.inference.generation_limits import (
     require_probabilities,
 )
 from explorer.inference.model_inputs import ids_of, record
-from explorer.inference.results_cache import is_kept, kept, size_of
+from explorer.inference.results_cache import is_kept, kept
 from explorer.inference.sampling_stages import generator_at
 from explorer.system.limits import PASS_TOKENS
 from explorer.text import Token
@@ -191,7 +191,7 @@ def log_probabilities(
             known |= {child: float(after[token]) for token, child in children.items()}
 
     def cached(state: Branches, make: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
-        return kept(opened, ("branches", text, state.made), make, size_of)
+        return kept(opened, ("branches", text, state.made), make)
 
     state = branches  # back to the first that is cached, or whose last action has an unknown node
     while state.done and not is_kept(opened, ("branches", text, state.made)):

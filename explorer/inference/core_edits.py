@@ -61,13 +61,10 @@ def check_applicable(opened: OpenModel, forward: ForwardPass, edit: Intervention
                 raise NotApplicableError(
                     f"“{word}” was chosen in another model; its token ID is “{here}” here."
                 )
-        case edits.Patch(head=None) if is_cross:
+        case edits.Patch(head=None) | edits.Steer(head=None) if is_cross:
+            done = "patched" if isinstance(edit, edits.Patch) else "steered"
             raise NotApplicableError(
-                "The residual stream is patched under Decoder, not Cross-attention."
-            )
-        case edits.Steer(head=None) if is_cross:
-            raise NotApplicableError(
-                "The residual stream is steered under Decoder, not Cross-attention."
+                f"The residual stream is {done} under Decoder, not Cross-attention."
             )
         case edits.Steer(head=head, texts=texts) if len(texts) % 2 == (head is None):
             raise NotApplicableError(
@@ -105,14 +102,11 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             return core.SetCell(f"{at}.mask", query, key, allowed)
         case edits.HideKey(key=key):
             return core.SetCell(f"{at}.mask", None, key, False)
-        case edits.Patch(head=None, position=position, text=text):
-            other, stream = (
-                same_length_pass(opened, forward, edit.part, text),
-                f"{block}.resid_post",
-            )
-            return core.ReplaceAt(stream, position, other.trace[stream][0, position])
-        case edits.Patch(head=int(head), position=position, text=text):
+        case edits.Patch(head=head, position=position, text=text):
             other = same_length_pass(opened, forward, edit.part, text)
+            if head is None:
+                stream = f"{block}.resid_post"
+                return core.ReplaceAt(stream, position, other.trace[stream][0, position])
             value = head_output(other, edit.part, edit.layer, head, position)
             return core.ReplaceAt(f"{at}.head_out", position, value, head)
         case edits.Steer(layer=layer, strength=strength):

@@ -1,11 +1,13 @@
 """Which head of a model a new reader sees first."""
 
+from dataclasses import dataclass
+
 import torch
 
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.tasks import pattern_of, pattern_score
 from explorer.text.number_format import three
 
@@ -16,7 +18,7 @@ def default_head(opened: OpenModel) -> tuple[str, int, int]:
 
     Where no pattern is known, the head with the largest weights.
     """
-    return kept(opened, "default head", lambda: _look(opened), size_of)
+    return kept(opened, "default head", lambda: _look(opened))
 
 
 def _look(opened: OpenModel) -> tuple[str, int, int]:
@@ -25,7 +27,10 @@ def _look(opened: OpenModel) -> tuple[str, int, int]:
     part = parts(opened.config)[-1]
     try:
         forward = run_text(opened, opened.example)
-        return _on_pattern(opened, forward) or _most_decided(forward, part)
+        if expected := _pattern_scores(opened, forward):
+            best = expected.scores.index(max(expected.scores))
+            return expected.part, expected.layer, best
+        return _most_decided(forward, part)
     except (ForwardPassError, ValueError):
         return part.name, 0, 0
 
@@ -47,43 +52,41 @@ def on_pattern(opened: OpenModel, forward: ForwardPass, part: str, layer: int, h
     Empty where the task expects nothing of this attention and text. Unknown words are no
     reason to expect anything of a text.
     """
-    found = _pattern_scores(opened, forward)
-    if found is None or found[0][:2] != (part, layer):
+    expected = _pattern_scores(opened, forward)
+    if expected is None or (expected.part, expected.layer) != (part, layer):
         return ""
-    (_, _, scores), rows = found
-    said = f"The expected keys of the task get {three(scores[head])} of the weight of their rows"
-    return f"{said} on average ({rows} {'row' if rows == 1 else 'rows'} of this text)."
+    share, rows = three(expected.scores[head]), expected.rows
+    return (
+        f"The expected keys of the task get {share} of the weight of their rows on average "
+        f"({rows} {'row' if rows == 1 else 'rows'} of this text)."
+    )
 
 
-def _on_pattern(opened: OpenModel, forward: ForwardPass) -> tuple[str, int, int] | None:
-    found = _pattern_scores(opened, forward)
-    if found is None:
-        return None
-    (part, layer, scores), _ = found
-    return part, layer, scores.index(max(scores))
-
-
-def _pattern_scores(
-    opened: OpenModel, forward: ForwardPass
-) -> tuple[tuple[str, int, list[float]], int] | None:
+@dataclass(frozen=True)
+class _PatternScores:
     """Each head's weight on the expected keys of the task's attention; and over how many rows."""
+
+    part: str
+    layer: int
+    scores: list[float]
+    rows: int
+
+
+def _pattern_scores(opened: OpenModel, forward: ForwardPass) -> _PatternScores | None:
     if opened.task is None or not opened.task.pattern_site:
         return None
     stack, layer, attention = opened.task.pattern_site.split(".")[:3]
     part = next((p for p in forward.parts if p.name == f"{stack}.{attention}"), None)
-    written = forward.target if forward.source else ()
     if part is None or int(layer) >= part.layers:
         return None
+    written = forward.target if forward.source else ()
     shape = torch.Size((len(forward.rows(part.name)), len(forward.columns(part.name))))
     pattern = pattern_of(opened.task, forward.tokens, written, shape)
     if pattern is None:
         return None
-    scores = [
-        pattern_score(weights, pattern)
-        for heads in forward.some_heads(part.name, int(layer))
-        for weights in heads
-    ]
-    return (part.name, int(layer), scores), int((pattern.sum(-1) > 0).sum())
+    heads = (weights for some in forward.some_heads(part.name, int(layer)) for weights in some)
+    scores = [pattern_score(weights, pattern) for weights in heads]
+    return _PatternScores(part.name, int(layer), scores, int((pattern.sum(-1) > 0).sum()))
 
 
 def _most_decided(forward: ForwardPass, part: Part) -> tuple[str, int, int]:

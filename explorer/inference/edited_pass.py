@@ -13,7 +13,7 @@ from explorer.inference.core_edits import NotApplicableError, check_applicable, 
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.generation_limits import longest_answer
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken, Steer
 from explorer.text import Token
 from models import interventions as core
@@ -154,7 +154,6 @@ def edited_answer(opened: OpenModel, edited: EditedPass) -> Answer:
         opened,
         ("edited answer", forward.text, edited.applied),
         lambda: written_answer(opened, [forward.target[0], *generate_edited(opened, edited)]),
-        size_of,
     )
 
 

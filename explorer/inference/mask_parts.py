@@ -75,11 +75,6 @@ def pictures(forward: ForwardPass, part: str, layer: int, head: int) -> Pictures
     return Pictures(added, forward.weights(part, layer, head), bias is not None)
 
 
-def batch(opened: OpenModel, forward: ForwardPass) -> ForwardPass:
-    """The beginning of the text, read in one batch with the whole of it."""
-    return padded(opened, forward)[1]
-
-
 def padded(opened: OpenModel, forward: ForwardPass) -> tuple[ForwardPass, ...]:
     """The whole text and its beginning, read in one batch; of a pair the first."""
     content = [token for token in forward.tokens if token.end > token.start and not token.second]

@@ -7,6 +7,7 @@ has no trained parameters.
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -85,14 +86,22 @@ def in_scheme(opened: OpenModel, scheme: str, max_len: int | None = None) -> Ope
 class Permutation:
     """The forward passes of a text and of its tokens in another order, in one scheme.
 
-    `order` has the former position of the token at every position. `changes` (t) is, for each
-    token in the former order, the norm of its last vector's change ÷ the norm of the vector.
+    `order` has the former position of the token at every position.
     """
 
     before: ForwardPass
     after: ForwardPass
     order: tuple[int, ...]
-    changes: Tensor
+
+    @cached_property
+    def changes(self) -> Tensor:
+        """For each token in the former order (t), the norm of its last vector's change ÷ the norm
+        of the vector."""
+        config = self.before.config
+        layers = config.encoder_layers if self.stack == "encoder" else config.n_layers
+        at = f"{self.stack}.{layers - 1}.resid_post"
+        was, now = (run.trace[at][run.row] for run in (self.before, self.after))
+        return (now[self.places] - was).norm(dim=-1) / was.norm(dim=-1).clamp(min=1e-12)
 
     @property
     def largest(self) -> float:
@@ -130,11 +139,7 @@ def permuted(
     model = in_scheme(opened, scheme, longest_text(forward))
     before = forward if model is opened else _run_in_order(model, forward, forward.tokens)
     after = _run_in_order(model, forward, tuple(forward.tokens[place] for place in order))
-    made = Permutation(before, after, tuple(order), torch.empty(0))
-    at = f"{made.stack}.{_layers(forward, made.stack) - 1}.resid_post"
-    was, now = (each.trace[at][each.row] for each in (before, after))
-    change = (now[made.places] - was).norm(dim=-1) / was.norm(dim=-1).clamp(min=1e-12)
-    return dataclasses.replace(made, changes=change)
+    return Permutation(before, after, tuple(order))
 
 
 def longest_text(forward: ForwardPass) -> int:
@@ -147,11 +152,6 @@ def _run_in_order(
 ) -> ForwardPass:
     source, target = (tokens, forward.target) if forward.source else ((), tokens)
     return rerun(opened, forward, source, target, ())
-
-
-def _layers(forward: ForwardPass, stack: str) -> int:
-    config = forward.config
-    return config.encoder_layers if stack == "encoder" else config.n_layers
 
 
 def swapped_order(forward: ForwardPass, first: int, second: int) -> list[int]:

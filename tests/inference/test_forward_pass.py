@@ -51,7 +51,7 @@ def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
 ) -> None:
     whole = run_text(opened, opened.example)
     assert run_text(opened, opened.example) is whole
-    for found in (whole, mask_parts.batch(opened, whole)):
+    for found in (whole, mask_parts.padded(opened, whole)[1]):
         for part in found.parts:
             last = part.layers - 1, part.heads - 1
             weights, one = found.all_weights(part.name), found.weights(part.name, *last)
@@ -70,7 +70,7 @@ def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
 
 
 def test_padding_changes_no_weight(opened: OpenModel) -> None:
-    padded = mask_parts.batch(opened, run_text(opened, opened.example))
+    padded = mask_parts.padded(opened, run_text(opened, opened.example))[1]
     alone = run_text(opened, padded.text)
     part = alone.parts[0].name
     size = len(alone.columns(part))
@@ -166,9 +166,9 @@ def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert:
     words = {"the": "The", "cat": "cat", "a": "a", "dog": "DOG", "?": "?", "[UNK]": "zz"}
     assert spans == {"[CLS]": "", "[SEP]": ""} | words
     # The second text is longer: its places are no places in the first.
-    found = mask_parts.batch(
+    found = mask_parts.padded(
         bert, run_text(bert, "the cat is a good dog", "a dog is a dog ? a good dog")
-    )
+    )[1]
     assert (found.text, found.pair) == ("the cat is", "")
 
 

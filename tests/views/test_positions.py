@@ -245,5 +245,5 @@ def test_the_exponents_in_the_titles_make_the_tables_under_them() -> None:
 def test_where_every_token_of_another_order_stands() -> None:
     found = forward_pass.run_text(open_model.open_model("letters"), "the cat")
     order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
-    places = Permutation(found, found, tuple(order), torch.empty(0)).places
+    places = Permutation(found, found, tuple(order)).places
     assert [order[place] for place in places] == list(range(50_000))

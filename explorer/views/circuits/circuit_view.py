@@ -24,7 +24,7 @@ from explorer.analysis.circuits.circuit_scores import (
 from explorer.analysis.circuits.head_effects import composition_of
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.head_circuits import READS, unrelated
-from explorer.analysis.wiring import CircuitNode, Edge
+from explorer.analysis.wiring import Edge
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.catalog.open_model import OpenModel
@@ -55,6 +55,10 @@ from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 
 FOLLOWED, CURVES_HEIGHT = 6, 320
+NO_SNAPSHOTS = (
+    "This model has no snapshots of its training: choose one that was trained here, or train one "
+    "on the page Training."
+)
 NO_HEAD_AT_EDGE = "Neither end of this edge is a head, so there is no attention map to show."
 
 
@@ -68,9 +72,7 @@ def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None
     if not ends:
         st.caption(NO_HEAD_AT_EDGE)
         return
-    names = tuple(ends)
-    picked = one_of("card_of", names) if len(names) > 1 else names[0]
-    head = ends[picked]
+    head = ends[one_of("card_of", tuple(ends)) if len(ends) > 1 else next(iter(ends))]
     draw_head_card(context, question, head.layer, head.head)
 
 
@@ -87,7 +89,7 @@ def composed(opened: OpenModel, edge: Edge) -> list[str]:
     if not (edge.source.kind == edge.target.kind == "head" and edge.reads in READS):
         return []
     scores = composition_of(opened, edge.target.layer, edge.target.head)[READS.index(edge.reads)]
-    score = float(scores[_at(edge.source)])
+    score = float(scores[edge.source.layer, edge.source.head])
     place = int((scores > score).sum()) + 1
     times = three(score / unrelated(opened.config.d_model))
     return [
@@ -95,10 +97,6 @@ def composed(opened: OpenModel, edge: Edge) -> list[str]:
         f"{edge.source.title} is {times} × that of unrelated heads, rank {place} of "
         f"{scores.numel():,} earlier heads."
     ]
-
-
-def _at(node: CircuitNode) -> tuple[int, int]:
-    return node.layer, node.head
 
 
 def draw_circuit(context: PageContext, question: Question) -> None:
@@ -194,20 +192,12 @@ def circuit_code(opened: OpenModel, question: Question, steps: int, count: int) 
 def draw_over_training(context: PageContext, question: Question) -> None:
     """Lines of the trained model's strongest edges over the steps, and those of one step."""
     snapshots = snapshots_of(context)
-    if not snapshots:
-        st.text(
-            "This model has no snapshots of its training: choose one that was trained here, or "
-            "train one on the page Training."
-        )
-        return
-    if why := why_not_over_training(question):
+    why = why_not_over_training(question) if snapshots else NO_SNAPSHOTS
+    if why := why or why_no_edges(context.opened):
         st.text(why)
         return
     method = choose_method(question)
     if method is None:
-        return
-    if why := why_no_edges(context.opened):
-        st.text(why)
         return
     found = _measure_snapshots(context.opened, question, snapshots, method)
     if found is None:
@@ -218,9 +208,8 @@ def draw_over_training(context: PageContext, question: Question) -> None:
         _draw_step(found[at])
     with curves:
         _draw_edges_over_training(found, found[at].step, question)
-    asked = context.opened, question, context.folder, METHODS[method], STRONGEST
-    lines = script(over_training_code, *asked)
-    code_panel(over_training, attribute, script=lines)
+    passes = context.opened, question, context.folder, METHODS[method]
+    code_panel(over_training, attribute, script=script(over_training_code, *passes, STRONGEST))
 
 
 def _measure_snapshots(

@@ -40,6 +40,7 @@ from models.gradients import gradients
 
 ESTIMATE, EXACT = "Estimate", "Exact value"
 NAMED, SCATTER = 3, 340
+LOWER_IS_BETTER = " This metric is lower for the clean text, so what helps the answer is negative."
 
 
 def draw_parts(context: PageContext, question: Question) -> None:
@@ -66,7 +67,9 @@ def draw_parts(context: PageContext, question: Question) -> None:
     with left:
         values = [torch.nan if value is None else value for value in exact]
         grid = edge_grid(wiring, wiring.columns, values if is_exact else estimates).mT
-        unit = UNITS[question.metric]
+        unit, pairs = UNITS[question.metric], len(question.pairs)
+        over = f", the mean over {pairs} pairs" if pairs > 1 else ""
+        lower = LOWER_IS_BETTER if question.metric in (LOSS, KL) else ""
         heads_grid(
             context,
             grid,
@@ -83,25 +86,14 @@ def draw_parts(context: PageContext, question: Question) -> None:
         )
         st.caption(
             f"How much of the metric{f', in {unit},' if unit else ''} is lost when a part alone "
-            f"gets what it wrote for the corrupted text{_over(question)}. All of it is "
+            f"gets what it wrote for the corrupted text{over}. All of it is "
             f"{three(scores.difference)}. Positive parts raise the metric. Colours end at the "
-            f"strongest head. Heads are named layer.head.{_lower_is_better(question)}"
+            f"strongest head. Heads are named layer.head.{lower}"
         )
     if is_measured:
         _draw_agreement(scores, names, values, method)
     score = attribute if scores.edges is not None else attribute_writers
     code_panel(gradients, score, script=script(parts_code, opened, question, METHODS[method]))
-
-
-def _lower_is_better(question: Question) -> str:
-    if question.metric not in (LOSS, KL):
-        return ""
-    return " This metric is lower for the clean text, so what helps the answer is negative."
-
-
-def _over(question: Question) -> str:
-    count = len(question.pairs)
-    return f", the mean over {count} pairs" if count > 1 else ""
 
 
 def _draw_agreement(

@@ -1,6 +1,6 @@
 """The question of the Circuits page: its pairs, their tokens, answers and metric."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean, stdev
 
 import streamlit as st
@@ -57,7 +57,9 @@ def draw_question(context: PageContext) -> tuple[Question, Finding | None] | Non
             finding = open_finding(context)
             if finding is None:
                 return None
-            pairs, metric = _found(finding)
+            if not PAIRS.allows(len(finding.pairs)):
+                raise PairError(PAIRS.refusal(len(finding.pairs)))
+            pairs, metric = _numbered(pair.texts for pair in finding.pairs), finding.metric
         else:
             pairs, metric = _choose(context, source)
         if not pairs:
@@ -84,7 +86,11 @@ def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], 
         metric = _metric(context)
     made = make_pairs(context.opened, source, count, seed)
     st.caption(f"{TEMPLATES[source].about} {made.said}")
-    return {f"Pair {at + 1}": pair for at, pair in enumerate(made.pairs)}, metric
+    return _numbered(made.pairs), metric
+
+
+def _numbered(pairs: Iterable[TextPair]) -> dict[str, TextPair]:
+    return {f"Pair {at}": pair for at, pair in enumerate(pairs, 1)}
 
 
 def _own(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
@@ -120,12 +126,6 @@ def _table(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
     return {f"Line {line}": pair for line, pair in pairs.items()}, metric
 
 
-def _found(finding: Finding) -> tuple[Mapping[str, TextPair], str]:
-    if not PAIRS.allows(len(finding.pairs)):
-        raise PairError(PAIRS.refusal(len(finding.pairs)))
-    return {f"Pair {at + 1}": pair.texts for at, pair in enumerate(finding.pairs)}, finding.metric
-
-
 def _metric(context: PageContext) -> str:
     return one_of("outcome", metrics_of(context.opened.config))
 
@@ -141,10 +141,10 @@ def _read(opened: OpenModel, pairs: Mapping[str, TextPair], metric: str) -> Iter
 
 def draw_pairs(context: PageContext, question: Question) -> None:
     """The tokens of one of them, the metric of its texts, and the means over all of them."""
-    pair = question.pairs[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(question.pairs) > 1:
-            pair = _choose_pair(question)
+            one_of("pair_shown", _names(question), as_list=True, width=520)
+        pair = shown_pair(question)
         clean = pair.texts.clean
         if clean != context.choice.text and len(clean) <= TEXT_LIMIT:
             label = "Make its clean text the sentence of the bar"
@@ -154,12 +154,6 @@ def draw_pairs(context: PageContext, question: Question) -> None:
     widgets.notes(pair.notes)
     if len(question.pairs) > 1:
         st.text(_means(question))
-
-
-def _choose_pair(question: Question) -> TokenPair:
-    names = _names(question)
-    shown = one_of("pair_shown", names, as_list=True, width=520)
-    return question.pairs[names.index(shown)]
 
 
 def shown_pair(question: Question) -> TokenPair:

@@ -13,7 +13,7 @@ from explorer.catalog.open_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.continuation import prompt_of
 from explorer.inference.generation_limits import MAX_GENERATED, Prompt, require_probabilities
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.system.limits import PASS_TOKENS
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
@@ -77,7 +77,7 @@ def _search(
         steps = beam_steps(opened.model, prompt.ids, beams=beams, max_length=length, alpha=alpha)
         return with_bar(steps, length, "Searching")[-1]
 
-    return kept(opened, ("beams", text, beams, length, alpha), search, size_of)
+    return kept(opened, ("beams", text, beams, length, alpha), search)
 
 
 def _nodes(opened: OpenModel, found: Beams, alpha: float) -> list[Node]:

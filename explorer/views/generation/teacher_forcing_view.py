@@ -18,7 +18,7 @@ from explorer.inference.generation_limits import (
     require_probabilities,
     target_ids,
 )
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text, text_of, texts
@@ -52,7 +52,6 @@ def draw_teacher_forcing(context: PageContext) -> Script | None:
         opened,
         ("forcing", text, tuple(cut), given),
         lambda: teacher_forcing(opened.model, source, torch.tensor(cut), given),
-        size_of,
     )
     or_stop(lambda: require_probabilities(found.probabilities))
     label = opened.tokenizer.label
