@@ -9,8 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from explorer.lessons.lesson_check import Pages, faults
-from explorer.lessons.lesson_file import SUFFIX, LessonError, name_of, read_file
+from explorer.lessons.lesson_file import (
+    SUFFIX,
+    LessonError,
+    Pages,
+    faults,
+    name_of,
+    read_file,
+)
 
 TEMPLATE = Path(__file__).parents[1] / "lessons" / "template.toml"
 
@@ -32,13 +38,12 @@ def add_commands(commands: Any, pages: Pages) -> None:
 
 def new_lesson(args: argparse.Namespace) -> None:
     """Write the template under this name; a file that is there is left as it is."""
-    file = f"{args.name.removesuffix(SUFFIX)}{SUFFIX}"
-    path = args.to / file
-    name_of(file)
+    path = args.to / f"{args.name.removesuffix(SUFFIX)}{SUFFIX}"
+    name = name_of(path.name)
     try:
         args.to.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as new:
-            new.write(TEMPLATE.read_text("utf-8").replace("NAME", name_of(file)))
+        with path.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE.read_text("utf-8").replace("NAME", name))
     except FileExistsError as error:
         raise LessonError(f"{path} is there already: choose another name.") from error
     except OSError as error:
@@ -48,18 +53,17 @@ def new_lesson(args: argparse.Namespace) -> None:
 
 def check_lessons(args: argparse.Namespace, pages: Pages) -> None:
     """A line for every fault of every file, and an error if there is any."""
-    found = 0
+    count = 0
     for path in args.files:
         try:
             lesson = read_file(path)
-            said = [*faults(lesson, pages)]
+            lines = [*faults(lesson, pages)]
         except LessonError as error:
-            said = [str(error)]
-        for line in said:
-            print(line)
-        found += len(said)
-        if not said:
+            lines = [str(error)]
+        count += len(lines)
+        if not lines:
             steps = f"{len(lesson.steps)} steps" if len(lesson.steps) > 1 else "1 step"
-            print(f"{path.name}: {steps}, nothing wrong that can be seen without a browser.")
-    if found:
-        raise LessonError(f"{found} faults" if found > 1 else "1 fault")
+            lines = [f"{path.name}: {steps}, nothing wrong that can be seen without a browser."]
+        print(*lines, sep="\n")
+    if count:
+        raise LessonError(f"{count} faults" if count > 1 else "1 fault")

@@ -25,20 +25,35 @@ def offline_html(
     title: str, about: Mapping[str, str], drawn: Sequence[OfflineView | OfflinePicture]
 ) -> bytes:
     """The views as they were drawn, one under another; its size is that of their data."""
+    body = f"""<h1>{html.escape(title)}</h1>
+{origin(about)}
+{"".join(map(markup, drawn))}"""
+    return document(title, colours() + STYLE, drawn, body, START)
+
+
+def document(
+    title: str,
+    style: str,
+    drawn: Sequence[OfflineView | OfflinePicture],
+    body: str,
+    script: str,
+) -> bytes:
+    """A page with the code of what is drawn on it; `script` runs after that."""
     imports, styles = code_of(drawn)
+    name = html.escape(title)
     return f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{OFFLINE_POLICY}">
 <meta name="viewport" content="width=device-width">
-<title>{html.escape(title)}</title>
-<style>{colours()}{STYLE}</style>
+<title>{name}</title>
+<style>{style}</style>
 {styles}
-<h1>{html.escape(title)}</h1>
-{origin(about)}
-{"".join(map(markup, drawn))}
+<body data-title="{name}">
+{body}
 <script type="module">
-{imports}{DRAW}{START}</script>
+{imports}{DRAW}{script}</script>
+</body>
 </html>
 """.encode()
 
@@ -59,15 +74,15 @@ def code_of(drawn: Iterable[OfflineView | OfflinePicture]) -> tuple[str, str]:
 
 def origin(about: Mapping[str, str]) -> str:
     """Where the numbers come from, as a list of names with what they are."""
-    said = "".join(
+    items = "".join(
         f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in about.items()
     )
-    return f"<dl>{said}</dl>"
+    return f"<dl>{items}</dl>"
 
 
-def markup(one: OfflineView | OfflinePicture) -> str:
+def markup(drawn: OfflineView | OfflinePicture) -> str:
     """The place of a view, with its data, or a picture."""
-    return _host(one) if isinstance(one, OfflineView) else _picture(one)
+    return _host(drawn) if isinstance(drawn, OfflineView) else _picture(drawn)
 
 
 def _picture(picture: OfflinePicture) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from explorer.charts.figure_data import file_name
 from explorer.export.kept_view import KeptView
-from explorer.lessons.lesson_check import DECIMAL, PICTURE
+from explorer.lessons.lesson_file import DECIMAL, LONG, MOST_MINUTES, PICTURE
 from explorer.text.labels import cut
 
-MINUTES, MOST_MINUTES = 2, 240
-"""Of a view, as a guess of how long it is spoken about, and of a lesson."""
-MOST_TEXT, MOST_OF_ONE = 2_000, 60
+MINUTES = 2
+"""Of a view, as a guess of how long it is spoken about."""
+MOST_OF_ONE = 60
 """Characters: in one line of the panel there is room for a sentence of so many and the rest."""
 
 
@@ -34,8 +34,8 @@ def lesson_name(title: str) -> str:
 
 def _step(view: KeptView) -> dict[str, object]:
     """Where the view comes from as its text; a number in it is one of its sentence or its model."""
-    text = " · ".join(f"{name} `{_code(said)}`" for name, said in view.about.items())
-    text = text[:MOST_TEXT] or "As it was kept."
+    text = " · ".join(f"{name} `{_code(value)}`" for name, value in view.about.items())
+    text = text[:LONG] or "As it was kept."
     step: dict[str, object] = {
         "title": view.title,
         "open": view.address,

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.charts import theme
-from explorer.charts.figure_data import OfflineView
+from explorer.charts.figure_data import OfflinePicture, OfflineView
 from explorer.export import offline_page
 from explorer.export.kept_view import KeptView
-from explorer.export.offline_page import DRAW, OFFLINE_POLICY
 from explorer.system.limits import SESSION_FILE_BYTES
 
 HERE = Path(__file__).parent
@@ -33,44 +32,30 @@ KEYS = (
 
 def session_html(title: str, views: Sequence[KeptView], base: str = "") -> bytes:
     """The session; a link in it begins with `base`, the address of the app that drew it."""
-    drawn = [each for view in views for each in view.drawn]
-    imports, styles = offline_page.code_of(drawn)
+    drawn = [figure for view in views for figure in view.drawn]
     steps = "".join(_step(at, view, base) for at, view in enumerate(views))
     links = "".join(
         f'<li><a href="#{at}">{html.escape(view.title)}</a></li>'
         for at, view in enumerate(views, 1)
     )
-    name = html.escape(title)
-    return f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{OFFLINE_POLICY}">
-<meta name="viewport" content="width=device-width">
-<title>{name}</title>
-<style>{_colours()}{_read("session_page.css")}</style>
-{styles}
-<body data-title="{name}">
-<main>{steps}</main>
+    body = f"""<main>{steps}</main>
 <aside id="note" aria-label="Notes" aria-live="polite"></aside>
 <nav aria-label="Steps">
-<h1>{name}</h1>
+<h1>{html.escape(title)}</h1>
 <button id="more">More below ↓</button>
 <button id="back" aria-label="Back">←</button><span id="counter" aria-live="polite"></span>
 <button id="next" aria-label="Next">→</button>
 <button id="list">Steps</button><button id="notes">Notes</button>
 <button id="theme">Light or dark</button><button id="full">Full screen</button>
 </nav>
-<dialog aria-label="Steps"><ol>{links}</ol><p>{KEYS}</p></dialog>
-<script type="module">
-{imports}{DRAW}{_read("session_page.js")}</script>
-</body>
-</html>
-""".encode()
+<dialog aria-label="Steps"><ol>{links}</ol><p>{KEYS}</p></dialog>"""
+    style = _colours() + _read("session_page.css")
+    return offline_page.document(title, style, drawn, body, _read("session_page.js"))
 
 
 def size_of(views: Sequence[KeptView]) -> int:
     """Bytes of the file, its words apart; nothing of it is written."""
-    code = offline_page.code_of(each for view in views for each in view.drawn)
+    code = offline_page.code_of(figure for view in views for figure in view.drawn)
     return sum(map(len, code)) + sum(view.file_size for view in views)
 
 
@@ -81,12 +66,12 @@ def refusal(views: Sequence[KeptView]) -> str:
         return ""
     largest = max(views, key=lambda view: view.file_size)
     takes = SESSION_FILE_BYTES.in_words(largest.file_size)
-    said = SESSION_FILE_BYTES.refusal(size)
-    return f"{said} The largest is “{largest.title}” with {takes}: remove it first."
+    why = SESSION_FILE_BYTES.refusal(size)
+    return f"{why} The largest is “{largest.title}” with {takes}: remove it first."
 
 
 def _step(at: int, view: KeptView, base: str) -> str:
-    figures = "".join(_figure(each) for each in view.drawn) or f'<p class="gone">{GONE}</p>'
+    figures = "".join(map(_figure, view.drawn)) or f'<p class="gone">{GONE}</p>'
     about = "".join(
         f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd></div>"
         for name, text in view.about.items()
@@ -101,18 +86,18 @@ def _step(at: int, view: KeptView, base: str) -> str:
     )
 
 
-def _figure(drawn: object) -> str:
-    made = offline_page.markup(drawn)  # type: ignore[arg-type]
+def _figure(drawn: OfflineView | OfflinePicture) -> str:
     is_half = isinstance(drawn, OfflineView) and drawn.half
-    return f'<div class="half">{made}</div>' if is_half else f"<div>{made}</div>"
+    width = ' class="half"' if is_half else ""
+    return f"<div{width}>{offline_page.markup(drawn)}</div>"
 
 
 def _colours() -> str:
     """Those of the app, as the system asks or as was chosen with D."""
     light, dark = (
-        f"color-scheme: {mode}; --session-muted: {one.muted}; {PICTURES[mode]} "
-        f"{offline_page.colours_of(one)}"
-        for mode, one in theme.PALETTES.items()
+        f"color-scheme: {mode}; --session-muted: {palette.muted}; {PICTURES[mode]} "
+        f"{offline_page.colours_of(palette)}"
+        for mode, palette in theme.PALETTES.items()
     )
     return (
         f":root {{ {offline_page.FONTS}{light}}}\n"

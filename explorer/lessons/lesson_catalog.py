@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from explorer.lessons.lesson import Lesson
-from explorer.lessons.lesson_check import Pages, checked
-from explorer.lessons.lesson_file import SUFFIX, LessonError, read_file
+from explorer.lessons.lesson_file import CANNOT_BE_READ, SUFFIX, LessonError, Pages, read_file
 
 FILES = Path(__file__).with_name("files")
 FOLDER = "EXPLORER_LESSONS"
@@ -41,8 +40,8 @@ class LessonCatalog:
 
 def own_folder() -> Path | None:
     """The folder of a lecturer's own lessons, if whoever started the app named one."""
-    named = os.environ.get(FOLDER, "").strip()
-    return Path(named).expanduser() if named else None
+    name = os.environ.get(FOLDER, "").strip()
+    return Path(name).expanduser() if name else None
 
 
 def lesson_catalog(pages: Pages) -> LessonCatalog:
@@ -62,26 +61,29 @@ def _read_folder(folder: Path, pages: Pages) -> LessonCatalog:
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX)
     except OSError:
-        return LessonCatalog({}, (f"{FOLDER} names a folder that cannot be read: check its name.",))
-    found = [_known(path, pages) for path in files[:MOST_LESSONS]]
-    lessons = {each.name: each for each in found if isinstance(each, Lesson)}
-    return LessonCatalog(lessons, tuple(each for each in found if isinstance(each, str)))
+        fault = f"{FOLDER} names a folder that cannot be read: check its name."
+        return LessonCatalog({}, (fault,))
+    results = [_lesson_or_fault(path, pages) for path in files[:MOST_LESSONS]]
+    return LessonCatalog(
+        {lesson.name: lesson for lesson in results if isinstance(lesson, Lesson)},
+        tuple(fault for fault in results if isinstance(fault, str)),
+    )
 
 
-_KNOWN: dict[Path, tuple[tuple[int, int], Lesson | str]] = {}
+_READ: dict[Path, tuple[tuple[int, int], Lesson | str]] = {}
 """By file, when it was changed and its size, and the lesson or why it is none."""
 
 
-def _known(path: Path, pages: Pages) -> Lesson | str:
+def _lesson_or_fault(path: Path, pages: Pages) -> Lesson | str:
     """The lesson of a file, or why it is none."""
-    gone = f"{path.name}: cannot be read; is it there, and yours to read?"
     try:
-        about = path.stat()
-        stamp = about.st_mtime_ns, about.st_size
-        if path not in _KNOWN or _KNOWN[path][0] != stamp:
-            _KNOWN[path] = stamp, checked(read_file(path), pages)
-    except LessonError as error:
-        _KNOWN[path] = stamp, str(error)
+        status = path.stat()
     except OSError:
-        return gone
-    return _KNOWN[path][1]
+        return CANNOT_BE_READ.format(file=path.name)
+    stamp = status.st_mtime_ns, status.st_size
+    if path not in _READ or _READ[path][0] != stamp:
+        try:
+            _READ[path] = stamp, read_file(path, pages)
+        except LessonError as error:
+            _READ[path] = stamp, str(error)
+    return _READ[path][1]

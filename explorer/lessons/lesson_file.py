@@ -1,15 +1,19 @@
 """A lesson from TOML that anybody may have written: every field is bounded and checked.
 
-What is wrong is one sentence that names the file, the step and what to do.
+What is wrong is one sentence that names the file, the step and what to do. `lesson_from` says why
+a file is no lesson; `faults` are what is wrong with a lesson that could be read. The walk in
+`tests/browser/test_lessons.py` does every step in a real browser; this says at once what can be
+said without one.
 """
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from explorer.lessons.lesson import Lesson, LessonStep, Predict
+from explorer.lessons.lesson import ANY, PAGE, Lesson, LessonStep, Predict, is_done
 from explorer.system.limits import LESSON_BYTES
 
 MOST_STEPS, MOST_MINUTES = 40, 240
@@ -32,6 +36,16 @@ BETWEEN = re.compile(r"[=,{}\[\]\n]")
 MOST_DOTS = 3
 """In one key: tomllib takes memory with their square, 258 MB for a key of 16,000 bytes."""
 
+Pages = Mapping[str, Collection[str]]
+"""The parameters of each page, by the name of the page."""
+WRITTEN_BY_PANEL = {"lesson", "lesson_step"}
+"""The panel writes them."""
+DECIMAL = re.compile(r"(?<![\d.])\d[\d,]*\.\d+")
+PROVEN = ("text", "predict, question", "predict, why")
+"""What the panel says itself: an option may be wrong, and notes are the presenter's own."""
+PICTURE = re.compile(r"!\[|<\s*(img|iframe|script|style|link|svg|video|audio|object)\b", re.I)
+CANNOT_BE_READ = "{file}: cannot be read; is it there, and yours to read?"
+
 
 class LessonError(ValueError):
     """Why this is no lesson, in one sentence."""
@@ -48,21 +62,22 @@ def name_of(file: str) -> str:
     return name
 
 
-def read_file(path: Path) -> Lesson:
-    """The lesson of a file."""
+def read_file(path: Path, pages: Pages | None = None) -> Lesson:
+    """The lesson of a file, as `lesson_from` has it."""
     name_of(path.name)
     try:
         with path.open("rb") as file:
             data = file.read(LESSON_BYTES.most + 1)
     except OSError as error:
-        raise LessonError(
-            f"{path.name}: cannot be read; is it there, and yours to read?"
-        ) from error
-    return lesson_from(data, path.name)
+        raise LessonError(CANNOT_BE_READ.format(file=path.name)) from error
+    return lesson_from(data, path.name, pages)
 
 
-def lesson_from(data: bytes, file: str) -> Lesson:
-    """The lesson that these bytes of a file of this name are."""
+def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
+    """The lesson that these bytes of a file of this name are; with `pages` one without faults.
+
+    LessonError says why they are none.
+    """
     name = name_of(file)
     if not LESSON_BYTES.allows(len(data)):
         raise LessonError(f"{file}: {LESSON_BYTES.refusal(len(data))}")
@@ -73,23 +88,27 @@ def lesson_from(data: bytes, file: str) -> Lesson:
     except UnicodeDecodeError as error:
         raise LessonError(f"{file}: save it as UTF-8, which it is not.") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        said = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is nested too deep"
-        raise LessonError(f"{file}: this is no TOML ({said}); mend it there.") from error
-    about = _Fields(table, file)
-    minutes = about.number("minutes", 1, MOST_MINUTES)
-    title, sentence = about.text("title", SHORT), about.text("about", LINE)
-    steps = about.tables("steps", MOST_STEPS)
-    about.no_others()
-    read = (_step(_Fields(each, f"{file}, step {at}")) for at, each in enumerate(steps, 1))
-    return Lesson(name, title, sentence, minutes, tuple(read))
+        why = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is nested too deep"
+        raise LessonError(f"{file}: this is no TOML ({why}); mend it there.") from error
+    fields = _Fields(table, file)
+    minutes = fields.number("minutes", 1, MOST_MINUTES)
+    title, about = fields.text("title", SHORT), fields.text("about", LINE)
+    tables = fields.tables("steps", MOST_STEPS)
+    fields.no_others()
+    steps = (_step(_Fields(step, f"{file}, step {at}")) for at, step in enumerate(tables, 1))
+    lesson = Lesson(name, title, about, minutes, tuple(steps))
+    if pages is not None:
+        for fault in faults(lesson, pages):
+            raise LessonError(fault)
+    return lesson
 
 
 def _no_long_keys(text: str, file: str) -> None:
     """LessonError where one stands outside of quotes, before anything is parsed."""
-    for each in BETWEEN.split(QUOTED.sub("_", text)):
-        if each.count(".") > MOST_DOTS:
+    for key in BETWEEN.split(QUOTED.sub("_", text)):
+        if key.count(".") > MOST_DOTS:
             raise LessonError(
-                f"{file}: {each.strip()[:40]!r} has more than {MOST_DOTS} dots: put a text between "
+                f"{file}: {key.strip()[:40]!r} has more than {MOST_DOTS} dots: put a text between "
                 "quotes, and shorten a key."
             )
 
@@ -107,24 +126,24 @@ def _step(of: "_Fields") -> LessonStep:
         do=_do(of),
         done=of.parameters("done"),
         show=of.parameters("show"),
-        see=_seen(of, "see"),
-        see_first=_seen(of, "see_first"),
+        see=_proofs(of, "see"),
+        see_first=_proofs(of, "see_first"),
         predict=_predict(of),
     )
     of.no_others()
     return step
 
 
-def _seen(of: "_Fields", name: str) -> tuple[str, ...]:
+def _proofs(of: "_Fields", name: str) -> tuple[str, ...]:
     texts = of.texts(name, 0, MOST_TEXTS)
-    for each in texts:
-        if len(each.strip()) < 2:
-            raise of.wrong(name, f"has “{each}” alone, which stands on any page; give more of it")
+    for text in texts:
+        if len(text.strip()) < 2:
+            raise of.wrong(name, f"has “{text}” alone, which stands on any page; give more of it")
     return texts
 
 
 def _predict(of: "_Fields") -> Predict | None:
-    table = of.given("predict")
+    table = of.value("predict")
     if table is None:
         return None
     if not isinstance(table, dict):
@@ -134,23 +153,23 @@ def _predict(of: "_Fields") -> Predict | None:
     right = inside.number("right", 1, len(options))
     if len({*options}) < len(options):
         raise inside.wrong("options", "has one twice; let each be another")
-    made = Predict(inside.text("question", LINE), options, right, inside.text("why", LONG))
+    predict = Predict(inside.text("question", LINE), options, right, inside.text("why", LONG))
     inside.no_others()
-    return made
+    return predict
 
 
 def _do(of: "_Fields") -> Mapping[str, object]:
     """How the reader does it: one of WAYS."""
-    asked = of.given("do")
-    if asked is None:
+    table = of.value("do")
+    if table is None:
         return {}
     ways = ", ".join(WAYS)
-    if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= WAYS.keys():
+    if not isinstance(table, dict) or len(table) != 1 or not table.keys() <= WAYS.keys():
         raise of.wrong("do", f'must be one of {ways}, such as {{choose = "1"}}')
-    ((way, value),) = asked.items()
-    is_right, said = WAYS[way]
+    ((way, value),) = table.items()
+    is_right, needs = WAYS[way]
     if not is_right(value):
-        raise of.wrong("do", f"needs {said} for {way}")
+        raise of.wrong("do", f"needs {needs} for {way}")
     return {way: value}
 
 
@@ -191,7 +210,7 @@ class _Fields:
     def wrong(self, name: str, what: str) -> LessonError:
         return LessonError(f"{self.where}: `{name}` {what}.")
 
-    def given(self, name: str) -> Any:
+    def value(self, name: str) -> Any:
         """As it stands there; None where it does not."""
         return self._get(name, False, None)
 
@@ -259,3 +278,88 @@ class _Fields:
         if needed and name not in self.table:
             raise self.wrong(name, "is missing; add it")
         return self.table.get(name, otherwise)
+
+
+# ---- what is wrong with a lesson that could be read --------------------------------------------
+
+
+def faults(lesson: Lesson, pages: Pages) -> Iterator[str]:
+    """Every fault, in the order of the steps."""
+    for at, step in enumerate(lesson.steps, 1):
+        yield from (f"{lesson.name}.toml, step {at}: {fault}" for fault in _faults(step, pages))
+
+
+def _faults(step: LessonStep, pages: Pages) -> Iterator[str]:
+    yield from _of_address(step, pages)
+    yield from _of_task(step, pages)
+    yield from _of_words(step)
+
+
+def _of_address(step: LessonStep, pages: Pages) -> Iterator[str]:
+    parts = urlsplit(step.open)
+    if parts.scheme or parts.netloc or parts.fragment or not step.open.startswith("/"):
+        yield f"`open` must be an address of the app from / on, not “{step.open[:60]}”."
+        return
+    if step.page not in pages:
+        yield f"`open` names no page “{step.page[:40]}”: use one of {', '.join(sorted(pages))}."
+        return
+    for name in step.choices:
+        if name in WRITTEN_BY_PANEL:
+            yield f"`open` has {name}, which the panel writes: leave it out."
+        elif name not in pages[step.page]:
+            yield _no_parameter("open", step.page, name)
+
+
+def _of_task(step: LessonStep, pages: Pages) -> Iterator[str]:
+    page = step.done.get(PAGE, step.page)
+    if page not in pages:
+        if PAGE in step.done:
+            yield f"`done` names no page “{page[:40]}”: use one of {', '.join(sorted(pages))}."
+        return
+    for where, values in (("done", step.done), ("show", step.show)):
+        for name in values:
+            if name != PAGE and (name in WRITTEN_BY_PANEL or name not in pages[page]):
+                yield _no_parameter(where, page, name)
+    if bool(step.do) != bool(step.done):
+        has, misses = ("do", "done") if step.do else ("done", "do")
+        yield f"it has `{has}` but no `{misses}`: say both how it is done and what the address has."
+    if step.do and not step.control:
+        yield "it has `do` but no `control`: name the control that it is done with."
+    if step.show and not step.done:
+        yield "it has `show` but no `done`: leave `show` out, or say what the address has."
+    for name, value in step.done.items():
+        if value == ANY and name not in step.show:
+            yield f"`done` takes any {name}: give the one that “Show me” takes, in `show`."
+    if is_done(step, step.page, step.choices):
+        yield "it is done before the reader does anything: let `done` differ from `open`."
+    if step.done and not is_done(step, page, dict(step.after)):
+        yield "`show` does not do what `done` asks for: make them agree."
+
+
+def _of_words(step: LessonStep) -> Iterator[str]:
+    predict = step.predict
+    words = {"text": step.text, "notes": step.notes}
+    if predict:
+        words |= {"predict, question": predict.question, "predict, why": predict.why}
+        words |= {"predict, options": "\n".join(predict.options)}
+    for where, text in words.items():
+        if picture := PICTURE.search(text):
+            yield (
+                f"`{where}` has {picture[0]!r}, and a lesson loads nothing: leave pictures and "
+                "HTML out and open the page that shows it."
+            )
+    proven = DECIMAL.findall(" ".join((*step.see, *step.see_first)))
+    for where in PROVEN:
+        for number in dict.fromkeys(DECIMAL.findall(words.get(where, ""))):
+            if number not in proven:
+                yield (
+                    f"`{where}` says {number}, which nothing proves: add it to `see`, or to "
+                    "`see_first` where it stands on the page before anything is done."
+                )
+
+
+def _no_parameter(where: str, page: str, name: str) -> str:
+    return (
+        f"`{where}` has {name[:40]}, which the page {page} does not read: docs/addresses.md "
+        "names what it does."
+    )

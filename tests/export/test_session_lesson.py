@@ -7,7 +7,6 @@ from explorer.app import address_table
 from explorer.export.kept_view import KeptView
 from explorer.export.session_lesson import lesson_name, session_toml
 from explorer.lessons.lesson import Lesson
-from explorer.lessons.lesson_check import checked
 from explorer.lessons.lesson_file import lesson_from
 
 ANYTHING = st.text(max_size=60)
@@ -17,7 +16,7 @@ HARMFUL = '![x](https://elsewhere.example/x.png) <img src=x> `"""\\\x7f 0.5 $x$\
 def read(title: str, views: list[KeptView]) -> Lesson:
     named = KeptView(title, "/").called(title, "").title
     file = session_toml(named, views)
-    return checked(lesson_from(file, f"{lesson_name(named)}.toml"), address_table.of_pages())
+    return lesson_from(file, f"{lesson_name(named)}.toml", address_table.of_pages())
 
 
 def test_a_session_is_a_lesson_without_tasks() -> None:

@@ -6,39 +6,39 @@ import pytest
 
 from explorer.__main__ import main
 from explorer.app import address_table
-from explorer.lessons import lesson_catalog
+from explorer.lessons.lesson_catalog import FILES, FOLDER, TAUGHT, lesson_catalog
 
 PAGES = address_table.of_pages()
 
 
 def test_the_lessons_that_ship_have_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(lesson_catalog.FOLDER, raising=False)
-    found = lesson_catalog.lesson_catalog(PAGES)
+    monkeypatch.delenv(FOLDER, raising=False)
+    found = lesson_catalog(PAGES)
     assert found.faults == ()
-    assert (*found.lessons,) == lesson_catalog.TAUGHT
-    assert {*found.lessons} == {path.stem for path in lesson_catalog.FILES.glob("*.toml")}
+    assert (*found.lessons,) == TAUGHT
+    assert {*found.lessons} == {path.stem for path in FILES.glob("*.toml")}
 
 
 def test_a_folder_of_ones_own_is_read_as_it_is_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(lesson_catalog.FOLDER, str(tmp_path))
+    monkeypatch.setenv(FOLDER, str(tmp_path))
     assert main(["lesson", "new", "mine", "--to", str(tmp_path)]) == 0
     assert main(["lesson", "new", "mine", "--to", str(tmp_path)]) == 2
     assert main(["lesson", "new", "My own", "--to", str(tmp_path)]) == 2
     path = tmp_path / "mine.toml"
     assert main(["lesson", "check", str(path)]) == 0
-    assert [*lesson_catalog.lesson_catalog(PAGES).lessons] == [*lesson_catalog.TAUGHT, "mine"]
+    assert [*lesson_catalog(PAGES).lessons] == [*TAUGHT, "mine"]
     path.write_text(path.read_text("utf-8").replace("/attention?", "/nowhere?"), "utf-8")
     capsys.readouterr()
     assert main(["lesson", "check", str(path)]) == 2
     said = capsys.readouterr()
     assert said.out.count("names no page “nowhere”") == 2
     assert said.err == "2 faults\n"
-    found = lesson_catalog.lesson_catalog(PAGES)
+    found = lesson_catalog(PAGES)
     assert "mine" not in found.lessons
     assert any("names no page “nowhere”" in fault for fault in found.faults)
-    monkeypatch.setenv(lesson_catalog.FOLDER, str(tmp_path / "gone"))
-    faults = lesson_catalog.lesson_catalog(PAGES).faults
-    assert any(lesson_catalog.FOLDER in each for each in faults)
+    monkeypatch.setenv(FOLDER, str(tmp_path / "gone"))
+    faults = lesson_catalog(PAGES).faults
+    assert any(FOLDER in each for each in faults)
     assert not any(str(tmp_path) in each for each in faults)

@@ -8,8 +8,7 @@ import pytest
 from explorer.app import address_table
 from explorer.commands.lesson_commands import TEMPLATE
 from explorer.lessons.lesson import Lesson, LessonStep, is_done
-from explorer.lessons.lesson_check import faults
-from explorer.lessons.lesson_file import LessonError, lesson_from, read_file
+from explorer.lessons.lesson_file import LessonError, faults, lesson_from, read_file
 from tests.source import ROOT
 
 TOP = {"title": '"A lesson"', "about": '"What one learns."', "minutes": "4"}

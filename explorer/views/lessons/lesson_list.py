@@ -10,7 +10,6 @@ from explorer.app.session import state_of
 from explorer.app.streamlit_patches import Upload
 from explorer.components.lesson import lesson_list
 from explorer.lessons.lesson import Lesson
-from explorer.lessons.lesson_check import checked
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.views.lessons.panel import address_at, lessons_of_reader
 from explorer.views.shared import widgets
@@ -49,7 +48,7 @@ def _take() -> None:
     if not isinstance(file, Upload):  # it was taken away, or a message names one that is not there
         return
     try:
-        lesson = checked(lesson_from(file.getvalue(), file.name), address_table.of_pages())
+        lesson = lesson_from(file.getvalue(), file.name, address_table.of_pages())
     except LessonError as error:
         keep_note("lesson", str(error), until=file.file_id)
         return

@@ -46,8 +46,8 @@ def base() -> str:
 def open_step() -> tuple[Lesson | None, int]:
     """The lesson that the address names, and which of its steps, from 1."""
     lesson = lessons_of_reader().lessons.get(name) if (name := url.asked("lesson")) else None
-    asked = url.whole_number(url.asked("lesson_step") or "1") or 1
-    return lesson, min(asked, len(lesson.steps)) if lesson else asked
+    at = url.whole_number(url.asked("lesson_step") or "1") or 1
+    return lesson, min(at, len(lesson.steps)) if lesson else at
 
 
 def draw_lesson() -> None:
@@ -120,23 +120,28 @@ def _usual() -> dict[str, str]:
 
 
 @st.fragment
-def _draw_predict(name: str, at: int, asked: Predict) -> None:
+def _draw_predict(name: str, at: int, predict: Predict) -> None:
     """The question; with its answer once something was predicted."""
     guesses, key = state_of(Predictions), f"lesson_guess_{name}_{at}"
     before = guesses.get((name, at))
-    default = before if before in asked.options else None  # a file may have changed since
-    right = asked.options[asked.right - 1]
+    default = before if before in predict.options else None  # a file may have changed since
+    right = predict.options[predict.right - 1]
     is_known = widget_state.get(key, default) is not None
 
     def marked(option: str) -> str:
         return f"✓ {option}" if is_known and option == right else option
 
     guess = st.pills(
-        asked.question, asked.options, default=default, key=key, required=True, format_func=marked
+        predict.question,
+        predict.options,
+        default=default,
+        key=key,
+        required=True,
+        format_func=marked,
     )
     if guess is None:
         return
     guesses[name, at] = guess
     named = literal(right if "“" in right else f"“{right}”")
     begin = "**Right.**" if guess == right else f"**Not quite: it is {named}.**"
-    st.markdown(f"{begin} {asked.why}")
+    st.markdown(f"{begin} {predict.why}")

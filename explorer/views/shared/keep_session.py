@@ -25,7 +25,6 @@ from explorer.export.pictures import as_picture
 from explorer.export.session_lesson import lesson_name, session_toml
 from explorer.export.session_slides import session_pdf
 from explorer.lessons.lesson import address_of
-from explorer.lessons.lesson_check import checked
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.system.limits import MB
 from explorer.text.labels import literal
@@ -144,8 +143,9 @@ def _draw_files(kept: KeptSession) -> None:
 def _open_as_talk(kept: KeptSession) -> None:
     file = session_toml(kept.title, kept.views)
     try:
-        lesson = lesson_from(file, f"{lesson_name(kept.title)}.toml")
-        OWN_LESSONS.add(owner(), checked(lesson, address_table.of_pages()), len(file))
+        name = f"{lesson_name(kept.title)}.toml"
+        lesson = lesson_from(file, name, address_table.of_pages())
+        OWN_LESSONS.add(owner(), lesson, len(file))
     except LessonError as error:
         st.text(str(error))
         return
