@@ -214,7 +214,7 @@ def every_head(page: Panel) -> None:
 
 def faithful(page: Panel) -> None:
     """The curve of the strongest edges."""
-    drawn = [row["KL"] for row in rows_of(page, "curves")][::2]
+    drawn = [row["KL"] for row in rows_of(page, "line")][::2]
     assert drawn == pytest.approx(page.made["found"].strongest.tolist(), abs=1e-6)
 
 
@@ -270,25 +270,23 @@ def beams(page: Panel) -> None:
 def steering(page: Panel) -> None:
     """The clean text's metric at every strength, the length of the direction, and the text."""
     made = page.made
-    layers = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"]
-    (rows,) = (each["data"]["values"] for each in layers if each["data"]["name"] == "curves")
-    drawn = [row["value"] for row in rows if row["which"] == "clean"]
+    drawn = [row["value"] for row in rows_of(page, "line") if row["which"] == "clean"]
     np.testing.assert_allclose(drawn, made["curve"].clean[0], rtol=1e-3, atol=1e-4)
     if "prompt" in made:
         assert page.printed[-1].strip() in page.words()
 
 
-def rows_of(page: Panel, name: str) -> list[dict[str, Any]]:
-    """The rows of the table of this name behind a chart."""
+def rows_of(page: Panel, mark: str) -> list[dict[str, Any]]:
+    """The rows behind the first marks of this kind in a chart."""
     specs = [json.loads(each.proto.spec) for each in page.at.get("vega_lite_chart")]
     layers = (layer for spec in specs for layer in spec["layer"])
-    return next(each["data"]["values"] for each in layers if each["data"]["name"] == name)
+    return next(each["data"]["values"] for each in layers if each["mark"]["type"] == mark)
 
 
 def parts(page: Panel) -> None:
     """Estimate and exact value of every part: the points, the strongest, how they agree."""
     about, exact = page.made["scores"].writers, page.made["exact"]
-    points = rows_of(page, "parts")
+    points = rows_of(page, "point")
     assert [each["estimate"] for each in points] == pytest.approx(about.tolist(), abs=1e-5)
     assert [each["exact"] for each in points] == pytest.approx(exact.tolist(), abs=1e-5)
     order = about.abs().argsort(descending=True)[: len(page.column("part"))]
@@ -308,7 +306,7 @@ def circuit(page: Panel) -> None:
     count = len(edges)
     assert page.column("edge")[:count] == [edge.title for edge in edges]
     assert page.column("exact")[:count] == [three(float(value)) for value in made["exact"]]
-    drawn = [row["share"] for row in rows_of(page, "curves") if "alone" in row["which"]][::2]
+    drawn = [row["share"] for row in rows_of(page, "line") if "alone" in row["which"]][::2]
     shares = [min(1.5, max(-0.5, each.circuit)) for each in made["points"]]
     assert drawn == pytest.approx(shares, abs=1e-4)
     assert f"About {page.printed[-1]} of {len(made['scores'].order):,} edges" in page.words()

@@ -244,11 +244,10 @@ def steering(**address: str) -> AppTest:
     return page(circuit_view="Steering", **asked)
 
 
-def rows_of(at: AppTest, name: str, chart: int) -> list[dict[str, Any]]:
-    """The rows of a table of one of the two charts."""
+def rows_of(at: AppTest, mark: str, chart: int) -> list[dict[str, Any]]:
+    """The rows behind the first marks of this kind in one of the two charts."""
     layers = json.loads(at.get("vega_lite_chart")[chart].proto.spec)["layer"]
-    (rows,) = (each["data"]["values"] for each in layers if each["data"]["name"] == name)
-    return list(rows)
+    return next(list(each["data"]["values"]) for each in layers if each["mark"]["type"] == mark)
 
 
 @pytest.mark.usefixtures("small_models")
@@ -267,10 +266,10 @@ def test_the_charts_and_the_texts_are_those_of_the_direction(head: int | None) -
     ):
         found = steered_values(opened, question, steers)
         for which, values in (("clean", found.clean), ("corrupted", found.corrupted)):
-            drawn = [row for row in rows_of(at, "curves", chart) if row["which"] == which]
+            drawn = [row for row in rows_of(at, "line", chart) if row["which"] == which]
             assert [row[over] for row in drawn] == [getattr(each, over) for each in steers]
             assert [row["value"] for row in drawn] == pytest.approx(values[0].tolist(), abs=1e-5)
-        assert rows_of(at, "chosen", chart) == [{over: chosen}]
+        assert rows_of(at, "rule", chart) == [{over: chosen}]
     for added in (None, steer):
         assert steered_text(opened, PAIR.corrupted, added).strip() in said(at)
 
@@ -303,7 +302,7 @@ def test_many_pairs_are_shown_with_their_spread_and_are_too_many_for_a_link() ->
         "at most 16 texts in all",
     ):
         assert words in said(at)
-    assert all(row["least"] < row["most"] for row in rows_of(at, "band", 0))
+    assert all(row["least"] < row["most"] for row in rows_of(at, "area", 0))
     assert at.button(key="add_steering").disabled
     at.number_input(key="pair_count").set_value(4).run()
     assert not at.button(key="add_steering").disabled
