@@ -250,9 +250,13 @@ def scores_table(
     spread: Sequence[float | None] = (),
     most: int = STRONGEST,
     error: float = 0.0,
-    **more: Sequence[str],
+    here: Sequence[str] = (),
 ) -> None:
-    """A row for each of the largest estimates; empty where an exact value is not measured yet."""
+    """A row for each of the largest estimates; empty where an exact value is not measured yet.
+
+    `here` are those of the chosen model, where the others were read from a file.
+    """
+    more = {f"{method} here": here} if here else {}
     if exact:
         more["exact"] = ["" if value is None else three(value, error) for value in exact]
     if any(value is not None for value in spread):
