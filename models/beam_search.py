@@ -38,8 +38,8 @@ class BeamNode:
 class Beams:
     """All nodes in the order of their steps, and the indices of the ends, the best score first.
 
-    An end is a node that ends the text, or an unended one that is kept: all of those compete
-    after the last step, before it only where fewer texts than beams have ended.
+    An end is a node that ends the text, or one that is kept: after the last step all of those
+    compete, before it only where fewer texts than beams have ended.
     """
 
     nodes: tuple[BeamNode, ...]

@@ -58,8 +58,9 @@ class LoRALinear(nn.Linear):
 
 
 def linear_of(weight: Float[Tensor, "o i"], bias: nn.Parameter | None = None) -> nn.Linear:
-    leaf = nn.Linear(*weight.mT.shape, bias=False, device="meta")
-    leaf.weight, leaf.bias = nn.Parameter(weight), bias
+    leaf = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
+    leaf.weight = nn.Parameter(weight)
+    leaf.register_parameter("bias", bias)
     return leaf
 
 

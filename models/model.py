@@ -21,7 +21,7 @@ from models.config import TransformerConfig
 from models.decoder import Decoder
 from models.encoder import Encoder
 from models.feed_forward import FeedForward
-from models.generation import generate, start_ids
+from models.generation import generate_ids
 from models.head_inputs import choose_head_inputs
 from models.normalization import NORM_LAYERS, RMSNorm
 from models.output_heads import ClassifierHead, LanguageModelHead, MaskedTransform
@@ -45,9 +45,15 @@ class Transformer(TransformerBase[TransformerConfig]):
     def __init__(self, config: TransformerConfig, *, seed: int = 0) -> None:
         if fault := config.fault():
             raise ValueError(fault)
+        encoder = decoder = None
         with NoInitialization():
-            encoder = build_encoder(config) if "encoder" in config.stacks else None
-            decoder = build_decoder(config, encoder) if "decoder" in config.stacks else None
+            if "encoder" in config.stacks:
+                table = nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
+                encoder = build_stack(Encoder, config.of_encoder, table, config.encoder_layers)
+            if "decoder" in config.stacks:
+                if encoder is None or not config.share_embeddings:
+                    table = nn.Embedding(config.vocab_size, config.d_model)
+                decoder = build_stack(Decoder, config, table, config.n_layers, encoder is not None)
             head = build_head(config)
         super().__init__(config, encoder, decoder, head, config.pad_id, config.bos_id)
         initialize(self, config, seed)
@@ -58,22 +64,7 @@ class Transformer(TransformerBase[TransformerConfig]):
         An encoder-decoder returns its target, start token first; a decoder the prompt and
         its continuation of at most `max_length` tokens.
         """
-        steps = generate(self, source, max_length=max_length, **options)
-        return torch.cat([start_ids(self, source), *(step.ids[:, None] for step in steps)], 1)
-
-
-def build_encoder(config: TransformerConfig) -> Encoder:
-    embedding = nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
-    return build_stack(Encoder, config.of_encoder, embedding, config.encoder_layers)
-
-
-def build_decoder(config: TransformerConfig, encoder: Encoder | None = None) -> Decoder:
-    """With an encoder, its blocks attend to a memory, and the two may share their embedding."""
-    if encoder is not None and config.share_embeddings:
-        embedding = encoder.embedding
-    else:
-        embedding = nn.Embedding(config.vocab_size, config.d_model)
-    return build_stack(Decoder, config, embedding, config.n_layers, cross=encoder is not None)
+        return generate_ids(self, source, max_length=max_length, **options)
 
 
 def build_stack(
@@ -83,6 +74,7 @@ def build_stack(
     n_layers: int,
     cross: bool = False,
 ) -> AnyStack:
+    """With `cross` its blocks attend to a memory."""
     return kind(
         embedding,
         build_positions(config, kind.causal),

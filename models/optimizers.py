@@ -1,8 +1,4 @@
-"""Optimizers by name, over the parameters of a model that are trained.
-
-Each is one object, whose memory of a parameter is plain tensors: a checkpoint keeps them by
-the parameter's name.
-"""
+"""Optimizers by name, over the parameters of a model that are trained."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

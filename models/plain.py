@@ -105,7 +105,7 @@ def _fault(field: dataclasses.Field[Any], hint: Any, value: Any) -> str | None:
     options: Any = field.metadata.get("options")
     limits: Any = field.metadata.get("range")
     if options and value is not None and value not in options:
-        return f"{name} must be one of {', '.join(options)}, not {value[:40]!r}."
+        return f"{name} must be one of {', '.join(options)}, not {str(value)[:40]!r}."
     if limits and value is not None and not limits[0] <= value <= limits[1]:
         return f"{name} must be between {limits[0]:,} and {limits[1]:,}, not {str(value)[:40]}."
     if not limits and isinstance(value, int | float) and not abs(value) < LARGEST_NUMBER:

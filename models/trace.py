@@ -111,6 +111,11 @@ class Trace:
     def sites(self) -> tuple[str, ...]:
         return tuple(self.values)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the recorded values; one tensor under two names counts once."""
+        return sum({value.data_ptr(): value.nbytes for value in self.values.values()}.values())
+
     def __contains__(self, site: object) -> bool:
         return site in self.values
 

@@ -76,8 +76,8 @@ class DocumentAttention(attention.MultiHeadAttention):
     ) -> Stream:
         key = query if key is None else key
         value = key if value is None else value
-        projected = self.q_proj(query), self.k_proj(key), self.v_proj(value)
-        out, _ = scaled_dot_product_attention(*map(self.split, projected), mask)
+        q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
+        out, _ = scaled_dot_product_attention(self.split(q), self.split(k), self.split(v), mask)
         return self.o_proj(out.transpose(1, 2).flatten(2))
 
 
