@@ -44,8 +44,7 @@ from explorer.charts.training_curves import (
     thinned,
 )
 from explorer.charts.vega_lite import CHART_CONFIG
-from models.config import SCHEDULES
-from models.config import TrainConfig
+from models.config import SCHEDULES, TrainConfig
 from models.schedules import learning_rate
 
 NAN, INF = math.nan, math.inf
