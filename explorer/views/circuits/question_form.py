@@ -90,7 +90,7 @@ def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], 
     return _numbered(made.pairs), metric
 
 
-def _numbered(pairs: Iterable[TextPair]) -> dict[str, TextPair]:
+def _numbered(pairs: Iterable[TextPair]) -> Mapping[str, TextPair]:
     return {f"Pair {at}": pair for at, pair in enumerate(pairs, 1)}
 
 
