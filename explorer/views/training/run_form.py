@@ -24,7 +24,7 @@ from explorer.components.chart import chart
 from explorer.components.fragment import fragment
 from explorer.runs.finetuning import finetune_spec
 from explorer.runs.run import Run
-from explorer.runs.run_size import TIMED, expected_speed, training_size
+from explorer.runs.run_size import TIMED, expected_speed, trained_parameters, training_size
 from explorer.runs.settings import (
     EVALUATE_EVERY,
     MODEL_SETTINGS,
@@ -75,7 +75,7 @@ def draw_size(task: Task, spec: RunSpec) -> None:
     """One line: what each part is, and where the speed is from, stands in its help."""
     size = training_size(task, spec)
     line = st.empty()
-    trained = spec.trained_parameters
+    trained = trained_parameters(spec)
     said = f"{size.parameters:,} parameters"
     said = said if trained == size.parameters else f"{trained:,} of {said} are trained"
     memory = f"{megabytes(size.memory)} of memory"
