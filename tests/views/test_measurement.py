@@ -28,9 +28,7 @@ def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
 
     def ask() -> list[int] | None:
         keys = [("a test of pieces", at) for at in range(4)]
-        return measurements(
-            opened, "test", keys, make, cost=1, doing="Testing", too_long="Too long."
-        )
+        return measurements(opened, "test", keys, make, cost=1, doing="Testing")
 
     with pytest.raises(StopIteration):
         ask()
@@ -46,17 +44,9 @@ def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) 
     def make(at: int) -> int:
         raise AssertionError(at)
 
-    keys = [("too much of a test", 0)]
-    found = measurements(
-        open_model("letters"),
-        "test",
-        keys,
-        make,
-        cost=MOST + 1,
-        doing="Testing",
-        too_long="Too long.",
-    )
-    assert found is None
+    how = {"doing": "Testing", "too_long": "Too long."}
+    opened, keys = open_model("letters"), [("too much of a test", 0)]
+    assert measurements(opened, "test", keys, make, cost=MOST + 1, **how) is None
     assert said == ["Too long."]
 
 

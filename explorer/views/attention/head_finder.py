@@ -56,7 +56,8 @@ def head_strip(
     context: PageContext, places: list[HeadRank], total: int, key: str, order: str, across: int = 6
 ) -> None:
     """Ranked heads as thumbnails, `order` says by what; a click chooses one."""
-    small = thumbnails_of(context.forward, context.choice.part)
+    at = context.choice
+    small = thumbnails_of(context.forward, at.part)
     items = [
         RankedHead(
             each.layer,
@@ -67,14 +68,12 @@ def head_strip(
         )
         for each in places
     ]
-    chosen = (context.choice.layer, context.choice.head)
-    at = context.choice
     title = map_title(at.called, at.part, f"Heads by {order[:1].lower()}{order[1:]}")
     ranked(
         items,
         key=key,
         title=title,
-        selected=chosen,
+        selected=(at.layer, at.head),
         on_pick=choose_head,
         pooled=small.pooled,
         across=across,

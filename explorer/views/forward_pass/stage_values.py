@@ -1,7 +1,6 @@
 """The page “Forward pass”: the list of its stages, and the values of the chosen one."""
 
 import math
-from functools import partial
 
 import streamlit as st
 import torch
@@ -30,7 +29,7 @@ from explorer.components import chips, matrix
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept, size_of
+from explorer.inference.results_cache import kept
 from explorer.text.labels import cut, literal, readable
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of, texts
@@ -84,8 +83,7 @@ def values_of(context: PageContext, at: PassPosition) -> PassValues:
 
     def record(sites: tuple[str, ...]) -> Trace:
         key = ("stages", chosen.text, chosen.pair, sites)
-        make = partial(recorded, forward, sites)
-        return kept(context.opened, key, make, lambda made: size_of(made.values))
+        return kept(context.opened, key, lambda: recorded(forward, sites))
 
     return PassValues(forward, chosen.head, at.tokens[forward.config.stacks[-1]], record)
 
