@@ -191,7 +191,7 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
 
 
 @dataclass(frozen=True)
-class _Beside:
+class _RunOnScreen:
     """The run on screen, one of the form's task: its settings now, and whether it can go on."""
 
     run: Run
@@ -200,7 +200,7 @@ class _Beside:
 
 
 def _draw_tuned(
-    task: Task, parent: OpenModel, beside: _Beside | None, live: Run | None
+    task: Task, parent: OpenModel, beside: _RunOnScreen | None, live: Run | None
 ) -> tuple[RunSpec, DeltaGenerator]:
     """The run that trains this model further; RunError where it cannot be."""
     now = beside.now if beside else None
@@ -221,7 +221,7 @@ def _draw_tuned(
     return finetune_spec(parent, task, settings | tuning), below_steps
 
 
-def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _Beside | None:
+def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _RunOnScreen | None:
     """Nothing where the run is of another task, or began with the weights of another model."""
     try:
         starts_from = own_name(parent.name) if parent else ""
@@ -229,7 +229,7 @@ def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _Beside | 
             return None
         status = run.status()
         can_go_on = may_change(run) and (status.is_active or status.can_resume)
-        return _Beside(run, run.spec_now().with_hot(run.requested()), can_go_on)
+        return _RunOnScreen(run, run.spec_now().with_hot(run.requested()), can_go_on)
     except RunError:
         return None  # which is said where the run is drawn
 
