@@ -45,7 +45,7 @@ from explorer.text.number_format import megabytes, three
 from explorer.views.shared.code_panel import Expression, Script, script
 from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, SettingInputs
-from explorer.views.training.live_run import metrics_of, seconds_between
+from explorer.views.training.live_run import seconds_between
 from explorer.views.training.run_start import (
     OwnText,
     draw_differences,
@@ -55,7 +55,7 @@ from explorer.views.training.run_start import (
     draw_start_from,
     draw_tuning,
 )
-from explorer.views.training.run_words import duration, status_of
+from explorer.views.training.run_words import duration, metrics_of, status_of
 from models import Transformer
 from models.config import TrainConfig
 from models.families.presets import PRESETS
