@@ -161,8 +161,8 @@ def _encoded(
     at, name = context.choice, history.run.title
     steps = [each.step for each in history.passes]
     numbers = tuple(_numbers(history, each, shown) for each in history.passes)
-    has_formed = shown.step is not None and shown.final >= NOTICEABLE
-    marks = ((shown.step, "the head forms"),) if has_formed else ()
+    formed = shown.step if shown.final >= NOTICEABLE else None
+    marks = () if formed is None else ((formed, "the head forms"),)
     frames = [(FILM, key, name, at.part, at.layer, at.head, exact) for key in history.keys]
 
     def make() -> bytes:
