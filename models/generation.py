@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -75,6 +76,14 @@ def generate(
             logits = state.read(ids[:, None])[:, -1]
 
     return steps()
+
+
+def generate_ids(
+    model: Model, source: Int[Tensor, "b s"], max_length: int = 50, **options: Any
+) -> Int[Tensor, "b t"]:
+    """All IDs of `generate`, after the prompt or the start token."""
+    steps = generate(model, source, max_length=max_length, **options)
+    return torch.cat([start_ids(model, source), *(step.ids[:, None] for step in steps)], 1)
 
 
 def start_ids(model: Model, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:

@@ -21,7 +21,7 @@ from models.config import TransformerConfig
 from models.decoder import Decoder
 from models.encoder import Encoder
 from models.feed_forward import FeedForward
-from models.generation import generate, start_ids
+from models.generation import generate_ids
 from models.head_inputs import choose_head_inputs
 from models.normalization import NORM_LAYERS, RMSNorm
 from models.output_heads import ClassifierHead, LanguageModelHead, MaskedTransform
@@ -64,8 +64,7 @@ class Transformer(TransformerBase[TransformerConfig]):
         An encoder-decoder returns its target, start token first; a decoder the prompt and
         its continuation of at most `max_length` tokens.
         """
-        steps = generate(self, source, max_length=max_length, **options)
-        return torch.cat([start_ids(self, source), *(step.ids[:, None] for step in steps)], 1)
+        return generate_ids(self, source, max_length=max_length, **options)
 
 
 def build_stack(

@@ -23,7 +23,7 @@ from explorer.catalog.model_download import (
 )
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.system import operating_system
-from explorer.system.atomic_files import is_held, read_json_object, write_json
+from explorer.system.atomic_files import is_held, read_json_or_empty, write_json
 from explorer.system.data_folders import ROOT
 from explorer.system.pace import Pace, Speed
 
@@ -38,8 +38,6 @@ class DownloadState:
 
     kind: Literal["absent", "running", "there"]
     progress: DownloadProgress | None = None
-    speed: float = 0.0
-    """Bytes a second over the last seconds, while it is fetched."""
     left: int = 0
     """Bytes that an earlier try has left."""
     fault: str = ""
@@ -50,9 +48,9 @@ class DownloadState:
     @property
     def seconds_left(self) -> float | None:
         """Until everything is fetched; None where nobody knows yet."""
-        if self.progress is None or self.progress.phase != "fetching" or not self.speed:
+        if self.progress is None or self.progress.phase != "fetching" or not self.progress.speed:
             return None
-        return max(self.progress.total - self.progress.done, 0) / self.speed
+        return max(self.progress.total - self.progress.done, 0) / self.progress.speed
 
 
 _lock = RLock()
@@ -128,10 +126,8 @@ def state_of(model: PretrainedModel) -> DownloadState:
         return DownloadState("there")
     part = part_folder(folder)
     if is_ours or is_held(part / LOCK):
-        said = _read(part)
-        return DownloadState(
-            "running", _progress(said, model), _number(said, "speed"), is_ours=is_ours
-        )
+        progress = _progress(read_json_or_empty(part / STATE_FILE), model)
+        return DownloadState("running", progress, is_ours=is_ours)
     if model.is_there:  # it ended between the two looks
         return DownloadState("there")
     fault = "" if folder in _cancelled else _fault(model, process)
@@ -141,7 +137,7 @@ def state_of(model: PretrainedModel) -> DownloadState:
 def _fault(model: PretrainedModel, process: subprocess.Popen[bytes] | None) -> str:
     """Why the last try ended: in the words of our process, or of another in the folder."""
     if process is None:
-        return str(_read(part_folder(model.folder)).get("fault", ""))
+        return str(read_json_or_empty(part_folder(model.folder) / STATE_FILE).get("fault", ""))
     with _lock:
         if model.folder not in _last_words:
             assert process.stdout is not None
@@ -151,34 +147,17 @@ def _fault(model: PretrainedModel, process: subprocess.Popen[bytes] | None) -> s
     return _last_words[model.folder]
 
 
-def write_progress(folder: Path, progress: DownloadProgress, speed: float) -> None:
-    """For the process: how far it is."""
-    write_json(part_folder(folder) / STATE_FILE, {**vars(progress), "speed": speed})
-
-
 def write_fault(folder: Path, sentence: str) -> None:
     """For the process: why it ended, for whoever did not start it."""
     part_folder(folder).mkdir(parents=True, exist_ok=True)
     write_json(part_folder(folder) / STATE_FILE, {"fault": sentence})
 
 
-def _read(part: Path) -> dict[str, Any]:
+def _progress(values: dict[str, Any], model: PretrainedModel) -> DownloadProgress:
     try:
-        return read_json_object(part / STATE_FILE)
-    except (OSError, ValueError):
-        return {}
-
-
-def _progress(said: dict[str, Any], model: PretrainedModel) -> DownloadProgress:
-    phase = said.get("phase")
-    if phase in ("asking", "fetching", "converting"):
-        return DownloadProgress(phase, int(_number(said, "done")), int(_number(said, "total")))
-    return DownloadProgress("asking", 0, model.download)
-
-
-def _number(said: dict[str, Any], name: str) -> float:
-    value = said.get(name)
-    return float(value) if isinstance(value, int | float) else 0.0
+        return DownloadProgress.from_dict(values)
+    except ValueError:
+        return DownloadProgress("asking", 0, model.download)
 
 
 SAID_EVERY = 0.25
@@ -200,7 +179,8 @@ def main(name: str) -> int:
             speed, phase = Speed(progress.done), progress.phase
         with pace.timed():
             assert speed is not None
-            write_progress(model.folder, progress, speed.update(progress.done))
+            now = progress.replace(speed=speed.update(progress.done))
+            write_json(part_folder(model.folder) / STATE_FILE, now.to_dict())
 
     try:
         download(model, model.folder, report)

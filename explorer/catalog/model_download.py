@@ -24,10 +24,11 @@ from explorer.catalog.resumable_fetch import (
     WrongFileError,
     fetch,
 )
-from explorer.system.atomic_files import Lock, fits, read_json_object
+from explorer.system.atomic_files import Lock, fits, read_json_or_empty
 from explorer.text.number_format import megabytes
 from models.loading.inspection import check_inspection, inspect_folder
 from models.loading.safe_files import INDEX, CheckpointError, shown
+from models.plain import PlainData
 
 
 def convert(gguf: Path, folder: Path) -> None:
@@ -58,7 +59,6 @@ def check(folder: Path, title: str) -> None:
         raise ModelError(f"{title} cannot be opened: {error}") from error
 
 
-Phase = Literal["asking", "fetching", "converting"]
 MADE, LOCK = "made", "lock"
 PART_SUFFIX = ".part"
 FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -66,12 +66,13 @@ READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 @dataclass(frozen=True)
-class DownloadProgress:
-    """How far a download is: `done` of `total` bytes are there."""
+class DownloadProgress(PlainData):
+    """How far a download is: `done` of `total` bytes are there; `speed` is in bytes a second."""
 
-    phase: Phase
+    phase: Literal["asking", "fetching", "converting"]
     done: int
     total: int
+    speed: float = 0.0
 
 
 Report = Callable[[DownloadProgress], None]
@@ -118,10 +119,7 @@ def is_in(model: PretrainedModel, folder: Path) -> bool:
 
 def _title_in(folder: Path, usual: str | None) -> object:
     """What its record calls the model; `usual` where there is no record."""
-    try:
-        return read_json_object(folder / "run.json").get("title", usual)
-    except (OSError, ValueError):
-        return usual
+    return read_json_or_empty(folder / "run.json").get("title", usual)
 
 
 def download(model: PretrainedModel, folder: Path, report: Report) -> Path:

@@ -5,7 +5,7 @@ without the server; this is the text of a chart, from the table that is exported
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nlargest
 from typing import Any
 
@@ -41,10 +41,10 @@ def figure_text(title: str, table: Table, spec: Mapping[str, Any] | None = None)
 
 def _axes(table: Table, spec: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
     """The columns that are labels or steps, the measure, and the series."""
-    for encoding in _encodings(spec):
+    for layer in spec.get("layer", ()):
         fields = {
             channel: how["field"]
-            for channel, how in encoding.items()
+            for channel, how in layer["encoding"].items()
             if isinstance(how, Mapping) and how.get("field") in table
         }
         x, y = fields.get("x"), fields.get("y")
@@ -58,16 +58,6 @@ def _axes(table: Table, spec: Mapping[str, Any]) -> tuple[str | None, str | None
     if not numbers:
         return None, None, None
     return (texts[0] if texts else None), numbers[-1], (texts[1] if len(texts) > 1 else None)
-
-
-def _encodings(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Those of the chart and of its parts, each with what it has from the whole."""
-    own = spec.get("encoding", {})
-    if own:
-        yield own
-    for kind in ("layer", "hconcat", "vconcat"):
-        for part in spec.get(kind, ()):
-            yield from ({**own, **each} for each in _encodings(part))
 
 
 def _series(

@@ -26,23 +26,21 @@ def chart(
     width: Literal["stretch", "content"] = "stretch",
 ) -> None:
     """Draw a chart that holds its rows, or one without rows together with their `table`."""
+    table_with_rows = table if table is not None and any(map(len, table.values())) else None
+    columns = table_with_rows or _columns(_rows(spec))
+    size = {} if height is None else {"height": height}
 
     def figures() -> list[TableData]:
-        size = {} if height is None else {"height": height}
-        if table is None or not any(map(len, table.values())):
-            return [TableData(_columns(_rows(spec)), title, spec={**spec, **size})]
-        rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-        return [TableData(table, title, spec={**spec, **size, "data": {"values": rows}})]
+        data = {}
+        if table_with_rows:
+            every = zip(*table_with_rows.values(), strict=True)
+            data = {"data": {"values": [dict(zip(columns, row, strict=True)) for row in every]}}
+        return [TableData(columns, title, spec={**spec, **size, **data})]
 
     state_of(PageViews).drawn[key] = PageView(figures)
-    shown = table if table is not None and any(map(len, table.values())) else _columns(_rows(spec))
-    how: dict[str, Any] = {"alt": figure_text(title, shown, spec)}
-    if height is not None:
-        how["height"] = height
-    if table is None:
-        st.vega_lite_chart(spec, width=width, key=key, **how)
-    else:
-        st.vega_lite_chart(table, spec, width=width, key=key, **how)
+    how: dict[str, Any] = {"alt": figure_text(title, columns, spec), **size}
+    data = [spec] if table is None else [table, spec]
+    st.vega_lite_chart(*data, width=width, key=key, **how)
 
 
 def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> None:
@@ -54,10 +52,7 @@ def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> No
 def _rows(spec: Spec) -> list[Mapping[str, Any]]:
     """The rows of every table that a chart holds."""
     tables: list[Rows] = [*spec.get("datasets", {}).values()]
-    for part in (spec, *spec.get("layer", ()), *spec.get("hconcat", ()), *spec.get("vconcat", ())):
-        data = part.get("data", {})
-        if "values" in data:
-            tables.append(data["values"])
+    tables += [layer["data"]["values"] for layer in spec["layer"] if "data" in layer]
     return [row for table in tables for row in table]
 
 

@@ -15,7 +15,7 @@ from explorer.catalog.folders import own_name
 from explorer.catalog.open_model import OpenModel
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.tokenizers import TypedTokenIds, tokenizer_family, tokenizer_in
-from explorer.runs.run_size import memory_fault
+from explorer.runs.run_size import memory_fault, trained_parameters
 from explorer.runs.settings import TRAINING_SETTINGS
 from explorer.runs.spec import RunError, RunSpec
 from explorer.system import limits
@@ -263,7 +263,7 @@ def usual_targets(config: TransformerConfig) -> tuple[str, ...]:
 
 def size_fault(spec: RunSpec) -> str | None:
     """A sentence where it is too much to fine-tune here, known before any weight is copied."""
-    size, trained = count_parameters(spec.model), spec.trained_parameters
+    size, trained = count_parameters(spec.model), trained_parameters(spec)
     if not limits.PARENT_PARAMETERS.allows(size):
         return limits.PARENT_PARAMETERS.refusal(size)
     if not limits.RUN_PARAMETERS.allows(trained):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.runs.spec import HOT_VALUES, RunSpec, is_step
-from explorer.system.atomic_files import Lock, read_json_object, write_json, write_text
+from explorer.system.atomic_files import Lock, read_json_or_empty, write_json, write_text
 
 REQUESTED, CHANGES, REFUSED = "requested.json", "changes.jsonl", "refused.json"
 LOCK, LONGEST_FAULT = "requested.lock", 300
@@ -46,20 +46,14 @@ def request(folder: Path, spec: RunSpec, values: Mapping[str, Any]) -> None:
 
 def requested(folder: Path) -> dict[str, Any]:
     """What is asked for and not taken on yet."""
-    try:
-        found = read_json_object(folder / REQUESTED)
-    except (OSError, ValueError):
-        return {}
-    return {name: found[name] for name in HOT_VALUES if name in found}
+    values = read_json_or_empty(folder / REQUESTED)
+    return {name: values[name] for name in HOT_VALUES if name in values}
 
 
 def refusal(folder: Path) -> str:
     """Why the last values that were asked for were not taken on; empty where they were."""
-    try:
-        found = read_json_object(folder / REFUSED)
-    except (OSError, ValueError):
-        return ""
-    step, fault = found.get("step"), found.get("fault")
+    refused = read_json_or_empty(folder / REFUSED)
+    step, fault = refused.get("step"), refused.get("fault")
     if not is_step(step) or not isinstance(fault, str):
         return ""
     return f"The change was not applied after step {step:,}: {fault[:LONGEST_FAULT]}"

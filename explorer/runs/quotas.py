@@ -12,6 +12,7 @@ from threading import Lock
 
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import HOST, RunFolder, RunListing, index_of
+from explorer.runs.run_size import trained_parameters
 from explorer.runs.spec import RunSpec
 from explorer.system import limits
 from explorer.system.atomic_files import fits
@@ -55,7 +56,7 @@ def closing_bytes(spec: RunSpec) -> int:
     With the copy of the model that it starts from.
     """
     copied = count_parameters(spec.model) if spec.parent else 0
-    return BYTES_OF_PARAMETER * (6 * spec.trained_parameters + copied)
+    return BYTES_OF_PARAMETER * (6 * trained_parameters(spec) + copied)
 
 
 def disk_fault(folder: Path, size: int) -> str | None:

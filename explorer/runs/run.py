@@ -61,7 +61,14 @@ from explorer.runs.spec import (
     notes_in,
     write_notes,
 )
-from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json, write_text
+from explorer.system.atomic_files import (
+    Lock,
+    is_held,
+    read_json_object,
+    read_json_or_empty,
+    write_json,
+    write_text,
+)
 from explorer.tasks import Task, task_of
 from models.config import TrainConfig
 from models.loading.safe_files import shown
@@ -194,10 +201,7 @@ class Run:
 
     def commanded(self) -> str:
         """The last command to the worker."""
-        try:
-            word = read_json_object(self.folder / "control.json").get("command")
-        except (OSError, ValueError):
-            return "train"
+        word = read_json_or_empty(self.folder / "control.json").get("command")
         return str(word) if word in COMMANDS else "train"
 
     def change(self, **values: Any) -> None:
@@ -245,10 +249,7 @@ class Run:
 
     def stopped_for(self) -> str:
         """The sentence of the limit that has stopped it; empty where none has."""
-        try:
-            why = read_json_object(self.folder / "control.json").get("why")
-        except (OSError, ValueError):
-            return ""
+        why = read_json_or_empty(self.folder / "control.json").get("why")
         return why[:LONGEST_SENTENCE] if isinstance(why, str) else ""
 
     def end_as(self, state: str, message: str) -> None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from statistics import median
 
+import torch
 from cachetools import LRUCache, cached
 
 from explorer.catalog.parameters import count_parameters
@@ -61,10 +62,23 @@ class ExpectedSpeed:
     is_timed: bool
 
 
+@lru_cache(maxsize=512)
+def trained_parameters(spec: RunSpec) -> int:
+    """How many numbers the training changes: with LoRA those of the adapters and of a new head.
+
+    Known without any memory for the weights.
+    """
+    if not spec.lora_rank:
+        return count_parameters(spec.model)
+    with torch.device("meta"):
+        model = spec.adapt(Transformer(spec.model))
+    return sum(each.numel() for each in model.parameters() if each.requires_grad)
+
+
 def training_size(task: Task, spec: RunSpec) -> TrainingSize:
     """Of a run of this task. Cost: a few examples of its first batch, and no model."""
     parameters, shape = count_parameters(spec.model), batch_shape(task, spec)
-    trained, optimizer = NUMBER * spec.trained_parameters, spec.training.optimizer
+    trained, optimizer = NUMBER * trained_parameters(spec), spec.training.optimizer
     kept = STATE[optimizer] if optimizer != "sgd" or spec.training.momentum else 0
     tokens = spec.training.batch_size * (shape.tokens + shape.target)
     return TrainingSize(
@@ -157,5 +171,5 @@ def _operations(spec: RunSpec, parameters: int, tokens: int, length: int) -> flo
     little much. Source: PaLM (Chowdhery et al. 2022), appendix B.
     """
     config = spec.model
-    passed = (4 * parameters + 2 * spec.trained_parameters) / len(config.stacks)
+    passed = (4 * parameters + 2 * trained_parameters(spec)) / len(config.stacks)
     return tokens * (passed + 12 * config.n_layers * config.d_model * length)

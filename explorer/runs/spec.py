@@ -1,18 +1,13 @@
 """The settings of a run, its status and a reader's notes: plain data, one JSON file each."""
 
-import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
-import torch
-
 from explorer.catalog import in_a_sentence
-from explorer.catalog.parameters import count_parameters
-from explorer.system.atomic_files import read_json_object, write_json
+from explorer.system.atomic_files import read_json_or_empty, write_json
 from models.config import TrainConfig, TransformerConfig
 from models.loading.adapter_files import LARGEST_ALPHA
 from models.lora import USUAL_TARGETS, add_lora, lora_fault
@@ -63,18 +58,6 @@ class RunSpec(PlainData):
     lora_rank: int = number_field(0, 0, MOST_STEPS)
     lora_alpha: float = number_field(16.0, SMALLEST_ALPHA, LARGEST_ALPHA)
     lora_targets: tuple[str, ...] = USUAL_TARGETS
-
-    @cached_property
-    def trained_parameters(self) -> int:
-        """How many numbers the training changes: with LoRA those of the adapters and of a new head.
-
-        Known without any memory for the weights.
-        """
-        if not self.lora_rank:
-            return count_parameters(self.model)
-        with torch.device("meta"):
-            model = self.adapt(Transformer(self.model))
-        return sum(each.numel() for each in model.parameters() if each.requires_grad)
 
     def adapt(self, model: Transformer) -> Transformer:
         """Freeze the parent, in place, but for its new adapters and the head of a classifier."""
@@ -182,45 +165,40 @@ SWEEP = re.compile(r"[0-9a-f]{12}|")
 
 
 @dataclass(frozen=True)
-class RunNotes:
-    """`sweep` is the key that the runs of one sweep share, `sweep_title` what it is called."""
+class RunNotes(PlainData):
+    """What a reader notes of a run.
+
+    `sweep` is the key that the runs of one sweep share, `sweep_title` what it is called.
+    """
 
     tags: tuple[str, ...] = ()
     note: str = ""
     sweep: str = ""
     sweep_title: str = ""
 
-    def replace(self, **changes: Any) -> "RunNotes":
-        return dataclasses.replace(self, **changes)
+    def fault(self) -> str | None:
+        if fault := super().fault():
+            return fault
+        is_short = len(self.note) <= LONGEST_NOTE and len(self.sweep_title) <= LONGEST_TITLE
+        is_known = self.tags == as_tags(self.tags) and SWEEP.fullmatch(self.sweep)
+        return None if is_short and is_known else "The notes are too long or name no sweep."
 
 
 def notes_in(folder: Path) -> RunNotes:
-    """What is noted in this folder of a run; nothing where there is nothing that can be read."""
+    """What is noted in this folder of a run; nothing where that is damaged: it is listed anyhow."""
     try:
-        found = read_json_object(folder / NOTES_FILE)
-    except (OSError, ValueError):
+        return RunNotes.from_dict(read_json_or_empty(folder / NOTES_FILE))
+    except ValueError:
         return RunNotes()
-    tags = found.get("tags")
-    sweep = _text(found.get("sweep"), LONGEST_TITLE)
-    return RunNotes(
-        as_tags(tags if isinstance(tags, list) else ()),
-        _text(found.get("note"), LONGEST_NOTE),
-        sweep if SWEEP.fullmatch(sweep) else "",
-        _text(found.get("sweep_title"), LONGEST_TITLE),
-    )
 
 
 def write_notes(folder: Path, notes: RunNotes) -> None:
     """Replace what is noted there. OSError where it cannot be written."""
     kept = notes.replace(tags=as_tags(notes.tags), note=notes.note[:LONGEST_NOTE])
-    write_json(folder / NOTES_FILE, dataclasses.asdict(kept))
+    write_json(folder / NOTES_FILE, kept.to_dict())
 
 
 def as_tags(words: Iterable[object]) -> tuple[str, ...]:
     """These words as tags: short ones, each once, as many as a run may have."""
     short = (" ".join(str(word).split())[:LONGEST_TAG] for word in words)
     return tuple(dict.fromkeys(word for word in short if word))[:MOST_TAGS]
-
-
-def _text(found: object, most: int) -> str:
-    return found[:most] if isinstance(found, str) else ""

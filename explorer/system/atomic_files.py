@@ -51,6 +51,14 @@ def read_json_object(path: Path) -> dict[str, Any]:
     return values
 
 
+def read_json_or_empty(path: Path) -> dict[str, Any]:
+    """The same; empty where there is no such object."""
+    try:
+        return read_json_object(path)
+    except (OSError, ValueError):
+        return {}
+
+
 class Lock:
     """A lock file; the kernel unlocks it when its process ends in any way."""
 

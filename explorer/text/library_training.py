@@ -7,8 +7,6 @@ would take three times as long to start.
 """
 
 import json
-import os
-import selectors
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +20,7 @@ from tokenizers import Tokenizer as Library
 from tokenizers.trainers import BpeTrainer, UnigramTrainer
 
 from explorer.system import limits, operating_system
+from explorer.system.child_exchange import exchange
 from explorer.system.operating_system import child_environment
 from explorer.text.checked_text import TextError
 
@@ -152,6 +151,10 @@ def _in_a_child(name: str, given: list[Any]) -> Any:
 
 
 def _answer(request: bytes, look_up: LookUp) -> Any:
+    def wait(_: int) -> float:
+        look_up()
+        return CHECK_SECONDS
+
     try:
         child = subprocess.Popen(
             [sys.executable, "-m", "explorer.text.library_training"],
@@ -167,7 +170,7 @@ def _answer(request: bytes, look_up: LookUp) -> Any:
         raise TextError("This machine starts no process just now; try again in a minute.") from None
     with child:
         try:
-            answer = _exchanged(child, request, look_up)
+            answer = exchange(child, request + b"\n", wait)
         except BaseException:  # such as a reader who has gone
             child.kill()
             raise
@@ -179,42 +182,6 @@ def _answer(request: bytes, look_up: LookUp) -> Any:
     raise TextError("The training needs more memory than it is given: shorten the text.")
 
 
-def _exchanged(child: subprocess.Popen[bytes], request: bytes, look_up: LookUp) -> bytes:
-    """What the child says until it ends."""
-    assert child.stdin is not None
-    assert child.stdout is not None
-    out, answer, left = child.stdout.fileno(), bytearray(), memoryview(request)
-    os.set_blocking(child.stdin.fileno(), False)
-    with selectors.DefaultSelector() as ready:
-        ready.register(out, selectors.EVENT_READ)
-        ready.register(child.stdin, selectors.EVENT_WRITE)
-        while True:
-            found = ready.select(CHECK_SECONDS)
-            if not found:
-                look_up()
-            for key, _ in found:
-                if key.fd != out:
-                    left = left[_written(child, left) :]
-                    if not left:
-                        ready.unregister(child.stdin)
-                        child.stdin.close()
-                elif part := os.read(out, 1 << 18):
-                    answer += part
-                else:
-                    return bytes(answer)
-
-
-def _written(child: subprocess.Popen[bytes], left: memoryview) -> int:
-    """How much of it the child took; one that has ended takes it all, and says nothing."""
-    assert child.stdin is not None
-    try:
-        return os.write(child.stdin.fileno(), left)
-    except BlockingIOError:
-        return 0
-    except OSError:
-        return len(left)
-
-
 def _limit(seconds: int, room: int) -> None:
     """What this process may take: time, memory, no file, and less than the server at once."""
     operating_system.be_nice(5)
@@ -223,9 +190,9 @@ def _limit(seconds: int, room: int) -> None:
 
 def main() -> None:
     """The child: one training by its name."""
-    name, seconds, room, *given = json.loads(sys.stdin.buffer.read())
+    name, seconds, room, *given = json.loads(sys.stdin.buffer.readline())
     _limit(seconds, room)
-    sys.stdout.write(json.dumps(TRAININGS[name](*given)))
+    sys.stdout.write(json.dumps(TRAININGS[name](*given)) + "\n")
 
 
 if __name__ == "__main__":

@@ -35,5 +35,5 @@ def test_the_code_makes_no_markup_from_text_and_is_large_enough_to_be_sent_once(
     sent = code(*VIEW_NAMES)
     assert sent.count("\npublish(") == len(VIEW_NAMES)
     assert (sent.count("export "), sent.count("import ")) == (1, 0)
-    assert script("playing.js").count("const choiceOf") == 1, "with all that it imports"
+    assert script("step_buttons.js").count("const choiceOf") == 1, "with all that it imports"
     assert 10_000 < len(sent.encode()) < 245_000

@@ -114,11 +114,9 @@ def test_every_picture_can_be_printed() -> None:
 
 
 def test_a_chart_in_words_says_its_largest_values_or_where_its_lines_begin_and_end() -> None:
-    bars = {"encoding": {"x": {"field": "p"}, "y": {"field": "token"}}}
-    curves = {
-        "encoding": {"x": {"field": "step"}, "color": {"field": "run"}},
-        "layer": [{"encoding": {"y": {"field": "loss"}}}],
-    }
+    bars = {"layer": [{"encoding": {"x": {"field": "p"}, "y": {"field": "token"}}}]}
+    step = {"x": {"field": "step"}, "y": {"field": "loss"}, "color": {"field": "run"}}
+    curves = {"layer": [{"encoding": step}]}
     three: dict[str, Any] = {"token": ["be", "or", "to"], "p": [0.5, math.nan, 0.125]}
     two: dict[str, Any] = {"step": [10, 0, 0], "run": list("aab"), "loss": [0.5, 3.0, 2.0]}
     many: dict[str, Any] = {"step": [0] * 5, "run": list("abcde"), "loss": [1.0] * 5}

@@ -27,7 +27,7 @@ def assert_derived_is_recorded(cheap: Trace, watched: Trace) -> None:
         if name != "weights":
             continue
         weights, scores = watched[site], watched[f"{attention}.scores"]
-        mask = watched.mask(attention).expand_as(weights)
+        mask = watched[f"{attention}.mask"].expand_as(weights)
         assert_close_to(weights.sum(-1), mask.any(-1).to(weights.dtype))
         assert (weights[~mask] == 0).all()
         assert site not in cheap

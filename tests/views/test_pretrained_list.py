@@ -94,13 +94,13 @@ def test_a_click_begins_shows_how_far_it_is_and_ends_it(
     at = press(page(), "get_gpt2")
     assert [state.kind for state in states.values()] == ["running"]
     assert "get_gpt2" not in buttons(at)
-    fetched = DownloadState("running", DownloadProgress("fetching", 110_000_000, 551_000_000), 9e6)
+    fetched = DownloadState("running", DownloadProgress("fetching", 110_000_000, 551_000_000, 9e6))
     states["gpt2"] = fetched
     again = page()
     assert "cancel_list_gpt2" in buttons(again)
     assert progress_words(fetched) == "110 MB of 551 MB, 9.00 MB a second, 49 s left"
     for seconds, left in {0.2: "1 s", 59.4: "59 s", 3_599: "1 h 0 min", 7_300: "2 h 2 min"}.items():
-        state = DownloadState("running", DownloadProgress("fetching", 0, round(seconds * 1e6)), 1e6)
+        state = DownloadState("running", DownloadProgress("fetching", 0, round(seconds * 1e6), 1e6))
         assert progress_words(state).endswith(f", {left} left")
     press(again, "cancel_list_gpt2")
     assert [state.kind for state in states.values()] == ["absent"]

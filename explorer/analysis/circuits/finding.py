@@ -108,7 +108,7 @@ class HeadResult(LayerResult):
     head: int = _count()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding(PlainData):
     """What was found. `exact` is None where nothing was patched; `edges` are the strongest of
     `edges_in_all`. `faithfulness` is empty and `minimum` None where no circuit was run.
@@ -155,8 +155,9 @@ class Finding(PlainData):
         if any(len(text) > LONGEST_TEXT for text in (self.model, *texts)):
             return f"A text has more than {LONGEST_TEXT:,} characters."
         nodes = [node for edge in self.edges for node in (edge.source, edge.target)]
-        parts = [(each.layer, each.head) for each in (*self.heads, *nodes)]
-        parts += [(each.layer, 0) for each in self.feed_forward]
+        parts = [(node.layer, node.head) for node in nodes]
+        parts += [(result.layer, result.head) for result in self.heads]
+        parts += [(result.layer, 0) for result in self.feed_forward]
         for layer, head in parts:
             if layer >= self.shape.layers or head >= self.shape.heads:
                 return f"Layer {layer}, head {head} is not one of {self.shape.in_words}."

@@ -1,7 +1,7 @@
 // A film: which frame is shown, and its messages handed to the views of the page.
 
 import {paintCurves} from "./curves.js";
-import {pause, showMoves, stepping} from "../playing.js";
+import {pause, showMoves, stepping} from "../step_buttons.js";
 import {element, publish, putInWords, three} from "../shared.js";
 
 const MOVES = {ArrowRight: 1, ArrowLeft: -1};

@@ -1,6 +1,6 @@
 // Steps: back, play, on, a slider, and which of them is shown.
 
-import {pause, rests, showMoves, stepping} from "../playing.js";
+import {pause, rests, showMoves, stepping} from "../step_buttons.js";
 import {choiceOf, news, publish, tellPage} from "../shared.js";
 
 const MOVES = {ArrowRight: 1, ArrowLeft: -1}, NONE = {};

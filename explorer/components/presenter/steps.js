@@ -1,5 +1,5 @@
 // Forward and back: the steps of the page that is shown, and those of the open lesson. A view with
-// steps notes itself in `explorerSteppers` (playing.js).
+// steps notes itself in `explorerSteppers` (step_buttons.js).
 
 const STEP_ROWS = ".st-key-up_to";  // rows of choices that are steps, by their key
 

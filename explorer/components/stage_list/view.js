@@ -1,7 +1,7 @@
 // The stages of a forward pass: sections fold, the one of the chosen stage is open.
 
 import {fades} from "../fading.js";
-import {left, pause, showMoves, stepping} from "../playing.js";
+import {left, pause, showMoves, stepping} from "../step_buttons.js";
 import {element, news, publish, tellPage} from "../shared.js";
 
 const MOVES = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1};

@@ -8,8 +8,6 @@ kept; a tokenizer whose child was ended gets a new one when it is used again.
 
 import atexit
 import json
-import os
-import selectors
 import signal
 import subprocess
 import sys
@@ -21,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from explorer.system.child_exchange import exchange
 from explorer.system.operating_system import IS_POSIX, child_environment
 from explorer.text.checked_text import TextError
 from explorer.text.published.tokenizer_files import TokenizerFiles, open_files
@@ -63,11 +62,6 @@ class Child:
             )
         except OSError:
             raise ChildError("the machine starts no process for it just now") from None
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
-        os.set_blocking(self._in, False)
-        os.set_blocking(self._out, False)
         try:
             self.facts = self._answer(b"", seconds)
         except ChildError:
@@ -92,7 +86,7 @@ class Child:
 
     def _answer(self, request: bytes, seconds: float) -> Any:
         try:
-            answer = json.loads(self._exchange(request, time.monotonic() + _clock(seconds)))
+            answer = json.loads(self._exchange(request, seconds))
         except (ChildError, ValueError, RecursionError) as error:
             self.close()
             raise ChildError(
@@ -107,44 +101,21 @@ class Child:
             raise ChildError(str(answer["error"]).removesuffix("."))
         return answer
 
-    def _exchange(self, request: bytes, deadline: float) -> bytes:
+    def _exchange(self, request: bytes, seconds: float) -> bytes:
         """Send the request and read one line, neither waiting longer than agreed."""
-        left, received = memoryview(request), bytearray()
-        with selectors.DefaultSelector() as ready:
-            ready.register(self._out, selectors.EVENT_READ)
-            if left:
-                ready.register(self._in, selectors.EVENT_WRITE)
-            while not received.endswith(b"\n"):
-                seconds = deadline - time.monotonic()
-                if seconds <= 0:
-                    raise ChildError("it takes too long")
-                for key, _ in ready.select(seconds):
-                    if key.fd == self._in:
-                        left = left[self._send(left) :]
-                        if not left:
-                            ready.unregister(self._in)
-                    else:
-                        self._receive(received)
-        return bytes(received)
+        deadline = time.monotonic() + seconds * PATIENCE + GRACE
 
-    def _send(self, left: memoryview) -> int:
-        try:
-            return os.write(self._in, left)
-        except BlockingIOError:
-            return 0
-        except OSError:
-            raise ChildError(self._cause()) from None
+        def wait(received: int) -> float:
+            if (left := deadline - time.monotonic()) <= 0:
+                raise ChildError("it takes too long")
+            if received > LONGEST_ANSWER:
+                raise ChildError("it makes too much of it")
+            return left
 
-    def _receive(self, received: bytearray) -> None:
-        try:
-            part = os.read(self._out, 1 << 18)
-        except BlockingIOError:
-            return
-        if not part:
+        answer = exchange(self._process, request, wait)
+        if not answer.endswith(b"\n"):
             raise ChildError(self._cause())
-        received += part
-        if len(received) > LONGEST_ANSWER:
-            raise ChildError("it makes too much of it")
+        return answer
 
     def _cause(self) -> str:
         """Why the child ended, from how it ended."""
@@ -155,10 +126,6 @@ class Child:
         if -code in (signal.SIGPROF, signal.SIGXCPU):
             return "it takes too long"
         return "it breaks the library that reads it"
-
-
-def _clock(seconds: float) -> float:
-    return seconds * PATIENCE + GRACE
 
 
 MAX_CHILDREN = 4

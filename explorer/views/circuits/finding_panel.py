@@ -129,7 +129,7 @@ def _draw_beside(context: PageContext, question: Question, finding: Finding) -> 
         finding.method,
         [head.estimate for head in finding.heads],
         exact=[head.exact for head in finding.heads],
-        **({f"{finding.method} here": beside} if estimates else {}),
+        more={f"{finding.method} here": beside} if estimates else None,
     )
     both = [
         (result.estimate, estimates[head])

@@ -59,7 +59,8 @@ def draw_question(context: PageContext) -> tuple[Question, Finding | None] | Non
                 return None
             if not PAIRS.allows(len(finding.pairs)):
                 raise PairError(PAIRS.refusal(len(finding.pairs)))
-            pairs, metric = _numbered(pair.texts for pair in finding.pairs), finding.metric
+            pairs: Mapping[str, TextPair] = _numbered(pair.texts for pair in finding.pairs)
+            metric = finding.metric
         else:
             pairs, metric = _choose(context, source)
         if not pairs:
@@ -89,7 +90,7 @@ def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], 
     return _numbered(made.pairs), metric
 
 
-def _numbered(pairs: Iterable[TextPair]) -> dict[str, TextPair]:
+def _numbered(pairs: Iterable[TextPair]) -> Mapping[str, TextPair]:
     return {f"Pair {at}": pair for at, pair in enumerate(pairs, 1)}
 
 

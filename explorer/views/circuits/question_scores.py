@@ -1,6 +1,6 @@
 """What the views of the Circuits page share: estimates, exact values and circuits, made once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -250,11 +250,12 @@ def scores_table(
     spread: Sequence[float | None] = (),
     most: int = STRONGEST,
     error: float = 0.0,
-    **more: Sequence[str],
+    more: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """A row for each of the largest estimates; empty where an exact value is not measured yet."""
+    columns = dict(more or {})
     if exact:
-        more["exact"] = ["" if value is None else three(value, error) for value in exact]
+        columns["exact"] = ["" if value is None else three(value, error) for value in exact]
     if any(value is not None for value in spread):
-        more["spread"] = ["" if value is None else three(value) for value in spread]
-    strongest_table(estimates, {axis: names}, method, most=most, more=more)
+        columns["spread"] = ["" if value is None else three(value) for value in spread]
+    strongest_table(estimates, {axis: names}, method, most=most, more=columns)

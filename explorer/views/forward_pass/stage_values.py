@@ -30,7 +30,7 @@ from explorer.components import chips, matrix
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import kept, size_of
 from explorer.text.labels import cut, literal, readable
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of, texts

@@ -61,9 +61,9 @@ def draw_token_table(context: PageContext) -> None:
     st.header("Token by token", anchor=False)
     forward = context.forward
     tokens, text = forward.placed, forward.typed
-    columns: dict[str, list[object]] = {
+    columns = {
         "position": list(range(len(tokens))),
-        "token": [*texts(tokens)],
+        "token": texts(tokens),
         "token ID": [token.id for token in tokens],
         "characters": [_span(token) for token in tokens],
         "bytes of the characters": [_bytes(text[token.start : token.end]) for token in tokens],

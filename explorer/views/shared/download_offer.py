@@ -123,7 +123,7 @@ def progress_words(state: DownloadState) -> str:
     words = f"{megabytes(now.done)} of {megabytes(now.total)}"
     if state.seconds_left is None:
         return words
-    return f"{words}, {megabytes(int(state.speed))} a second, {_time(state.seconds_left)} left"
+    return f"{words}, {megabytes(int(now.speed))} a second, {_time(state.seconds_left)} left"
 
 
 def _share(state: DownloadState) -> float:

@@ -24,7 +24,7 @@ from explorer.components.chart import chart
 from explorer.components.fragment import fragment
 from explorer.runs.finetuning import finetune_spec, task_for, with_head
 from explorer.runs.run import Run
-from explorer.runs.run_size import TIMED, expected_speed, training_size
+from explorer.runs.run_size import TIMED, expected_speed, trained_parameters, training_size
 from explorer.runs.settings import (
     EVALUATE_EVERY,
     MODEL_SETTINGS,
@@ -99,7 +99,7 @@ def draw_size(task: Task, spec: RunSpec) -> None:
     """One line: what each part is, and where the speed is from, stands in its help."""
     size = training_size(task, spec)
     line = st.empty()
-    trained = spec.trained_parameters
+    trained = trained_parameters(spec)
     words = f"{size.parameters:,} parameters"
     words = words if trained == size.parameters else f"{trained:,} of {words} are trained"
     words = f"{words} · {megabytes(size.memory)} of memory"

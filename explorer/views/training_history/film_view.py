@@ -161,8 +161,8 @@ def _encoded(
     at, name = context.choice, history.run.title
     steps = [each.step for each in history.passes]
     numbers = tuple(_numbers(history, each, shown) for each in history.passes)
-    formed = shown.step if shown.final >= NOTICEABLE else None
-    marks = () if formed is None else ((formed, "the head forms"),)
+    is_noticeable, formed = shown.final >= NOTICEABLE, shown.step
+    marks = ((formed, "the head forms"),) if is_noticeable and formed is not None else ()
     frames = [(FILM, key, name, at.part, at.layer, at.head, exact) for key in history.keys]
 
     def make() -> bytes:

@@ -134,9 +134,8 @@ def test_a_download_of_another_process_is_seen_and_not_ended(model: PretrainedMo
     with Lock(part / "lock") as lock:
         assert lock.acquire()
         state = state_of(model)
-        assert state == DownloadState(
-            "running", DownloadProgress("fetching", 10, 110), speed=20.0, is_ours=False
-        )
+        progress = DownloadProgress("fetching", 10, 110, 20.0)
+        assert state == DownloadState("running", progress, is_ours=False)
         assert state.seconds_left == 5
         background_downloads.start(model)
         background_downloads.cancel(model)

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from explorer.system import child_exchange
 from explorer.text import PublishedTokenizer, TextError, open_published
-from explorer.text.published.process import CHILDREN, MAX_CHILDREN, Child, ChildPool
+from explorer.text.published.process import CHILDREN, MAX_CHILDREN, ChildPool
 from explorer.text.published.tokenizer_files import find_tokenizer, open_files
 from tests.calls import watched
 from tests.served import wait_until
@@ -76,7 +77,8 @@ def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(
     tokenizer, child = only
     child.suspend()
     with monkeypatch.context() as patch:
-        patch.setattr(Child, "_send", watched(Child._send, lambda *_: child.kill()))
+        watching = watched(child_exchange._written, lambda *_: child.kill())
+        patch.setattr(child_exchange, "_written", watching)
         with pytest.raises(TextError, match=r"^The tokenizer cannot read this text: .*\.$"):
             tokenizer.encode("the cat")
     assert tokenizer.encode("the cat")
