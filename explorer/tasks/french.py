@@ -73,11 +73,11 @@ def random_sentence(rng: random.Random) -> str:
 
 def translate(words: Sequence[str]) -> Translation | None:
     """The translation by the rules, or None for a sentence outside the grammar."""
-    writing = _Writing(words)
-    whole = writing.noun_phrase(negated=False) and writing.verb_phrase()
-    if not whole or writing.place != len(words):
+    writer = _Translator(words)
+    whole = writer.noun_phrase(negated=False) and writer.verb_phrase()
+    if not whole or writer.place != len(words):
         return None
-    return Translation(tuple(writing.french), tuple(writing.alignment), tuple(writing.pairs))
+    return Translation(tuple(writer.french), tuple(writer.alignment), tuple(writer.pairs))
 
 
 def english_words() -> set[str]:
@@ -96,7 +96,7 @@ def _random_noun_phrase(rng: random.Random) -> list[str]:
     return [rng.choice(list(ARTICLES)), *adjective, rng.choice(list(NOUNS))]
 
 
-class _Writing:
+class _Translator:
     """Reads English from left to right and writes French as it goes."""
 
     def __init__(self, words: Sequence[str]) -> None:

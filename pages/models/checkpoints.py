@@ -21,8 +21,8 @@ opened = chosen_model.open_or_examine(context, entries)
 chosen_model.draw_description(opened)
 chosen_model.draw_model_export(opened)
 chosen_model.draw_adapter_export(opened, context.folder)
-view = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
-pasted = view.draw(context, opened)
-widgets.closing(context, *view.code, script=pasted)
+draw, code = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
+lines = draw(context, opened)
+widgets.closing(context, *code, script=lines)
 st.space("small")
 widgets.page_links("overview", "attention")

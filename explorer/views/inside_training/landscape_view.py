@@ -42,7 +42,7 @@ COPIES = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class PlanePoints:
     """The plane with the places on it that are measured, without what else its making took."""
 
     plane: Plane
@@ -66,8 +66,8 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
         return None
     if measured is None:
         return None
-    ground, rows, heights = measured
-    plane, across, down = ground.plane, ground.across, ground.down
+    points, rows, heights = measured
+    plane, across, down = points.plane, points.across, points.down
     grid, directions = torch.stack(rows), ("first direction", "second direction")
     on_path = zip(chosen.steps, plane.path.tolist(), heights.tolist(), strict=True)
     path = [(step, x, y, loss) for step, (x, y), loss in on_path] if kind == TRAINING else []
@@ -98,7 +98,7 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
     return script(landscape_code, chosen.run, kind == RANDOM)
 
 
-def _measured(chosen: InsideRun, kind: str) -> tuple[Ground, list[Tensor], Tensor] | None:
+def _measured(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], Tensor] | None:
     """The plane, the loss row by row, and that of every snapshot's place; None while not made.
 
     Snapshots are opened when there is something to measure, and never for what is kept.
@@ -106,12 +106,12 @@ def _measured(chosen: InsideRun, kind: str) -> tuple[Ground, list[Tensor], Tenso
     whose = kind, tuple(map(chosen.identity, chosen.steps))
     on_path = len(chosen.steps) if kind == TRAINING else 0
 
-    def ground() -> Ground:
-        key = "landscape ground", *whose
-        return kept(chosen.first, key, lambda: _ground(chosen, kind))
+    def points() -> PlanePoints:
+        key = "landscape plane", *whose
+        return kept(chosen.first, key, lambda: _points(chosen, kind))
 
     def piece(at: int) -> Tensor:
-        on, batch = ground(), chosen.measured
+        on, batch = points(), chosen.measured
         model = chosen.opened(chosen.steps[-1]).model
         if at < SIDE:
             return next(losses(model, batch, on.plane, on.across, on.down[at : at + 1]))
@@ -128,16 +128,16 @@ def _measured(chosen: InsideRun, kind: str) -> tuple[Ground, list[Tensor], Tenso
         doing="The loss, row by row",
         too_long=TOO_LARGE_TO_MEASURE,
     )
-    return None if pieces is None else (ground(), pieces[:SIDE], pieces[SIDE])
+    return None if pieces is None else (points(), pieces[:SIDE], pieces[SIDE])
 
 
-def _ground(chosen: InsideRun, kind: str) -> Ground:
+def _points(chosen: InsideRun, kind: str) -> PlanePoints:
     snapshots = [weights_of(chosen.opened(step).model) for step in chosen.steps]
     with reserved(BYTES_A_VALUE * len(snapshots) * chosen.parameters):
         make = training_plane if kind == TRAINING else partial(random_plane, seed=0)
         plane = make(snapshots)
     across, down = (_places(plane, axis, kind == RANDOM) for axis in (0, 1))
-    return Ground(plane, across, down)
+    return PlanePoints(plane, across, down)
 
 
 def _places(plane: Plane, axis: int, is_random: bool) -> list[float]:

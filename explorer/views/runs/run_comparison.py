@@ -8,7 +8,6 @@ from typing import NamedTuple
 import streamlit as st
 
 from explorer.app.controls import expander, one_of
-from explorer.app.session import state_of
 from explorer.charts.run_charts import (
     OVERLAID_HEIGHT,
     Curve,
@@ -25,16 +24,13 @@ from explorer.runs.run_differences import settings_of, what_differs
 from explorer.runs.spec import RunSpec
 from explorer.text.labels import literal
 from explorer.views.runs.run_rows import RunRow, rows_of
+from explorer.views.training.run_words import metrics_of
 
 FEWEST_RUNS = 2
 MOST_SETTINGS = 7
 ALWAYS = ("lr", "batch_size")
 """Settings that have an axis even where all runs have the same."""
 CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
-
-
-class ComparedMetrics(dict[str, Metrics]):
-    """Those of the runs that are drawn, by name."""
 
 
 def names_of(rows: Sequence[RunRow]) -> list[str]:
@@ -51,7 +47,7 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
     """Their loss, and their held-out metric where it is the same one, side by side."""
     readable = [row for row in rows if row.spec and row.status]
     names = names_of(readable)
-    every = dict(zip(names, _metrics(readable), strict=True))
+    every = {name: metrics_of(row.run) for name, row in zip(names, readable, strict=True)}
     measures = dict.fromkeys(row.status.measure for row in readable if row.status)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -67,15 +63,6 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
     old = [name for name, each in runs if any(row.seconds is None for row in each.rows)]
     if axis == "Seconds" and old:
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(old)}.")
-
-
-def _metrics(rows: Sequence[RunRow]) -> list[Metrics]:
-    """Kept for the session as long as they are drawn, so that only new lines are read."""
-    kept = state_of(ComparedMetrics)
-    found = {row.run.name: kept.get(row.run.name) or row.run.metrics() for row in rows}
-    kept.clear()
-    kept.update(found)
-    return [each.update() for each in found.values()]
 
 
 def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepped: bool) -> None:

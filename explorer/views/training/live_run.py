@@ -9,14 +9,12 @@ import math
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import streamlit as st
 
 from explorer.app import reader_runs
 from explorer.app.messages import draw_notes, say
-from explorer.app.session import state_of
 from explorer.charts.training_curves import (
     CURVES_HEIGHT,
     MOST_POINTS,
@@ -31,7 +29,6 @@ from explorer.charts.vega_lite import Spec
 from explorer.components.chart import Table, chart
 from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
-from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run
 from explorer.runs.run_differences import differences
 from explorer.runs.spec import WAITING, RunError, RunSpec, Status
@@ -45,6 +42,7 @@ from explorer.views.training.live_attention import (
 from explorer.views.training.run_words import (
     STATE_WORDS,
     errors_noted,
+    metrics_of,
     progress_words,
     shown_task,
     status_of,
@@ -56,13 +54,6 @@ SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
 LAST = 5
 """Drawings whose median decides; the first one alone says nothing about the later ones."""
-
-
-@dataclass
-class RunMetrics:
-    """Those of the run on screen."""
-
-    rows: Metrics | None = None
 
 
 def draw_run(run: Run, text: str) -> None:
@@ -214,11 +205,3 @@ def _send_command(run: Run, command: str) -> None:
             except (RunError, OSError):
                 run.mark(former)
                 raise
-
-
-def metrics_of(run: Run) -> Metrics:
-    """Kept for the session, so that only new rows are read."""
-    shown = state_of(RunMetrics)
-    if shown.rows is None or shown.rows.path != run.folder / "metrics.jsonl":
-        shown.rows = run.metrics()
-    return shown.rows.update()

@@ -45,7 +45,7 @@ from explorer.text.number_format import megabytes, three
 from explorer.views.shared.code_panel import Expression, Script, script
 from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, SettingInputs
-from explorer.views.training.live_run import metrics_of, seconds_between
+from explorer.views.training.live_run import seconds_between
 from explorer.views.training.run_start import (
     OwnText,
     draw_differences,
@@ -55,7 +55,7 @@ from explorer.views.training.run_start import (
     draw_start_from,
     draw_tuning,
 )
-from explorer.views.training.run_words import duration, status_of
+from explorer.views.training.run_words import duration, metrics_of, status_of
 from models import Transformer
 from models.config import TrainConfig
 from models.families.presets import PRESETS
@@ -191,7 +191,7 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
 
 
 @dataclass(frozen=True)
-class _Beside:
+class _RunOnScreen:
     """The run on screen, one of the form's task: its settings now, and whether it can go on."""
 
     run: Run
@@ -200,7 +200,7 @@ class _Beside:
 
 
 def _draw_tuned(
-    task: Task, parent: OpenModel, beside: _Beside | None, live: Run | None
+    task: Task, parent: OpenModel, beside: _RunOnScreen | None, live: Run | None
 ) -> tuple[RunSpec, DeltaGenerator]:
     """The run that trains this model further; RunError where it cannot be."""
     now = beside.now if beside else None
@@ -221,7 +221,7 @@ def _draw_tuned(
     return finetune_spec(parent, task, settings | tuning), below_steps
 
 
-def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _Beside | None:
+def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _RunOnScreen | None:
     """Nothing where the run is of another task, or began with the weights of another model."""
     try:
         starts_from = own_name(parent.name) if parent else ""
@@ -229,7 +229,7 @@ def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _Beside | 
             return None
         status = run.status()
         can_go_on = may_change(run) and (status.is_active or status.can_resume)
-        return _Beside(run, run.spec_now().with_hot(run.requested()), can_go_on)
+        return _RunOnScreen(run, run.spec_now().with_hot(run.requested()), can_go_on)
     except RunError:
         return None  # which is said where the run is drawn
 

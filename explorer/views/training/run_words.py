@@ -1,14 +1,17 @@
-"""The words for a run: its state, its progress, how long it takes, and what went wrong with it."""
+"""What pages say of a run: its state, its progress, its metrics, and what went wrong with it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from explorer.app.messages import keep_note
 from explorer.app.reader_runs import is_own
+from explorer.app.session import state_of
 from explorer.catalog import in_a_sentence
 from explorer.catalog.descriptions import ANY_EXAMPLE
 from explorer.runs.cluster import cluster
+from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run
 from explorer.runs.spec import (
     DONE,
@@ -25,6 +28,7 @@ from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.text.number_format import three
 
+METRICS_KEPT = 256
 STATE_WORDS = {
     WAITING: "queued for a free worker",
     TRAINING: "training",
@@ -42,6 +46,19 @@ def status_of(run: Run) -> Status:
     if status.state == WAITING and cluster().is_up and not cluster().has(run):
         return status.replace(state=INTERRUPTED)
     return status
+
+
+class RunMetrics(dict[Path, Metrics]):
+    """Those of the runs that were drawn last, by folder."""
+
+
+def metrics_of(run: Run) -> Metrics:
+    """Kept for the session, so that only new rows are read."""
+    kept = state_of(RunMetrics)
+    kept[run.folder] = metrics = kept.pop(run.folder, None) or run.metrics()
+    if len(kept) > METRICS_KEPT:
+        del kept[next(iter(kept))]
+    return metrics.update()
 
 
 def shown_task(run: Run) -> Task:
