@@ -51,10 +51,10 @@ class KeptView:
     def size(self) -> int:
         """Bytes that it holds here, the code of its views apart, which all share."""
         pictures = sum(
-            len(each.data) + len(each.attributes)
-            if isinstance(each, OfflineView)
-            else len(each.svg)
-            for each in self.drawn
+            len(part.data) + len(part.attributes)
+            if isinstance(part, OfflineView)
+            else len(part.svg)
+            for part in self.drawn
         )
         words = sum(map(getsizeof, (self.title, self.address, self.note, *self.about.values())))
         return pictures + words + sum(map(_bytes_of, self.figures))
@@ -62,7 +62,7 @@ class KeptView:
     @cached_property
     def file_size(self) -> int:
         """Bytes that it takes in a file of HTML, the code of its views and its words apart."""
-        return sum(len(markup(each).encode()) for each in self.drawn)
+        return sum(len(markup(part).encode()) for part in self.drawn)
 
     def called(self, title: str, note: str) -> "KeptView":
         """With these words, cut to what a step may have."""

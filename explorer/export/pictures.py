@@ -33,14 +33,12 @@ def chart_as_picture(
     for folder in font_folders():
         vl_convert.register_font_directory(str(folder))
     spec = _printed(title, chart, size)
-    if kind == "pdf":
-        spec["background"] = "transparent"
     if kind == "svg":
         return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()
     if kind == "pdf":
+        spec["background"] = "transparent"
         return bytes(vl_convert.vegalite_to_pdf(spec, allowed_base_urls=[]))
-    made: bytes = vl_convert.vegalite_to_png(spec, scale=SCALE, allowed_base_urls=[])
-    return made
+    return bytes(vl_convert.vegalite_to_png(spec, scale=SCALE, allowed_base_urls=[]))
 
 
 def _printed(title: str, chart: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:

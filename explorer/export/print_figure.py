@@ -42,7 +42,7 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def as_picture(taken: FigureData | TableData, kind: str, width: float = PAGE_WIDTH) -> bytes:
+def as_picture(data: FigureData | TableData, kind: str, width: float = PAGE_WIDTH) -> bytes:
     """The matrix, or a table of texts, as a file of this kind: "png", "svg" or "pdf".
 
     Queries down, keys across; masked cells are hatched, and what is not a number is grey.
@@ -51,17 +51,17 @@ def as_picture(taken: FigureData | TableData, kind: str, width: float = PAGE_WID
     it uses with it. `width` is that of the picture in inches: type keeps its size.
     """
     file = io.BytesIO()
-    with printing(texts_of(taken)) as more:
-        figure = drawn(taken, more, width)
+    with printing(texts_of(data)) as more:
+        figure = draw(data, more, width)
         figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=_metadata(kind))
     return file.getvalue()
 
 
-def drawn(taken: FigureData | TableData, more: tuple[str, ...], width: float) -> "Figure":
-    """The same, not yet written; `more` families are given by `printing`, within which it is."""
-    if isinstance(taken, FigureData):
-        return _figure(taken, more, width)
-    return _table(taken, more, width)
+def draw(data: FigureData | TableData, more: tuple[str, ...], width: float) -> "Figure":
+    """The figure, not yet written; `more` families are given by `printing`, within which it is."""
+    if isinstance(data, FigureData):
+        return _figure(data, more, width)
+    return _table(data, more, width)
 
 
 @contextmanager
@@ -84,24 +84,24 @@ def _metadata(kind: str) -> Mapping[str, str | None]:
     return {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
 
 
-def texts_of(taken: FigureData | TableData) -> list[str]:
+def texts_of(data: FigureData | TableData) -> list[str]:
     """Every text that is drawn."""
-    if isinstance(taken, FigureData):
-        names = taken.unit, taken.note, taken.row_name, taken.column_name
-        return [taken.title, *names, *taken.rows, *taken.columns]
-    cells = [str(cell) for column in taken.columns.values() for cell in column[:MOST_PRINTED_ROWS]]
-    return [taken.title, *taken.columns, *cells]
+    if isinstance(data, FigureData):
+        names = data.unit, data.note, data.row_name, data.column_name
+        return [data.title, *names, *data.rows, *data.columns]
+    cells = [str(cell) for column in data.columns.values() for cell in column[:MOST_PRINTED_ROWS]]
+    return [data.title, *data.columns, *cells]
 
 
-def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WIDTH) -> "Figure":
+def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WIDTH) -> "Figure":
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
-    values = taken.values.detach().double().cpu().numpy()
-    visible = taken.visible.cpu().numpy()
-    shown = np.ma.masked_where(~visible | ~np.isfinite(values), values)
-    is_diverging = taken.scale == "diverging"
-    top = _top(taken, shown)
+    values = data.values.detach().double().cpu().numpy()
+    visible = data.visible.cpu().numpy()
+    finite = np.ma.masked_where(~visible | ~np.isfinite(values), values)
+    is_diverging = data.scale == "diverging"
+    top = _top(data, finite)
     stops = LIGHT.diverging if is_diverging else LIGHT.sequential
     if not is_diverging:
         stops = ("#ffffff", *stops[1:])
@@ -112,16 +112,16 @@ def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = PAGE_W
     figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     image = axes.imshow(
-        _fullness(taken, shown, top),
+        _fullness(data, finite, top),
         cmap=colours,
         vmin=-1.0 if is_diverging else 0.0,
         vmax=1.0,
         interpolation="nearest",
         aspect="equal" if _is_square(rows, columns, width) else "auto",
     )
-    for row, seen in enumerate(visible):
+    for row, cells in enumerate(~visible):
         axes.broken_barh(
-            _runs(~seen), (row - 0.5, 1), hatch="/////", facecolor="none", edgecolor=LIGHT.border
+            _runs(cells), (row - 0.5, 1), hatch="/////", facecolor="none", edgecolor=LIGHT.border
         )
     unknown = visible & np.isnan(values)
     for row, is_nan in enumerate(unknown):
@@ -130,43 +130,43 @@ def _figure(taken: FigureData, more: tuple[str, ...] = (), width: float = PAGE_W
     most = round(
         MOST_PRINTED_LABELS * (width - _around(width)) / (PAGE_WIDTH - _around(PAGE_WIDTH))
     )
-    down, across = (_labels(side, most) for side in sides(taken))
+    down, across = (_labels(side, most) for side in sides(data))
     axes.set_yticks(*down, fontfamily=family, fontsize=7)
     axes.set_xticks(*across, fontfamily=family, fontsize=7, rotation=90)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
-    axes.set_ylabel(f"{plain(taken.row_name)} ↓", fontsize=8)
-    axes.set_xlabel(f"{plain(taken.column_name)} →", fontsize=8)
+    axes.set_ylabel(f"{plain(data.row_name)} ↓", fontsize=8)
+    axes.set_xlabel(f"{plain(data.column_name)} →", fontsize=8)
     axes.spines[:].set_color(LIGHT.border)
     bar = figure.colorbar(image, ax=axes, shrink=0.6, pad=0.02)
-    bar.set_label(plain(taken.unit + (", log" if taken.log else "")), fontsize=8)
-    places, ends = _ticks(taken, float(top.max()))
+    bar.set_label(plain(data.unit + (", log" if data.log else "")), fontsize=8)
+    places, ends = _ticks(data, float(top.max()))
     bar.set_ticks(places, labels=ends, fontsize=7)
     bar.outline.set_edgecolor(LIGHT.border)
     note = "\n".join(
-        textwrap.wrap(taken.note + " Grey: not a number." * bool(unknown.any()), _line(width))
+        textwrap.wrap(data.note + " Grey: not a number." * bool(unknown.any()), _line(width))
     )
     figure.supxlabel(plain(note), fontsize=6, color=LIGHT.muted)
-    figure.suptitle(_title(taken.title, width), fontsize=9)
-    _strike(figure, axes, set(taken.hidden))
+    figure.suptitle(_title(data.title, width), fontsize=9)
+    _strike(figure, axes, set(data.hidden))
     return figure
 
 
-def _table(taken: TableData, more: tuple[str, ...], width: float) -> "Figure":
+def _table(data: TableData, more: tuple[str, ...], width: float) -> "Figure":
     """The first rows as lines of text, and how many there are."""
     from matplotlib.figure import Figure
 
-    rows = [*taken.rows]
-    shown = [
+    rows = [*data.rows]
+    cells = [
         [plain(_written(cell), LONGEST_PRINTED) for cell in row] for row in rows[:MOST_PRINTED_ROWS]
     ]
-    figure = Figure(figsize=(width, 0.6 + 0.165 * (len(shown) + 1)), layout="constrained")
+    figure = Figure(figsize=(width, 0.6 + 0.165 * (len(cells) + 1)), layout="constrained")
     axes = figure.add_subplot()
     axes.axis("off")
-    names = [plain(name, LONGEST_PRINTED) for name in taken.columns]
+    names = [plain(name, LONGEST_PRINTED) for name in data.columns]
     if names:
-        _draw_cells(axes, names, shown, more)
+        _draw_cells(axes, names, cells, more)
     if len(rows) > MOST_PRINTED_ROWS or not rows:
         note = (
             f"The first {MOST_PRINTED_ROWS} of {len(rows):,} rows."
@@ -174,23 +174,23 @@ def _table(taken: TableData, more: tuple[str, ...], width: float) -> "Figure":
             else "There are no rows."
         )
         figure.supxlabel(note, fontsize=6, color=LIGHT.muted)
-    figure.suptitle(_title(taken.title, width), fontsize=9)
+    figure.suptitle(_title(data.title, width), fontsize=9)
     return figure
 
 
 def _draw_cells(
     axes: "Axes", names: list[str], rows: list[list[str]], more: tuple[str, ...]
 ) -> None:
-    drawn = axes.table(
+    table = axes.table(
         rows or [[""] * len(names)],
         colLabels=names,
         loc="upper left",
         cellLoc="left",
         colLoc="left",
     )
-    drawn.auto_set_font_size(False)
-    drawn.set_fontsize(7)
-    for cell in drawn.get_celld().values():
+    table.auto_set_font_size(False)
+    table.set_fontsize(7)
+    for cell in table.get_celld().values():
         cell.set_edgecolor(LIGHT.border)
         cell.set_linewidth(0.5)
         cell.get_text().set_fontfamily(["monospace", *more])
@@ -200,38 +200,38 @@ def _written(cell: object) -> str:
     return "" if cell is None else three(cell) if isinstance(cell, float) else str(cell)
 
 
-def _top(taken: FigureData, shown: np.ma.MaskedArray) -> np.ndarray:
+def _top(data: FigureData, values: np.ma.MaskedArray) -> np.ndarray:
     """The value of the fullest colour: (1, 1), (rows, 1) or (1, columns)."""
-    over = {"row": (1,), "column": (0,)}.get(taken.scaling, (0, 1))
-    largest = np.abs(shown.filled(0.0)).max(over, keepdims=True)
-    if taken.top and taken.scaling == "all":
-        largest = np.full((1, 1), taken.top)
+    over = {"row": (1,), "column": (0,)}.get(data.scaling, (0, 1))
+    largest = np.abs(values.filled(0.0)).max(over, keepdims=True)
+    if data.top and data.scaling == "all":
+        largest = np.full((1, 1), data.top)
     return np.where(largest > 0, largest, 1.0)
 
 
-def _fullness(taken: FigureData, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
+def _fullness(data: FigureData, values: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
     """The share of the colour scale from −1 to 1; as on the screen, only zero itself gives 0."""
-    share = np.ma.minimum(np.abs(shown) / top, 1.0)
-    if taken.log:
+    share = np.ma.minimum(np.abs(values) / top, 1.0)
+    if data.log:
         share = np.ma.maximum(1 + np.log10(np.maximum(share, 1e-30)) / DECADES, 0.0)
-    if taken.scale != "diverging":
+    if data.scale != "diverging":
         share = np.ma.maximum(share, FAINTEST)
-    return np.ma.where(shown == 0, 0.0, np.sign(shown) * share)
+    return np.ma.where(values == 0, 0.0, np.sign(values) * share)
 
 
-def _ticks(taken: FigureData, top: float) -> tuple[list[float], list[str]]:
+def _ticks(data: FigureData, top: float) -> tuple[list[float], list[str]]:
     """Places along the colour bar, and the values there."""
     places = [step / 4 for step in range(5)]
     ends = [f"{top * place:.3g}" for place in places]
-    if taken.log:
+    if data.log:
         places = [step / DECADES for step in range(DECADES + 1)]
         ends = [f"{top * 10**-step:.3g}" for step in range(DECADES, -1, -1)]
-    if taken.scaling != "all":
-        least = "1/1000 of it" if taken.log else "0"
-        places, ends = [0.0, 1.0], [least, f"largest of its {taken.scaling}"]
-    if taken.log:
+    if data.scaling != "all":
+        least = "1/1000 of it" if data.log else "0"
+        places, ends = [0.0, 1.0], [least, f"largest of its {data.scaling}"]
+    if data.log:
         ends[0] = f"≤ {ends[0]}"
-    if taken.scale != "diverging":
+    if data.scale != "diverging":
         return places, ends
     below = [f"−{end}" for end in ends[:0:-1]]
     return [-place for place in places[:0:-1]] + places, below + ends
@@ -290,13 +290,13 @@ def _title(title: str, width: float) -> str:
     return plain("\n".join(textwrap.wrap(title, round(TITLE_LETTERS * width / PAGE_WIDTH)) or [""]))
 
 
-def sides(taken: FigureData) -> list[Mapping[int, str]]:
+def sides(data: FigureData) -> list[Mapping[int, str]]:
     """The labels of the rows and of the columns, by their places.
 
     Where a label names two things, as "head 0, key 3", only the first is written, in the middle of
     those that share it.
     """
-    named = (taken.rows, taken.row_name), (taken.columns, taken.column_name)
+    named = (data.rows, data.row_name), (data.columns, data.column_name)
     return [_groups(labels) if BOTH in name else dict(enumerate(labels)) for labels, name in named]
 
 
@@ -309,11 +309,11 @@ def _groups(labels: Sequence[str]) -> Mapping[int, str]:
 
 def _labels(side: Mapping[int, str], most: int) -> tuple[list[int], list[str]]:
     every = max(1, -(-len(side) // most))
-    shown = [*side.items()][::every]
-    return [place for place, _ in shown], [plain(label, LONGEST_PRINTED) for _, label in shown]
+    ticks = [*side.items()][::every]
+    return [place for place, _ in ticks], [plain(label, LONGEST_PRINTED) for _, label in ticks]
 
 
 def plain(text: str, longest: int | None = None) -> str:
     """The text as it is: matplotlib would set what is between two dollar signs as a formula."""
-    shown = printable(text)
-    return cut(shown, longest or len(shown)).replace("$", r"\$")
+    letters = printable(text)
+    return cut(letters, longest or len(letters)).replace("$", r"\$")

@@ -69,19 +69,19 @@ def session_pdf(
     from pypdf import PdfReader, PdfWriter  # only when somebody exports slides
 
     slides = [_Slide(title, view, f"{at} / {len(views)}", base) for at, view in enumerate(views, 1)]
-    drawn = PdfReader(io.BytesIO(_drawn(slides, turn))).pages
+    printed = PdfReader(io.BytesIO(_printed_pages(slides, turn))).pages
     writer, at = PdfWriter(), 0
     for slide in slides:
         with turn():
-            page, at = writer.add_page(drawn[at]), at + 1
+            page, at = writer.add_page(printed[at]), at + 1
             for figure, box in zip(slide.figures, slide.boxes, strict=True):
                 if isinstance(figure, TableData) and figure.spec is not None:
-                    wide, high = (round(each / CHART_SCALE) - AROUND_PLOT for each in box[2:])
+                    wide, high = (round(side / CHART_SCALE) - AROUND_PLOT for side in box[2:])
                     size = wide, min(high, wide)
                     chart = chart_as_picture(figure.title, figure.spec, "pdf", size)
                     _put(PdfReader(io.BytesIO(chart)).pages[0], page, box)
                 else:
-                    _put(drawn[at], page, box)
+                    _put(printed[at], page, box)
                     at += 1
     writer.add_metadata({"/Title": title})
     writer.compress_identical_objects()
@@ -90,7 +90,7 @@ def session_pdf(
     return file.getvalue()
 
 
-def _drawn(slides: Sequence["_Slide"], turn: Turn) -> bytes:
+def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
     """Of each slide a page with its words, and one for each figure that is no chart.
 
     Whoever else prints comes in between two slides.
@@ -108,8 +108,8 @@ def _drawn(slides: Sequence["_Slide"], turn: Turn) -> bytes:
             for figure, box in zip(slide.figures, slide.boxes, strict=True):
                 if isinstance(figure, FigureData) or figure.spec is None:
                     wide = min(box[2] / 72 / MATRIX_SCALE[len(slide.figures) - 1], WIDEST_MATRIX)
-                    made = print_figure.drawn(figure, more, wide)
-                    pages.savefig(made, dpi=print_figure.DOTS_PER_INCH)
+                    drawing = print_figure.draw(figure, more, wide)
+                    pages.savefig(drawing, dpi=print_figure.DOTS_PER_INCH)
     with turn(), print_figure.printing(texts):  # the fonts are written
         pages.close()
     return file.getvalue()
@@ -117,13 +117,15 @@ def _drawn(slides: Sequence["_Slide"], turn: Turn) -> bytes:
 
 def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
     """What a slide shows: pictures, and tables only where there is nothing else."""
-    pictures = [each for each in figures if isinstance(each, FigureData) or each.spec is not None]
-    legible = [each for each in pictures if _is_legible(each)]
-    shown = (legible or pictures or figures)[:MOST_ON_SLIDE]
-    if len(shown) < 2:
-        return shown
-    names = short_titles([each.title for each in shown])
-    return [replace(each, title=name) for each, name in zip(shown, names, strict=True)]
+    pictures = [
+        figure for figure in figures if isinstance(figure, FigureData) or figure.spec is not None
+    ]
+    legible = [figure for figure in pictures if _is_legible(figure)]
+    chosen = (legible or pictures or figures)[:MOST_ON_SLIDE]
+    if len(chosen) < 2:
+        return chosen
+    names = short_titles([figure.title for figure in chosen])
+    return [replace(figure, title=name) for figure, name in zip(chosen, names, strict=True)]
 
 
 def _is_legible(figure: Figure) -> bool:
@@ -138,13 +140,15 @@ def _is_legible(figure: Figure) -> bool:
 
 def _left_out(view: KeptView, shown: int) -> str:
     """What the slide of a view lacks, and where that is."""
-    kinds = {each.kind for each in view.drawn if isinstance(each, OfflineView)}
+    kinds = {part.kind for part in view.drawn if isinstance(part, OfflineView)}
     maps = [name for kind, name in MAPS.items() if kind in kinds]
-    said = [f"{name} is in the offline page and in the app." for name in maps]
-    count = view.all_figures - shown - len(said)  # a map counts as the table of its numbers
+    sentences = [f"{name} is in the offline page and in the app." for name in maps]
+    count = view.all_figures - shown - len(sentences)  # a map counts as the table of its numbers
     if count > 0:
-        said.append(f"This view has {count} more figure{'s'[: count - 1]}: open it in the app.")
-    return " ".join(said)
+        sentences.append(
+            f"This view has {count} more figure{'s'[: count - 1]}: open it in the app."
+        )
+    return " ".join(sentences)
 
 
 class _Slide:
@@ -153,7 +157,7 @@ class _Slide:
     def __init__(self, title: str, view: KeptView, place: str, base: str) -> None:
         self.session, self.place = title, place
         self.link = base + view.address if base else None
-        said = " · ".join(f"{name} {text}" for name, text in view.about.items())
+        about = " · ".join(f"{name} {text}" for name, text in view.about.items())
         self.figures = main_figures(view.figures)
         more = _left_out(view, len(self.figures))
         caption = view.note if view.is_drawn else GONE
@@ -161,14 +165,14 @@ class _Slide:
             (line, size, colour, above if at == 0 else 0)
             for text, size, colour, above in (
                 (view.title, TITLE_TYPE, LIGHT.text, 0),
-                (said, WORDS_TYPE, LIGHT.muted, GAP / 2),
+                (about, WORDS_TYPE, LIGHT.muted, GAP / 2),
             )
             for at, line in enumerate(_lines(text, size, 2))
         ]
         self.caption = _lines(caption, WORDS_TYPE, 2 if more else 3) + [more] * bool(more)
-        self.texts = title, view.title, said, caption
-        taken = sum(size * LEADING + above for _, size, _, above in self.head)
-        top = SLIDE_HEIGHT - MARGIN - taken - GAP
+        self.texts = title, view.title, about, caption
+        head_height = sum(size * LEADING + above for _, size, _, above in self.head)
+        top = SLIDE_HEIGHT - MARGIN - head_height - GAP
         bottom = FOOT + SMALL_TYPE + GAP + len(self.caption) * WORDS_TYPE * LEADING
         self.boxes = _boxes(self.figures, (MARGIN, bottom, SLIDE_WIDTH - 2 * MARGIN, top - bottom))
 
@@ -261,7 +265,7 @@ def _head(text: str, room: float) -> str:
 def _boxes(figures: Sequence[Figure], room: Box) -> list[Box]:
     """A box for each figure: side by side; three charts in two rows."""
     left, bottom, width, height = room
-    are_charts = all(isinstance(each, TableData) for each in figures)
+    are_charts = all(isinstance(figure, TableData) for figure in figures)
     rows = 2 if are_charts and len(figures) > 2 else 1
     columns = max(1, ceil(len(figures) / rows))
     wide, high = (width - GAP * (columns - 1)) / columns, (height - GAP * (rows - 1)) / rows

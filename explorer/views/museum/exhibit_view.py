@@ -180,12 +180,7 @@ def measure(
         return {name: INSTRUMENTS[name](run) for name in instruments}
 
     key = ("museum", mistake, instruments, head, forward.text, forward.pair)
-    return kept(opened, key, results, _bytes)
-
-
-def _bytes(results: dict[str, InstrumentResult]) -> int:
-    pictures = (result.picture for result in results.values())
-    return sum(picture.values.nbytes for picture in pictures if picture is not None) + 4096
+    return kept(opened, key, results)
 
 
 def head_place(context: PageContext, opened: OpenModel) -> HeadPlace:
