@@ -180,11 +180,6 @@ class Branches:
         return f"{self.made}{f'~{undone}' if undone else ''}"
 
 
-def _jumps(actions: Sequence[Action]) -> int:
-    """How many actions only go to another node."""
-    return sum(not action.tokens for action in actions)
-
-
 def _nodes_of(actions: Sequence[Action]) -> tuple[BranchNode, ...]:
     nodes = [BranchNode(-1, -1, False)]
     for action in actions:
@@ -217,9 +212,8 @@ def parse_branches(text: str, known: int, ends: Collection[int], room: int) -> "
         if node.token >= known or (node.parent and nodes[node.parent].token in ends):
             return None
     twice = len({(node.parent, node.token) for node in nodes}) < len(nodes)
-    if twice or max(found.depths) > room or len(nodes) > MAX_NODES + 1:
-        return None
-    if _jumps(found.actions) > MAX_NODES:
+    jumps = sum(not action.tokens for action in found.actions)
+    if twice or max(found.depths) > room or max(len(nodes) - 1, jumps) > MAX_NODES:
         return None
     return Branches(found.actions, len(made))
 

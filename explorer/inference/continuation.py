@@ -91,17 +91,15 @@ class Continuation:
 
     def mask(self, part: str, layer: int, step: int) -> Tensor:
         """Where a query may attend after `step` tokens: not where one comes later."""
-        rows, columns = self.size(part, step)
-        whole = self.forward.mask(part, layer)
-        so_far = torch.zeros_like(whole)
-        so_far[:rows, :columns] = whole[:rows, :columns]
-        return so_far
+        return self._so_far(self.forward.mask(part, layer), part, step, later=False)
 
     def weights(self, part: str, layer: int, head: int, step: int) -> Tensor:
         """The head's weights after `step` tokens; NaN for what comes later."""
+        return self._so_far(self.forward.weights(part, layer, head), part, step, later=torch.nan)
+
+    def _so_far(self, whole: Tensor, part: str, step: int, later: float) -> Tensor:
         rows, columns = self.size(part, step)
-        whole = self.forward.weights(part, layer, head)
-        so_far = torch.full_like(whole, torch.nan)
+        so_far = torch.full_like(whole, later)
         so_far[:rows, :columns] = whole[:rows, :columns]
         return so_far
 
@@ -139,7 +137,11 @@ def _continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continu
     prompt, forward, config = prompt_of(opened, text), run_text(opened, text), opened.config
     tokens = tuple(map(opened.tokenizer.token, path))
     full = (*prompt.tokens, *tokens)
-    keep = _keep_generated(prompt, config, ids_of([full]))
+    # A generated padding token counts, one of the prompt does not.
+    keep = torch.ones(1, len(full), dtype=torch.bool)
+    of_prompt = None if prompt.source else keep_of(prompt.ids, config.pad_id)
+    if of_prompt is not None:
+        keep[:, : len(prompt.tokens)] = of_prompt
     stacks, how = [[full]], dict[str, Any](keep=keep)
     if prompt.source:
         stacks, how = [[prompt.source], [full]], {"target_keep": keep}
@@ -253,12 +255,3 @@ def shorten(cache: KeyValueCache, length: int) -> None:
 def allowed_rows(logits: Tensor, config: TransformerConfig, first: bool) -> Tensor:
     """`allowed` of successive tokens; `first` says whether row 0 is the first one generated."""
     return torch.cat((allowed(logits[:1], config, first), allowed(logits[1:], config, False)))
-
-
-def _keep_generated(prompt: Prompt, config: TransformerConfig, ids: Tensor) -> Tensor:
-    """False for padding in the prompt only: a generated padding token counts (1, tokens)."""
-    keep = torch.ones_like(ids, dtype=torch.bool)
-    of_prompt = None if prompt.source else keep_of(ids[:, : len(prompt.tokens)], config.pad_id)
-    if of_prompt is not None:
-        keep[:, : len(prompt.tokens)] = of_prompt
-    return keep

@@ -77,6 +77,14 @@ class EdgeScores:
         columns = len(self.wiring.columns)
         return [divmod(place, columns) for place in self.order[:count].tolist()]
 
+    def strongest_edges(self, count: int, exact: Sequence[float] = ()) -> list[Edge]:
+        """The strongest edges, with the exact values of the first of them."""
+        values = [*exact, *[None] * count]
+        return [
+            self.edge(*place, value)
+            for place, value in zip(self.strongest(count), values, strict=False)
+        ]
+
     def edge(self, reader: int, writer: int, exact: float | None = None) -> Edge:
         assert self.edges is not None
         spread = self.edges_spread

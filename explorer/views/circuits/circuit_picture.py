@@ -77,10 +77,7 @@ def picture_of(
     """
     opened, pair = context.opened, question.pairs[0]
     places = scores.strongest(MOST_CIRCUIT_EDGES)
-    edges = [
-        scores.edge(*place, exact[at] if at < len(exact) else None)
-        for at, place in enumerate(places)
-    ]
+    edges = scores.strongest_edges(MOST_CIRCUIT_EDGES, exact)
 
     def make() -> tuple[Tensor, tuple[Move, ...]]:
         positions = positions_of_edges(contrast_of(opened, pair), places, METHODS[method])

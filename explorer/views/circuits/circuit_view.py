@@ -113,10 +113,9 @@ def draw_circuit(context: PageContext, question: Question) -> None:
     if scores.edges is None:
         st.text(scores.why_no_edges)
         return
-    places = scores.strongest(count)
-    exact = exact_of_edges(opened, question, scores, method, len(places)) or []
-    known = [*exact, *[None] * (len(places) - len(exact))]
-    edges = [scores.edge(*place, value) for place, value in zip(places, known, strict=True)]
+    count = min(count, len(scores.order))
+    exact = exact_of_edges(opened, question, scores, method, count) or []
+    edges = scores.strongest_edges(count, exact)
     parts = exact_parts_by_now(opened, question, scores)
     chosen = draw_circuit_map(context, question, scores, method, exact, parts)
     if chosen is not None:
@@ -133,7 +132,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
             _draw_curve(curve, len(scores.order))
     with listed:
         _draw_edges(question, edges, method)
-    lines = script(circuit_code, opened, question, METHODS[method], len(edges))
+    lines = script(circuit_code, opened, question, METHODS[method], count)
     code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
 
 
@@ -256,7 +255,7 @@ def _draw_edges_over_training(found: list[ScoresAtStep], shown: int, question: Q
 
 def _draw_step(at: ScoresAtStep) -> None:
     st.markdown(f"**Strongest edges at step {at.step:,}**")
-    edges = [at.scores.edge(*place) for place in at.scores.strongest(STRONGEST)]
+    edges = at.scores.strongest_edges(STRONGEST)
     estimates = [edge.estimate for edge in edges]
     scores_table("edge", [edge.title for edge in edges], "estimate", estimates)
     clean, corrupted = (sum(all_) / len(all_) for all_ in (at.scores.clean, at.scores.corrupted))

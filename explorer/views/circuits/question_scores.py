@@ -63,7 +63,7 @@ def choose_method(question: Question) -> str | None:
 
 def scores_of_question(opened: OpenModel, question: Question, method: str) -> EdgeScores | None:
     """The estimates of all pairs, made once; None, and a sentence or a button, where not."""
-    key, steps = _scores_key(question, method), METHODS[method]
+    key, steps = _key("scores", question, method), METHODS[method]
     if (scores := if_kept(opened, key)) is not None:
         return cast(EdgeScores, scores)
     pieces = measurements(
@@ -159,7 +159,7 @@ def curve_of(
     opened: OpenModel, question: Question, scores: EdgeScores, method: str
 ) -> FaithfulnessCurve | None:
     """The circuits of every size, made once; None where they are not asked for yet."""
-    key = _curve_key(question, method)
+    key = _key("curve", question, method)
     if (curve := if_kept(opened, key)) is not None:
         return cast(FaithfulnessCurve, curve)
     counts = sizes(len(scores.order))
@@ -188,13 +188,13 @@ def measured_by_now(
     opened: OpenModel, question: Question, method: str
 ) -> CircuitMeasurement | None:
     """What the views have measured and is still kept; None before anything is estimated."""
-    scores: EdgeScores | None = if_kept(opened, _scores_key(question, method))
+    scores: EdgeScores | None = if_kept(opened, _key("scores", question, method))
     if scores is None:
         return None
     row = url.row_of("patched_edges")
     count = url.whole_number(url.current_value(row.name), int(row.high) + 1) or row.usual
     edges = _edges_keys(question, method, min(count, len(scores.order)))
-    curve = if_kept(opened, _curve_key(question, method)) or FaithfulnessCurve()
+    curve = if_kept(opened, _key("curve", question, method)) or FaithfulnessCurve()
     return CircuitMeasurement(
         method=method,
         scores=scores,
@@ -205,8 +205,8 @@ def measured_by_now(
     )
 
 
-def _scores_key(question: Question, method: str) -> Key:
-    return "circuit scores", question.key, method
+def _key(kind: str, question: Question, *more: object) -> Key:
+    return f"circuit {kind}", question.key, *more
 
 
 def _parts_keys(question: Question) -> list[Key]:
@@ -215,12 +215,7 @@ def _parts_keys(question: Question) -> list[Key]:
 
 def _edges_keys(question: Question, method: str, count: int) -> list[Key]:
     """What the strongest edges are follows from the whole question."""
-    pairs = range(len(question.pairs))
-    return [("exact edges", question.key, method, count, pair) for pair in pairs]
-
-
-def _curve_key(question: Question, method: str) -> Key:
-    return "circuit curve", question.key, method
+    return [_key("edges", question, method, count, at) for at in range(len(question.pairs))]
 
 
 def cost_of_passes(opened: OpenModel, question: Question) -> int:

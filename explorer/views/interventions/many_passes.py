@@ -12,7 +12,6 @@ from explorer.analysis.batch_edits import AblateHeads, PatchHeads
 from explorer.analysis.batched_passes import RecordedPass, multiplications, recorded_pass
 from explorer.analysis.map_faithfulness import (
     DRAWS,
-    Faithfulness,
     TooManyEdgesError,
     cutting_cost,
     faithfulness,
@@ -198,9 +197,13 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     if not found.counts:
         st.text("No query attends to any key here, so there is no edge to cut.")
         return lines
+    points = [
+        EdgeCut(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
+        for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
+    ]
     with st.container(key="faithfulness"):
         title = "Output against the number of edges cut"
-        chart(edge_cut_curves(points(found)), height=CHART_HEIGHT, key="edges_cut", title=title)
+        chart(edge_cut_curves(points), height=CHART_HEIGHT, key="edges_cut", title=title)
     of = f"layer {at.layer}" if head is None else f"layer {at.layer}, head {head}"
     st.caption(
         f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "
@@ -209,14 +212,6 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         "ones, the map does not show what matters here."
     )
     return lines
-
-
-def points(found: Faithfulness) -> list[EdgeCut]:
-    """The chart's points: KL of the strongest edges, mean and range of the random draws."""
-    return [
-        EdgeCut(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
-        for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
-    ]
 
 
 def faithfulness_code(
