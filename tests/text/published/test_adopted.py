@@ -9,8 +9,13 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from explorer.text import TextError, character_tokenizer, trained_with
 from explorer.text.checked_text import MAX_CHARACTERS
-from explorer.text.published import AdoptedTokenizer, adopted_json, is_adopted
-from explorer.text.published.adopted import MOST_ADOPTED_TOKENS, adopted
+from explorer.text.published.adopted import (
+    MOST_ADOPTED_TOKENS,
+    AdoptedTokenizer,
+    adopted,
+    adopted_json,
+    is_adopted,
+)
 from explorer.text.token import CLASSIFIER, DECODER, SOURCE, SPECIALS
 from explorer.text.tokenizer import special_entry
 
