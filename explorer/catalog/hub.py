@@ -13,7 +13,6 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
 )
 from huggingface_hub.file_download import repo_folder_name
-from huggingface_hub.utils import build_hf_headers
 
 from explorer.catalog import ModelError
 from explorer.catalog.folders import files_that_open, is_checkpoint, shards_in
@@ -146,11 +145,6 @@ def _conversion(api: HfApi, hub_id: str) -> str | None:
     except HfHubHTTPError:  # discussions are closed
         return None
     return None
-
-
-def request_headers() -> dict[str, str]:
-    """What the hub's library sends with each request, the reader's token among it."""
-    return build_hf_headers()
 
 
 def cached_folder(hub_id: str) -> Path | None:

@@ -188,6 +188,8 @@ def _unpack(archive: zipfile.ZipFile, name: str, path: Path) -> None:
 
 
 def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Report) -> None:
+    from huggingface_hub.utils import build_hf_headers
+
     from explorer.catalog import hub
 
     made = part / MADE
@@ -216,7 +218,7 @@ def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Repo
                 fetching,
                 size=file.size,
                 sha256=file.sha256,
-                headers=hub.request_headers(),
+                headers=build_hf_headers(),  # the reader's token among them
             )
         except FetchError as error:
             raise NotFetchedError(_broken_off(error)) from error

@@ -29,7 +29,7 @@ from explorer.text import (
     Tokenizer,
     TrainedWith,
 )
-from explorer.text.published import AdoptedTokenizer
+from explorer.text.published.adopted import AdoptedTokenizer
 from explorer.text.token import BOS, CLS, EOS, PAD, SOURCE
 from models import Transformer, TransformerConfig, load_checkpoint, save_checkpoint
 from models.config import TrainConfig

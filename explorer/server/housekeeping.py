@@ -45,10 +45,7 @@ class WarmUp:
 
             torch.set_num_threads(1)
             from explorer.app.context import open_first
-            from explorer.system import cooperative
-            from explorer.text import library_training
 
-            library_training.wait_by(cooperative.step, cooperative.offload)
             open_first()
             _freeze()
             if not (runs_root() / CLUSTER).exists():

@@ -1,13 +1,12 @@
 """Text to token IDs and back: tokenizers, their training, their steps, labels for the screen."""
 
 from explorer.text.checked_text import MAX_CHARACTERS, TextError
-from explorer.text.published import (
-    AdoptedTokenizer,
+from explorer.text.published.adopted import AdoptedTokenizer, TrainedWith, trained_with
+from explorer.text.published.published_tokenizer import (
     ParentTokenizer,
     PublishedTokenizer,
     open_published,
 )
-from explorer.text.published.adopted import TrainedWith, trained_with
 from explorer.text.published.steps import MAX_STEPPED_CHARACTERS, steps
 from explorer.text.token import (
     ALONE,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.system import limits
+from explorer.system import cooperative, limits
 from explorer.text.checked_text import TextError, checked
 from explorer.text.labels import byte_alphabet
 from explorer.text.library_training import (
@@ -28,7 +28,6 @@ from explorer.text.library_training import (
     WORD_SPLITTERS,
     WORDPIECE,
     learned_merges,
-    take_step,
 )
 
 SAFE = re.compile(r"(?<=\S)(?= \S)|(?<=\S\n)(?=\S)")
@@ -178,7 +177,7 @@ class MergeTraining:
         state, size = self.states[begun], len(self.tokens) + 1
         first = begun // STATE_EVERY * STATE_EVERY + STATE_EVERY
         for until in [*range(first, step, STATE_EVERY), step]:
-            take_step()
+            cooperative.step()
             state = apply_merges(state, self.merges[begun:until], size)
             begun = until
             if until % STATE_EVERY == 0:

@@ -16,7 +16,7 @@ def readable(text: str) -> str:
     Direction marks and other control characters become `<U+200F>`, so a label
     can neither hide nor turn the text around it.
     """
-    label = "".join(_readable_character(character) for character in text)
+    label = "".join(readable_character(character) for character in text)
     if label and unicodedata.combining(label[0]):
         return "◌" + label
     return label
@@ -39,7 +39,8 @@ def readable_bytes(piece: bytes) -> str:
     return readable(label)
 
 
-def _readable_character(character: str) -> str:
+@lru_cache(maxsize=4096)
+def readable_character(character: str) -> str:
     if character in _VISIBLE:
         return _VISIBLE[character]
     if unicodedata.category(character) in _INVISIBLE_CATEGORIES:

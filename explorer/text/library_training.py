@@ -9,8 +9,7 @@ would take three times as long to start.
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
@@ -21,6 +20,7 @@ from tokenizers.trainers import BpeTrainer, UnigramTrainer
 
 from explorer.system import limits, operating_system
 from explorer.system.child_exchange import exchange
+from explorer.system.cooperative import CHECK_SECONDS, offload
 from explorer.system.operating_system import child_environment
 from explorer.text.checked_text import TextError
 
@@ -48,41 +48,11 @@ UNIGRAM_SPLITTER = pre_tokenizers.Sequence(
 LONG_TEXT, LONG_WORDS = 500_000, 30_000
 """Characters of a text, and of its different words: above them a training takes a moment."""
 TRAININGS_AT_ONCE = 2
-CHECK_SECONDS = 0.1
-"""Seconds of waiting after which it is asked again whether there is still a reader."""
 CHILD_BYTES = 2_000_000_000
 """Bytes of memory that a child may take."""
 ROOT = Path(__file__).resolve().parents[2]
 
 _turns = Semaphore(TRAININGS_AT_ONCE)
-
-
-LookUp = Callable[[], None]
-"""Raises, in the thread that waits, where its reader has gone."""
-
-
-def _go_on() -> None:
-    """Outside of the app nobody leaves."""
-
-
-@contextmanager
-def _nothing_else() -> Iterator[LookUp]:
-    yield _go_on
-
-
-_step: LookUp = _go_on
-_aside: Callable[[], AbstractContextManager[LookUp]] = _nothing_else
-
-
-def wait_by(step: LookUp, aside: Callable[[], AbstractContextManager[LookUp]]) -> None:
-    """What is called, from now on, between two pieces of work, and around the work of a child."""
-    global _step, _aside
-    _step, _aside = step, aside
-
-
-def take_step() -> None:
-    """Between two pieces of long work: ends that of a reader who has gone."""
-    _step()
 
 
 def learned_merges(
@@ -125,9 +95,7 @@ TRAININGS: dict[str, Callable[..., Any]] = {"merges": _merges, "pieces": _pieces
 
 
 def _done(name: str, parts: Sequence[str], given: list[Any]) -> Any:
-    is_apart = operating_system.IS_POSIX and _takes_long(
-        parts
-    )  # pipes of Windows are not waited for
+    is_apart = operating_system.IS_POSIX and _takes_long(parts)  # Windows does not wait for pipes
     return _in_a_child(name, given) if is_apart else TRAININGS[name](*given)
 
 
@@ -140,19 +108,19 @@ def _takes_long(parts: Sequence[str]) -> bool:
 
 def _in_a_child(name: str, given: list[Any]) -> Any:
     """What the child answers; a few train at once, and the others wait."""
-    with _aside() as look_up:
+    with offload() as check_cancelled:
         while not _turns.acquire(timeout=CHECK_SECONDS):
-            look_up()
+            check_cancelled()
         try:
             request = json.dumps([name, limits.WORK_SECONDS.most, CHILD_BYTES, *given])
-            return _answer(request.encode(), look_up)
+            return _answer(request.encode(), check_cancelled)
         finally:
             _turns.release()
 
 
-def _answer(request: bytes, look_up: LookUp) -> Any:
+def _answer(request: bytes, check_cancelled: Callable[[], None]) -> Any:
     def wait(_: int) -> float:
-        look_up()
+        check_cancelled()
         return CHECK_SECONDS
 
     try:

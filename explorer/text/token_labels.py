@@ -15,10 +15,11 @@ from itertools import accumulate
 from typing import Protocol
 
 from explorer.text import AnyTokenizer, PublishedTokenizer
-from explorer.text.labels import NEWLINE, RETURN, SPACE, TAB, cut
+from explorer.text.labels import NEWLINE, RETURN, SPACE, TAB, cut, readable_character
 from explorer.text.token import Token
 
-JOINER, PIECE, DOTTED = "\u200d", "##", "◌"
+JOINERS = ("\u200c", "\u200d")
+PIECE, DOTTED = "##", "◌"
 CONJUNCTS = ("DEVANAGARI", "BENGALI", "GUJARATI", "ORIYA", "TELUGU", "MALAYALAM")
 """Scripts whose virama joins two consonants into one sign."""
 MOST_IN_GROUP = 4
@@ -121,7 +122,7 @@ def _groups_of(labels: list[str], offset: int) -> list[TokenGroup]:
             parts = tuple("".join(found[low:high]) for low, high in spans)
             characters = "".join(found[spans[0][0] : spans[-1][1]])
             is_cut = any(bound not in inside for bound in bounds[first:at])
-            joined = any(each == JOINER or _is_regional(each) for each in characters)
+            joined = any(each == JOINERS[1] or _is_regional(each) for each in characters)
             group = (offset + first, offset + at - 1, characters, parts, is_cut or joined)
             groups.append(TokenGroup(*group))
         first = at
@@ -159,11 +160,11 @@ def _continues(cluster: str, character: str) -> bool:
     code, before = ord(character), cluster[-1]
     if 0xD800 <= ord(before) <= 0xDFFF or before.isspace():
         return False
-    if character in (JOINER, "\u200c") or unicodedata.category(character) in ("Mn", "Mc", "Me"):
+    if character in JOINERS or unicodedata.category(character) in ("Mn", "Mc", "Me"):
         return True
     if 0x1F3FB <= code <= 0x1F3FF or 0xE0020 <= code <= 0xE007F or 0x1160 <= code <= 0x11FF:
         return True
-    if before == JOINER:
+    if before == JOINERS[1]:
         return unicodedata.category(character) == "So"
     if _is_regional(character):
         return len(cluster) == 1 and _is_regional(before)
@@ -181,9 +182,6 @@ LONGEST = 200
 
 LAST, BYTE = 16, "<0x"
 """So many tokens before a candidate may be parts of its character."""
-
-SIGNS = {" ": "␣", "\t": "⇥", "\n": "↵"}
-"""Signs, present in the fonts, for common invisible characters."""
 
 
 class Labelled(Protocol):
@@ -206,26 +204,12 @@ class VisibleText(str):
 
 
 def text_of(label: Label) -> str:
-    """The label in visible characters: a control character becomes its picture."""
+    """The label in visible characters; joiners belong to those around them (emoji, Persian)."""
     if isinstance(label, VisibleText):
         return label
     text = str(label) if isinstance(label, str | int) else label.label
-    return "".join(map(visible, cut(text, LONGEST))) or "∅"
-
-
-@lru_cache(maxsize=4096)
-def visible(character: str) -> str:
-    """The character, or its sign or code if it is invisible or would reorder others."""
-    code = ord(character)
-    if character in SIGNS:
-        return SIGNS[character]
-    # Joiners belong to the characters around them (family emoji, Persian words).
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and code not in (
-        0x200C,
-        0x200D,
-    ):
-        return f"<U+{code:04X}>"
-    return character
+    shown = (c if c in JOINERS else readable_character(c) for c in cut(text, LONGEST))
+    return "".join(shown) or "∅"
 
 
 def texts(labels: Sequence[Label]) -> list[str]:

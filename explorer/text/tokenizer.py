@@ -122,8 +122,7 @@ def _special_fault(stored: dict[str, Any], vocabulary: dict[str, int]) -> str | 
     processor = stored.get("post_processor")
     if not isinstance(processor, dict) or processor.get("type") != "TemplateProcessing":
         return "it does not say which special tokens surround a text"
-    templates = {json.dumps([_template_item(name) for name in reads]): reads for reads in SPECIALS}
-    reads = templates.get(json.dumps(processor.get("single")))
+    reads = next((each for each in SPECIALS if template_of(each) == processor.get("single")), None)
     if reads is None:
         return "it surrounds a text in a way this app does not know"
     around = [name for name in reads if name != "$A"]
@@ -131,18 +130,23 @@ def _special_fault(stored: dict[str, Any], vocabulary: dict[str, int]) -> str | 
         name: {"id": name, "ids": [vocabulary.get(name)], "tokens": [name]} for name in around
     }:
         return "the special tokens around a text are not in the vocabulary"
-    expected = [
-        {"id": vocabulary.get(name), "content": name, "special": True}
-        | dict.fromkeys(_FLAGS, False)
-        for name in SPECIALS[reads]
-    ]
+    expected = [special_entry(name, vocabulary.get(name)) for name in SPECIALS[reads]]
     return None if stored.get("added_tokens") == expected else "its special tokens are unknown"
 
 
-def _template_item(name: str) -> dict[str, Any]:
-    if name == "$A":
-        return {"Sequence": {"id": "A", "type_id": 0}}
-    return {"SpecialToken": {"id": name, "type_id": 0}}
+def template_of(reads: Reads) -> list[dict[str, Any]]:
+    """What stands around a text that is read so, as the library's file says it."""
+    return [
+        {"Sequence": {"id": "A", "type_id": 0}}
+        if name == "$A"
+        else {"SpecialToken": {"id": name, "type_id": 0}}
+        for name in reads
+    ]
+
+
+def special_entry(name: str, token_id: int | None) -> dict[str, Any]:
+    """A special token as the library's file has it."""
+    return {"id": token_id, "content": name, "special": True} | dict.fromkeys(_FLAGS, False)
 
 
 def _is_text(value: Any) -> bool:

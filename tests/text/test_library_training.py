@@ -83,7 +83,7 @@ def nobody_waits() -> Iterator[Mock]:
 def test_a_training_ends_with_its_reader(
     children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library_training, "_aside", nobody_waits)
+    monkeypatch.setattr(library_training, "offload", nobody_waits)
     with pytest.raises(Gone):
         train_unigram(GENOME * 3, 1_000)
     (child,) = children
@@ -95,7 +95,7 @@ def test_a_training_ends_with_its_reader(
 def test_a_reader_who_waits_for_a_turn_may_leave_too(
     children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library_training, "_aside", nobody_waits)
+    monkeypatch.setattr(library_training, "offload", nobody_waits)
     with library_training._turns, library_training._turns, pytest.raises(Gone):
         train_unigram(README, 300)
     assert children == []

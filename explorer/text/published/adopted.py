@@ -13,7 +13,7 @@ from explorer.text.checked_text import TextError
 from explorer.text.published.published_tokenizer import TrainingTokenizer
 from explorer.text.published.tokenizer_files import TokenizerText
 from explorer.text.token import BOS, CLS, EOS, PAD, SPECIALS, Reads
-from explorer.text.tokenizer import Tokenizer
+from explorer.text.tokenizer import Tokenizer, special_entry, template_of
 
 MOST_ADOPTED_TOKENS = 60_000
 """Every token is a row of the embedding, which is trained."""
@@ -21,7 +21,6 @@ LARGEST = 12_000_000
 """Characters of the file, which stands beside every snapshot."""
 UNREADABLE_TOKENIZER = "The tokenizer file is not readable JSON: choose another one."
 ROLES = {PAD: "pad", BOS: "bos", EOS: "eos", CLS: "cls"}
-FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
 def adopted_json(text: str, reads: Reads) -> str:
@@ -45,8 +44,7 @@ def adopted_json(text: str, reads: Reads) -> str:
                 ids[name], following = following, following + 1
             if is_whole:
                 entries[name] = ids[name]
-            token = {"id": ids[name], "content": name, "special": True}
-            added.append(token | dict.fromkeys(FLAGS, False))
+            added.append(special_entry(name, ids[name]))
         added.sort(key=lambda each: int(each["id"]))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise TextError("The tokenizer file does not describe a tokenizer.") from None
@@ -65,7 +63,7 @@ def adopted_json(text: str, reads: Reads) -> str:
         "truncation": None,
         "post_processor": {
             "type": "TemplateProcessing",
-            "single": _template(reads),
+            "single": template_of(reads),
             "pair": both,
             "special_tokens": around,
         },
@@ -124,15 +122,6 @@ def _stored(text: str) -> dict[str, Any]:
     return stored
 
 
-def _template(reads: Reads) -> list[dict[str, Any]]:
-    return [
-        {"Sequence": {"id": "A", "type_id": 0}}
-        if name == "$A"
-        else {"SpecialToken": {"id": name, "type_id": 0}}
-        for name in reads
-    ]
-
-
 def _reads_of(stored: dict[str, Any]) -> Reads | None:
     """How a model made here reads with it; None where it does not."""
     processor, added = stored.get("post_processor"), stored.get("added_tokens")
@@ -140,7 +129,7 @@ def _reads_of(stored: dict[str, Any]) -> Reads | None:
         return None
     names = {each.get("content") for each in added if isinstance(each, dict)}
     for reads, specials in SPECIALS.items():
-        if processor.get("single") == _template(reads) and names >= set(specials):
+        if processor.get("single") == template_of(reads) and names >= set(specials):
             return reads
     return None
 

@@ -9,9 +9,15 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from explorer.text import TextError, character_tokenizer, trained_with
 from explorer.text.checked_text import MAX_CHARACTERS
-from explorer.text.published import AdoptedTokenizer, adopted_json, is_adopted
-from explorer.text.published.adopted import FLAGS, MOST_ADOPTED_TOKENS, adopted
+from explorer.text.published.adopted import (
+    MOST_ADOPTED_TOKENS,
+    AdoptedTokenizer,
+    adopted,
+    adopted_json,
+    is_adopted,
+)
 from explorer.text.token import CLASSIFIER, DECODER, SOURCE, SPECIALS
+from explorer.text.tokenizer import special_entry
 
 CORPUS = ["the cat sat on the mat and saw the dog"] * 20
 
@@ -131,7 +137,7 @@ def test_what_describes_none_is_refused_in_a_sentence(subtests: pytest.Subtests)
         return json.dumps(json.loads(word_pieces().to_str()) | parts)
 
     gap = json.loads(word_pieces().to_str())["model"] | {"vocab": {"[UNK]": 0, "a": 7}}
-    beyond = {"id": 9, "content": "[X]", "special": True} | dict.fromkeys(FLAGS, False)
+    beyond = special_entry("[X]", 9)
     many = {str(number): number for number in range(MOST_ADOPTED_TOKENS + 1)}
     for text, sentence in (
         ("", "not readable JSON: choose another one"),
