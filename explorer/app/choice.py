@@ -1,9 +1,13 @@
-"""What is chosen once for all pages: the sentences, the model, its training step and one head."""
+"""What is chosen once for all pages: the sentences, the model, its training step and one head.
+
+A model at a step of its training, a snapshot of its run, is a model like any other: on this run of
+the page it takes the place of the trained one. So every page shows it without knowing of it.
+"""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from explorer.catalog.available_models import ModelEntry, entry_in
+from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import run_of, step_folders
 
@@ -32,11 +36,6 @@ def _trained(entry: ModelEntry, last: int) -> str:
         return "final"
     step = entry.run.get("steps")
     return "newest" if isinstance(step, int) and step >= last else "saved"
-
-
-def entry_at(entry: ModelEntry, folder: Path) -> ModelEntry:
-    """The same model as it was in this snapshot."""
-    return entry_in(entry, folder)
 
 
 Head = tuple[str, int, int]

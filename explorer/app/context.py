@@ -14,12 +14,12 @@ import streamlit as st
 
 from explorer.app import reader_models, streamlit_patches, url
 from explorer.app.address_table import TEXT_LIMIT
-from explorer.app.choice import TRAINED, Choice, Head, entry_at, snapshots_of
+from explorer.app.choice import TRAINED, Choice, Head, snapshots_of
 from explorer.app.messages import end_page, say, say_why
 from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import Part, parts
-from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.available_models import ModelEntry, entry_in
 from explorer.catalog.open_model import OpenModel, open_entry
 from explorer.inference import forward_pass
 from explorer.inference.chat_prompt import reading_prompts
@@ -122,7 +122,7 @@ def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
     if folder is None:
         step = TRAINED
     else:
-        models = {**models, entry.name: entry_at(entry, folder)}
+        models = {**models, entry.name: entry_in(entry, folder)}
         model = open_or_say_why(models[entry.name])
     first = _default_head(entry, trained)
     head = _settle_head(entry, first)

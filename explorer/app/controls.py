@@ -31,11 +31,11 @@ def one_of(key: str, options: Sequence[str], default: str = "", **how: Any) -> s
     default = default or options[0]
     follow(key, default)
     how = url.bound(key) | how
-    state, asked = st.session_state, url.asked(key)
-    if asked.strip():
-        meant = asked if asked in options else _meant(asked, options)
+    state, value = st.session_state, url.asked(key)
+    if value.strip():
+        meant = value if value in options else _meant(value, options)
         if meant is None:
-            note_invalid(key, default, url.invalid_option(how["label"], asked, default))
+            note_invalid(key, default, url.invalid_option(how["label"], value, default))
         elif key not in state:
             state[key] = meant
     if state.get(key, default) not in options:
@@ -62,9 +62,9 @@ def token(key: str, tokens: Sequence[Label], default: int, **how: Any) -> int:
     follow(key, default)
     how = url.bound(key) | how
     if key not in state:
-        asked = url.asked(key)
-        if asked and asked not in names:
-            sentence = url.invalid_option(how["label"], asked, names[default])
+        value = url.asked(key)
+        if value and value not in names:
+            sentence = url.invalid_option(how["label"], value, names[default])
             note_invalid(key, names[default], sentence)
     elif state[key] not in range(len(names)):
         state[key] = default
@@ -124,10 +124,10 @@ def text_field(key: str, usual: str = "", **how: Any) -> str:
 
 def switch(key: str, **how: Any) -> bool:
     """On or off."""
-    asked, usual = url.asked(key), bool(url.row_of(key).usual)
+    value, usual = url.asked(key), bool(url.row_of(key).usual)
     how = url.bound(key) | how
-    if key not in st.session_state and asked.lower() not in ("", "true", "false"):
-        sentence = url.invalid_option(how["label"], asked, "on" if usual else "off")
+    if key not in st.session_state and value.lower() not in ("", "true", "false"):
+        sentence = url.invalid_option(how["label"], value, "on" if usual else "off")
         note_invalid(key, usual, sentence)
     picked = st.toggle(value=usual, **how)
     say_invalid(key, picked)
@@ -152,17 +152,17 @@ def _range(key: str, given: Sequence[float]) -> Sequence[float]:
 
 def asked_within(key: str, low: float, high: float, usual: float, label: str = "") -> float:
     """The number that the address asks for, as whole as the usual one; that one if invalid."""
-    asked = url.asked(key)
-    if not asked:
+    value = url.asked(key)
+    if not value:
         return usual
     try:
-        number = type(usual)(asked)
+        number = type(usual)(value)
     except ValueError:  # also for more digits than Python reads
         number = None
     if number is not None and low <= number <= high:
         return number
     label = label or url.row_of(key).label
-    note_invalid(key, usual, url.invalid_number(label, asked, low, high, usual))
+    note_invalid(key, usual, url.invalid_number(label, value, low, high, usual))
     return usual
 
 
@@ -203,11 +203,11 @@ def say_invalid(key: str, picked: Any) -> None:
     draw_notes(f"{CONTROL}{key}", picked)
 
 
-def _meant(asked: str, options: Sequence[str]) -> str | None:
+def _meant(value: str, options: Sequence[str]) -> str | None:
     """The option in other letters, or by its number: 2 of “2 · …”, the ID of “… (149)”."""
-    asked, place = asked.casefold(), TOKEN_ID.search(asked)
+    value, place = value.casefold(), TOKEN_ID.search(value)
     for each in options:
-        if asked in (each.casefold(), each.partition(" · ")[0]):
+        if value in (each.casefold(), each.partition(" · ")[0]):
             return each
         if place and each.endswith(place[0]):
             return each
@@ -240,7 +240,7 @@ def popover(key: str, icon: str, **how: Any) -> Any:
 
 
 def _check_panel(key: str) -> None:
-    asked = url.asked(key)
-    if key not in st.session_state and asked.lower() not in ("", "true", "false"):
-        sentence = url.invalid_option(url.row_of(key).label, asked, "it closed")
+    value = url.asked(key)
+    if key not in st.session_state and value.lower() not in ("", "true", "false"):
+        sentence = url.invalid_option(url.row_of(key).label, value, "it closed")
         note_invalid(key, False, sentence)

@@ -68,7 +68,7 @@ def hidden() -> frozenset[str]:
 
 def of_the_page(names: frozenset[str]) -> list[str]:
     """Those that the browser does not display: each is a key, and so a class in the page."""
-    return sorted(names - {SHOW_ALL, *FRAME, *_sections()})
+    return sorted(names - {SHOW_ALL, *FRAME, *session().sections})
 
 
 def show_all() -> None:
@@ -127,10 +127,6 @@ def _listed(names: list[str]) -> str:
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
-def _sections() -> frozenset[str]:
-    return frozenset(session().sections)
-
-
 def _known() -> frozenset[str]:
     of_pages = {row.name for row in PARAMETERS if row.pages and row.kind != "state"}
-    return frozenset({SHOW_ALL, *BAR, *PANELS, *of_pages - UNDO, *_sections()})
+    return frozenset({SHOW_ALL, *BAR, *PANELS, *of_pages - UNDO, *session().sections})

@@ -127,6 +127,7 @@ FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "V
 def is_local() -> bool:
     """Whether only this machine reaches the server, and this reader's browser did without a proxy.
 
+    Such a reader runs the server and sees everything.
     One who came to a proxy on this machine may be anybody. A proxy may say nothing of that and
     name the server by its own address; but a browser says, whenever it opens the connection of
     a page, from which address it has the page, and the proxy hands that on.
@@ -155,8 +156,3 @@ def _host(named: str) -> str:
         return urlsplit(f"//{named}").hostname or ""
     except ValueError:
         return ""
-
-
-def sees_everything() -> bool:
-    """Whether this reader runs the server: sits at its machine, and it is not a public one."""
-    return is_local()

@@ -1,14 +1,14 @@
 """The runs that a reader may see: their own, and what a link names.
 
-Who sees everything has the runs with plain names, and is shown those of all. Anybody else has
-those that they made: each of these has a key in its name, and who knows it, by a link, may look
-at the run and open its model. Only whose it is, or who sees everything, may do more. A run with a
-plain name is found by nobody else: its name is easily guessed.
+A reader at the server's own machine owns the runs with plain names and sees all others. Anybody
+else owns the runs that they made. Each of these has a key in its name: whoever knows it, by a link,
+may look at the run and open its model. Only its owner, or a reader at the server's machine, may do
+more. A run with a plain name is found by nobody else: its name is easily guessed.
 """
 
 from pathlib import Path
 
-from explorer.app.reader import network_digest, owner, sees_everything
+from explorer.app.reader import is_local, network_digest, owner
 from explorer.catalog.available_models import RUNS_LISTED, ListedRun
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import HOST, index_of
@@ -23,12 +23,12 @@ SOMEBODY_ELSES = (
 
 def whose() -> str:
     """The owner of what this reader makes."""
-    return HOST if sees_everything() else owner()
+    return HOST if is_local() else owner()
 
 
 def whose_network() -> str:
     """The network that it is counted for; who runs the server has none."""
-    return "" if sees_everything() else network_digest()
+    return "" if is_local() else network_digest()
 
 
 def own_runs() -> list[Run]:
@@ -38,19 +38,19 @@ def own_runs() -> list[Run]:
 
 def listed_runs() -> list[Run]:
     """The newest runs in the reader's list."""
-    return newest_runs(runs_root(), RUNS_LISTED, None if sees_everything() else owner())
+    return newest_runs(runs_root(), RUNS_LISTED, None if is_local() else owner())
 
 
 def found_run(name: str) -> Run:
     """The run that an address names; RunError where there is none that this reader may see."""
-    if own_name(name) == name and not sees_everything():
+    if own_name(name) == name and not is_local():
         raise no_run_named(name)
     return run_named(runs_root(), name)
 
 
 def may_change(run: Run) -> bool:
     """Whether this reader may command the run, or delete it."""
-    return sees_everything() or run.owner == owner()
+    return is_local() or run.owner == owner()
 
 
 def is_own(run: Run) -> bool:
@@ -62,10 +62,10 @@ def runs_with_models(named: tuple[str, ...]) -> list[ListedRun]:
     """The newest runs in the reader's list, and those of these names that may be seen."""
     root, mine = Path(runs_root()).absolute(), whose()
     there = index_of(root).now()
-    found = list(there.newest(None if sees_everything() else mine)[:RUNS_LISTED])
-    listed = {each.name for each in found}
+    runs = list(there.newest(None if is_local() else mine)[:RUNS_LISTED])
+    listed = {run.name for run in runs}
     for name in dict.fromkeys(named):
-        known = there.by_name.get(name)
-        if known and name not in listed and (own_name(name) != name or sees_everything()):
-            found.append(known)
-    return [ListedRun(str(root), each.name, each.owner == mine) for each in found]
+        run = there.by_name.get(name)
+        if run and name not in listed and (own_name(name) != name or is_local()):
+            runs.append(run)
+    return [ListedRun(str(root), run.name, run.owner == mine) for run in runs]

@@ -59,7 +59,7 @@ class ReceivedUploads:
     def bytes(self) -> int:
         """All that waits or is on its way."""
         with self._lock:
-            return sum(each.bytes for each in self._files.values())
+            return sum(upload.bytes for upload in self._files.values())
 
     def allow(self, session: str, largest: int) -> None:
         """How large one upload of this session may be, where it is not as usual."""
@@ -82,33 +82,33 @@ class ReceivedUploads:
             self._files[place] = new
         if before:
             streamlit_patches.forget_file(*place)
-        for each in losing:
-            self._end(each, limits.UPLOADS_RECEIVING.refusal())
-            self.note(each.place[0], each.refusal)
+        for upload in losing:
+            self._end(upload, limits.UPLOADS_RECEIVING.refusal())
+            self.note(upload.place[0], upload.refusal)
         return new
 
     def _room_for(self, new: IncomingUpload) -> list[IncomingUpload]:
         """What has to go for it: the oldest of those who hold the most, unless it is theirs."""
         theirs = defaultdict[Source, deque[IncomingUpload]](deque)
-        held, of_network = Counter[Source](), Counter[str]()
-        for each in (*self._files.values(), new):
-            theirs[each.source].append(each)
-            held[each.source] += each.bytes
-            of_network[each.source[0]] += each.bytes
-        of_reader = sum(held[each] for each in held if each[1] == new.source[1])
+        of_source, of_network = Counter[Source](), Counter[str]()
+        for upload in (*self._files.values(), new):
+            theirs[upload.source].append(upload)
+            of_source[upload.source] += upload.bytes
+            of_network[upload.source[0]] += upload.bytes
+        of_reader = sum(size for source, size in of_source.items() if source[1] == new.source[1])
         if not limits.UPLOADS_RECEIVING_OF_READER.allows(of_reader):
             raise UploadRefusedError(limits.UPLOADS_RECEIVING_OF_READER.refusal(), 413)
 
         def share(source: Source) -> tuple[int, int]:
-            return of_network[source[0]], held[source]
+            return of_network[source[0]], of_source[source]
 
         losing = []
         while not limits.UPLOADS_RECEIVING.allows(of_network.total()):
-            most = max(held, key=share)
+            most = max(of_source, key=share)
             if share(most) == share(new.source):
                 raise UploadRefusedError(limits.UPLOADS_RECEIVING.refusal(), 503)
             losing.append(theirs[most].popleft())
-            held[most] -= losing[-1].bytes
+            of_source[most] -= losing[-1].bytes
             of_network[most[0]] -= losing[-1].bytes
         return losing
 
@@ -126,26 +126,26 @@ class ReceivedUploads:
     def forget(self, session: str, file: str) -> None:
         """Free what a page has opened or refused; what is on its way again stays."""
         with self._lock:
-            found = self._files.get((session, file))
-        if found and not found.stop:
-            self.give_up(found)
+            upload = self._files.get((session, file))
+        if upload and not upload.stop:
+            self.give_up(upload)
 
     def take_out(self, place: Place) -> None:
         """It was removed from the form, perhaps while it was on its way."""
         with self._lock:
-            found = self._files.get(place)
-        if found:
-            self._end(found)
+            upload = self._files.get(place)
+        if upload:
+            self._end(upload)
 
     def free_left(self) -> None:
         """Free what belongs to sessions whose readers have left."""
         with self._lock:
             files = list(self._files.values())
-        known = {*self._largest, *self._notes, *(each.place[0] for each in files)}
+        known = {*self._largest, *self._notes, *(upload.place[0] for upload in files)}
         left = {session for session in known if not streamlit_patches.is_connected(session)}
-        for each in files:
-            if each.place[0] in left:
-                self._end(each)
+        for upload in files:
+            if upload.place[0] in left:
+                self._end(upload)
         for session in left:
             self._largest.pop(session, None)
             self._notes.pop(session, None)

@@ -216,10 +216,10 @@ def forget_file(session: str, file: str) -> None:
     running = runtime.get_instance()
     if isinstance(running.uploaded_file_mgr, MemoryUploadedFileManager):
         running.uploaded_file_mgr.remove_file(session, file)
-    found = running._session_mgr.get_session_info(session)
-    for each in _files_in(found.session.session_state) if found else ():
-        if each.file_id == file:
-            each.truncate(0)
+    info = running._session_mgr.get_session_info(session)
+    for upload in _files_in(info.session.session_state) if info else ():
+        if upload.file_id == file:
+            upload.truncate(0)
 
 
 def _files_in(state: SessionState) -> Iterator[UploadedFile]:
@@ -238,9 +238,9 @@ def run_again(session: str) -> None:
     """Run the page of a session as its reader sees it now; for the server's loop."""
     if not runtime.exists():
         return
-    found = runtime.get_instance()._session_mgr.get_active_session_info(session)
-    if found is not None:
-        found.session.request_rerun(found.session._client_state)
+    info = runtime.get_instance()._session_mgr.get_active_session_info(session)
+    if info is not None:
+        info.session.request_rerun(info.session._client_state)
 
 
 # Every runtime, and so every AppTest, looks for components in all installed packages, which stay
@@ -263,14 +263,14 @@ ACTIONS = {"trigger_value", "string_trigger_value", "json_trigger_value", "chat_
 def draw_whole_page_first() -> None:
     """From now on the first run of a session is never that of a fragment, which is not there."""
 
-    def request_rerun(session: AppSession, asked: ClientState | None) -> None:
-        if asked and asked.fragment_id and not session._client_state.page_script_hash:
+    def request_rerun(session: AppSession, request: ClientState | None) -> None:
+        if request and request.fragment_id and not session._client_state.page_script_hash:
             whole = ClientState()
-            whole.CopyFrom(asked)
+            whole.CopyFrom(request)
             whole.ClearField("fragment_id")
             whole.ClearField("is_auto_rerun")
-            asked = whole
-        STREAMLITS_REQUEST(session, asked)
+            request = whole
+        STREAMLITS_REQUEST(session, request)
 
     AppSession.request_rerun = request_rerun  # type: ignore[method-assign, assignment]
 
@@ -279,14 +279,14 @@ def hold_actions() -> list[WidgetState]:
     """What was clicked before this session has drawn anything; this run does not see it."""
     states = get_session_state()._state._new_widget_state.states
     sent = {key: getattr(state, "value", None) for key, state in states.items()}
-    held = {
+    actions = {
         key: value
         for key, value in sent.items()
         if isinstance(value, WidgetState) and value.WhichOneof("value") in ACTIONS
     }
-    for key in held:
+    for key in actions:
         del states[key]
-    return list(held.values())
+    return list(actions.values())
 
 
 def run_again_with(actions: list[WidgetState]) -> None:
@@ -319,45 +319,45 @@ STREAMLITS_RUNNER = AppSession._create_scriptrunner
 def draw_fragments_where_they_are() -> None:
     """From now on a fragment is drawn only where the page that was drawn last has it."""
 
-    def run_script(runner: ScriptRunner, asked: RerunData) -> None:
+    def run_script(runner: ScriptRunner, request: RerunData) -> None:
         fragments = runner._fragment_storage
-        if asked.fragment_id_queue:
-            there = [each for each in asked.fragment_id_queue if fragments.contains(each)]
+        if request.fragment_id_queue:
+            there = [each for each in request.fragment_id_queue if fragments.contains(each)]
             if not there:
                 return
             page = runner._pages_manager.current_page_script_hash
-            asked = replace(asked, fragment_id_queue=there, page_script_hash=page)
-        STREAMLITS_RUN(runner, asked)
+            request = replace(request, fragment_id_queue=there, page_script_hash=page)
+        STREAMLITS_RUN(runner, request)
         run = get_script_run_ctx()
         if run is not None and not run.fragment_ids_this_run:
             # Streamlit forgets those before only where the page was drawn to its end.
             fragments.clear(new_fragment_ids=run.shared.new_fragment_ids.snapshot())
 
-    def queue(requests: ScriptRequests, asked: RerunData) -> bool:
+    def queue(requests: ScriptRequests, request: RerunData) -> bool:
         waits = requests._rerun_data
-        if waits.widget_states and asked.widget_states:
+        if waits.widget_states and request.widget_states:
             # Of what waits only clicks are kept, and all of it is looked through for each message.
-            held = waits.widget_states.widgets
-            clicks = [each for each in held if each.WhichOneof("value") in ACTIONS][:CLICKS]
+            widgets = waits.widget_states.widgets
+            clicks = [each for each in widgets if each.WhichOneof("value") in ACTIONS][:CLICKS]
             waits = replace(waits, widget_states=WidgetStates(widgets=clicks))
             requests._rerun_data = waits
         is_whole = requests._state is ScriptRequestType.RERUN and not waits.fragment_id_queue
-        if asked.fragment_id and is_whole:  # the two become one, which is of the page that waits
-            asked = replace(
-                asked,
+        if request.fragment_id and is_whole:  # the two become one, which is of the page that waits
+            request = replace(
+                request,
                 page_script_hash=waits.page_script_hash,
                 page_name=waits.page_name,
                 query_string=waits.query_string,
                 is_history_navigation=waits.is_history_navigation,
             )
-        return STREAMLITS_QUEUE(requests, asked)
+        return STREAMLITS_QUEUE(requests, request)
 
-    def create_scriptrunner(session: AppSession, asked: RerunData) -> None:
+    def create_scriptrunner(session: AppSession, request: RerunData) -> None:
         # The run before has ended, but what it drew last is not sent yet, and now never will be.
-        if asked.fragment_id and session._scriptrunner is not None:
+        if request.fragment_id and session._scriptrunner is not None:
             page = session._pages_manager.current_page_script_hash
-            asked = replace(asked, fragment_id=None, is_auto_rerun=False, page_script_hash=page)
-        STREAMLITS_RUNNER(session, asked)
+            request = replace(request, fragment_id=None, is_auto_rerun=False, page_script_hash=page)
+        STREAMLITS_RUNNER(session, request)
 
     ScriptRunner._run_script = run_script  # type: ignore[method-assign, assignment]
     ScriptRequests._request_rerun_locked = queue  # type: ignore[method-assign, assignment]
@@ -375,13 +375,13 @@ def read_theme_once() -> None:
 
     @cache
     def section_of_theme(section: str) -> CustomThemeConfig:
-        found = CustomThemeConfig()
-        STREAMLITS_THEME(found, section)
-        return found
+        theme = CustomThemeConfig()
+        STREAMLITS_THEME(theme, section)
+        return theme
 
     def populate(message: CustomThemeConfig, section: str = "theme") -> None:
-        if (found := section_of_theme(section)).ByteSize():
-            message.MergeFrom(found)
+        if (theme := section_of_theme(section)).ByteSize():
+            message.MergeFrom(theme)
 
     app_session._populate_theme_msg = populate  # type: ignore[assignment]
 
@@ -402,22 +402,22 @@ def ask_nobody_for_addresses() -> None:
 STREAMLITS_ADDRESSES = AppSession._handle_file_urls_request
 UPLOADS_AT_ONCE = 100
 TOO_MANY_FILES = (
-    "A folder may have at most {most} files, not {found:,}: leave out what no model needs."
+    "A folder may have at most {most} files, not {count:,}: leave out what no model needs."
 )
 
 
 def bound_files_of_an_upload() -> None:
     """From now on a folder of too many files is refused, in a sentence beside each of them."""
 
-    def answer(session: AppSession, asked: FileURLsRequest) -> None:
-        found = len(asked.file_names)
-        if found <= UPLOADS_AT_ONCE:
-            STREAMLITS_ADDRESSES(session, asked)
+    def answer(session: AppSession, request: FileURLsRequest) -> None:
+        count = len(request.file_names)
+        if count <= UPLOADS_AT_ONCE:
+            STREAMLITS_ADDRESSES(session, request)
             return
         message = ForwardMsg()
-        message.file_urls_response.response_id = asked.request_id
+        message.file_urls_response.response_id = request.request_id
         message.file_urls_response.error_msg = TOO_MANY_FILES.format(
-            most=UPLOADS_AT_ONCE, found=found
+            most=UPLOADS_AT_ONCE, count=count
         )
         session._enqueue_forward_msg(message)
 
@@ -472,10 +472,10 @@ def take_only_values_that_can_be() -> None:
 
 def value_of(states: WStates, widget: str) -> Any:
     """Stands for Streamlit's, which everything that reads a widget comes to."""
-    said, about = states.states.get(widget), states.widget_metadata.get(widget)
-    if not isinstance(said, Serialized) or about is None:
+    sent, about = states.states.get(widget), states.widget_metadata.get(widget)
+    if not isinstance(sent, Serialized) or about is None:
         return STREAMLITS_VALUE(states, widget)
-    kinds = {said.value.WhichOneof("value"), about.value_type}
+    kinds = {sent.value.WhichOneof("value"), about.value_type}
     if len(kinds) == 1 or None in kinds or kinds == NUMBER_FIELDS:
         with suppress(Exception):  # whatever its reader of values fails with
             return STREAMLITS_VALUE(states, widget)

@@ -11,8 +11,6 @@ faint on the page.
 import json
 from dataclasses import dataclass
 
-MODES = ("light", "dark")
-
 
 @dataclass(frozen=True)
 class Palette:

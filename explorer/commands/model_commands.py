@@ -38,9 +38,8 @@ def add_commands(commands: Any) -> None:
     text.add_argument("--top-k", type=int, metavar="N")
     text.add_argument("--top-p", type=float, metavar="X")
     text.add_argument("--seed", type=int, default=0, metavar="N")
-    text.add_argument(
-        "--json", action="store_true", help="print the text and its token IDs as JSON"
-    )
+    ids = "print the text and its token IDs as JSON"
+    text.add_argument("--json", action="store_true", help=ids)
 
     out = commands.add_parser("export", help="write a model as the folder of a published family")
     out.set_defaults(command=export_model)
@@ -56,12 +55,8 @@ def add_commands(commands: Any) -> None:
     more = commands.add_parser("get", help="download a pretrained model, or list those there are")
     more.set_defaults(command=get_model)
     more.add_argument("name", nargs="?", metavar="NAME", help=known_models())
-    more.add_argument(
-        "--to",
-        type=Path,
-        metavar="FOLDER",
-        help="the folder to make of it; by default one in the app's folder of models",
-    )
+    folder = "the folder to make of it; by default one in the app's folder of models"
+    more.add_argument("--to", type=Path, metavar="FOLDER", help=folder)
 
     ship = commands.add_parser("checkpoints", help="train the models that ship with the app")
     ship.set_defaults(command=make_checkpoints)

@@ -14,8 +14,7 @@ from tqdm import tqdm
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import HOST, Maker
 from explorer.commands.training_commands import (
-    add_parent,
-    add_tokenizer,
+    add_task,
     asked_to_leave,
     folder_named,
     parent_named,
@@ -44,10 +43,7 @@ STATUS_EVERY = 0.2
 def add_commands(commands: Any) -> None:
     many = commands.add_parser("sweep", help="train a run for every combination of settings")
     many.set_defaults(command=sweep_settings)
-    many.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *CUSTOM_TASKS]))
-    many.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
-    add_tokenizer(many)
-    add_parent(many)
+    add_task(many)
     many.add_argument("--dask", metavar="ADDRESS", help="train on the Dask cluster at tcp://…")
     many.add_argument("--json", action="store_true", help="print the runs as JSON")
     for setting in SWEPT.values():

@@ -30,7 +30,7 @@ from explorer.runs.settings import (
     WEIGHTS_SEED,
     spec_of,
 )
-from explorer.runs.spec import HOT, RunError
+from explorer.runs.spec import HOT, RunError, RunSpec
 from explorer.runs.worker import ANEW, END, advance, broadcast, saved_or_untrained
 from explorer.system.data_folders import runs_root
 from explorer.tasks import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of
@@ -70,15 +70,9 @@ def follow(folder: Path) -> None:
 def add_commands(commands: Any) -> None:
     make = commands.add_parser("train", help="train a model for a task, with a progress bar")
     make.set_defaults(command=train_model)
-    make.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *CUSTOM_TASKS]))
-    make.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
-    add_tokenizer(make)
-    make.add_argument(
-        "--out",
-        type=Path,
-        metavar="FOLDER",
-        help="the folder of the run; by default one in the app's folder of runs",
-    )
+    add_task(make)
+    folder = "the folder of the run; by default one in the app's folder of runs"
+    make.add_argument("--out", type=Path, metavar="FOLDER", help=folder)
     shape = "the shape of a published family or document"
     make.add_argument("--like", choices=[*LIKE, *PRESETS], help=shape)
     for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS, EVALUATE_EVERY, WEIGHTS_SEED):
@@ -87,17 +81,11 @@ def add_commands(commands: Any) -> None:
         if setting.options:
             value = {"choices": setting.options}
         make.add_argument(f"--{setting.name.replace('_', '-')}", help=setting.label, **value)
-    add_parent(make)
     rank = "train LoRA adapters of this rank, not the whole model"
     make.add_argument("--lora-rank", type=int, default=0, metavar="N", help=rank)
     make.add_argument("--lora-alpha", type=float, metavar="X", help="their α; by default 2 × rank")
-    make.add_argument(
-        "--lora-targets",
-        nargs="+",
-        choices=TARGETS,
-        metavar="NAME",
-        help=f"the matrices that get one: {', '.join(TARGETS)}; by default q_proj and v_proj",
-    )
+    matrices = f"the matrices that get one: {', '.join(TARGETS)}; by default q_proj and v_proj"
+    make.add_argument("--lora-targets", nargs="+", choices=TARGETS, metavar="NAME", help=matrices)
     goal = "end the run at this value on held-out data"
     make.add_argument("--stop-at", type=float, metavar="X", help=goal)
 
@@ -111,17 +99,14 @@ def add_commands(commands: Any) -> None:
         command.add_argument("--tensorboard", action="store_true", help=board)
 
 
-def add_parent(command: argparse.ArgumentParser) -> None:
+def add_task(command: argparse.ArgumentParser) -> None:
+    """What is trained: a task, its text and tokenizer, and the model that it starts from."""
+    command.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *CUSTOM_TASKS]))
+    command.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
+    own = "of a task of your own text: trained on it, or a tokenizer.json"
+    command.add_argument("--tokenizer", metavar="words|subwords|FILE", help=own)
     start = "fine-tune this model: a run, a checkpoint's folder, or a name of the app's list"
     command.add_argument("--from", dest="parent", metavar="MODEL", help=start)
-
-
-def add_tokenizer(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--tokenizer",
-        metavar="words|subwords|FILE",
-        help="of a task of your own text: trained on it, or a tokenizer.json",
-    )
 
 
 def tokenizer_of(args: argparse.Namespace) -> str | None:
@@ -170,11 +155,7 @@ def _new_run(args: argparse.Namespace) -> Run:
     kept = stored_tokenizer(args.task, text, tokenizer)
     if spec.training.batch_size < distributed.world_size():
         raise RunError(f"A batch of at least {distributed.world_size()} gives each process a text.")
-    return (
-        create_in(args.out, spec, text, kept)
-        if args.out
-        else create(runs_root(), spec, text, tokenizer=kept)
-    )
+    return _create(args, spec, text, tokenizer=kept)
 
 
 def _tuned_run(args: argparse.Namespace, text: str | None) -> Run:
@@ -186,11 +167,13 @@ def _tuned_run(args: argparse.Namespace, text: str | None) -> Run:
     opened = parent_named(args.parent)
     spec = finetune_spec(opened, task_for(opened, args.task, text), vars(args))
     text = text if args.task in CUSTOM_TASKS else None
-    return (
-        create_in(args.out, spec, text, parent=opened)
-        if args.out
-        else create(runs_root(), spec, text, parent=opened)
-    )
+    return _create(args, spec, text, parent=opened)
+
+
+def _create(args: argparse.Namespace, spec: RunSpec, text: str | None, **more: Any) -> Run:
+    if args.out:
+        return create_in(args.out, spec, text, **more)
+    return create(runs_root(), spec, text, **more)
 
 
 def parent_named(name: str) -> OpenModel:

@@ -82,7 +82,7 @@ def contrast(one: str, other: str) -> float:
 
 def test_the_page_and_the_views_have_these_colours() -> None:
     sent = json.loads(theme.palettes_as_json())
-    for mode in theme.MODES:
+    for mode in theme.PALETTES:
         page, colours = CONFIG["theme"][mode], theme.palette(mode)
         assert page["backgroundColor"] == colours.background
         assert page["secondaryBackgroundColor"] == colours.surface
@@ -97,7 +97,7 @@ def test_the_page_and_the_views_have_these_colours() -> None:
 
 
 def test_equal_steps_look_equal() -> None:
-    for mode, ramp in product(theme.MODES, ("sequential", "negative", "positive")):
+    for mode, ramp in product(theme.PALETTES, ("sequential", "negative", "positive")):
         stops = getattr(theme.palette(mode), ramp)
         assert stops[0] == theme.palette(mode).background
         lightness = [perceived_lightness(stop) for stop in stops]
@@ -106,7 +106,7 @@ def test_equal_steps_look_equal() -> None:
 
 
 def test_text_can_be_read_and_series_can_be_seen(subtests: pytest.Subtests) -> None:
-    for mode in theme.MODES:
+    for mode in theme.PALETTES:
         with subtests.test(mode=mode):
             page, colours = CONFIG["theme"][mode], theme.palette(mode)
             for ground in (colours.background, colours.surface):
@@ -133,18 +133,18 @@ def test_nothing_leaves_the_machine_and_only_it_may_ask() -> None:
 
 def test_neighbouring_hues_are_told_apart_by_every_eye() -> None:
     """Where more stand beside one another, they differ by a dash or a label as well."""
-    for mode, eye in product(theme.MODES, EYES):
+    for mode, eye in product(theme.PALETTES, EYES):
         series = theme.palette(mode).series
         for first in range(0, len(series), theme.TOLD_APART):
             row = series[first : first + theme.TOLD_APART]
             for one, other in combinations(row, 2):
                 distance = np.linalg.norm(seen(one, eye) - seen(other, eye))
                 assert distance > JUST_NOTICED, (mode, eye, one, other)
-    for mode in theme.MODES:
+    for mode in theme.PALETTES:
         colours = theme.palette(mode)
         for below, above in zip(colours.negative[3:], colours.positive[3:], strict=True):
             assert channels(above)[2] - channels(below)[2] > 0.15, mode
-    for mode, eye in product(theme.MODES, EYES):
+    for mode, eye in product(theme.PALETTES, EYES):
         palette = theme.palette(mode)
         ends = palette.diverging[0], palette.diverging[-1]
         distance = np.linalg.norm(seen(ends[0], eye) - seen(ends[1], eye))

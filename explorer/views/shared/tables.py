@@ -5,7 +5,6 @@ from typing import Any
 
 import streamlit as st
 import torch
-from streamlit.elements.lib.column_types import ColumnConfig
 from torch import Tensor
 
 from explorer.text.number_format import three
@@ -25,7 +24,7 @@ def table(
     *,
     right: Collection[str] = (),
     numbers: Mapping[str, str] | None = None,
-    config: Mapping[str, ColumnConfig] | None = None,
+    config: Mapping[str, Any] | None = None,
     most_rows: int = 11,
     **how: Any,
 ) -> Any:
@@ -36,7 +35,7 @@ def table(
     is scrolled to.
     """
     rows = len(next(iter(columns.values()), ())) if isinstance(columns, Mapping) else len(columns)
-    kinds: dict[str, ColumnConfig] = {
+    kinds: dict[str, Any] = {
         **{name: st.column_config.TextColumn(alignment="right") for name in right},
         **{name: st.column_config.NumberColumn(format=of) for name, of in (numbers or {}).items()},
         **(config or {}),
