@@ -8,7 +8,8 @@ more. A run with a plain name is found by nobody else: its name is easily guesse
 
 from pathlib import Path
 
-from explorer.app.reader import is_local, network_digest, owner
+from explorer.app import reader
+from explorer.app.reader import network_digest, owner
 from explorer.catalog.available_models import RUNS_LISTED, ListedRun
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import HOST, index_of
@@ -23,12 +24,12 @@ SOMEBODY_ELSES = (
 
 def whose() -> str:
     """The owner of what this reader makes."""
-    return HOST if is_local() else owner()
+    return HOST if reader.is_local() else owner()
 
 
 def whose_network() -> str:
     """The network that it is counted for; who runs the server has none."""
-    return "" if is_local() else network_digest()
+    return "" if reader.is_local() else network_digest()
 
 
 def own_runs() -> list[Run]:
@@ -38,19 +39,19 @@ def own_runs() -> list[Run]:
 
 def listed_runs() -> list[Run]:
     """The newest runs in the reader's list."""
-    return newest_runs(runs_root(), RUNS_LISTED, None if is_local() else owner())
+    return newest_runs(runs_root(), RUNS_LISTED, None if reader.is_local() else owner())
 
 
 def found_run(name: str) -> Run:
     """The run that an address names; RunError where there is none that this reader may see."""
-    if own_name(name) == name and not is_local():
+    if own_name(name) == name and not reader.is_local():
         raise no_run_named(name)
     return run_named(runs_root(), name)
 
 
 def may_change(run: Run) -> bool:
     """Whether this reader may command the run, or delete it."""
-    return is_local() or run.owner == owner()
+    return reader.is_local() or run.owner == owner()
 
 
 def is_own(run: Run) -> bool:
@@ -62,10 +63,10 @@ def runs_with_models(named: tuple[str, ...]) -> list[ListedRun]:
     """The newest runs in the reader's list, and those of these names that may be seen."""
     root, mine = Path(runs_root()).absolute(), whose()
     there = index_of(root).now()
-    runs = list(there.newest(None if is_local() else mine)[:RUNS_LISTED])
+    runs = list(there.newest(None if reader.is_local() else mine)[:RUNS_LISTED])
     listed = {run.name for run in runs}
     for name in dict.fromkeys(named):
         run = there.by_name.get(name)
-        if run and name not in listed and (own_name(name) != name or is_local()):
+        if run and name not in listed and (own_name(name) != name or reader.is_local()):
             runs.append(run)
     return [ListedRun(str(root), run.name, run.owner == mine) for run in runs]

@@ -7,11 +7,10 @@ from hashlib import sha256
 
 import streamlit as st
 
-from explorer.app import url, widget_state
+from explorer.app import reader, url, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import draw_notes, say
-from explorer.app.reader import is_local
 from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
 from explorer.app.session import state_of
 from explorer.catalog.folders import own_name
@@ -130,7 +129,7 @@ def _disk_words() -> str:
     used = limits.RUNS_BYTES_OF_READER.in_words(sum(sizes[run.name] for run in mine))
     most = limits.RUNS_BYTES_OF_READER
     count, days = limits.RUNS_KEPT.in_words(len(mine)), limits.RUNS_DAYS
-    kept = "" if is_local() else f" · each is kept for {days.in_words(days.most)}"
+    kept = "" if reader.is_local() else f" · each is kept for {days.in_words(days.most)}"
     return f"{count} · {used} of {most.in_words(most.most)} on disk{kept}"
 
 
