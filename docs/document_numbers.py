@@ -193,6 +193,7 @@ NUMBERS = {
 
 
 if __name__ == "__main__":
+    model = untrained_notebook()
     with torch.no_grad():
         for name, compute in NUMBERS.items():
-            print(name, *compute(untrained_notebook()), sep="\n    ")
+            print(name, *compute(model), sep="\n    ")
