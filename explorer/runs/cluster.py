@@ -182,7 +182,7 @@ class Cluster:
 
         One that has a worker is told to stop, and keeps its place until it has.
         """
-        client = self._living_client()
+        client = self._open_client()
         if client is None:
             return False
         try:
@@ -199,13 +199,13 @@ class Cluster:
     @property
     def is_up(self) -> bool:
         """Whether it is connected, so that questions are answered at once."""
-        return self._living_client() is not None
+        return self._open_client() is not None
 
     def has(self, run: Run) -> bool:
         """Whether a worker trains the run or will. A cluster that is not up has none."""
         if run.has_worker():
             return True
-        client = self._living_client()
+        client = self._open_client()
         try:
             return client is not None and run.name in map(_name_of, _keys(client))
         except OSError:
@@ -213,7 +213,7 @@ class Cluster:
 
     def waiting(self) -> list[str]:
         """The names of the runs that wait for a worker, the next one first."""
-        client = self._living_client()
+        client = self._open_client()
         try:
             keys = [] if client is None else _ask(client, _list_waiting())
         except OSError:
@@ -385,7 +385,7 @@ class Cluster:
         while _keys(client) and time.monotonic() < end:
             time.sleep(0.02)
 
-    def _living_client(self) -> Client | None:
+    def _open_client(self) -> Client | None:
         client = self._client  # read once: another thread may drop it
         return client if client is not None and client.status == "running" else None
 

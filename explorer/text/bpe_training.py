@@ -99,7 +99,6 @@ def _every_other(at: NDArray[np.intp], after: NDArray[np.intp]) -> NDArray[np.in
     return at[(order - begun) % 2 == 0]
 
 
-BYTES = 256
 MOST_TRAINED_MERGES = 5_000
 SHOWN = 12
 STATE_EVERY = 100

@@ -153,9 +153,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-__all__ = ["Token", "Tokenizer"]
-
-
 class Tokenizer:
     """Text to tokens and back, in the way one model reads it."""
 
