@@ -77,10 +77,6 @@ class Tracing:
         return trace(self.contrast.model, text, sites=sites, read_at=read_at)
 
     @property
-    def part(self) -> str:
-        return f"{plain_wiring(self.contrast.config).stack}.self_attn"
-
-    @property
     def layers(self) -> int:
         return plain_wiring(self.contrast.config).layers
 
@@ -89,10 +85,13 @@ class Tracing:
         return self.contrast.clean.shape[1]
 
     @property
+    def is_causal(self) -> bool:
+        return self.contrast.model.last_stack.causal
+
+    @property
     def first_changed(self) -> int:
         """The first position where patching can change anything."""
-        is_causal = self.contrast.config.kind == "decoder"
-        return shared_tokens(self.contrast.clean, self.contrast.corrupted) if is_causal else 0
+        return shared_tokens(self.contrast.clean, self.contrast.corrupted) * self.is_causal
 
     @property
     def cost(self) -> int:
@@ -104,8 +103,7 @@ class Tracing:
         branches = self.layers * (self.tokens - self.first_changed)
         stack = self.contrast.model.last_stack
         weights = sum(each.numel() for each in stack.blocks.parameters()) // 2
-        is_causal = self.contrast.config.kind == "decoder"
-        computed = (self.tokens - self.first_changed) / 2 if is_causal else self.tokens
+        computed = (self.tokens - self.first_changed) / 2 if self.is_causal else self.tokens
         return int(branches * computed * weights)
 
     def columns(self) -> Iterator[Tensor]:
@@ -122,18 +120,16 @@ class Tracing:
                 yield self._column(position)
 
     def _column(self, position: int) -> Tensor:
-        base = replace(self.base, from_position=position)
-        here = position - base.start(self.part)
+        stack = plain_wiring(self.contrast.config).stack
+        base, part = replace(self.base, from_position=position), f"{stack}.self_attn"
+        here = position - base.start(part)
 
         def edit_of(layer: int, rows: range) -> Edit:
-            site = self._site(layer)
+            site = f"{stack}.{layer}.{self.site}"
             return ReplaceAt(site, here, self.other[site][0, position])
 
-        found = run_layers(base, self.part, range(self.layers), 1, edit_of)
-        return torch.cat([self.contrast.outcome(logits) for logits in found])
-
-    def _site(self, layer: int) -> str:
-        return f"{self.part.split('.')[0]}.{layer}.{self.site}"
+        logits = run_layers(base, part, range(self.layers), 1, edit_of)
+        return torch.cat([self.contrast.outcome(each) for each in logits])
 
     def grid(self, columns: Sequence[Tensor]) -> TracedGrid:
         """All columns together, beside what both texts have alone."""

@@ -15,7 +15,7 @@ section 3.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -91,13 +91,7 @@ class CorruptedPasses(Sequence[CorruptedPass]):
     def __len__(self) -> int:
         return len(self.contrasts)
 
-    @overload
-    def __getitem__(self, at: int) -> CorruptedPass: ...
-    @overload
-    def __getitem__(self, at: slice) -> "CorruptedPasses": ...
-    def __getitem__(self, at: int | slice) -> "CorruptedPass | CorruptedPasses":
-        if isinstance(at, slice):
-            return CorruptedPasses(self.contrasts[at])
+    def __getitem__(self, at: Any) -> Any:
         return corrupted_pass(self.contrasts[at])
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.analysis.head_circuits import Copying, copying, why_no_copying
 from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cells
-from explorer.analysis.name_moving import NameMoving, name_moving
+from explorer.analysis.name_moving import name_moving
 from explorer.analysis.output_change import last_streams
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.model_inputs import record
@@ -156,7 +156,10 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
         if called and scores[-1].value >= THRESHOLD:
             names.append(called)
     if (moved := name_moving(opened)) is not None:
-        scores += _of_names(moved, layer, head)
+        scores += [
+            _ranked("Name moving", moved.raised, layer, head, "logits for the name it attends to"),
+            _ranked("Name attended to", moved.weight, layer, head, "weight on that name"),
+        ]
         said.append(ON_NAMES.format(prompts=moved.prompts))
         if float(moved.weight[layer, head]) >= THRESHOLD:
             raised = float(moved.raised[layer, head])
@@ -168,7 +171,10 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
         said.append(f"No copying score: {why[0].lower()}{why[1:]}")
     else:
         found = copying_of(opened, layer, head)
-        scores += _of_copying(found)
+        scores += [
+            Score("Copying", found.score, "Σλ / Σ|λ| of the OV circuit"),
+            Score("Own token in top 5", found.own_in_top, "share of tokens it ranks so"),
+        ]
         chance = three(found.by_chance)
         said.append(ON_WEIGHTS.format(tokens=len(found.ranks), chance=chance))
         if found.own_in_top >= max(THRESHOLD, ABOVE_CHANCE * found.by_chance):
@@ -179,21 +185,6 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
 def copying_of(opened: OpenModel, layer: int, head: int) -> Copying:
     """What the head copies by its weights alone, made once."""
     return kept(opened, ("copying", layer, head), lambda: copying(opened.model, layer, head))
-
-
-def _of_names(found: NameMoving, layer: int, head: int) -> list[Score]:
-    raised = "logits for the name it attends to"
-    return [
-        _ranked("Name moving", found.raised, layer, head, raised),
-        _ranked("Name attended to", found.weight, layer, head, "weight on that name"),
-    ]
-
-
-def _of_copying(found: Copying) -> list[Score]:
-    return [
-        Score("Copying", found.score, "Σλ / Σ|λ| of the OV circuit"),
-        Score("Own token in top 5", found.own_in_top, "share of tokens it ranks so"),
-    ]
 
 
 def _ranked(title: str, values: Tensor, layer: int, head: int, meaning: str) -> Score:
