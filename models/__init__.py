@@ -20,8 +20,9 @@ The small print:
 13. `plain`, `rotary`, `position_biases`, `config`: leaves, and a model as plain data
 14. `cache`, `sampling`, `generation`, `beam_search`: from logits to text
 15. `model`: a model from its config, with new weights
-16. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights
-17. `lora`: two thin matrices beside a frozen one, to train a model further
+16. `frozen_scales`: modules as linear maps, their scales frozen at their values in one pass
+17. `losses`, `optimizers`, `schedules`, `distributed`, `training`: from text to weights
+18. `lora`: two thin matrices beside a frozen one, to train a model further
 
 Around the core: `families` maps the configs and names of published models and of the documents
 to ours, `loading` reads and writes checkpoints, `checkpoints` holds those that come with the app.

@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.circuit_metrics import Contrast
-from explorer.analysis.frozen_scales import residual_without_scale
 from explorer.analysis.wiring import Wiring, plain_wiring, wiring_of
 from explorer.catalog.pass_budget import passing
 from explorer.catalog.pass_size import PassShape, pass_size
 from models import Transformer
+from models.frozen_scales import residual_without_scale
 from models.gradients import Take, gradients
 from models.interventions import Replace
 from models.trace import trace

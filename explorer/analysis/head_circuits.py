@@ -17,11 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.analysis.frozen_scales import residual_without_scale, scale_of, without_scale
 from explorer.system.cooperative import interruptible
 from models import Transformer, TransformerConfig
 from models.attention import MultiHeadAttention
 from models.block import Residual
+from models.frozen_scales import residual_without_scale, scale_of, without_scale
 from models.output_heads import LanguageModelHead
 
 

@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.analysis.frozen_scales import freeze_residual, residual_without_scale, sum_norm
 from explorer.analysis.logit_attribution import positions_read
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import block_writes
@@ -29,6 +28,7 @@ from explorer.inference.results_cache import is_kept, kept
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
+from models.frozen_scales import freeze_residual, residual_without_scale, sum_norm
 
 MOST_HELD = 16_000_000
 """Numbers of z, (q, k, d), that are in memory together."""

@@ -14,18 +14,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.frozen_scales import (
+from explorer.analysis.head_circuits import output_columns
+from explorer.analysis.output_change import has_words, last_streams, logits_at
+from explorer.analysis.residual_writes import block_writes, positions_of
+from explorer.inference.forward_pass import ForwardPass
+from explorer.system.cooperative import interruptible
+from models.frozen_scales import (
     Frozen,
     freeze_classes,
     freeze_norm,
     freeze_words,
     is_plain_sum,
 )
-from explorer.analysis.head_circuits import output_columns
-from explorer.analysis.output_change import has_words, last_streams, logits_at
-from explorer.analysis.residual_writes import block_writes, positions_of
-from explorer.inference.forward_pass import ForwardPass
-from explorer.system.cooperative import interruptible
 from models.output_heads import ClassifierHead, LanguageModelHead
 
 

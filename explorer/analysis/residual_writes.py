@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.frozen_scales import UNCHANGED, FrozenResidual, freeze_residual
 from explorer.analysis.head_circuits import output_columns
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
 from models.block import Residual
+from models.frozen_scales import UNCHANGED, FrozenResidual, freeze_residual
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from explorer.analysis import logit_attribution, logit_lens
-from explorer.analysis.frozen_scales import freeze_norm
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.inference.results_cache import kept
@@ -15,6 +14,7 @@ from explorer.views.forward_pass.lens_and_attribution import (
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import script
 from explorer.views.shared.widgets import choose_output_position
+from models.frozen_scales import freeze_norm
 
 widgets.opening(
     "Logit lens",

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from torch import Tensor, nn
 
-from explorer.analysis.frozen_scales import sum_norm
 from explorer.analysis.information_flow import (
     AttentionShares,
     BlockShares,
@@ -29,6 +28,7 @@ from explorer.analysis.rollout import (
 )
 from explorer.catalog import open_model
 from explorer.inference.forward_pass import ForwardPass, run_text
+from models.frozen_scales import sum_norm
 from models.normalization import LayerNorm
 from models.trace import EVERYTHING, Trace, trace
 from tests.closeness import assert_close_to

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis.frozen_scales import sum_norm
 from explorer.analysis.head_circuits import (
     READS,
     composition,
@@ -22,6 +21,7 @@ from explorer.analysis.logit_attribution import contributions, direct_logits, so
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.inference.forward_pass import ForwardPass
 from models import Transformer
+from models.frozen_scales import sum_norm
 from models.normalization import RMSNorm
 from tests.closeness import assert_close_to
 from tests.tiny import config_of, shaken

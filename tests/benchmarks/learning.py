@@ -14,7 +14,8 @@ from streamlit.testing.v1 import AppTest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 
-from explorer.text.bpe_training import BYTES, in_parts, train_merges
+from explorer.text.bpe_training import in_parts, train_merges
+from explorer.text.tokenizer import BYTES
 from explorer.views.shared.tokenizer_source import FILE
 from tests import apps
 from tests.benchmarks.driver import BARE
