@@ -58,6 +58,11 @@ class Choice:
     """The step of the training at which the model is shown, where it has snapshots."""
 
     @property
+    def place(self) -> Head:
+        """The chosen head."""
+        return self.part, self.layer, self.head
+
+    @property
     def called(self) -> str:
         """What the model is called in a title: its name, and the step where one is chosen."""
         name, step = own_name(self.model), self.training_step

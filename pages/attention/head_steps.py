@@ -19,5 +19,5 @@ widgets.closing(
     attention_scores,
     attention_weights,
     scaled_dot_product_attention,
-    script=script(steps_code, forward, at.part, at.layer, at.head),
+    script=script(steps_code, forward, *at.place),
 )

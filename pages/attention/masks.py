@@ -22,7 +22,7 @@ widgets.opening(
 )
 context = page_context()
 at = context.choice
-head = at.part, at.layer, at.head
+head = at.place
 usual = mask_parts.YOURS if context.opened.config.pad_id is None else mask_parts.BATCH
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     example = controls.one_of("example", list(mask_parts.EXAMPLES), usual)

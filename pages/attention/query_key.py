@@ -21,5 +21,5 @@ widgets.closing(
     attention_scores,
     attention_weights,
     RotaryPositions.turn,
-    script=script(product_code, forward, at.part, at.layer, at.head, found.query, found.key),
+    script=script(product_code, forward, *at.place, found.query, found.key),
 )

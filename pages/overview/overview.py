@@ -32,7 +32,7 @@ with beside:
     st.space("small")
     widgets.page_links("tokens", "positions", "attention", "masks", "training")
 
-head = at.part, at.layer, at.head
+head = at.place
 is_blind = not forward.mask(at.part, at.layer).any(-1).all()
 widgets.notes(filter(None, (widgets.head_summary(context), on_pattern(opened, forward, *head))))
 sums = "Every row sums to 1, except fully masked rows." if is_blind else "Every row sums to 1."

@@ -36,6 +36,6 @@ elif (history := moments.history_of(context)) is not None:
     VIEWS[view](context, history)
     follow_run(history.run, len(history.passes))
     run, at = history.run, context.choice
-    head = at.part, at.layer, at.head
+    head = at.place
     lines = script(moments.history_code, run, history.last.text, history.last.pair, *head)
     widgets.closing(export_panel.origin(context) | history.origin, formation_step, script=lines)

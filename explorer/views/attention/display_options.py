@@ -135,7 +135,7 @@ def heads_title(context: PageContext, options: DisplayOptions) -> str:
     """What is drawn, as a heading."""
     at = context.choice
     if options.heads == "one":
-        return head_title(at.called, at.part, at.layer, at.head)
+        return head_title(at.called, *at.place)
     return f"{layer_title(context, options)}, {combined_title(context, options)}"
 
 

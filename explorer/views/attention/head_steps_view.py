@@ -38,13 +38,13 @@ def draw_stages(context: PageContext) -> None:
     query = len(rows) - 1 if found.query is None else found.query
     key = found.key
     if key is None:
-        key = strongest(forward, at.part, at.layer, at.head, query)
+        key = strongest(forward, *at.place, query)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown(widgets.head_heading(context), width="stretch")
         step = UP_TO.index(one_of("up_to", UP_TO, UP_TO[-1], width="content"))
     down = _window("queries", len(rows), query)
     across = _window("keys", len(columns), key)
-    made = head_stages_of(forward, at.part, at.layer, at.head, down, across)
+    made = head_stages_of(forward, *at.place, down, across)
 
     def pin_in_window(place: Place | None) -> None:
         pinned.pin(PinnedCell() if place is None else PinnedCell(down[place[0]], across[place[1]]))

@@ -167,11 +167,11 @@ def adjusted(context: PageContext, options: DisplayOptions) -> AdjustedWeights:
     """The matrix of one head is made each time; that of several heads combined is kept."""
     at, forward = context.choice, context.forward
     if options.heads == "one":
-        return adjust_head(forward, at.part, at.layer, at.head, options)
+        return adjust_head(forward, *at.place, options)
 
     def make() -> AdjustedWeights:
         with bar("Combining the heads") as report:
-            return adjust_head(forward, at.part, at.layer, at.head, options, report)
+            return adjust_head(forward, *at.place, options, report)
 
     layer = None if options.all_layers else at.layer
     key = ("adjusted", at.text, at.pair, at.part, layer, _without_colours(options))
@@ -253,7 +253,7 @@ def head_caption(context: PageContext, options: DisplayOptions) -> str:
 def head_lines(context: PageContext, options: DisplayOptions) -> Script:
     """The weights of the chosen head, as the display options change them."""
     at, options = context.choice, _without_colours(options)
-    head = context.forward, at.part, at.layer, at.head
+    head = context.forward, *at.place
     if options == DisplayOptions():
         return script(weights_code, *head)
     return script(adjusted_code, *head, options)

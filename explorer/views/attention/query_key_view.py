@@ -37,7 +37,7 @@ KEYS_IN_SIGHT = 15
 def draw_query_key(context: PageContext) -> QueryKeyPair:
     """The whole screen for the chosen head, and which two tokens are chosen."""
     at, forward, words = context.choice, context.forward, context.part.words
-    here = (at.part, at.layer, at.head)
+    here = at.place
     rows, columns = forward.rows(at.part), forward.columns(at.part)
     places = widgets.side_by_side(3, 3, 4)
     with places[0]:
@@ -167,7 +167,7 @@ def _draw_bars(found: QueryKeyPair, order: str, config: TransformerConfig) -> No
 def _draw_distance(context: PageContext, found: QueryKeyPair) -> None:
     """The pair at other distances, where positions act on the score."""
     at, forward = context.choice, context.forward
-    curve = by_distance(forward, at.part, at.layer, at.head, found.query, found.key)
+    curve = by_distance(forward, *at.place, found.query, found.key)
     with st.container(width=widgets.WIDEST):
         st.markdown("**The same pair at other distances**")
         if curve is None:
@@ -227,7 +227,7 @@ VALUE_HEIGHT, MOST_NUMBERS = 110, 32
 def draw_value_path(context: PageContext, query: int, key: int) -> None:
     """The key's value on its way, then one dimension of the stream with all that is added to it."""
     at = context.choice
-    found = key_contribution(context.forward, at.part, at.layer, at.head, query, key)
+    found = key_contribution(context.forward, *at.place, query, key)
     order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     # pinned on the Forward pass page, or asked for by a link
     number = url.whole_number(url.current_value("number"), len(found.written))

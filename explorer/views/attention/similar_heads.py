@@ -74,7 +74,7 @@ def draw_similarity(context: PageContext) -> Script | None:
     divergence, by_similarity = _divergence(context, weights, layers)
     places = by_similarity if order == BY_SIMILARITY else list(range(len(heads)))
     _draw_matrix(context, divergence[places][:, places], [heads[place] for place in places])
-    return script(similarity_code, forward, at.part, at.layer, at.head)
+    return script(similarity_code, forward, *at.place)
 
 
 def _draw_nearest(context: PageContext, weights: Tensor) -> None:

@@ -66,8 +66,8 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | Non
     forward, at = context.forward, context.choice
     found = kept(
         opened,
-        ("longer", forward.text, forward.pair, count, scheme, at.part, at.layer, at.head),
-        lambda: extrapolate(opened, forward, count, scheme, at.part, at.layer, at.head),
+        ("longer", forward.text, forward.pair, count, scheme, *at.place),
+        lambda: extrapolate(opened, forward, count, scheme, *at.place),
     )
     if found.part != at.part:
         st.caption(
@@ -82,7 +82,7 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | Non
     )
     _draw_curves(found, at.called, where)
     widgets.notes(forward.notes)
-    return script(longer_code, opened, forward, count, scheme, at.part, at.layer, at.head)
+    return script(longer_code, opened, forward, count, scheme, *at.place)
 
 
 def _choose_length(trained: int) -> int:

@@ -70,7 +70,7 @@ def draw_permutation(context: PageContext, scheme: str) -> Script | None:
     with right:
         _draw_outputs(found)
     widgets.notes(forward.notes)
-    return script(order_code, opened, forward, order, scheme, at.part, at.layer, at.head)
+    return script(order_code, opened, forward, order, scheme, *at.place)
 
 
 def _choose_order(forward: ForwardPass) -> list[int] | None:
@@ -137,13 +137,13 @@ def _reason(found: Permutation, scheme: str, own: str) -> str:
 
 def _draw_maps(found: Permutation, at: Choice) -> None:
     """The chosen head before, after with every token put back, and the difference."""
-    before = found.before.weights(at.part, at.layer, at.head)
-    after = found.put_back(at.part, at.layer, at.head)
+    before = found.before.weights(*at.place)
+    after = found.put_back(*at.place)
     rows, columns = found.before.rows(at.part), found.before.columns(at.part)
     words = found.before.part(at.part).words
     mask, mask_after = found.masks(at.part, at.layer)
     change = after - before
-    title = head_title(at.called, at.part, at.layer, at.head)
+    title = head_title(at.called, *at.place)
     titles = {
         f"{title}, original order": (before, mask),
         "New order, mapped back to the original": (after, mask_after),

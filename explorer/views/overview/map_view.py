@@ -117,7 +117,7 @@ def _hand(picture: PassMap, first: int, rows: Any) -> None:
 def code(context: PageContext, *, has_edges: bool) -> Script:
     """The chosen head and the output; the edges of the picture, where there is one."""
     at, forward = context.choice, context.forward
-    head = script(head_code, forward, at.part, at.layer, at.head)
+    head = script(head_code, forward, *at.place)
     if not has_edges:
         return head
     usual = pass_picture.first_answer(context.opened, forward)

@@ -109,7 +109,7 @@ def notes(sentences: Iterable[str]) -> None:
 def head_title(context: PageContext) -> str:
     """The title of the chosen head's map."""
     at = context.choice
-    return attention_parts.head_title(at.called, at.part, at.layer, at.head)
+    return attention_parts.head_title(at.called, *at.place)
 
 
 def head_heading(context: PageContext) -> str:
@@ -126,7 +126,7 @@ def head_summary(context: PageContext, forward: ForwardPass | None = None) -> st
     """What is true of the chosen head's map, computed from it."""
     at, passed = context.choice, forward or context.forward
     return summary_of(
-        passed.weights(at.part, at.layer, at.head),
+        passed.weights(*at.place),
         passed.mask(at.part, at.layer),
         passed.rows(at.part),
         passed.columns(at.part),
@@ -138,7 +138,7 @@ def draw_head(context: PageContext, key: str) -> None:
     """The chosen head, as large as the window lets it be: queries down, keys across."""
     at, forward = context.choice, context.forward
     height = window_room(len(forward.rows(at.part)), len(forward.columns(at.part)))
-    draw_map(forward, at.part, at.layer, at.head, key, head_title(context), height)
+    draw_map(forward, *at.place, key, head_title(context), height)
 
 
 def draw_map(
