@@ -9,13 +9,14 @@ from torch import Tensor
 from explorer.analysis.forward_pass.pass_values import PassValues
 from explorer.analysis.forward_pass.stage import Stage
 from explorer.text import Token
+from explorer.text.token_labels import VisibleText, text_of
 
 DIMENSIONS, MOST_ROWS, MOST_SQUARE = 12, 16, 128
 """Dimensions of a vector at a time, tokens at a time, a side of what is queries by keys."""
 OWN, FEW, LARGEST = 2, 10, 16
 """Options: so many of the chosen token for certain, so many together where other rows bring
 few, so many at all."""
-BETWEEN = "\u00a0/\u00a0"
+BETWEEN = " / "
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,9 @@ def row_names(values: PassValues, stage: Stage) -> tuple[Token | str, ...]:
     if not writes(values, stage):
         return tokens
     steps = zip(tokens, values.forward.written, strict=True)
-    return tuple(f"{read.label}{BETWEEN}{written.label}" for read, written in steps)
+    return tuple(
+        VisibleText(f"{text_of(read)}{BETWEEN}{text_of(written)}") for read, written in steps
+    )
 
 
 def windows(width: int) -> list[str]:
@@ -101,7 +104,7 @@ def cut_stage(
         columns=columns,
         height=height,
         width=width,
-        row_labels=("the\u00a0text",)
+        row_labels=(VisibleText("the text"),)
         if stage.per_text
         else tuple(names[places[at]] for at in rows),
         column_labels=tuple(label(at) for at in columns),

@@ -165,12 +165,12 @@ def _draw_pretrained_model(
     size.caption(f"{size_in_words(model)}, {model.licence}", text_alignment="right")
     if state.kind == "there":
         is_chosen = entry is not None and entry.name == chosen
-        _draw_open_button(button, f"open_real_{model.name}", entry, is_chosen)
+        _draw_open_button(button, f"open_pretrained_{model.name}", entry, is_chosen)
     elif state.kind == "absent" and may_add():
         label = "Resume" if state.left else "Get"
         about = f"{megabytes(state.left)} are there already." if state.left else None
         _draw_button(button, label, f"get_{model.name}", begin, model, help=about)
     if state.kind == "running":
-        draw_progress(model, "shelf")
+        draw_progress(model, "list")
     elif state.fault:
         say(state.fault)
