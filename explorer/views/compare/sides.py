@@ -36,8 +36,8 @@ SAME_HEAD = "Layer {}, head {}"
 def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     """The head chosen in the bar, and what the reader compares it with."""
     at = context.choice
-    snapshots = snapshots_of(context)
     first = MapSide("", context.forward, *at.place)
+    snapshots = snapshots_of(context)
     kinds: dict[str, Callable[[PageContext, MapSide], MapSide]] = {
         HEAD: _another_head,
         SENTENCE: _another_sentence,
