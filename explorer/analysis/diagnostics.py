@@ -15,7 +15,7 @@ from explorer.analysis.head_metrics import HeadMetrics
 from explorer.analysis.singular_values import SMALLEST_SIDE, looks_random
 from explorer.analysis.weight_statistics import TensorSummary
 from explorer.system.cooperative import interruptible
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 from models.loading.inspection import Inspection
 
 LEVELS = ("error", "warning", "note", "fine")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from explorer.analysis.word_groups import Group
-from explorer.text.labels import readable
 from explorer.text.token import Token
+from explorer.text.visible_text import readable
 
 
 class NotAlignedError(ValueError):

@@ -8,8 +8,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from explorer.text.labels import SPACE, readable
 from explorer.text.token import Token
+from explorer.text.visible_text import SPACE, readable
 
 PIECE = "##"
 WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC", "THAI", "LAO", "KHMER", "MYANMAR")

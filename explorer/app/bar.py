@@ -34,7 +34,7 @@ from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import in_short
 from explorer.catalog.folders import own_name
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 
 MORE_MODELS = "More models"
 IN_THIS_MODEL = "in this model"

@@ -14,8 +14,8 @@ import streamlit as st
 from explorer.app import streamlit_patches, url
 from explorer.app.messages import CONTROL, draw_notes, keep_note
 from explorer.app.session import session
-from explorer.text.labels import cut
 from explorer.text.token_labels import Label, texts
+from explorer.text.visible_text import cut
 
 LONGEST_TOKEN = 24
 TOKEN_ID = re.compile(r" \(\d+\)$")

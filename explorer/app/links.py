@@ -9,7 +9,7 @@ from explorer.app import url
 from explorer.app.address_table import PARAMETERS, VERSION
 from explorer.app.choice import FRAME
 from explorer.app.session import session
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 
 HIDDEN, SHOW_ALL, MODELS = "hidden", "show_all", "Models"
 PANELS = ("code", "export")

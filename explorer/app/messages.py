@@ -20,7 +20,7 @@ from explorer.app.session import session, state_of
 from explorer.catalog import ModelError
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.text.checked_text import Cut
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 
 Made = TypeVar("Made")
 

@@ -16,8 +16,8 @@ from explorer.app.reader import is_local
 from explorer.app.session import state_of
 from explorer.catalog import available_models, pretrained_models, uploads
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.find_model import paths_allowed
 from explorer.catalog.folders import brought_name, is_checkpoint, own_name
+from explorer.catalog.typed_model_path import paths_allowed
 from explorer.system.data_folders import uploads_root
 
 _lock = Lock()

@@ -13,7 +13,7 @@ import streamlit as st
 
 from explorer.app.address_table import PARAMETERS, Parameter
 from explorer.app.session import session
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 
 MOST_DIGITS = 9
 """No place and no share is longer; Python refuses to read thousands of digits."""

@@ -18,7 +18,7 @@ from explorer.charts.vega_lite import (
     text_line,
     written,
 )
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 
 MONOSPACE = "'Source Code Pro', monospace"
 LONGEST_BAR_LABEL = 18

@@ -10,8 +10,8 @@ from heapq import nlargest
 from typing import Any
 
 from explorer.charts.figure_data import Value
-from explorer.text.labels import cut
 from explorer.text.number_format import three
+from explorer.text.visible_text import cut
 
 MOST_SAID = 3
 """Values that are said, and lines of a chart of curves."""

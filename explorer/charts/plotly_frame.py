@@ -6,7 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from explorer.charts.theme import Palette
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 
 PLOTLY_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage"]}
 """For `st.plotly_chart`: no links to other hosts, no picture without the page's theme."""

@@ -12,8 +12,8 @@ import numpy as np
 from explorer.charts.figure_data import FigureData, TableData
 from explorer.charts.theme import LIGHT
 from explorer.export.fonts import are_common, fallback_families, printable
-from explorer.text.labels import cut
 from explorer.text.number_format import three
+from explorer.text.visible_text import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

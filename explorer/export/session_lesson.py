@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from explorer.charts.figure_data import file_name
 from explorer.export.kept_view import KeptView
 from explorer.lessons.lesson_file import DECIMAL, LONG, MOST_MINUTES, PICTURE
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 
 MINUTES = 2
 """Of a view, as a guess of how long it is spoken about."""

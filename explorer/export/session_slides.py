@@ -21,7 +21,7 @@ from explorer.export.kept_view import KeptView
 from explorer.export.pictures import chart_as_picture
 from explorer.export.print_figure import plain
 from explorer.export.session_page import GONE
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

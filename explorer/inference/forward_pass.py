@@ -24,7 +24,7 @@ from explorer.system.cooperative import interruptible, step
 from explorer.system.limits import PASS_TOKENS
 from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.checked_text import ForwardPassError, truncate
-from explorer.text.labels import readable
+from explorer.text.visible_text import readable
 from models import TransformerConfig
 from models.interventions import Edit
 from models.trace import Trace

@@ -6,7 +6,7 @@ from typing import Any
 
 from explorer.tasks.baselines import NaiveBayes, bigram_nats
 from explorer.tasks.labelled_sentences import read_table, split_reviews
-from explorer.tasks.language import LanguageTask
+from explorer.tasks.language_modelling import LanguageTask
 from explorer.tasks.task import Measurement, Task
 from explorer.tasks.task_list import task_of
 

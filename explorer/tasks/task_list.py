@@ -8,7 +8,7 @@ from explorer.tasks.brackets import Brackets
 from explorer.tasks.dates import Dates
 from explorer.tasks.induction import FixedPeriod, Induction, InductionControl
 from explorer.tasks.labelled_sentences import Reviews, Sentences
-from explorer.tasks.language import Characters, Shakespeare, Subwords
+from explorer.tasks.language_modelling import Characters, Shakespeare, Subwords
 from explorer.tasks.letters import Copy, Reverse, ReverseEncoder, Sort
 from explorer.tasks.negation import Negation
 from explorer.tasks.own_pairs import PairTask

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from explorer.system import cooperative, limits
 from explorer.text.checked_text import TextError, checked
-from explorer.text.labels import byte_alphabet
 from explorer.text.library_training import (
     BPE,
     GOES_ON,
@@ -29,6 +28,7 @@ from explorer.text.library_training import (
     WORDPIECE,
     learned_merges,
 )
+from explorer.text.visible_text import byte_alphabet
 
 SAFE = re.compile(r"(?<=\S)(?= \S)|(?<=\S\n)(?=\S)")
 """Places that are inside no word, neither by GPT-2's pattern nor by BERT's."""

@@ -11,7 +11,6 @@ from tokenizers import Tokenizer as Library
 from tokenizers import decoders, models, pre_tokenizers
 
 from explorer.text.checked_text import checked
-from explorer.text.labels import bytes_of, readable, readable_bytes
 from explorer.text.library_training import (
     BPE,
     GOES_ON,
@@ -23,6 +22,7 @@ from explorer.text.library_training import (
 )
 from explorer.text.token import Token
 from explorer.text.unigram import UNIGRAM, UnigramPieces
+from explorer.text.visible_text import bytes_of, readable, readable_bytes
 
 if TYPE_CHECKING:
     from explorer.text.bpe_training import MergeTraining

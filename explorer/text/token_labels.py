@@ -15,8 +15,8 @@ from itertools import accumulate
 from typing import Protocol
 
 from explorer.text import AnyTokenizer, PublishedTokenizer
-from explorer.text.labels import NEWLINE, RETURN, SPACE, TAB, cut, readable_character
 from explorer.text.token import Token
+from explorer.text.visible_text import NEWLINE, RETURN, SPACE, TAB, cut, readable_character
 
 JOINERS = ("\u200c", "\u200d")
 PIECE, DOTTED = "##", "◌"

@@ -15,9 +15,9 @@ from tokenizers.processors import TemplateProcessing
 
 from explorer.system import limits
 from explorer.text.checked_text import TextError, checked
-from explorer.text.labels import byte_alphabet, bytes_of, readable, readable_bytes
 from explorer.text.library_training import BPE, learned_merges
 from explorer.text.token import BOS, CLS, DECODER, EOS, PAD, SPECIALS, UNKNOWN, Reads, Token
+from explorer.text.visible_text import byte_alphabet, bytes_of, readable, readable_bytes
 
 MAX_FILE_CHARACTERS = 20_000_000
 

@@ -8,7 +8,14 @@ import pytest
 from huggingface_hub import constants
 from huggingface_hub.errors import OfflineModeIsEnabled
 
-from explorer.catalog import ModelError, available_models, find_model, folders, hub, open_model
+from explorer.catalog import (
+    ModelError,
+    available_models,
+    folders,
+    hub,
+    open_model,
+    typed_model_path,
+)
 from tests import tiny
 from tests.catalog.downloads.conftest import set_endpoint
 from tests.catalog.downloads.serving import COMMIT, Site, served
@@ -21,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache of a machine that is offline."""
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setenv(find_model.ALLOW_PATHS, "1")
+    monkeypatch.setenv(typed_model_path.ALLOW_PATHS, "1")
     return tmp_path
 
 
@@ -60,7 +67,7 @@ def test_only_what_may_be_an_id_is_asked_for() -> None:
 def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path) -> None:
     made = (published / "gpt2").iterdir()
     kept = put_in(cache, {file.name: file.read_bytes() for file in made})
-    assert hub.fetch_from_hub(ID) == find_model.find_model(ID) == kept
+    assert hub.fetch_from_hub(ID) == typed_model_path.find_model(ID) == kept
     entry = available_models.brought_model(kept)
     assert (entry.fault, entry.short_name) == (None, ID)
     assert open_model.open_entry(entry).family == "gpt2"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.catalog import ModelError, find_model, folders, uploads
+from explorer.catalog import ModelError, folders, typed_model_path, uploads
 from explorer.system import atomic_files, limits
 
 WEIGHTS = {"config.json": b"{}", "model.safetensors": b"12345678"}
@@ -21,7 +21,7 @@ WEIGHTS = {"config.json": b"{}", "model.safetensors": b"12345678"}
 
 @pytest.fixture(autouse=True)
 def free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(find_model.ALLOW_PATHS, "1")
+    monkeypatch.setenv(typed_model_path.ALLOW_PATHS, "1")
 
 
 def folder_of(path: Path) -> Path:
@@ -63,20 +63,20 @@ def test_paths_are_open_to_this_machine_and_to_others_only_if_the_start_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = folder_of(tmp_path / "here")
-    assert find_model.find_model(str(here)) == here
+    assert typed_model_path.find_model(str(here)) == here
     for said in ["0", "yes"]:
-        monkeypatch.setenv(find_model.ALLOW_PATHS, said)
+        monkeypatch.setenv(typed_model_path.ALLOW_PATHS, said)
         for is_local in (True, False):
             with pytest.raises(ModelError, match=r"^Paths and hub IDs are not allowed; .*\.$"):
-                find_model.find_model(str(here), is_local)
-    monkeypatch.delenv(find_model.ALLOW_PATHS)
-    assert find_model.find_model(str(here), is_local=True) == here
+                typed_model_path.find_model(str(here), is_local)
+    monkeypatch.delenv(typed_model_path.ALLOW_PATHS)
+    assert typed_model_path.find_model(str(here), is_local=True) == here
     with pytest.raises(ModelError, match="EXPLORER_FREE_PATH=1 to allow them"):
-        find_model.find_model(str(here))
+        typed_model_path.find_model(str(here))
     monkeypatch.setenv(limits.PUBLIC, "1")
     for said in ["", "1"]:
-        monkeypatch.setenv(find_model.ALLOW_PATHS, said)
-        assert not find_model.paths_allowed(is_local=True), "nobody on a public server"
+        monkeypatch.setenv(typed_model_path.ALLOW_PATHS, said)
+        assert not typed_model_path.paths_allowed(is_local=True), "nobody on a public server"
 
 
 def test_a_place_is_a_model_or_holds_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,13 +402,13 @@ def test_a_typed_path_is_a_folder_or_file(tmp_path: Path, monkeypatch: pytest.Mo
     made = folder_of(tmp_path / "bert")
     monkeypatch.setenv("HOME", str(tmp_path))
     for path in [str(made), f"  {tmp_path} ", "~/bert", str(made / "config.json")]:
-        assert find_model.find_model(path) == made
+        assert typed_model_path.find_model(path) == made
     folder_of(tmp_path / "a")
     with pytest.raises(ModelError, match=r"^There are 2 models in this folder; .* such as a\.$"):
-        find_model.find_model(str(tmp_path))
+        typed_model_path.find_model(str(tmp_path))
     for place in ["", "  ", "\0", "/nowhere/at/all", "~nobody-at-all/x", "a b c", "x" * 5_000]:
         with pytest.raises(ModelError, match=r"^There is no model folder of that name, .*\.$"):
-            find_model.find_model(place)
+            typed_model_path.find_model(place)
 
 
 def test_a_gguf_file_is_a_model_alone_and_in_a_folder(tmp_path: Path) -> None:
@@ -431,8 +431,8 @@ def test_a_gguf_file_is_a_model_alone_and_in_a_folder(tmp_path: Path) -> None:
 def test_a_path_leads_to_a_gguf_or_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file := tmp_path / "tiny" / "tiny.Q4_1.gguf").parent.mkdir()
     file.write_bytes(b"GGUF")
-    assert find_model.find_model(str(file)) == file
-    assert find_model.find_model(str(file.parent)) == file.parent
+    assert typed_model_path.find_model(str(file)) == file
+    assert typed_model_path.find_model(str(file.parent)) == file.parent
     assert folders.checkpoints_in(tmp_path) == [file.parent]
     assert folders.model_name(file) == "tiny.Q4_1"
     monkeypatch.setenv("EXPLORER_MODELS", f"{file}{os.pathsep}{tmp_path}")
@@ -441,7 +441,7 @@ def test_a_path_leads_to_a_gguf_or_folder(tmp_path: Path, monkeypatch: pytest.Mo
     for place in (file.parent, tmp_path):
         assert folders.checkpoints_in(place) == [file, other], "a folder of models"
     with pytest.raises(ModelError, match=r"^There are 2 models in this folder; name one of them"):
-        find_model.find_model(str(file.parent))
+        typed_model_path.find_model(str(file.parent))
     (file.parent / "config.json").write_text("{}")
     assert folders.checkpoints_in(tmp_path) == [file.parent]
 

@@ -9,7 +9,7 @@ from tokenizers.processors import TemplateProcessing
 from explorer.tasks import CUSTOM_TASKS, Task, stored_tokenizer, task_of
 from explorer.tasks.data_summary import unknown_words
 from explorer.tasks.labelled_sentences import SentenceTask, read_table, split_reviews
-from explorer.tasks.language import LanguageTask
+from explorer.tasks.language_modelling import LanguageTask
 from explorer.tasks.own_data import read_pairs
 from explorer.tasks.recipes import Recipe
 from explorer.text import CLASSIFIER, SOURCE, TextError, character_tokenizer

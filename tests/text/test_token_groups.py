@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from explorer.catalog.open_model import open_model
 from explorer.text import Token, character_tokenizer
-from explorer.text.labels import JOINER, cut, literal
 from explorer.text.token import DECODER
 from explorer.text.token_labels import (
     candidate_text,
@@ -16,6 +15,7 @@ from explorer.text.token_labels import (
     named_at,
     texts,
 )
+from explorer.text.visible_text import JOINER, cut, literal
 
 FAMILY, FLAG, EMOJI = "👨‍👩‍👧", "🇫🇷", "😀"
 

@@ -14,7 +14,7 @@ from explorer.catalog import open_model
 from explorer.components import mounting
 from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
-from explorer.text.labels import readable
+from explorer.text.visible_text import readable
 from explorer.views.shared.pass_position import StageBar, StageClicks
 from tests import apps
 from tests.apps import said, views

@@ -18,8 +18,8 @@ from explorer.catalog.shipped import SHIPPED
 from explorer.components import wire
 from explorer.inference import forward_pass
 from explorer.inference.position_passes import Permutation, permuted, swapped_order
-from explorer.text.labels import literal
 from explorer.text.number_format import three
+from explorer.text.visible_text import literal
 from explorer.views.input.doubled_exponent import RIGHT, WRONG
 from explorer.views.input.scheme import ALONE
 from models.config import POSITIONS

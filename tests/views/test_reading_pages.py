@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.catalog import open_model
 from explorer.inference.answers import class_names
 from explorer.inference.forward_pass import run_text
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 from explorer.views.shared.widgets import bold_title
 from tests.apps import page, said
 from tests.source import ROOT

@@ -14,8 +14,8 @@ from explorer.runs.spec import RunNotes
 from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from explorer.system.data_folders import runs_root
-from explorer.text.labels import literal
 from explorer.text.number_format import three
+from explorer.text.visible_text import literal
 from explorer.views.runs.run_comparison import comparison_columns, measured_runs
 from explorer.views.runs.run_rows import SORTS, matching_rows, ordinal, rows_of
 from explorer.views.runs.run_table import ChosenRuns

@@ -15,7 +15,7 @@ from explorer.catalog.shipped import SHIPPED
 from explorer.inference.generation_limits import MAX_GENERATED
 from explorer.inference.results_cache import forget
 from explorer.interventions.address_text import MAX_PATCH_TEXT
-from explorer.text.labels import JOINER
+from explorer.text.visible_text import JOINER
 from explorer.views.circuits import patching_view
 from tests.apps import page as shown_page
 from tests.apps import run, said

@@ -29,7 +29,7 @@ from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.tasks import TASKS, task_of
 from explorer.text import AdoptedTokenizer
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 from explorer.views.training import live_attention, run_words
 from explorer.views.training.data_view import length_bars
 from explorer.views.training.form_inputs import COLD, HOT

@@ -22,7 +22,7 @@ from explorer.catalog.open_model import OpenModel
 from explorer.inference.answers import option_name
 from explorer.inference.results_cache import kept
 from explorer.system.limits import FINDING_BYTES
-from explorer.text.labels import NEWLINE, SPACE
+from explorer.text.visible_text import NEWLINE, SPACE
 from models.plain import PlainData
 
 FORMAT, VERSION = "attention-explorer finding", 1

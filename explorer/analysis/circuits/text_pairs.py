@@ -20,9 +20,9 @@ from explorer.inference.answers import class_names, first_place, masks_in, optio
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.results_cache import if_kept, kept
 from explorer.text import TextError, Token
-from explorer.text.labels import cut, readable
 from explorer.text.number_format import error_of, three
 from explorer.text.token_labels import text_of, texts
+from explorer.text.visible_text import cut, readable
 from models import TransformerConfig
 
 MOST_PIECES, LONGEST_ANSWER = 4, 40

@@ -17,7 +17,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from explorer.text.checked_text import LARGEST_TEMPLATE, TextError
-from explorer.text.labels import cut, readable
+from explorer.text.visible_text import cut, readable
 
 LONGEST_PROMPT, LONGEST_REASON = 50_000, 120
 """Characters of what a template makes, and of why it makes nothing."""

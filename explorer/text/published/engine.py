@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any
 
 from explorer.text.checked_text import TextError
-from explorer.text.labels import cut, readable
 from explorer.text.published.tokenizer_families import Roles
 from explorer.text.token import ADD_SPECIAL_TOKENS, TYPED, Piece, Token, TokenizerStep
+from explorer.text.visible_text import cut, readable
 
 MOST_TOKENS = 200_000
 LONGEST_LABEL = 200

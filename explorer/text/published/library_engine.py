@@ -7,10 +7,10 @@ from typing import Any
 import tokenizers
 
 from explorer.text.checked_text import TextError
-from explorer.text.labels import byte_alphabet, bytes_of, readable, readable_bytes
 from explorer.text.published.engine import WORD_START, EncodedToken, Engine, SpecialTokens
 from explorer.text.published.tokenizer_families import Roles
 from explorer.text.published.tokenizer_json import check_bounds, model_type, prepare_json
+from explorer.text.visible_text import byte_alphabet, bytes_of, readable, readable_bytes
 
 _LIBRARY_KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "words"}
 

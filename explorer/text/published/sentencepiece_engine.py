@@ -11,10 +11,10 @@ from typing import Any
 from sentencepiece import SentencePieceProcessor
 
 from explorer.text.checked_text import TextError
-from explorer.text.labels import readable
 from explorer.text.published.engine import WORD_START, EncodedToken, Engine, SpecialTokens
 from explorer.text.published.tokenizer_families import Roles, added_entries
 from explorer.text.published.tokenizer_files import Files, file_bytes, json_object
+from explorer.text.visible_text import readable
 
 MBART = tuple(
     "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT "

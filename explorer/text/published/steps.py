@@ -16,7 +16,6 @@ import tokenizers
 from tokenizers import models
 
 from explorer.text.checked_text import TextError, checked
-from explorer.text.labels import readable
 from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.published.engine import (
     TOO_MANY_STEPS,
@@ -36,6 +35,7 @@ from explorer.text.token import (
     TokenizerStep,
 )
 from explorer.text.tokenizer import Tokenizer
+from explorer.text.visible_text import readable
 
 MAX_STEPPED_CHARACTERS = 1_000
 """Longest text that is taken apart step by step: the pieces grow with its square."""

@@ -12,7 +12,7 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
 from explorer.catalog.open_model import OpenModel
 from explorer.export import published_folder
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 from explorer.views.checkpoints.findings import draw_folder_findings
 from models.loading.export import adapter_exportable, exportable
 from models.loading.folder_config import OURS

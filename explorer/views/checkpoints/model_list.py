@@ -15,8 +15,8 @@ from explorer.catalog import background_downloads, descriptions
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.background_downloads import DownloadState
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
-from explorer.text.labels import literal
 from explorer.text.number_format import megabytes
+from explorer.text.visible_text import literal
 from explorer.views.checkpoints.findings import draw_folder_findings
 from explorer.views.shared.download_offer import (
     begin,

@@ -15,7 +15,7 @@ from explorer.app.session import session, state_of
 from explorer.app.streamlit_patches import Upload
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.find_model import ALLOW_PATHS, find_model, paths_allowed
+from explorer.catalog.typed_model_path import ALLOW_PATHS, find_model, paths_allowed
 from explorer.catalog.uploads import KeptUpload, Uploader, keep_upload, skipped_files
 from explorer.system import limits
 from explorer.system.data_folders import uploads_root

@@ -9,7 +9,7 @@ from explorer.analysis.adjusted_weights import value_and_output, weigh_by_value_
 from explorer.analysis.attribution_patching import positions_of_edges
 from explorer.analysis.circuit_metrics import ANSWERS_READ, LOGIT_DIFFERENCE
 from explorer.analysis.circuits.circuit_scores import METHODS, EdgeScores, contrast_of, node_of
-from explorer.analysis.circuits.head_effects import clean_pass
+from explorer.analysis.circuits.direct_head_effect import clean_pass
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.output_change import has_words
 from explorer.analysis.wiring import CircuitNode, Edge
@@ -31,7 +31,7 @@ from explorer.components.circuit_map import (
 )
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 
 CIRCUIT_MAP_KEY = "circuit_map"
 USUAL, LEAST = 40, 0.02

@@ -21,7 +21,7 @@ from explorer.analysis.circuits.circuit_scores import (
     why_no_edges,
     why_not_over_training,
 )
-from explorer.analysis.circuits.head_effects import composition_of
+from explorer.analysis.circuits.direct_head_effect import composition_of
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.head_circuits import READS, unrelated
 from explorer.analysis.wiring import Edge

@@ -30,9 +30,9 @@ from explorer.inference.results_cache import kept
 from explorer.system import limits
 from explorer.text import TextError
 from explorer.text.checked_text import decoded, lines_in
-from explorer.text.labels import cut, literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
+from explorer.text.visible_text import cut, literal
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Expression, code_panel, script
 from explorer.views.shared.measurement import is_started, stoppable

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.circuits.head_effects import (
+from explorer.analysis.circuits.direct_head_effect import (
     clean_pass,
     composition_of,
     direct_effect,
@@ -38,9 +38,9 @@ from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
 from explorer.components.picker import cells
 from explorer.inference.results_cache import kept
-from explorer.text.labels import cut, literal
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
+from explorer.text.visible_text import cut, literal
 from explorer.views.circuits.evidence import draw_known_lines
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script

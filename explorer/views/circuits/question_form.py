@@ -29,8 +29,8 @@ from explorer.app.progress import with_bar
 from explorer.catalog.open_model import OpenModel
 from explorer.components import chips
 from explorer.system.limits import MB, PAIRS, TABLE_BYTES
-from explorer.text.labels import cut, readable
 from explorer.text.number_format import three
+from explorer.text.visible_text import cut, readable
 from explorer.views.circuits.finding_panel import open_finding
 from explorer.views.shared import widgets
 

@@ -14,9 +14,9 @@ from explorer.components.chart import chart
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
+from explorer.text.visible_text import literal
 from explorer.views.shared import widgets
 from explorer.views.shared.heads_grid import CROSS, heads_grid
 from explorer.views.shared.tables import table

@@ -30,9 +30,9 @@ from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.text.labels import cut, literal, readable
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of, texts
+from explorer.text.visible_text import cut, literal, readable
 from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition, token_of

@@ -30,9 +30,9 @@ from explorer.inference.sampling_stages import (
     sample_token,
     sampling_stages,
 )
-from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text
+from explorer.text.visible_text import literal
 from explorer.views.generation import branch_tree
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script

@@ -26,9 +26,9 @@ from explorer.charts.space_scatter import MovingTokens, moving_scatter
 from explorer.charts.theme import palette
 from explorer.components.chart import Table, plotly_chart
 from explorer.inference.results_cache import kept
-from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at, texts
+from explorer.text.visible_text import literal
 from explorer.views.input.token_neighbours import StackSpace, listed, vocabulary_labels
 from explorer.views.shared.tables import table
 

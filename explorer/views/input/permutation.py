@@ -23,9 +23,9 @@ from explorer.inference.position_passes import (
     swapped_order,
 )
 from explorer.inference.results_cache import kept
-from explorer.text.labels import cut
 from explorer.text.number_format import three
 from explorer.text.token_labels import texts
+from explorer.text.visible_text import cut
 from explorer.views.input.scheme import CANNOT, draw_missing_positions
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script

@@ -18,7 +18,7 @@ from explorer.app.messages import say
 from explorer.catalog import ModelError, open_model
 from explorer.catalog.open_model import OpenModel
 from explorer.inference.position_passes import TRAINED_POSITIONS
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 from explorer.views.input.scheme_figures import CURVE_HEIGHT, SchemeColumn, draw_position_surface
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script

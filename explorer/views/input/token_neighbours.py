@@ -26,9 +26,9 @@ from explorer.inference.answers import one_token
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text import AnyTokenizer, Token
-from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text, labels_of
+from explorer.text.visible_text import literal
 from explorer.views.shared import tables
 
 

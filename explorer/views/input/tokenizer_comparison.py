@@ -16,9 +16,9 @@ from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import AnyTokenizer, TextError, Token
-from explorer.text.labels import cut, readable
 from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.token_labels import texts
+from explorer.text.visible_text import cut, readable
 from explorer.views.shared import tokenizer_source, widgets
 from explorer.views.shared.tables import table
 from models.loading.checkpoint import CheckpointError

@@ -36,9 +36,9 @@ from explorer.interventions.edits import (
     Steer,
 )
 from explorer.text import Token
-from explorer.text.labels import cut
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, named_at, texts
+from explorer.text.visible_text import cut
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.edit_history import add_intervention, edit_button
 

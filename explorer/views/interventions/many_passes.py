@@ -31,7 +31,7 @@ from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
 from explorer.interventions.edits import AblateHead
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 from explorer.views.interventions.intervention_effects import NO_HEAD, base_words
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script

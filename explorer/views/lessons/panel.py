@@ -15,7 +15,7 @@ from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
 from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict
 from explorer.lessons.lesson_catalog import LessonCatalog, lesson_catalog
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 
 LIST = "lessons"
 

@@ -21,8 +21,8 @@ from explorer.catalog.parameters import count_parameters
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system.data_folders import systems_root
 from explorer.text import Tokenizer, word_tokenizer
-from explorer.text.labels import cut
 from explorer.text.token import CLASSIFIER, SOURCE
+from explorer.text.visible_text import cut
 from explorer.views.shared import tables
 from explorer.views.shared.code_panel import Script, script
 from models import GenerationConfig, Transformer, TransformerConfig, save_checkpoint

@@ -16,7 +16,7 @@ from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
 from explorer.app.url import whole_number
 from explorer.components.pass_map import PassMap
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 from explorer.views.shared.pinned import PinnedCell, current_pin, pin
 from explorer.views.shared.widgets import ANSWER
 

@@ -35,8 +35,8 @@ from explorer.runs.sweep import (
 from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokenizer
 from explorer.text import TextError
-from explorer.text.labels import literal
 from explorer.text.number_format import megabytes, three
+from explorer.text.visible_text import literal
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
 from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from

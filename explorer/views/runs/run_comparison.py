@@ -22,7 +22,7 @@ from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run
 from explorer.runs.run_differences import settings_of, what_differs
 from explorer.runs.spec import RunSpec
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 from explorer.views.runs.run_rows import RunRow, rows_of
 from explorer.views.training.run_words import metrics_of
 

@@ -7,8 +7,8 @@ import streamlit as st
 
 from explorer.components import chips
 from explorer.tasks.data_summary import Example
-from explorer.text.labels import literal
 from explorer.text.number_format import three
+from explorer.text.visible_text import literal
 
 TOKENS_SHOWN = 128
 """Of one example; it says how many it has."""

@@ -8,8 +8,8 @@ from explorer.app.reader import is_local
 from explorer.app.session import session, state_of
 from explorer.catalog import background_downloads
 from explorer.catalog.background_downloads import DownloadState
-from explorer.catalog.find_model import paths_allowed
 from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, PretrainedModel
+from explorer.catalog.typed_model_path import paths_allowed
 from explorer.components.fragment import fragment
 from explorer.text.number_format import megabytes
 

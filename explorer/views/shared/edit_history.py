@@ -24,8 +24,8 @@ from explorer.interventions.address_text import (
 )
 from explorer.interventions.edits import EditHistory, Intervention, MaskCell
 from explorer.text import Token
-from explorer.text.labels import cut
 from explorer.text.number_format import three
+from explorer.text.visible_text import cut
 
 LIST_HEIGHT = 190
 FULL = "The address has no room for more interventions: remove some."

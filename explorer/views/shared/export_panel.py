@@ -24,7 +24,7 @@ from explorer.components import mounting
 from explorer.components.mounting import PageView
 from explorer.export.offline_page import offline_html
 from explorer.export.pictures import as_picture
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 from explorer.views.shared.keep_session import draw_keep, recall
 
 Make = Callable[[], Sequence[Figure]]

@@ -27,7 +27,7 @@ from explorer.export.session_slides import session_pdf
 from explorer.lessons.lesson import address_of
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.system.limits import MB
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 
 ORIGIN_SHOWN = ("model", "training step", "sentence", "second sentence", "run")
 """Of where a view comes from, what tells two of a page apart."""

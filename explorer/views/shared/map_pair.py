@@ -21,7 +21,7 @@ from explorer.components import matrix
 from explorer.components.matrix import MatrixLabels
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 from explorer.views.shared import widgets
 
 MapGroups = tuple[tuple[Group, ...], tuple[Group, ...]]

@@ -17,7 +17,7 @@ from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session, state_of
 from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import site
-from explorer.text.labels import cut
+from explorer.text.visible_text import cut
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import PinnedCell
 

@@ -19,8 +19,8 @@ from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session, state_of
 from explorer.components.events import Place
 from explorer.inference.forward_pass import ForwardPass
-from explorer.text.labels import cut
 from explorer.text.token_labels import label_at
+from explorer.text.visible_text import cut
 
 WRITTEN = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
 EVERY, MOST = "all", 100_000

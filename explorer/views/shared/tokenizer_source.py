@@ -15,8 +15,8 @@ from explorer.system import limits
 from explorer.text import TextError
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.checked_text import checked
-from explorer.text.labels import cut
 from explorer.text.unigram import UNIGRAM
+from explorer.text.visible_text import cut
 
 ALGORITHMS = (BPE, WORDPIECE, UNIGRAM)
 OWN, FILE = "Your own text", "A text file"

@@ -25,9 +25,9 @@ from explorer.components.matrix import window_room
 from explorer.components.page_top import page_top
 from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import ForwardPass
-from explorer.text.labels import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label
+from explorer.text.visible_text import literal
 from explorer.views.lessons.panel import draw_lesson
 from explorer.views.shared.code_panel import Script, code_panel
 from explorer.views.shared.export_panel import Make, export_button, origin

@@ -20,8 +20,8 @@ from explorer.tasks.data_summary import (
     summary_of,
     unknown_words,
 )
-from explorer.text.labels import literal
 from explorer.text.number_format import three
+from explorer.text.visible_text import literal
 from explorer.views.shared.batch_example import BATCH_EXPLAINED, TOKENS_SHOWN, draw_example
 from explorer.views.shared.tables import table
 from models.config import TrainConfig

@@ -26,8 +26,8 @@ from explorer.runs.run import Run, open_folder
 from explorer.runs.spec import RunError, RunSpec, is_step
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError, Token
-from explorer.text.labels import literal
 from explorer.text.number_format import fixed, three
+from explorer.text.visible_text import literal
 from explorer.views.generation.teacher_forcing_view import LEGEND, draw_board, summary
 from explorer.views.shared import widgets
 

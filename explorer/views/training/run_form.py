@@ -40,8 +40,8 @@ from explorer.runs.spec import RunError, RunSpec
 from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, task_of
 from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
-from explorer.text.labels import literal
 from explorer.text.number_format import megabytes, three
+from explorer.text.visible_text import literal
 from explorer.views.shared.code_panel import Expression, Script, script
 from explorer.views.training.data_view import RequestedRun
 from explorer.views.training.form_inputs import COLD, HOT, SettingInputs

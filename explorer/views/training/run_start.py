@@ -23,7 +23,7 @@ from explorer.tasks import CUSTOM_TASKS, CustomTask, Task, stored_tokenizer, tas
 from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
-from explorer.text.labels import literal
+from explorer.text.visible_text import literal
 from explorer.views.training.form_inputs import SettingInputs
 from explorer.views.training.run_list import choose_run_next
 from explorer.views.training.run_words import first_words

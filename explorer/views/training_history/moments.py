@@ -26,8 +26,8 @@ from explorer.runs.run import Run, open_folder
 from explorer.runs.spec import RunError
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
-from explorer.text.labels import literal
 from explorer.text.number_format import three
+from explorer.text.visible_text import literal
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import identity_of, open_snapshot
 
