@@ -18,13 +18,13 @@ from explorer.views.museum.mistakes import FILLS, MISTAKES, filled_weights
 from explorer.views.museum.paired_training import lowest_loss
 from models import Transformer, trace
 from models.attention import attention_weights
-from models.families.presets import (
+from models.positional import sinusoids
+from models.presets import (
     LECTURE_HANDOUT,
     NOTEBOOK_TUTORIAL,
     WEB_TUTORIAL_CLASSIFIER,
     WEB_TUTORIAL_ENCODER,
 )
-from models.positional import sinusoids
 
 SOURCE = torch.tensor(
     [[0, 2, 5, 6, 4, 3, 9, 5, 2, 9, 10, 1], [0, 2, 8, 7, 3, 4, 5, 6, 7, 2, 10, 1]]

@@ -27,6 +27,7 @@ from models.normalization import NORM_LAYERS, RMSNorm
 from models.output_heads import ClassifierHead, LanguageModelHead, MaskedTransform
 from models.position_biases import AlibiPositions, RelativePositions
 from models.positional import LearnedPositions, PositionalEncoding, Positions
+from models.presets import preset_of
 from models.rotary import RotaryPositions
 from models.shapes import Ids
 from models.stack import Stack
@@ -39,10 +40,16 @@ WRITES_TO_STREAM = ("o_proj.weight", "down_proj.weight")
 class Transformer(TransformerBase[TransformerConfig]):
     """A Transformer as `config` describes it, with new weights that follow from `seed`.
 
+    `sizes` in place of a config are those of a document (see `models.presets.preset_of`).
     ValueError, in one sentence, for a config that is no model.
     """
 
-    def __init__(self, config: TransformerConfig, *, seed: int = 0) -> None:
+    def __init__(
+        self, config: TransformerConfig | None = None, *, seed: int = 0, **sizes: Any
+    ) -> None:
+        if config is not None and sizes:
+            raise TypeError("Give a config or its sizes, not both.")
+        config = preset_of(**sizes) if config is None else config
         if fault := config.fault():
             raise ValueError(fault)
         encoder = decoder = None

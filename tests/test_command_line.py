@@ -17,7 +17,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from explorer.__main__ import main
-from explorer.catalog import ModelError, model_download, open_model
+from explorer.catalog import ModelError, model_download, opened_model
 from explorer.catalog.model_download import DownloadProgress
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.catalog.shipped import SHIPPED, make_shipped
@@ -71,7 +71,7 @@ def test_train_writes_a_run_that_the_library_opens_and_that_answers(
     spec = run_named(root, "reverse-1").spec
     assert (spec.weights_seed, spec.training.seed, spec.training.lr) == (4, 3, 0.01)
     assert (spec.model.norm, spec.model.d_model, spec.model.n_heads) == ("rms", 16, 2)
-    assert open_model.open_model("reverse-1", root).config == spec.model
+    assert opened_model.open_model("reverse-1", root).config == spec.model
     generate = ["generate", str(root / "reverse-1"), "hello", "--top-k", "3", "--top-p", "0.9"]
     assert main(generate) == 0
     assert capsys.readouterr().out

@@ -11,7 +11,7 @@ from docs import readme
 from explorer.__main__ import _parser
 from explorer.runs.settings import spec_of
 from explorer.tasks import TASKS
-from models.families.presets import PAPER_TRAINING
+from models.presets import PAPER_TRAINING
 from tests.source import ROOT, files
 from tests.test_requirements import normal, required
 

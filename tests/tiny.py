@@ -20,7 +20,7 @@ from models.config import GenerationConfig, TransformerConfig
 from models.model import Transformer
 
 if TYPE_CHECKING:
-    from explorer.catalog.open_model import OpenModel
+    from explorer.catalog.opened_model import OpenModel
     from explorer.runs.run import Run
     from explorer.runs.spec import RunSpec
 
@@ -169,7 +169,7 @@ def saved_and_opened(
     **changes: Any,
 ) -> "OpenModel":
     """One such model as the app opens it, shaken or not."""
-    from explorer.catalog.open_model import opened_from
+    from explorer.catalog.opened_model import opened_from
 
     save_model(folder, name, tokenizer, example, **changes)
     opened = opened_from(folder / name, name)
@@ -205,7 +205,7 @@ def export_gpt2(folder: Path) -> None:
 
 def million_positions(folder: Path) -> "OpenModel":
     """A Llama that reads a million positions, each letter as ninety tokens."""
-    from explorer.catalog import available_models, open_model
+    from explorer.catalog import available_models, opened_model
     from models.loading.export import export_checkpoint
     from tests.text.published import hostile_tokenizers
 
@@ -228,7 +228,7 @@ def million_positions(folder: Path) -> "OpenModel":
     ninety = hostile_tokenizers.replace({"String": "a"}, " b" * 90)
     tokenizer = hostile_tokenizers.words(normalizer=ninety)
     export_checkpoint(folder, Transformer(llama), tokenizer)
-    return open_model.open_entry(available_models.brought_model(folder))
+    return opened_model.open_entry(available_models.brought_model(folder))
 
 
 # ---- folders of the reference library --------------------------------------------------

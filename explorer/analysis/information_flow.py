@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from explorer.analysis.logit_attribution import positions_read
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import block_writes
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import is_kept, kept
 from explorer.system.cooperative import interruptible

@@ -14,7 +14,7 @@ from torch import Tensor
 from explorer.analysis.logit_attribution import direct_logits
 from explorer.analysis.output_change import last_streams
 from explorer.analysis.residual_writes import block_writes
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import record

@@ -20,7 +20,7 @@ from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry, entry_in
-from explorer.catalog.open_model import OpenModel, open_entry
+from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.inference import forward_pass
 from explorer.inference.chat_prompt import reading_prompts
 from explorer.inference.default_head import default_head

@@ -29,7 +29,7 @@ from explorer.analysis.circuits.text_pairs import (
     question_of,
     why_no_circuits,
 )
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.system.limits import PAIRS
 from explorer.text.number_format import three
 

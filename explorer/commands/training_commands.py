@@ -19,7 +19,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from explorer.catalog.open_model import OpenModel, open_model
+from explorer.catalog.opened_model import OpenModel, open_model
 from explorer.runs.exported_metrics import EventFiles, write_csv
 from explorer.runs.finetuning import finetune_spec, task_for
 from explorer.runs.run import Run, create, create_in, open_folder, run_named
@@ -39,10 +39,10 @@ from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
 from models import distributed
-from models.families.presets import PRESETS
 from models.families.styles import LIKE
 from models.loading.safe_files import shown
 from models.lora import TARGETS
+from models.presets import PRESETS
 from models.training import train
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import kept
 from explorer.text import PublishedTokenizer, TextError, Token
 from explorer.text.checked_text import LARGEST_TEMPLATE

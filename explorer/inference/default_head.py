@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from explorer.catalog.attention_parts import Part, parts
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
 from explorer.tasks import pattern_of, pattern_score

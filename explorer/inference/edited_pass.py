@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import Answer, written_answer
 from explorer.inference.core_edits import NotApplicableError, check_applicable, core_edit
 from explorer.inference.forward_pass import ForwardPass, rerun

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import Part, parts, site
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.pass_budget import TooLargeError
 from explorer.inference.answers import Answer, answer_of, written_answer
 from explorer.inference.generation_limits import end_ids, longest_answer

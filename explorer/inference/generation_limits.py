@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.system.limits import PASS_TOKENS
 from explorer.text import TextError, Token
 from explorer.text.checked_text import ForwardPassError

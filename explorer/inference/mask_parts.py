@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import WORDS
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch
 from explorer.text import Token
 from models.masking import causal_mask, padding_mask

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import masks_in
 from explorer.text import Token
 from models.trace import CHEAP_SITES, Trace, trace

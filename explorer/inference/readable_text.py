@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.pretrained_models import FIRST
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.inference.forward_pass import ForwardPassError, encode_text, unknown, unknown_words

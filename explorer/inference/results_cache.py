@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cachetools import TLRUCache
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.system.cooperative import CancellableCondition
 from explorer.system.limits import RESULTS_BYTES, RESULTS_SECONDS
 

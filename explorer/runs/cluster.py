@@ -30,7 +30,7 @@ from distributed import Client, Future, fire_and_forget
 from distributed.system import MEMORY_LIMIT
 
 from explorer.catalog.folders import CLUSTER
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.run_index import Maker, index_of, maker_in
 from explorer.runs.cluster_key import found_security, private_folder, security_of
 from explorer.runs.deleting import erase

@@ -12,7 +12,7 @@ from typing import Any
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.tokenizers import TypedTokenIds, tokenizer_family, tokenizer_in
 from explorer.runs.run_size import memory_fault, trained_parameters

@@ -30,7 +30,7 @@ from typing import Any
 
 from explorer.catalog import ModelError
 from explorer.catalog.folders import RUN_KEY, own_name
-from explorer.catalog.open_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, opened_from
 from explorer.catalog.run_index import (
     BEING_MADE,
     HOST,

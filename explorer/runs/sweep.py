@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.runs.finetuning import finetune_spec, fitted
 from explorer.runs.run import Run
 from explorer.runs.run_differences import SHORT_NAMES

@@ -10,27 +10,14 @@ import torch
 from jaxtyping import Bool, Float, Num
 from torch import Tensor, nn
 
-from models import attention, feed_forward, positional
+from models import attention, feed_forward, positional, presets
 from models import model as core
 from models.block import StackContext
-from models.config import TransformerConfig
-from models.families import presets
 from models.generation import check_prompt
 from models.masking import keep_of
 from models.model import build_block
 from models.shapes import Ids, Keys, Queries, Scores, Stream
 from models.transformer import evaluating
-
-NAMES = {
-    "tgt_vocab_size": "vocab_size",
-    "target_vocab_size": "vocab_size",
-    "embed_dim": "d_model",
-    "seq_length": "max_len",
-    "num_heads": "n_heads",
-    "num_layers": "n_layers",
-    "num_classes": "n_classes",
-}
-"""What `TransformerConfig` calls the sizes of the documents."""
 
 DocumentMask = Bool[Tensor, "..."] | Num[Tensor, "..."]
 """0 or False where a query may not attend to a key; of any shape that broadcasts to the scores."""
@@ -108,20 +95,8 @@ class EncoderBlock(nn.Module):
         return self.block(x, StackContext(masks={0: _allowed(mask)}))
 
 
-def sized(preset: TransformerConfig, sizes: dict[str, Any]) -> TransformerConfig:
-    """The preset in these sizes, called as a document calls them. TypeError for other names."""
-    return preset.replace(**{NAMES.get(name, name): size for name, size in sizes.items()})
-
-
 class NotebookTransformer(core.Transformer):
-    """The notebook tutorial's model where `embed_dim` is a size, else the repository README's."""
-
-    def __init__(self, **sizes: Any) -> None:
-        if "embed_dim" in sizes:
-            d_ff = sizes.pop("expansion_factor", 4) * sizes["embed_dim"]
-            super().__init__(sized(presets.NOTEBOOK_TUTORIAL, sizes | {"d_ff": d_ff}))
-        else:
-            super().__init__(sized(presets.REPOSITORY_README, sizes))
+    """The same model, which also decodes as the notebook tutorial does."""
 
     def decode(self, target: Ids, memory: Tensor | None = None, *args: Any, **how: Any) -> Tensor:
         """The notebook's `decode(source, target)`, where both are token IDs: (b, s) again.
@@ -152,10 +127,10 @@ Transformer = NotebookTransformer
 
 def TransformerEncoder(**sizes: Any) -> core.Transformer:
     """The web tutorial's encoder: (b, t) -> (b, t, d_model)."""
-    return core.Transformer(sized(presets.WEB_TUTORIAL_ENCODER, sizes))
+    return core.Transformer(presets.sized(presets.WEB_TUTORIAL_ENCODER, sizes))
 
 
 def TransformerClassifier(**sizes: Any) -> core.Transformer:
     """The web tutorial's classifier of the first token: (b, t) -> (b, num_classes)."""
-    config = sized(presets.WEB_TUTORIAL_CLASSIFIER, sizes)
+    config = presets.sized(presets.WEB_TUTORIAL_CLASSIFIER, sizes)
     return core.Transformer(config.replace(d_classifier=config.d_model // 2))

@@ -6,7 +6,7 @@ A model built like GPT-2, Llama or BERT can be exported as one.
 from typing import Any
 
 from models.config import TransformerConfig
-from models.families.presets import PRESETS
+from models.presets import PRESETS
 
 CHOSEN = (
     "norm_position",

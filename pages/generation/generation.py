@@ -9,7 +9,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.throttle import turn
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components.fragment import fragment
 from explorer.inference.generation_limits import CANNOT_GENERATE, can_generate
 from explorer.views.generation.beam_search_view import draw_beam_search

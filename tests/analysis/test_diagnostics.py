@@ -12,8 +12,8 @@ from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import LEVELS, Diagnostic
 from explorer.analysis.head_metrics import METRICS, HeadMetrics, join_layers, metrics_by_layer
 from explorer.analysis.weight_statistics import summarized
-from explorer.catalog import open_model
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import run_text
 from models import Transformer, TransformerConfig
 from tests.served import ROOT
@@ -78,7 +78,7 @@ def test_a_shipped_model_is_sound_and_a_fresh_one_of_its_config_is_not(
 ) -> None:
     for folder in sorted(CHECKPOINTS.iterdir()):
         with subtests.test(folder=folder.name):
-            trained = open_model.opened_from(folder, folder.name)
+            trained = opened_model.opened_from(folder, folder.name)
             assert titles(of_model(trained.model), "error", "warning", "note") == []
             assert titles(of_attention(trained)) == ["Selective attention"]
             fresh = Transformer(trained.config, seed=1)
@@ -181,7 +181,7 @@ def test_uniform_attention_is_found() -> None:
         heads = HeadMetrics("decoder.self_attn", values, rows, 0, {})
         (finding,) = diagnostics.attention_findings([heads])
         assert (finding.title, finding.level) == (title, level)
-    lost = open_model.opened_from(CHECKPOINTS / "shakespeare", "lost")
+    lost = opened_model.opened_from(CHECKPOINTS / "shakespeare", "lost")
     with torch.no_grad():
         for name, parameter in lost.model.named_parameters():
             if "q_proj" in name:

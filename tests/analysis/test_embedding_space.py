@@ -17,7 +17,7 @@ from explorer.analysis.embedding_space import (
 )
 from explorer.analysis.nearest_tokens import nearest_by_part, nearest_tokens, parts_of
 from explorer.analysis.principal_components import principal_axes, rows_measured, sample_rows
-from explorer.catalog.open_model import open_model
+from explorer.catalog.opened_model import open_model
 from explorer.inference.forward_pass import run_text
 from tests.closeness import assert_close_to
 

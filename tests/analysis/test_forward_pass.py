@@ -16,12 +16,12 @@ from explorer.analysis.forward_pass.pass_values import ALL, PassValues, Some, re
 from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import cut_stage, row_stack, tokens_of
 from explorer.analysis.forward_pass.stages import sizes, stages_of
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from models import TransformerConfig, positional
-from models.families.presets import NOTEBOOK_TUTORIAL, REPOSITORY_README, WEB_TUTORIAL_CLASSIFIER
 from models.position_biases import AlibiPositions, RelativePositions
+from models.presets import NOTEBOOK_TUTORIAL, REPOSITORY_README, WEB_TUTORIAL_CLASSIFIER
 from models.rotary import RotaryPositions
 from models.trace import Trace
 from tests import tiny
@@ -108,13 +108,13 @@ def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
 def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: Path) -> None:
     tiny.reference_classifier(tmp_path / "classifier")
     for folder in (published / "bert", published / "gpt2", published / "t5", *tmp_path.iterdir()):
-        opened = open_model.opened_from(folder, folder.name)
+        opened = opened_model.opened_from(folder, folder.name)
         opened.model.double()
         text = "5 17 3" if folder.name == "gpt2" else "the cat was good"
         of = forward_pass.run_batch_uncached(opened, (text,))[0]
         assert worst(of) <= EXACT, folder.name
         every_cell_is_opened(values_of(of))
-    opened = open_model.opened_from(published / "bert", "bert")
+    opened = opened_model.opened_from(published / "bert", "bert")
     pair = forward_pass.run_text(opened, "the cat was good", "the dog")
     assert set(values_of(pair).segments("encoder").tolist()) == {0, 1}
     assert worst(pair) <= EXACT
@@ -124,7 +124,7 @@ def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: 
 def test_of_trained_models_as_they_are() -> None:
     """In float32, as on the screen."""
     for name in TRAINED:
-        opened = open_model.open_model(name)
+        opened = opened_model.open_model(name)
         assert worst(forward_pass.run_text(opened, opened.example)) <= EXACT, name
 
 
@@ -159,7 +159,7 @@ def test_every_value_is_what_the_pass_had_there(found: ForwardPass) -> None:
 
 def test_recomputing_leaves_the_model_as_it_is() -> None:
     """Its weights are in use by other threads: what is in float64 is a copy."""
-    shakespeare = open_model.open_model("shakespeare")
+    shakespeare = opened_model.open_model("shakespeare")
     before = {name: weight.clone() for name, weight in shakespeare.model.named_parameters()}
     assert worst(forward_pass.run_text(shakespeare, shakespeare.example)) <= EXACT
     for name, weight in shakespeare.model.named_parameters():
@@ -169,7 +169,7 @@ def test_recomputing_leaves_the_model_as_it_is() -> None:
 
 def test_nothing_grows_with_layers_times_heads_times_tokens_squared() -> None:
     """What is kept of a pass through every stage: streams and heads' outputs, block by block."""
-    shakespeare = open_model.open_model("shakespeare")
+    shakespeare = opened_model.open_model("shakespeare")
     of = forward_pass.run_text(shakespeare, "to be or not to be " * 9)
     kept: dict[tuple[str, ...], Trace] = {}
 
@@ -208,7 +208,7 @@ def test_a_mistake_in_the_models_positions_is_seen(
             with monkeypatch.context() as patch:
                 if planted:
                     patch.setattr(whose, name, mistaken(getattr(whose, name)))
-                opened = open_model.opened_from(tmp_path / scheme, scheme)
+                opened = opened_model.opened_from(tmp_path / scheme, scheme)
                 values = values_of(forward_pass.run_batch_uncached(opened, (TEXT,))[0])
                 found = from_formula(values, values.stages[f"encoder.{stage}"])
             assert found > 1e-3 if planted else found <= EXACT, scheme
@@ -325,7 +325,7 @@ def test_a_value_keeps_its_symbol_where_it_is_read() -> None:
 
 
 def test_every_row_of_the_answers_has_its_own_best_among_the_columns() -> None:
-    opened = open_model.open_model("translation")
+    opened = opened_model.open_model("translation")
     of = values_of(forward_pass.run_text(opened, opened.example))
     values = of["probabilities"]
     for row in range(len(values)):

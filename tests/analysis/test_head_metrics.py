@@ -42,8 +42,8 @@ from explorer.analysis.head_similarity import (
 )
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.name_moving import NAMES, name_moving, name_prompts
-from explorer.catalog import open_model
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference import forward_pass
 from explorer.inference import forward_pass as passes
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -197,7 +197,7 @@ def test_the_docs_have_a_row_for_each() -> None:
 
 @pytest.fixture
 def forward(small_models: Path) -> ForwardPass:
-    opened = open_model.opened_from(small_models / "translation", "translation")
+    opened = opened_model.opened_from(small_models / "translation", "translation")
     return run_text(opened, "the black cat sleeps")
 
 
@@ -306,7 +306,7 @@ def test_heads_that_are_alike_stand_together_and_what_is_no_number_stays_none() 
 
 @pytest.fixture
 def opened(small_models: Path) -> OpenModel:
-    return open_model.opened_from(small_models / "letters", "letters")
+    return opened_model.opened_from(small_models / "letters", "letters")
 
 
 def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
@@ -340,7 +340,7 @@ def test_pooling_keeps_the_largest() -> None:
 def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = open_model.opened_from(small_models / "translation", "translation")
+    opened = opened_model.opened_from(small_models / "translation", "translation")
     read = dataclasses.replace(forward_pass.run_text(opened, opened.example))  # kept by nobody else
     monkeypatch.setattr(forward_pass, "WEIGHTS_HELD", 1)
     for part in read.parts:
@@ -408,7 +408,7 @@ PROMPT_WORDS = "When and went to the store , gave a drink".split()
 
 def test_a_sequence_is_different_tokens_twice_with_what_stands_around_every_text() -> None:
     for name in ("induction", "shakespeare", "reviews"):
-        opened = open_model.open_model(name)
+        opened = opened_model.open_model(name)
         rows = repeated_random_tokens(opened)
         assert len(rows) == ROWS
         text = opened.tokenizer.encode(opened.example)
@@ -427,7 +427,7 @@ def test_a_sequence_is_different_tokens_twice_with_what_stands_around_every_text
 def test_the_induction_heads_are_found_and_their_keys_compose_with_the_previous_token_heads() -> (
     None
 ):
-    opened = open_model.open_model("induction")
+    opened = opened_model.open_model("induction")
     scores = standard_scores(opened)
     assert float(scores["induction"][1].min()) > 0.6
     assert float(scores["induction"][0].max()) < 0.1
@@ -467,7 +467,7 @@ def test_names_are_moved_as_attribution_says(names: OpenModel) -> None:
 
 def test_who_does_not_know_the_names_moves_none() -> None:
     for name in ("induction", "shakespeare", "reviews"):
-        assert name_moving(open_model.open_model(name)) is None
+        assert name_moving(opened_model.open_model(name)) is None
 
 
 def test_a_model_that_reads_too_little_has_no_score(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from explorer.analysis.circuit_faithfulness import strongest_edges
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.head_metrics import join_layers, metrics_by_layer
 from explorer.analysis.wiring import Place, Wiring, wiring_of
-from explorer.catalog.open_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference.forward_pass import run_text
 

@@ -11,8 +11,8 @@ from explorer.analysis import output_change
 from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
 from explorer.analysis.output_change import logits_at
-from explorer.catalog import open_model
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference import forward_pass
 from explorer.inference.answers import first_place
 from explorer.inference.edited_pass import run_edited
@@ -33,9 +33,9 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
     for name in (*SHIPPED, *PUBLISHED):
         with subtests.test(name=name):
             if name in PUBLISHED:
-                opened = open_model.opened_from(published / name, name)
+                opened = opened_model.opened_from(published / name, name)
             else:
-                opened = open_model.open_model(name)
+                opened = opened_model.open_model(name)
             forward = run_text(opened, texts.get(name, opened.example))
             place = first_place(opened, forward.last_stack_tokens)
             found = lens_logits(forward.trace, place)
@@ -85,8 +85,8 @@ def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
 
 
 def test_of_published_and_trained_models_too(published: Path) -> None:
-    opened = [open_model.open_model(name) for name in ("translation", "reviews", "induction")]
-    opened += [open_model.opened_from(published / name, name) for name in ("gpt2", "t5")]
+    opened = [opened_model.open_model(name) for name in ("translation", "reviews", "induction")]
+    opened += [opened_model.opened_from(published / name, name) for name in ("gpt2", "t5")]
     texts = {"gpt2": "5 17 3", "t5": "the cat was good"}
     for each in opened:
         for one in all_of(forward_pass.run_text(each, texts.get(each.name, each.example))):
@@ -114,7 +114,7 @@ SMALL = pytest.mark.usefixtures("small_models")
 
 
 def opened(name: str) -> tuple[OpenModel, ForwardPass]:
-    found = open_model.open_model(name)
+    found = opened_model.open_model(name)
     return found, run_text(found, found.example)
 
 

@@ -25,8 +25,8 @@ from explorer.analysis.principal_components import principal_axes
 from explorer.analysis.rollout import flow_to, half_residual_layers
 from explorer.analysis.teacher_forcing import teacher_forcing
 from explorer.analysis.weight_statistics import summarized
-from explorer.catalog import open_model, pass_budget
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog import opened_model, pass_budget
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.pass_budget import TooLargeError
 from explorer.inference.continuation import continue_from, sample_tokens
 from explorer.inference.default_head import default_head
@@ -119,7 +119,7 @@ class GoneReader:
 
 @pytest.mark.parametrize("name", WORK)
 def test_it_ends_when_its_reader_has_gone(name: str, small_models: Path) -> None:
-    opened = open_model.opened_from(small_models / "letters", "letters")
+    opened = opened_model.opened_from(small_models / "letters", "letters")
     forward = run_text(opened, "the cat and the hat")
     with pytest.raises(Left), cooperative.run_in_thread(GoneReader()):
         WORK[name](opened, forward)
@@ -130,7 +130,7 @@ def test_it_ends_when_its_reader_has_gone(name: str, small_models: Path) -> None
 def test_it_is_refused_where_there_is_no_room_for_it(
     name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = open_model.opened_from(small_models / "letters", "letters")
+    opened = opened_model.opened_from(small_models / "letters", "letters")
     forward = run_text(opened, "the cat and the hat")
     run_text(opened, "the cat")
     monkeypatch.setattr(pass_budget, "LITTLE", 0)

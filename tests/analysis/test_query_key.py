@@ -17,7 +17,7 @@ from explorer.analysis.query_key import (
     strongest,
 )
 from explorer.analysis.residual_writes import KeyContribution, block_writes, key_contribution
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
@@ -53,7 +53,7 @@ def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> HeadS
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
     """Of a weight, as long as its scores are below four: float32 rounds larger ones by more."""
     for model in SHIPPED:
-        opened = open_model.open_model(model)
+        opened = opened_model.open_model(model)
         found = forward_pass.run_text(opened, opened.example)
         for part, layer, head in every_head(found):
             scores = found.scores(part, layer, head)

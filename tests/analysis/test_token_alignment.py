@@ -24,7 +24,7 @@ from explorer.analysis.token_alignment import (
     align_tokens,
 )
 from explorer.analysis.word_groups import group_words, merged_tokens, sentences_of
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import byte_tokenizer, character_tokenizer, word_tokenizer
 from explorer.text.token import CLASSIFIER, DECODER, SOURCE, Token
@@ -254,7 +254,7 @@ PART = "encoder.self_attn"
 
 
 def passed(text: str) -> ForwardPass:
-    return run_text(open_model.open_model("negation"), text)
+    return run_text(opened_model.open_model("negation"), text)
 
 
 def weights(text: str, head: int = 0) -> Tensor:

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import FilePayload, expect
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.catalog.pretrained_models import FIRST
 from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
@@ -193,7 +193,7 @@ def on_heads(model: str, visitor: Visitor) -> Iterator[float]:
 
 def on_stages(stack: str, visitor: Visitor) -> Iterator[float]:
     """Every step through one stack, from its embedding to its end, and some back."""
-    names = [stage.name for stage in stages_of(open_model.open_model(WALKED).config)]
+    names = [stage.name for stage in stages_of(opened_model.open_model(WALKED).config)]
     first = names.index(f"{stack}.embed")
     last = (names.index("decoder.tokens") if stack == "encoder" else len(names)) - 1
     page = visitor.open(f"/forward_pass?model={WALKED}&stage={stack}.embed")

@@ -25,9 +25,9 @@ from explorer.runs.worker import advance
 from explorer.tasks import TASKS
 from models import Transformer, TransformerConfig, save_checkpoint
 from models.config import TrainConfig
-from models.families.presets import REPOSITORY_README
 from models.optimizers import build_optimizer
 from models.positional import PositionalEncoding
+from models.presets import REPOSITORY_README
 from models.training import Batch, train
 from tests.benchmarks.measuring import Ratio, Row, by_turns, compared, timed
 from tests.served import ROOT

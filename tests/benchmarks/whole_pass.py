@@ -15,7 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.analysis.information_flow import information_flow, route
-from explorer.catalog.open_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, opened_from
 from explorer.catalog.pretrained_models import FIRST
 from explorer.components import pass_map as drawing
 from explorer.components.pass_map import PassMap

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Locator, expect
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from tests.browser.conftest import Visit
 from tests.browser.visiting import SlowLine, Visitor
 
@@ -53,7 +53,7 @@ def test_stages_are_chosen_with_keys_in_the_list_and_quicker_than_the_app(
     visitor.drawn("stage_list")
     for _ in range(12):
         page.keyboard.press(" ")
-    twelfth = list(stages_of(open_model.open_model("translation").config))[12]
+    twelfth = list(stages_of(opened_model.open_model("translation").config))[12]
     stands_at(visitor, twelfth.title, twelfth.name)
     sentence = page.get_by_label("Your sentence", exact=True)
     sentence.press("End")

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, expect
 from playwright.sync_api import TimeoutError as NotInTime
 
 from explorer.app.address_table import VERSION
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.system.long_texts import name_of
 from tests.browser.visiting import Visitor
@@ -67,7 +67,7 @@ def cells(visitor: Visitor, key: str) -> tuple[float, float, float, float]:
     box = view.locator("canvas").first.bounding_box()
     assert box is not None
     left, top, cell, *_ = map(float, str(view.get_attribute("data-cells")).split())
-    count = len(forward_pass.run_text(open_model.open_model("shakespeare"), TEXT).target)
+    count = len(forward_pass.run_text(opened_model.open_model("shakespeare"), TEXT).target)
     left, top = box["x"] + left, box["y"] + top
     return left, top, left + cell * count, top + cell * count
 

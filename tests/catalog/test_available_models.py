@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from explorer.app import reader_models
-from explorer.catalog import ModelError, available_models, folders, open_model, uploads
+from explorer.catalog import ModelError, available_models, folders, opened_model, uploads
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import config_sentences, held_out_score, in_short
 from explorer.system import data_folders
@@ -50,20 +50,20 @@ def test_shipped_models_and_runs_are_in_the_list(
     (shipped / "reverse").rename(run / "checkpoint")
     assert list(found())[-1] == "reverse-1"
     assert "reverse" not in found()
-    assert open_model.open_model("reverse-1").example == "31415"
+    assert opened_model.open_model("reverse-1").example == "31415"
     for name in ["nothing", "../reviews", "", "x" * 500]:
         with pytest.raises(ModelError, match="There is no model called"):
-            open_model.open_model(name)
+            opened_model.open_model(name)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "nothing"))
     assert list(found()) == ["reverse-1"]
 
 
 def test_a_model_is_opened_once_until_its_files_change(shipped: Path) -> None:
-    first = open_model.open_model("reviews")
-    assert open_model.open_model("reviews") is first
+    first = opened_model.open_model("reviews")
+    assert opened_model.open_model("reviews") is first
     run = shipped / "reviews" / "run.json"
     run.write_text(json.dumps({**json.loads(run.read_text()), "title": "Other"}))
-    assert open_model.open_model("reviews").title == "Other"
+    assert opened_model.open_model("reviews").title == "Other"
 
 
 def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(shipped: Path) -> None:
@@ -71,19 +71,19 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(shipped: Path) -> 
         (shipped / "reviews" / "config.json").write_text(content)
         assert found()["reviews"].config is None
         assert found()["reviews"].fault
-        assert open_model.open_model("translation")
+        assert opened_model.open_model("translation")
     for file in ("tokenizer.json", "model.safetensors"):
         path = shipped / "letters" / file
         for damaged in [b"", b"nonsense", b"\xff" * 100]:
             path.write_bytes(damaged)
             with pytest.raises(ModelError, match=r"\w\.$"):
-                open_model.open_model("letters")
+                opened_model.open_model("letters")
         path.unlink()
         with pytest.raises(ModelError, match=r"\w\.$"):
-            open_model.open_model("letters")
+            opened_model.open_model("letters")
     shutil.copy(shipped / "translation" / "tokenizer.json", shipped / "reverse")
     with pytest.raises(ModelError, match="more tokens"):
-        open_model.open_model("reverse")
+        opened_model.open_model("reverse")
 
 
 def test_a_record_from_anywhere_stays_short(shipped: Path) -> None:
@@ -140,16 +140,16 @@ def test_named_folders_stand_first_and_open(folder: Path) -> None:
     for name in ("bert", "gpt2", "t5"):
         entry = entries[name]
         assert (entry.origin, entry.fault, entry.family) == ("named", None, name)
-        opened = open_model.open_entry(entry)
+        opened = opened_model.open_entry(entry)
         assert opened.model.n_parameters == entry.parameters
-        assert open_model.open_model(name) is opened
+        assert opened_model.open_model(name) is opened
         assert entry.bytes == (folder / name / "model.safetensors").stat().st_size
     shutil.rmtree(folder / "bert")
     (folder / "gpt2" / "config.json").write_text("{")
     opening = {name: entry for name, entry in found().items() if entry.config}
     assert reader_models.first(opening).name == "t5"
     with pytest.raises(ModelError, match=r"\.$"):
-        open_model.open_entry(entries["bert"])
+        opened_model.open_entry(entries["bert"])
 
 
 def test_a_damaged_folder_says_why_until_it_is_mended(folder: Path) -> None:
@@ -158,10 +158,10 @@ def test_a_damaged_folder_says_why_until_it_is_mended(folder: Path) -> None:
     assert entry.fault
     assert entry.fault.endswith(".")
     with pytest.raises(ModelError, match=r"^The model torn cannot be opened: .*\.$"):
-        open_model.open_entry(entry)
+        opened_model.open_entry(entry)
     shutil.copy(folder / "gpt2" / "model.safetensors", folder / "torn")
     assert found()["torn"].fault is None
-    assert open_model.open_model("torn").family == "gpt2"
+    assert opened_model.open_model("torn").family == "gpt2"
 
 
 def test_of_equal_names_a_named_model_gets_a_number_and_a_brought_one_a_name_of_its_own(
@@ -180,7 +180,7 @@ def test_of_equal_names_a_named_model_gets_a_number_and_a_brought_one_a_name_of_
     monkeypatch.setenv("EXPLORER_MODELS", os.pathsep.join(map(str, (folder, *brought))))
     names = ("gpt2", "gpt2 (2)", "gpt2 (3)")
     assert [found()[name].folder for name in names] == [folder / "gpt2", *brought]
-    assert open_model.open_entry(found()["gpt2 (3)"]).name == "gpt2 (3)"
+    assert opened_model.open_entry(found()["gpt2 (3)"]).name == "gpt2 (3)"
 
 
 def test_a_model_in_many_files_is_opened_again_when_one_of_them_changes(folder: Path) -> None:
@@ -189,14 +189,14 @@ def test_a_model_in_many_files_is_opened_again_when_one_of_them_changes(folder: 
     shards = sorted((folder / "gpt2").glob("*.safetensors"))
     entry = found()["gpt2"]
     assert entry.bytes == sum(shard.stat().st_size for shard in shards)
-    one = open_model.open_entry(entry).model.state_dict()
+    one = opened_model.open_entry(entry).model.state_dict()
     shards[-1].rename(folder / "away")
     with pytest.raises(ModelError, match=r"^The model gpt2 cannot be opened: .*\.$"):
-        open_model.open_entry(entry)
+        opened_model.open_entry(entry)
     (folder / "away").rename(shards[-1])
     assert found()["gpt2"].fault is None
     tiny.reference_gpt2(folder / "gpt2", seed=1, shards=True)
-    other = open_model.open_model("gpt2").model.state_dict()
+    other = opened_model.open_model("gpt2").model.state_dict()
     assert not any(one[name].equal(other[name]) for name in one if one[name].dim() == 2)
 
 
@@ -213,5 +213,5 @@ def test_what_another_reader_uploaded_is_in_no_list(folder: Path) -> None:
     assert name not in found()
     assert uploads.uploaded(name) == kept
     assert (found(kept)[name].fault, found(kept)[name].title) == (None, "model")
-    assert open_model.open_entry(available_models.brought_model(kept)).family == "gpt2"
+    assert opened_model.open_entry(available_models.brought_model(kept)).family == "gpt2"
     assert uploads.uploaded("../" + name) is None

@@ -13,7 +13,7 @@ from explorer.catalog import (
     available_models,
     folders,
     hub,
-    open_model,
+    opened_model,
     typed_model_path,
 )
 from tests import tiny
@@ -70,7 +70,7 @@ def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path
     assert hub.fetch_from_hub(ID) == typed_model_path.find_model(ID) == kept
     entry = available_models.brought_model(kept)
     assert (entry.fault, entry.short_name) == (None, ID)
-    assert open_model.open_entry(entry).family == "gpt2"
+    assert opened_model.open_entry(entry).family == "gpt2"
     put_in(cache, {}, "someone/empty")
     put_in(cache, {"README.md": b""}, "someone/else")
     for missing in ("someone/new", "someone/empty", "someone/else"):

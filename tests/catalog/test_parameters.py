@@ -10,7 +10,7 @@ import pytest
 from explorer.catalog import parameters
 from explorer.catalog.parameters import ParameterNode, parameter_tree, parameter_tree_of, tree_lines
 from models import Transformer, TransformerConfig
-from models.families.presets import PRESETS
+from models.presets import PRESETS
 
 PLAIN = TransformerConfig()
 PROMISED = {

@@ -7,8 +7,8 @@ from threading import Event
 import pytest
 import torch
 
-from explorer.catalog import ModelError, open_model, pass_budget
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog import ModelError, opened_model, pass_budget
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.pass_budget import BoundedTransformer, TooLargeError, passing, reserved
 from explorer.catalog.pass_size import PassShape, pass_size
 from explorer.inference.forward_pass import ForwardPassError, run_text
@@ -24,7 +24,7 @@ from tests.tiny import ids_of, million_positions, oversized_model
 
 @pytest.fixture
 def opened(small_models: Path) -> OpenModel:
-    return open_model.opened_from(small_models / "letters", "letters")
+    return opened_model.opened_from(small_models / "letters", "letters")
 
 
 def test_row_1_a_text_of_too_many_tokens_is_refused_before_it_runs(
@@ -63,7 +63,7 @@ def test_row_4_a_model_of_endless_heads_or_words_is_refused_by_its_config(
     folder = oversized_model(tmp_path / "model", **sizes)
     monkeypatch.setattr(Transformer, "__init__", None)
     with pytest.raises(ModelError, match=said) as refused:
-        open_model.opened_from(folder, "hungry")
+        opened_model.opened_from(folder, "hungry")
     assert str(refused.value).count(". ") == 0
 
 
@@ -109,9 +109,9 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
     begun, waits = Event(), Event()
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     monkeypatch.setattr(pass_budget, "available_memory", lambda: 2 * need)
-    monkeypatch.setattr(open_model, "_size", lambda _: 2 * need)
+    monkeypatch.setattr(opened_model, "_size", lambda _: 2 * need)
     monkeypatch.setattr(cooperative, "_cancel_check", waits.set)
-    load = open_model.load_checkpoint
+    load = opened_model.load_checkpoint
 
     def loading(folder: Path) -> Checkpoint:
         begun.set()
@@ -123,9 +123,9 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
         trace(opened.model, ids_of(1, 20), sites=CHEAP_SITES)
         order.append("passed")
 
-    monkeypatch.setattr(open_model, "load_checkpoint", loading)
+    monkeypatch.setattr(opened_model, "load_checkpoint", loading)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(open_model.opened_from, small_models / "letters", "letters")
+        first = pool.submit(opened_model.opened_from, small_models / "letters", "letters")
         begun.wait()
         pool.submit(passed).result()
         first.result()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from explorer.catalog.folders import is_hub_id
-from explorer.catalog.open_model import opened_from
+from explorer.catalog.opened_model import opened_from
 from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, HubModel, Package
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import run_text

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, run_batch_uncached
 from tests.analysis.conftest import TEXT, opened_of
 

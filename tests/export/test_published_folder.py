@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from explorer.__main__ import main
-from explorer.catalog import open_model
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import OpenModel
 from explorer.export import published_folder
 from explorer.inference.forward_pass import run_text
 from explorer.runs.settings import spec_of
@@ -29,7 +29,7 @@ def trained(family: str, root: Path) -> OpenModel:
     model = Transformer(spec.model, seed=3)
     run = {"task": task.name, "classes": ["bad", "mixed", "good"]} if family == "bert" else {}
     save_checkpoint(root / family, model, tokenizer=task.tokenizer.to_json(), run=run)
-    return open_model.opened_from(root / family, family)
+    return opened_model.opened_from(root / family, family)
 
 
 def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Pat
                 published_folder.MODEL_FOLDER
             }
             archive.extractall(tmp_path / "out" / family)
-        again = open_model.opened_from(
+        again = opened_model.opened_from(
             tmp_path / "out" / family / published_folder.MODEL_FOLDER, "again"
         )
         text = TASKS[TASK_OF[family]].example

@@ -11,8 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.catalog import available_models, open_model
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog import available_models, opened_model
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.branches import Branches
 from explorer.inference.continuation import (
     LATER,
@@ -102,9 +102,9 @@ def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
     name: str, sampling: Sampling, published: Path
 ) -> None:
     if name in PUBLISHED:
-        opened = open_model.open_entry(available_models.brought_model(published / name))
+        opened = opened_model.open_entry(available_models.brought_model(published / name))
     else:
-        opened = open_model.open_model(name)
+        opened = opened_model.open_model(name)
     text = PUBLISHED.get(name, opened.example)
     path = by_itself(opened, text, sampling, 3, 10)
     assert written(opened, text, sampling, 3, 10) == path
@@ -115,7 +115,7 @@ def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
 
 def test_the_places_of_a_model_are_filled_to_the_last() -> None:
     for name in SHIPPED:
-        opened = open_model.open_model(name)
+        opened = opened_model.open_model(name)
         sampling = Sampling(temperature=0.0)
         start = prompt_of(opened, opened.example)
         path = by_itself(opened, opened.example, sampling, 0, start.room)
@@ -142,7 +142,7 @@ def tree(opened: OpenModel) -> Branches:
 
 def test_chances_of_what_was_written_are_those_of_each_step() -> None:
     for name in SHIPPED[:2]:
-        opened = open_model.open_model(name)
+        opened = opened_model.open_model(name)
         text, found = opened.example, tree(opened)
         expected = [0.0]
         for node in range(1, len(found.nodes)):
@@ -161,7 +161,7 @@ def test_every_step_is_a_pass_of_its_own() -> None:
     The last are those of the core over what stands there.
     """
     for name in SHIPPED[:2]:
-        opened = open_model.open_model(name)
+        opened = opened_model.open_model(name)
         path = written(opened, opened.example, Sampling(temperature=0.0), 0, 5)
         whole, start = (
             continue_from(opened, opened.example, path),
@@ -197,7 +197,7 @@ def test_every_step_is_a_pass_of_its_own() -> None:
 
 def test_what_may_not_be_generated_has_no_logit() -> None:
     for name in SHIPPED[:2]:
-        opened = open_model.open_model(name)
+        opened = opened_model.open_model(name)
         best = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)[-1]
         config = opened.config.replace(generation=GenerationConfig((), 5, (best,)))
         model = copy.deepcopy(opened.model)
@@ -214,11 +214,11 @@ def test_what_may_not_be_generated_has_no_logit() -> None:
 
 
 def test_a_text_that_fills_the_model_has_room_for_one_token(published: Path) -> None:
-    gpt2 = open_model.open_entry(available_models.brought_model(published / "gpt2"))
+    gpt2 = opened_model.open_entry(available_models.brought_model(published / "gpt2"))
     assert prompt_of(gpt2, "5 " * gpt2.config.max_len).room == 1
     assert prompt_of(gpt2, "5 17").room <= MAX_GENERATED
     with pytest.raises(ForwardPassError, match="choose one with a decoder"):
-        prompt_of(open_model.open_model("reviews"), "good")
+        prompt_of(opened_model.open_model("reviews"), "good")
 
 
 def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
@@ -234,10 +234,10 @@ def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:
         ("translation", "cat the", ""),
         ("reverse", "abc", "cba"),
     ]:
-        opened = open_model.open_model(name)
+        opened = opened_model.open_model(name)
         assert opened.task is not None
         assert opened.task.answer_text(opened.tokenizer.encode(text)) == answer
-    opened = open_model.open_model("reverse")
+    opened = opened_model.open_model("reverse")
     prompt = prompt_of(opened, "abc")
     ids = target_ids(opened, prompt, "cba")
     assert (ids[0], ids[-1]) == (opened.config.bos_id, opened.config.generation.eos_ids[0])
@@ -248,7 +248,7 @@ def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:
 
 def test_writing_stops_where_no_more_tokens_are_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last token is read no more, so one is written beyond what a pass may have."""
-    opened = open_model.open_model("shakespeare")
+    opened = opened_model.open_model("shakespeare")
     text = opened.example
     begun = len(run_text(opened, text).tokens)
     monkeypatch.setenv("EXPLORER_LIMIT_PASS_TOKENS", str(begun + 2))

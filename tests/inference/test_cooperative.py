@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from explorer.catalog import ModelError, open_model, pass_budget
+from explorer.catalog import ModelError, opened_model, pass_budget
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.open_model import OpenModel, open_entry
+from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.inference import trained_tokenizers
 from explorer.inference.results_cache import kept
 from explorer.system import cooperative
@@ -101,7 +101,7 @@ class Work(Stays):
 
 @pytest.fixture
 def letters(small_models: Path) -> OpenModel:
-    return open_model.opened_from(small_models / "letters", "letters")
+    return opened_model.opened_from(small_models / "letters", "letters")
 
 
 def test_what_many_need_is_made_once(
@@ -112,7 +112,7 @@ def test_what_many_need_is_made_once(
     work.is_done_once(lambda: kept(letters, "result", work.before(object), lambda _: 1))
     entry = brought_model(tiny.reference_gpt2(tmp_path / "new"))
     for module, name, ask in (
-        (open_model, "load_checkpoint", lambda: open_entry(entry)),
+        (opened_model, "load_checkpoint", lambda: open_entry(entry)),
         (trained_tokenizers, "train_merges", lambda: trained_tokenizers.trained_merges("low", 5)),
         (trained_tokenizers, "train_unigram", lambda: trained_tokenizers.unigram_pieces("low", 20)),
     ):
@@ -161,7 +161,7 @@ def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_w
         read_weights(found, model)
 
     def opened(folder: Path) -> OpenModel:
-        return open_model.opened_from(folder, folder.name)
+        return opened_model.opened_from(folder, folder.name)
 
     small = small_models / "reviews"
     free = needed + 2 * opened(small).bytes

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from explorer.analysis import output_change
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import core_edits, edited_pass
 from explorer.inference.core_edits import head_output, preset_mask
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def opened(name: str) -> tuple[OpenModel, ForwardPass]:
-    found = open_model.open_model(name)
+    found = opened_model.open_model(name)
     return found, run_text(found, found.example)
 
 
@@ -175,7 +175,7 @@ def test_patches_into_a_model_that_writes_keep_its_answer() -> None:
 def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
     letters = byte_tokenizer(LETTERS, 280, DECODER)
     grouped = saved_and_opened(tmp_path, "grouped", letters, n_heads=4, n_kv_heads=2)
-    models = [*(open_model.open_model(name) for name in ("translation", "reviews")), grouped]
+    models = [*(opened_model.open_model(name) for name in ("translation", "reviews")), grouped]
     for found in models:
         forward = run_text(found, found.example)
         given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
@@ -362,7 +362,7 @@ def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
     name: str, published: Path, subtests: pytest.Subtests
 ) -> None:
     """Passed whole over it, with the same edits; of a published model with some of them."""
-    model = open_model.opened_from((published if name == "t5" else SHIPPED) / name, name)
+    model = opened_model.opened_from((published if name == "t5" else SHIPPED) / name, name)
     forward = run_text(model, "hello world" if name == "t5" else model.example)
     for edit in (*NOTHING, *SOMETHING)[:: 3 if name == "t5" else 1]:
         with subtests.test(edit=edit):

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.catalog import available_models, open_model
+from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference import mask_parts
 from explorer.inference.answers import ANSWERS_SHOWN
 from explorer.inference.default_head import default_head
@@ -32,18 +32,18 @@ TEXTS = st.text(alphabet="the catnd😀é\n", min_size=1, max_size=60).filter(st
 @pytest.fixture(params=[*NAMES, "far"])
 def opened(request: pytest.FixtureRequest, small_models: Path, tmp_path: Path) -> OpenModel:
     if request.param != "far":
-        return open_model.open_model(request.param)
+        return opened_model.open_model(request.param)
     return saved_and_opened(tmp_path, "far", PIECES, n_heads=4, positions="alibi")
 
 
 @pytest.fixture(scope="module")
 def bert(published: Path) -> OpenModel:
-    return open_model.open_entry(available_models.brought_model(published / "bert"))
+    return opened_model.open_entry(available_models.brought_model(published / "bert"))
 
 
 @pytest.fixture(scope="module")
 def gpt2(published: Path) -> OpenModel:
-    return open_model.open_entry(available_models.brought_model(published / "gpt2"))
+    return opened_model.open_entry(available_models.brought_model(published / "gpt2"))
 
 
 def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
@@ -86,12 +86,12 @@ def test_the_default_head_is_a_head_of_the_pass(opened: OpenModel) -> None:
 
 
 def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
-    found = run_text(open_model.open_model("translation"), "the black cat sleeps")
+    found = run_text(opened_model.open_model("translation"), "the black cat sleeps")
     assert found.target[0].label == "<s>"
     assert [token.label for token in found.source] == ["the", "black", "cat", "sleeps", "</s>"]
     assert found.rows("decoder.cross_attn") == found.written
     t5 = run_text(
-        open_model.open_entry(available_models.brought_model(published / "t5")),
+        opened_model.open_entry(available_models.brought_model(published / "t5")),
         "the cat sat on the mat",
     )
     assert t5.answer.kind == "text"
@@ -102,11 +102,11 @@ def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
 
 
 def test_an_unknown_word_is_named_and_a_text_that_just_fits_is_read(bert: OpenModel) -> None:
-    (note,) = run_text(open_model.open_model("translation"), "the purple cat").notes
+    (note,) = run_text(opened_model.open_model("translation"), "the purple cat").notes
     assert "“purple”" in note
     (note,) = run_text(bert, "The cat", "a  DOG? zz").notes
     assert "“zz”" in note
-    model = open_model.open_model("translation")
+    model = opened_model.open_model("translation")
     assert len(run_text(model, "cat " * 23).source) == model.config.max_len
     with pytest.raises(ForwardPassError, match="at most 24"):
         run_text(model, "cat " * 24)
@@ -173,7 +173,7 @@ def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert:
 
 
 def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
-    opened = open_model.open_entry(
+    opened = opened_model.open_entry(
         available_models.brought_model(tiny.reference_classifier(tmp_path / "moods"))
     )
     answer = run_text(opened, "she is good").answer

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog import open_model, pretrained_models
+from explorer.catalog import opened_model, pretrained_models
 from explorer.catalog.available_models import ModelEntry, list_models
 from explorer.inference.readable_text import Unknown, find_reader, unknown_of, why_unreadable
 
@@ -60,5 +60,5 @@ def test_what_is_unknown_is_said_with_a_model_that_knows_it(models: dict[str, Mo
         ("reverse", LONG, Unknown((), "letters")),
         ("reverse", LONG * 9, Unknown((), "")),
     ):
-        opened = open_model.open_entry(models[here])
+        opened = opened_model.open_entry(models[here])
         assert unknown_of(opened, text, "", models, lambda _: "") == expected

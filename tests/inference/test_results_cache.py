@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog import open_model
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference import results_cache as store
 from explorer.inference.answers import Answer, Guess
 from explorer.inference.forward_pass import run_text
@@ -17,7 +17,7 @@ from explorer.interventions.edits import Patch
 
 def own(folder: Path) -> OpenModel:
     """A model that nobody else has opened."""
-    return open_model.opened_from(folder, folder.name)
+    return opened_model.opened_from(folder, folder.name)
 
 
 @pytest.fixture

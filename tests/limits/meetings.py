@@ -16,7 +16,7 @@ from explorer.analysis.circuits.text_pairs import PairError
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from explorer.app import throttle
 from explorer.app.reader_store import KeptSessions
-from explorer.catalog import ModelError, hub, open_model, pass_budget, uploads
+from explorer.catalog import ModelError, hub, opened_model, pass_budget, uploads
 from explorer.charts.figure_data import FigureData, OfflinePicture
 from explorer.export.kept_view import KeptView
 from explorer.export.session_page import refusal
@@ -159,7 +159,7 @@ def file_of_a_session() -> str:
 
 
 def pass_of_letters(small_models: Path) -> str:
-    opened = open_model.opened_from(small_models / "letters", "letters")
+    opened = opened_model.opened_from(small_models / "letters", "letters")
     return refused(ForwardPassError, run_text, opened, "the cat")
 
 
@@ -191,7 +191,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> str:
 
 @meets("model_bytes", most=1_000)
 def model(small_models: Path) -> str:
-    return refused(ModelError, open_model.opened_from, small_models / "letters", "letters")
+    return refused(ModelError, opened_model.opened_from, small_models / "letters", "letters")
 
 
 @meets("edges")

@@ -13,7 +13,7 @@ from torch import nn
 import models
 from models import Transformer
 from models.families import documents
-from models.families.presets import PRESETS
+from models.presets import PRESETS
 from tests.closeness import assert_close_to
 
 BESIDE = Path(models.__file__).parents[2] / "shared" / "data"

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import TypeCheckError
 
 import models
-from explorer.catalog.open_model import opened_from
+from explorer.catalog.opened_model import opened_from
 from models import minimal
 from models.attention import attention_scores, attention_weights
 from models.masking import padding_mask

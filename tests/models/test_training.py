@@ -12,10 +12,10 @@ from torch.nn.utils import parameters_to_vector
 
 from models import losses
 from models.config import OPTIMIZERS, TrainConfig
-from models.families.presets import PAPER_TRAINING
 from models.losses import IGNORE, cross_entropy, label_smoothing
 from models.model import Transformer
 from models.optimizers import build_optimizer
+from models.presets import PAPER_TRAINING
 from models.schedules import learning_rate
 from models.trace import trace
 from models.training import Batch, Report, TrainState, train

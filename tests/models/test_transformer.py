@@ -9,7 +9,6 @@ import torch
 from models import Transformer
 from models.attention import MultiHeadAttention
 from models.config import KINDS, POSITIONS
-from models.families import documents
 from models.model import build_head
 from models.output_heads import first_kept, last_kept, mean_of_kept
 from models.transformer import evaluating
@@ -57,7 +56,8 @@ def test_a_wrong_call_is_told_in_a_sentence() -> None:
         (lambda: both(ids), "reads two sequences: source and"),
         (lambda: decoder.encode(ids), "nothing that encodes"),
         (lambda: shaken(config_of("encoder")).decode(ids), "nothing that decodes"),
-        (lambda: documents.Transformer(colour="red"), "colour"),
+        (lambda: Transformer(SMALL, d_model=12), "not both"),
+        (lambda: Transformer(colour="red"), "colour"),
         (lambda: decoder(ids_of(2, 17)), "17 tokens are too many for 16 positions: shorten"),
         (lambda: both(ids_of(1, 17), ids[:1]), "17 tokens are too"),
         (lambda: shaken(SMALL.replace(positions="learned"))(ids_of(2, 17)), "17 tokens are too"),

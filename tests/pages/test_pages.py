@@ -7,8 +7,8 @@ from unittest.mock import Mock
 import pytest
 from torch import Tensor
 
-from explorer.catalog import open_model as open_model_file
-from explorer.catalog.open_model import open_model
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import open_model
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.results_cache import forget
@@ -70,9 +70,9 @@ def test_a_classifier_and_a_single_token_have_every_view(
 
     Of the encoder-decoder, test_export.py draws every view.
     """
-    opened = Mock(wraps=open_model_file._open)
+    opened = Mock(wraps=opened_model._open)
     passed = Mock(wraps=forward_pass.run_batch_uncached)
-    monkeypatch.setattr(open_model_file, "_open", opened)
+    monkeypatch.setattr(opened_model, "_open", opened)
     monkeypatch.setattr(forward_pass, "run_batch_uncached", passed)
     for path, asked in every_view():
         one = ("letters", "t") if path in WRITING else ("reverse", "7")

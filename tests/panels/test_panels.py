@@ -14,7 +14,7 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.head_metrics import METRICS
 from explorer.analysis.wiring import edge_grid
 from explorer.app.session import SESSION_KEY
-from explorer.catalog import available_models, open_model
+from explorer.catalog import available_models, opened_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import continuation
 from explorer.interventions.address_text import to_address
@@ -247,7 +247,7 @@ def longer(page: Panel) -> None:
     """Before and after the trained length, half of the tokens each."""
     values = page.made["found"].effective_keys
     half = len(values) // 2
-    assert half == open_model.open_model(page.at.session_state["model"]).config.max_len
+    assert half == opened_model.open_model(page.at.session_state["model"]).config.max_len
     page.says(values[:half].mean(), values[half:].mean())
 
 
@@ -602,7 +602,7 @@ def test_the_lines_begin_with_the_token_that_must_be(
     )
     assert page.made["found"].probabilities[0] == 1
     forced(page)
-    label = open_model.open_model("begins").tokenizer.label
+    label = opened_model.open_model("begins").tokenizer.label
     assert page.board("forcing")[2] == [label(int(each)) for each in page.made["found"].predicted]
 
 
@@ -615,7 +615,7 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
     config = folder / "filled" / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "pad_id": cat}))
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
-    opened = open_model.open_model("filled")
+    opened = opened_model.open_model("filled")
     begun = [token.id for token in continuation.prompt_of(opened, "the cat dog").tokens]
     page = panel("generation/generation", folder, model="filled", branches=f"0d9.1f{cat}")
     path = page.made["path"][: page.made["step"]]

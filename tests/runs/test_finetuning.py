@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from explorer.catalog.folders import RUN_KEY
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
 from explorer.runs.finetuning import PARENT, finetune_spec, task_for
 from explorer.runs.quotas import bytes_of

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.catalog.open_model import open_model
+from explorer.catalog.opened_model import open_model
 from explorer.text import Token, character_tokenizer
 from explorer.text.token import DECODER
 from explorer.text.token_labels import (

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from explorer.app.session import SESSION_KEY
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.components import wire
 from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
@@ -155,7 +155,7 @@ def long_model(folder: Path, name: str, **more: Any) -> None:
 
 def without_numbers(name: str) -> None:
     """From now on the first queries of this model, as it is opened, are no numbers."""
-    named = dict(open_model.open_model(name).model.named_parameters())
+    named = dict(opened_model.open_model(name).model.named_parameters())
     named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
 
 
@@ -164,7 +164,7 @@ def with_overflow(name: str, part: str) -> None:
 
     Its weights stay finite where it is a layer.
     """
-    named = dict(open_model.open_model(name).model.named_parameters())
+    named = dict(opened_model.open_model(name).model.named_parameters())
     if part == "logits":
         named["head.bias"].data[1] = float("inf")
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.run_index import Maker
 from explorer.runs.run import Run, create, delete
 from explorer.runs.spec import RunNotes, RunSpec

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.controls import token_names
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.inference.forward_pass import run_text
 from explorer.text.number_format import three
 from explorer.views.attention import display_options
@@ -123,7 +123,7 @@ def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(
 ) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tiny.reference_bert(tmp_path / "bert").parent))
     one = ("bert", "the cat sat")
-    found = run_text(open_model.open_model("bert"), one[1])
+    found = run_text(opened_model.open_model("bert"), one[1])
     special = [at for at, token in enumerate(found.source) if token.special]
     assert len(special) > 1
     first, last = (special[0],), (special[-1],)
@@ -139,7 +139,7 @@ def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(
 
 def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
     one = ("reviews", "not a cat")
-    found = run_text(open_model.open_model("reviews"), one[1])
+    found = run_text(opened_model.open_model("reviews"), one[1])
     first = token_names(found.source)[0]
     assert hidden_after_a_click(*one, (0,), hide_first="true") == ()
     assert hidden_after_a_click(*one, (0,), hide_first="true", hide=[first]) == ()
@@ -148,7 +148,7 @@ def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
 def test_more_keys_than_can_be_named_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(display_options, "HIDE", replace(display_options.HIDE, most=2))
     one = ("reviews", "not a cat")
-    found = run_text(open_model.open_model("reviews"), one[1])
+    found = run_text(opened_model.open_model("reviews"), one[1])
     names = token_names(found.source)
     assert hidden_after_a_click(*one, (0,), hide=names[1:3]) == (1, 2)
     three = ["0 · the", "1 · black", "2 · cat"]
@@ -188,7 +188,7 @@ def test_a_token_is_found_in_a_picture_of_words() -> None:
 
 def test_what_is_pinned_reaches_as_far_as_the_rows_and_the_columns() -> None:
     found, part = (
-        run_text(open_model.open_model("translation"), "the black cat"),
+        run_text(opened_model.open_model("translation"), "the black cat"),
         "decoder.cross_attn",
     )
     rows, columns = len(found.rows(part)), len(found.columns(part))

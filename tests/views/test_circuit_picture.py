@@ -17,7 +17,7 @@ from explorer.analysis.circuits.circuit_scores import (
     scores_of,
 )
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
-from explorer.catalog.open_model import OpenModel, open_model
+from explorer.catalog.opened_model import OpenModel, open_model
 from explorer.components.circuit_map import MOST_CIRCUIT_EDGES, drawn_places
 from explorer.inference.forward_pass import run_text
 from explorer.views.circuits.circuit_view import NO_HEAD_AT_EDGE

@@ -24,7 +24,7 @@ from explorer.analysis.circuits.text_pairs import TextPair, question_of, token_p
 from explorer.analysis.circuits.top_lines import OF_TASK, built_in_lines, built_in_texts
 from explorer.analysis.wiring import CircuitNode, Edge, WiringError
 from explorer.app.session import SESSION_KEY
-from explorer.catalog.open_model import open_model, opened_from
+from explorer.catalog.opened_model import open_model, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.components.mounting import PageViews
 from explorer.inference.results_cache import forget

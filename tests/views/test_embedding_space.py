@@ -8,7 +8,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.views.input.moving_tokens import percent
 from tests import apps
 from tests.apps import said
@@ -32,7 +32,7 @@ def column(at: AppTest, name: str) -> list[Any]:
 
 
 def test_the_caption_says_how_much_the_axes_hold() -> None:
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     table = opened.model.last_stack.embedding.weight
     unit = torch.nn.functional.normalize(table.double(), dim=-1)
     squares = torch.linalg.svdvals(unit - unit.mean(0)) ** 2
@@ -66,13 +66,13 @@ def test_an_embedding_that_is_not_finite_or_without_a_direction(
     for name in ("broken", "padded"):
         save_model(tmp_path, name)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    weights = dict(open_model.open_model("broken").model.named_parameters())
+    weights = dict(opened_model.open_model("broken").model.named_parameters())
     weights["decoder.embedding.weight"].data[0, 0] = torch.nan
     at = page("broken")
     assert "NaN or infinite values" in said(at)
     assert not at.get("plotly_chart")
     assert column(at, "cosine similarity"), "the other tokens still have neighbours"
-    open_model.open_model("padded").model.last_stack.embedding.weight.data[1:] = 0
+    opened_model.open_model("padded").model.last_stack.embedding.weight.data[1:] = 0
     at = page("padded")
     assert at.get("plotly_chart")
     assert column(at, "cosine similarity") == [], "a row without a direction is no neighbour"

@@ -10,7 +10,7 @@ from explorer.analysis.forward_pass.stage_cut import BETWEEN
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.query_key import strongest
 from explorer.app.session import SESSION_KEY
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.components import mounting
 from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
@@ -41,7 +41,7 @@ def picture(at: AppTest) -> dict[str, Any]:
 def test_every_stage_has_its_heading_and_its_site() -> None:
     """The panels draw every kind of stage of every kind of model."""
     at = page(model="translation", text="the black cat")
-    for stage in stages_of(open_model.open_model("translation").config):
+    for stage in stages_of(opened_model.open_model("translation").config):
         put_persistent(at, "stages", stage=stage.name)
         (heading,) = re.findall(rf"\*\*{re.escape(stage.title)}\*\* · (.*)", said(at))
         assert heading.startswith("translation · ")
@@ -134,7 +134,7 @@ def test_a_layer_and_a_token_that_are_chosen_in_one_run_both_count() -> None:
 
 
 def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> None:
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     tokens = forward_pass.run_text(opened, opened.example).target
     (table,) = page().dataframe
     assert list(table.value["token ID"]) == [f"{token.id:,}" for token in tokens]
@@ -145,7 +145,7 @@ def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> Non
 
 def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> None:
     at = page("decoder.0.cross_attn.weights", model="translation")
-    opened = open_model.open_model("translation")
+    opened = opened_model.open_model("translation")
     of = forward_pass.run_text(opened, opened.example)
     both = [f"{a.label}{BETWEEN}{b.label}" for a, b in zip(of.target, of.written, strict=True)]
     assert picture(at)["rows"] == both
@@ -166,7 +166,7 @@ def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
 
 
 def test_without_a_choice_the_key_is_the_one_attended_to_most() -> None:
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     of = forward_pass.run_text(opened, opened.example)
     last = len(of.target) - 1
     column = strongest(of, "decoder.self_attn", 1, 0, last)

@@ -8,7 +8,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from models import trace
 from tests.apps import page
@@ -50,7 +50,7 @@ def stops() -> dict[str, tuple[str, ...]]:
 @pytest.fixture(scope="module")
 def passed() -> dict[str, Tensor]:
     """The core's pass, by the names that the page gives to its stages."""
-    opened = open_model.open_model("translation")
+    opened = opened_model.open_model("translation")
     of = forward_pass.run_text(opened, TEXT)
     ids = [torch.tensor([[token.id for token in side]]) for side in (of.source, of.target)]
     made = {name: value[0].double() for name, value in trace(opened.model, *ids).values.items()}

@@ -7,7 +7,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.inference.generation_limits import end_ids
 from explorer.inference.sampling_stages import sampling_stages
 from explorer.text import Token
@@ -38,7 +38,7 @@ def branches(at: AppTest) -> str:
 def test_a_model_that_only_reads_leads_to_its_last_stage() -> None:
     for model in ["reviews", "reverse"]:
         at = press(page(model=model), "to_last_stage")
-        last = stages_of(open_model.open_model(model).config)[-1].name
+        last = stages_of(opened_model.open_model(model).config)[-1].name
         assert "".join(at.query_params["stage"]) == last
 
 
@@ -63,7 +63,7 @@ def test_a_candidate_that_is_a_part_of_a_character_says_which(
 
 def open_bytes(text: str) -> list[Token]:
     """The tokens of a text of the shipped model that reads bytes, without what begins it."""
-    tokens = open_model.open_model("shakespeare").tokenizer.encode(text)
+    tokens = opened_model.open_model("shakespeare").tokenizer.encode(text)
     return [token for token in tokens if not token.special and "<0x" in token.label]
 
 
@@ -157,7 +157,7 @@ def test_generation_stops_and_says_why() -> None:
         at = press(page(model=model, length="64"), "write_on")
         assert "Stopped: " in said(at)
         assert at.button(key="draw").disabled
-        opened = open_model.open_model(model)
+        opened = opened_model.open_model(model)
         last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
         filled = f"all {opened.config.max_len} positions of this model are filled"
         assert ("ends the text" if last in end_ids(opened) else filled) in said(at)
@@ -174,7 +174,7 @@ def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:
 def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
     at = page(model="translation")
     at.text_input(key="typed").set_value("le chat").run()
-    tokenizer = open_model.open_model("translation").tokenizer
+    tokenizer = opened_model.open_model("translation").tokenizer
     forced = f"0f{tokenizer.id_of('le')}-{tokenizer.id_of('chat')}"
     assert branches(at) == forced
     assert not at.text_input(key="typed").value

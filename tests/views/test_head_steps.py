@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.query_key import HeadStages, head_stages_of
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.components import wire
 from explorer.components.stages import encode
 from explorer.inference import forward_pass
@@ -37,7 +37,7 @@ def page(**address: str) -> AppTest:
 
 
 def one(model: str, text: str = "the cat", part: str = "decoder.self_attn") -> HeadStages:
-    found = forward_pass.run_text(open_model.open_model(model), text)
+    found = forward_pass.run_text(opened_model.open_model(model), text)
     rows, columns = range(len(found.rows(part))), range(len(found.columns(part)))
     return head_stages_of(found, part, 0, 0, rows, columns)
 

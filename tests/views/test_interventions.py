@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.messages import take_notes
 from explorer.app.session import SESSION_KEY, session
-from explorer.catalog.open_model import OpenModel, open_model
+from explorer.catalog.opened_model import OpenModel, open_model
 from explorer.inference import edited_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.interventions.address_text import (

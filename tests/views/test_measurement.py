@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.batched_passes import MOST
 from explorer.app.session import SESSION_KEY
-from explorer.catalog.open_model import open_model
+from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import PageViews
 from explorer.inference import results_cache
 from explorer.views.shared import measurement

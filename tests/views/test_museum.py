@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog import open_model, uploads
+from explorer.catalog import opened_model, uploads
 from explorer.inference import forward_pass
 from explorer.inference.default_head import default_head
 from explorer.inference.generation_limits import longest_answer
@@ -27,8 +27,8 @@ from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.museum.measured_run import MeasuredRun, right_run
 from explorer.views.museum.mistakes import FILLS, MISTAKES
 from models import Transformer
-from models.families.presets import PAPER_TRAINING, PRESETS
 from models.families.styles import CHOSEN
+from models.presets import PAPER_TRAINING, PRESETS
 from models.training import train
 from tests import apps
 from tests.apps import said
@@ -64,7 +64,7 @@ def tables(at: AppTest) -> str:
 
 
 def case(name: str) -> MeasuredRun:
-    model = open_model.open_model(name)
+    model = opened_model.open_model(name)
     seen = forward_pass.run_text(model, model.example)
     return right_run(model, seen, (seen.parts[-1].name, 0, 0))
 
@@ -299,7 +299,7 @@ def test_the_sentence_stays_where_its_words_are_known() -> None:
 
 
 def test_what_is_untrained_writes_little() -> None:
-    model = open_model.open_model("translation")
+    model = opened_model.open_model("translation")
     assert longest_answer(model) == min(64, model.config.max_len)
     untrained = replace(model, run={"untrained": True}, config=model.config.replace(max_len=500))
     assert longest_answer(untrained) == 12

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import information_flow
 from explorer.app.session import SESSION_KEY, Session
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.charts.figure_data import TableData
 from explorer.inference.forward_pass import run_text
 from explorer.views.overview.pinned_parts import LEAST_USUAL
@@ -260,7 +260,7 @@ def test_a_text_that_is_too_long_for_the_picture_says_the_way_out(
 def test_the_edges_are_exported_as_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page("letters", least="0.02")
     asked = header(at)["asked"]
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     forward = run_text(opened, opened.example)
     flow = information_flow.information_flow(forward)
     edges = information_flow.route(flow, flow.starts[asked]).edges["decoder.self_attn"]

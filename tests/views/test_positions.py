@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES, right_and_doubled
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.components import wire
 from explorer.inference import forward_pass
@@ -208,7 +208,7 @@ def test_a_long_text_can_be_turned_around_and_only_lengths_that_are_run_are_offe
 
 def test_the_change_of_another_order_is_that_of_its_pass() -> None:
     at = page(text="the cat and the hat", lab=ORDER, scheme="None")
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     found = forward_pass.run_text(opened, "the cat and the hat")
 
     def says_the_change_of(order: list[int]) -> None:
@@ -243,7 +243,7 @@ def test_the_exponents_in_the_titles_make_the_tables_under_them() -> None:
 
 
 def test_where_every_token_of_another_order_stands() -> None:
-    found = forward_pass.run_text(open_model.open_model("letters"), "the cat")
+    found = forward_pass.run_text(opened_model.open_model("letters"), "the cat")
     order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
     places = Permutation(found, found, tuple(order)).places
     assert [order[place] for place in places] == list(range(50_000))

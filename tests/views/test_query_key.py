@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.query_key import query_key_pair
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.views.attention.query_key_view import pair_sentence, weight_steps
 from tests import apps
@@ -33,7 +33,7 @@ def page(model: str = "turned", **address: str) -> AppTest:
 
 def names_of(model: str) -> list[str]:
     """The steps of the ledger."""
-    found = forward_pass.run_text(open_model.open_model(model), TEXT)
+    found = forward_pass.run_text(opened_model.open_model(model), TEXT)
     return [name for name, _ in weight_steps(query_key_pair(found, SITE, 0, 1, 2, 1))]
 
 
@@ -43,7 +43,7 @@ def test_another_key_changes_the_sentence_and_the_order_changes_nothing_else() -
     at.selectbox(key="key").set_value(1).run()
     assert not at.exception
     one = query_key_pair(
-        forward_pass.run_text(open_model.open_model("turned"), TEXT), SITE, 0, 0, 2, 1
+        forward_pass.run_text(opened_model.open_model("turned"), TEXT), SITE, 0, 0, 2, 1
     )
     assert pair_sentence(one, "{row} attends to {column}: {value}", "“cat”", "“the”") in apps.said(
         at

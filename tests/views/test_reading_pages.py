@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.inference.answers import class_names
 from explorer.inference.forward_pass import run_text
 from explorer.text.visible_text import literal
@@ -23,7 +23,7 @@ def likeliest(at: AppTest) -> list[str]:
 
 def test_the_lens_has_a_row_for_every_layer_and_ends_in_the_answer() -> None:
     for model in NAMES:
-        at, opened = page("forward_pass/logit_lens", model=model), open_model.open_model(model)
+        at, opened = page("forward_pass/logit_lens", model=model), opened_model.open_model(model)
         found = likeliest(at)
         assert len(found) == opened.config.n_layers + 1
         assert f"**Output: {literal(found[-1])}**" in said(at)

@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
 from tests import apps
@@ -57,7 +57,7 @@ def test_every_stage_of_the_forward_pass() -> None:
     """Zeros from the weights to W_O; what is recomputed is what the pass had."""
     blind_row = {"masked": -torch.inf, "weights": 0.0, "head out": 0.0, "concat": 0.0}
     at = apps.page("forward_pass/forward_pass", model="blind")
-    for stage in stages_of(open_model.open_model("blind").config):
+    for stage in stages_of(opened_model.open_model("blind").config):
         wish = {"stage": stage.name, "decoder_token": "0", "key_token": "0"}
         put_persistent(at, "stages", **wish)
         if stage.kind == "tokens":

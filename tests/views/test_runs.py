@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import SESSION_KEY
-from explorer.catalog.open_model import open_model
+from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import PageViews
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.spec import RunNotes

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog.open_model import open_model
+from explorer.catalog.opened_model import open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference.generation_limits import MAX_GENERATED
 from explorer.inference.results_cache import forget

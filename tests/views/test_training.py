@@ -15,7 +15,7 @@ from streamlit.testing.v1.element_tree import Button
 
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.open_model import OpenModel, open_entry, open_model
+from explorer.catalog.opened_model import OpenModel, open_entry, open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.components.mounting import PageViews
 from explorer.runs.cluster import Cluster

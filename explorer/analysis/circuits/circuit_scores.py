@@ -27,7 +27,7 @@ from explorer.analysis.wiring import (
     plain_wiring,
     wiring_of,
 )
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.model_inputs import ids_of
 
 METHODS = {"EAP-IG": 5, "EAP": 1}

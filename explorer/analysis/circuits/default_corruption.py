@@ -10,7 +10,7 @@ from itertools import islice
 
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, token_pair
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import kept
 from explorer.text import TextError, Token
 

@@ -14,7 +14,7 @@ from explorer.analysis.logit_attribution import (
     source_writes,
 )
 from explorer.analysis.output_change import has_words, last_streams
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.results_cache import kept
 

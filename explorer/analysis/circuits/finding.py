@@ -18,7 +18,7 @@ from explorer.analysis.circuits.circuit_scores import METHODS, EdgeScores, corre
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, pieces_of
 from explorer.analysis.wiring import Edge, Place
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import option_name
 from explorer.inference.results_cache import kept
 from explorer.system.limits import FINDING_BYTES

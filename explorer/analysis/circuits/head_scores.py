@@ -16,7 +16,7 @@ from explorer.analysis.head_circuits import Copying, copying, why_no_copying
 from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cells
 from explorer.analysis.name_moving import name_moving
 from explorer.analysis.output_change import last_streams
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.model_inputs import record
 from explorer.inference.results_cache import kept
 from explorer.system.cooperative import interruptible

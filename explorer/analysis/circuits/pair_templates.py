@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, differing, pieces_of
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import kept
 from explorer.text import TextError
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from explorer.analysis.batched_passes import RecordedPass, multiplications, run_layers
 from explorer.analysis.circuits.text_pairs import Question
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.continuation import prompt_of
 from explorer.inference.core_edits import NotApplicableError, core_edit, steering_direction
 from explorer.inference.forward_pass import run_text

@@ -15,7 +15,7 @@ from explorer.analysis.circuit_metrics import (
     why_no_gradient,
 )
 from explorer.analysis.output_change import logits_at
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import class_names, first_place, masks_in, option_name
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.results_cache import if_kept, kept

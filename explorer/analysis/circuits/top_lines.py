@@ -25,7 +25,7 @@ from torch import Tensor
 
 from explorer.analysis.circuits.finding import weights_digest
 from explorer.analysis.head_circuits import blocks_of, output_columns
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.model_inputs import ids_of, segments_of
 from explorer.inference.results_cache import kept
 from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_text

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 from torch import Tensor
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_parts import Masks, Pictures, padded

@@ -13,7 +13,7 @@ from explorer.analysis.singular_values import (
 from explorer.analysis.weight_statistics import by_layer, pooled, tensor_summary
 from explorer.app.context import PageContext
 from explorer.catalog import parameters
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.views.checkpoints.findings import draw_diagnostics
 from explorer.views.checkpoints.head_metrics_view import draw_head_metrics
 from explorer.views.checkpoints.one_tensor import draw_singular_values, draw_tensor

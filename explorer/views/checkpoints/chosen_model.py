@@ -10,7 +10,7 @@ from explorer.app.messages import say
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.export import published_folder
 from explorer.text.visible_text import literal
 from explorer.views.checkpoints.findings import draw_folder_findings

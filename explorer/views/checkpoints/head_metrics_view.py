@@ -6,7 +6,7 @@ from explorer.analysis.head_metrics import METRICS, HeadMetrics
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script

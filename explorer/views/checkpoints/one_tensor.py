@@ -25,7 +25,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts import singular_value_chart as figure
 from explorer.components import matrix
 from explorer.components.chart import chart

@@ -5,14 +5,14 @@ import streamlit as st
 from explorer.app.context import PageContext
 from explorer.app.controls import expander, one_of
 from explorer.catalog import descriptions, parameters
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import ParameterNode
 from explorer.charts.sankey_and_icicle import parameter_boxes, parameter_icicle
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
 from explorer.views.shared import tables, widgets
 from explorer.views.shared.code_panel import Script, script
-from models.families.presets import PRESETS
+from models.presets import PRESETS
 
 CHOSEN_MODEL = "Chosen model"
 IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."

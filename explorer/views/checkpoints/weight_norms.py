@@ -7,7 +7,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import with_bar
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components import matrix
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import shape

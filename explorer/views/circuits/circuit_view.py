@@ -27,7 +27,7 @@ from explorer.analysis.head_circuits import READS, unrelated
 from explorer.analysis.wiring import Edge
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.circuit_charts import circuit_curves
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart

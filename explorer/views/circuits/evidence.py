@@ -24,7 +24,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import or_stop
 from explorer.app.progress import bar
 from explorer.app.session import state_of
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components import chips
 from explorer.inference.results_cache import kept
 from explorer.system import limits

@@ -18,7 +18,7 @@ from explorer.analysis.circuits.text_pairs import PairError, Question
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import popover
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import file_name
 from explorer.inference.results_cache import kept
 from explorer.system.limits import FINDING_BYTES, MB

@@ -33,7 +33,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import bar
 from explorer.catalog.attention_parts import head_title
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
 from explorer.components.picker import cells

@@ -22,7 +22,7 @@ from explorer.analysis.wiring import edge_grid
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.components.chart import chart
 from explorer.text.number_format import three

@@ -33,7 +33,7 @@ from explorer.analysis.wiring import (
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token, one_of, token
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components.picker import cells
 from explorer.inference.model_inputs import ids_of
 from explorer.text.number_format import three

@@ -26,7 +26,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import follow, one_of, text_field, whole
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components import chips
 from explorer.system.limits import MB, PAIRS, TABLE_BYTES
 from explorer.text.number_format import three

@@ -31,7 +31,7 @@ from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.wiring import plain_wiring
 from explorer.app import url
 from explorer.app.controls import one_of
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import if_kept, kept
 from explorer.text.number_format import three
 from explorer.views.shared.measurement import measurements

@@ -8,7 +8,7 @@ from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.bars import probability_bars
 from explorer.components.chart import chart
 from explorer.inference.answers import option_name

@@ -24,7 +24,7 @@ from explorer.app.controls import token_names
 from explorer.app.session import state_of
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components import chips, matrix
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name

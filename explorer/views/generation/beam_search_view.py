@@ -9,7 +9,7 @@ from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.continuation import prompt_of
 from explorer.inference.generation_limits import MAX_GENERATED, Prompt, require_probabilities

@@ -12,7 +12,7 @@ from explorer.app.messages import draw_notes, drop_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.progress import bar
 from explorer.app.session import state_of
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.branches import Branches, parse_branches
 from explorer.inference.continuation import Continuation, log_probabilities

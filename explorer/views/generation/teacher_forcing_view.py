@@ -9,7 +9,7 @@ from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
 from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.continuation import prompt_of, unknown_in
 from explorer.inference.generation_limits import (

@@ -11,7 +11,7 @@ from explorer.app.context import PageContext
 from explorer.app.messages import draw_notes, keep_note, or_stop
 from explorer.app.progress import bar
 from explorer.app.session import state_of
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components import chips, matrix
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.branches import NO_ROOM, Branches

@@ -8,7 +8,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.position_curves import position_curve
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass

@@ -15,8 +15,8 @@ from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import number, one_of
 from explorer.app.messages import say
-from explorer.catalog import ModelError, open_model
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog import ModelError, opened_model
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.position_passes import TRAINED_POSITIONS
 from explorer.text.visible_text import literal
 from explorer.views.input.scheme_figures import CURVE_HEIGHT, SchemeColumn, draw_position_surface
@@ -133,7 +133,7 @@ def _with_learned(context: PageContext, own: OpenModel, stack: str) -> tuple[Ope
     entries = [each for each in context.models.values() if config_of(each).positions == "learned"]
     for entry in sorted(entries, key=lambda each: each.origin != "shipped"):
         try:
-            opened = open_model.open_entry(entry)
+            opened = opened_model.open_entry(entry)
         except ModelError:
             continue
         return opened, "encoder" if opened.config.kind == "encoder" else "decoder"

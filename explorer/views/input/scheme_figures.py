@@ -9,7 +9,7 @@ from torch import Tensor
 
 from explorer.analysis.position_schemes import SCHEMES, PositionScheme
 from explorer.app.controls import expander
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
 from explorer.charts.surfaces import surface_of_positions
 from explorer.charts.theme import palette

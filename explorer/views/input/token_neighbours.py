@@ -21,7 +21,7 @@ from explorer.analysis.embedding_space import (
 from explorer.analysis.nearest_tokens import NearestTokens, nearest_tokens
 from explorer.analysis.principal_components import principal_axes
 from explorer.app.controls import text_field, token
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import one_token
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept

@@ -12,7 +12,7 @@ from explorer.app import reader_runs, streamlit_patches, url, widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.open_model import OpenModel, open_entry
+from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.retraining import training_at

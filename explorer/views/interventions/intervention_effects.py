@@ -16,7 +16,7 @@ from explorer.analysis.output_change import (
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.bars import before_after_bars
 from explorer.components.chart import chart
 from explorer.components.events import Place

@@ -22,7 +22,7 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field, whole
 from explorer.catalog.attention_parts import map_title, site
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.circuit_charts import EdgeCut, edge_cut_curves
 from explorer.components.chart import chart
 from explorer.inference.answers import option_name

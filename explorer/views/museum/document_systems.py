@@ -16,7 +16,7 @@ from explorer.app.session import session
 from explorer.catalog import ModelError, descriptions
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import open_entry
+from explorer.catalog.opened_model import open_entry
 from explorer.catalog.parameters import count_parameters
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system.data_folders import systems_root
@@ -26,7 +26,7 @@ from explorer.text.visible_text import cut
 from explorer.views.shared import tables
 from explorer.views.shared.code_panel import Script, script
 from models import GenerationConfig, Transformer, TransformerConfig, save_checkpoint
-from models.families.presets import PRESETS
+from models.presets import PRESETS
 
 NO_ROOM_FOR_SYSTEM = "There is not enough disk space for this model; free some and try again."
 FOUR = (

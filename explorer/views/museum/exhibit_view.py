@@ -9,7 +9,7 @@ from explorer.app.controls import one_of, switch
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel, open_entry
+from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.components import matrix
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text

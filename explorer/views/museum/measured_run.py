@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.pass_budget import BoundedTransformer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of, segments_of

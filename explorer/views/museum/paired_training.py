@@ -18,7 +18,7 @@ from explorer.text.number_format import three
 from explorer.views.museum.mistakes import MISTAKES
 from models import Transformer
 from models.config import TrainConfig
-from models.families.presets import WEB_TUTORIAL_CLASSIFIER
+from models.presets import WEB_TUTORIAL_CLASSIFIER
 from models.training import Batch, train
 
 PAIRED_STEPS = 60

@@ -11,7 +11,7 @@ from explorer.app.messages import draw_notes, say
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import Maker
 from explorer.components.fragment import fragment

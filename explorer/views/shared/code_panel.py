@@ -20,7 +20,7 @@ from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import Question, question_of
 from explorer.app.controls import expander
-from explorer.catalog.open_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, opened_from
 from explorer.inference.edited_pass import EditedPass, run_edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.runs.run import Run

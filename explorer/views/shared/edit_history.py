@@ -10,7 +10,7 @@ from explorer.app import url, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
 from explorer.app.session import session
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass

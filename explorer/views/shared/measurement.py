@@ -15,7 +15,7 @@ from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.app.session import state_of
 from explorer.catalog import ModelError
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import if_kept, kept
 from models.gradients import GradientError

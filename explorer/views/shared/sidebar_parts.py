@@ -9,7 +9,7 @@ from explorer.app.context import PageContext, current_context
 from explorer.app.page_table import ROWS
 from explorer.app.reader import is_local
 from explorer.app.session import session, state_of
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.components import miniature as drawing
 from explorer.components.fragment import fragment
 from explorer.components.mounting import PageViews, asks_for

@@ -5,7 +5,7 @@ from pathlib import Path
 from explorer.app import choice
 from explorer.app.context import PageContext
 from explorer.catalog.available_models import Stamp, stamp_of
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import kept
 from explorer.runs.run import open_folder
 

@@ -19,7 +19,7 @@ from explorer.app.session import state_of
 from explorer.app.throttle import turn
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import head_title
-from explorer.catalog.open_model import OpenModel, open_entry
+from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.model_inputs import ids_of
 from explorer.runs.run import Run, open_folder

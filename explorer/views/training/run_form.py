@@ -18,7 +18,7 @@ from explorer.app.reader_runs import may_change
 from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.open_model import OpenModel, open_model
+from explorer.catalog.opened_model import OpenModel, open_model
 from explorer.charts.training_curves import SCHEDULE_HEIGHT, rate_table, schedule_chart
 from explorer.components.chart import chart
 from explorer.components.fragment import fragment
@@ -58,8 +58,8 @@ from explorer.views.training.run_start import (
 from explorer.views.training.run_words import duration, metrics_of, status_of
 from models import Transformer
 from models.config import TrainConfig
-from models.families.presets import PRESETS
 from models.families.styles import LIKE, kind_of
+from models.presets import PRESETS
 from models.schedules import learning_rate
 from models.training import train
 

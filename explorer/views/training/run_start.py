@@ -11,7 +11,7 @@ from explorer.app.messages import say
 from explorer.app.reader_runs import is_own, may_change, whose, whose_network
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.open_model import OpenModel, open_entry
+from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.runs.cluster import cluster
 from explorer.runs.finetuning import PARENT, task_for, usual_targets
 from explorer.runs.run import Run, open_folder

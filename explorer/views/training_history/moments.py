@@ -11,7 +11,7 @@ from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_laye
 from explorer.app.choice import snapshots_of
 from explorer.app.choosing import choose_model, draw_page_link
 from explorer.app.context import PageContext
-from explorer.catalog.open_model import OpenModel
+from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.run_index import run_of
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import (

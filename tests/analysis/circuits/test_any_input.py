@@ -13,7 +13,7 @@ from explorer.analysis.circuits.default_corruption import default_corruption
 from explorer.analysis.circuits.finding import FindingError, finding_from, finding_of
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, question_of, token_pair
-from explorer.catalog.open_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.commands import circuit_command
 

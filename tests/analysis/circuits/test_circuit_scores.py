@@ -21,7 +21,7 @@ from explorer.analysis.circuits.circuit_scores import (
     why_no_edges,
 )
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
-from explorer.catalog.open_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from models import trace
 from models.interventions import Replace

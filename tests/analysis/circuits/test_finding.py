@@ -17,7 +17,7 @@ from explorer.analysis.circuits.finding import (
 )
 from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.text_pairs import TextPair, question_of
-from explorer.catalog.open_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.commands import circuit_command
 

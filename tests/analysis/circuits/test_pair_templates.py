@@ -15,7 +15,7 @@ from explorer.analysis.circuits.pair_templates import (
     own_words,
 )
 from explorer.analysis.circuits.text_pairs import PairError, question_of
-from explorer.catalog.open_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.text import word_tokenizer
 from explorer.text.token import DECODER

@@ -16,7 +16,7 @@ from explorer.analysis.circuits.steering import (
     steering_of,
 )
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
-from explorer.catalog.open_model import OpenModel, open_model, opened_from
+from explorer.catalog.opened_model import OpenModel, open_model, opened_from
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference.core_edits import NotApplicableError, steering_direction
 from explorer.inference.edited_pass import run_edited

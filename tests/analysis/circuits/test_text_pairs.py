@@ -23,7 +23,7 @@ from explorer.analysis.circuits.text_pairs import (
     question_of,
     token_pair,
 )
-from explorer.catalog.open_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, opened_from
 from explorer.catalog.shipped import SHIPPED
 from tests.closeness import assert_close_to
 from tests.tiny import reference_bert

@@ -16,7 +16,7 @@ from explorer.analysis.circuits.top_lines import (
     measure,
     tokenized,
 )
-from explorer.catalog import open_model
+from explorer.catalog import opened_model
 from explorer.system.data_folders import activations_root
 from explorer.system.limits import ACTIVATIONS_KEPT
 from explorer.text import TextError
@@ -43,7 +43,7 @@ def test_lines_are_read_once_each_and_without_empty_ones() -> None:
 
 
 def test_what_is_measured_is_kept_as_numbers_and_found_again() -> None:
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     read = tokenized(opened, lines_in(TEXT))
     found = lines_so_far(opened, read)
     assert not bool(found.measured.any())
@@ -63,7 +63,7 @@ def test_what_is_measured_is_kept_as_numbers_and_found_again() -> None:
 
 
 def test_only_the_servers_user_reads_what_is_kept_and_no_text_is_in_it() -> None:
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     read = tokenized(opened, ("the secret cat", "that hat"))
     list(measure(opened, read, lines_so_far(opened, read)))
     (path,) = activations_root().iterdir()
@@ -75,7 +75,7 @@ def test_only_the_servers_user_reads_what_is_kept_and_no_text_is_in_it() -> None
 
 
 def test_it_goes_on_where_it_was_stopped() -> None:
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     text = "\n".join("the cat and the hat "[: 3 + n] for n in range(12))
     read = tokenized(opened, lines_in(text))
     found = lines_so_far(opened, read)
@@ -90,21 +90,21 @@ def test_it_goes_on_where_it_was_stopped() -> None:
 
 
 def test_other_weights_or_other_tokens_have_another_digest() -> None:
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     read = tokenized(opened, lines_in(TEXT))
     other = tokenized(opened, lines_in(TEXT + "the rat"))
     assert digest_of(opened, read) != digest_of(opened, other)
     before = weights_digest(opened)
-    assert before == weights_digest(open_model.open_model("letters"))
-    assert before != weights_digest(open_model.open_model("reverse"))
+    assert before == weights_digest(opened_model.open_model("letters"))
+    assert before != weights_digest(opened_model.open_model("reverse"))
 
 
 def test_a_line_that_is_longer_than_the_model_reads_is_cut() -> None:
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     read = tokenized(opened, ("the cat", "z" * 100))
     assert read.cut == 1
     assert max(map(len, read.rows)) == opened.config.max_len
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     small = replace(opened, config=opened.config.replace(vocab_size=9))
     with pytest.raises(TextError, match="belongs to another model"):
         tokenized(small, ("the cat",))
@@ -113,7 +113,7 @@ def test_a_line_that_is_longer_than_the_model_reads_is_cut() -> None:
 def test_the_oldest_leave_and_a_damaged_file_is_measured_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    opened = open_model.open_model("letters")
+    opened = opened_model.open_model("letters")
     names = []
     monkeypatch.setenv("EXPLORER_LIMIT_ACTIVATIONS_KEPT", "5000")
     for number in range(8):

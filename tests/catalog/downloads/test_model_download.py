@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 
-from explorer.catalog import ModelError, available_models, model_download, open_model
+from explorer.catalog import ModelError, available_models, model_download, opened_model
 from explorer.catalog.model_download import (
     DownloadProgress,
     download,
@@ -92,7 +92,7 @@ def test_a_model_is_downloaded_once_and_opens_with_its_record(
     entry = next(each for each in available_models.list_models() if each.origin == "added")
     assert (entry.name, entry.title, entry.family) == ("tiny", "Tiny GPT-2", "gpt2")
     assert entry.examples == ("the cat", "a dog")
-    assert open_model.open_entry(entry).config.n_layers > 0
+    assert opened_model.open_entry(entry).config.n_layers > 0
     assert list(model.folder.parent.iterdir()) == [model.folder], "nothing is left beside it"
     before = len(site.asked)
     download(model, model.folder, ignore)

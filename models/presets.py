@@ -3,6 +3,8 @@
 Another size of one is `PAPER.replace(d_model=…)`.
 """
 
+from typing import Any
+
 from models.config import GenerationConfig, TrainConfig, TransformerConfig
 
 REPOSITORY_README = TransformerConfig(
@@ -87,3 +89,27 @@ PRESETS = {
     "web tutorial, encoder": WEB_TUTORIAL_ENCODER,
     "web tutorial, classifier": WEB_TUTORIAL_CLASSIFIER,
 }
+
+NAMES = {
+    "tgt_vocab_size": "vocab_size",
+    "target_vocab_size": "vocab_size",
+    "embed_dim": "d_model",
+    "seq_length": "max_len",
+    "num_heads": "n_heads",
+    "num_layers": "n_layers",
+    "num_classes": "n_classes",
+}
+"""What `TransformerConfig` calls the sizes of the documents."""
+
+
+def sized(preset: TransformerConfig, sizes: dict[str, Any]) -> TransformerConfig:
+    """The preset in these sizes, called as a document calls them. TypeError for other names."""
+    return preset.replace(**{NAMES.get(name, name): size for name, size in sizes.items()})
+
+
+def preset_of(**sizes: Any) -> TransformerConfig:
+    """The notebook tutorial's model where `embed_dim` is a size, else the repository README's."""
+    if "embed_dim" not in sizes:
+        return sized(REPOSITORY_README, sizes)
+    d_ff = sizes.pop("expansion_factor", 4) * sizes["embed_dim"]
+    return sized(NOTEBOOK_TUTORIAL, sizes | {"d_ff": d_ff})
