@@ -17,6 +17,10 @@ class EditError(ValueError):
     """An edit that could not be made, in one sentence."""
 
 
+class AbsentIndexError(EditError):
+    """An edit of a head or a position that its site does not have."""
+
+
 @runtime_checkable
 class Edit(Protocol):
     """What every edit is: a site, and a function from its value to another of the same shape."""
@@ -157,6 +161,6 @@ def fitted(given: Tensor, value: Tensor, site: str) -> Tensor:
 
 
 def check_index(what: str, index: int, size: int, site: str) -> None:
-    """EditError unless the site has it."""
+    """AbsentIndexError unless the site has it."""
     if not 0 <= index < size:
-        raise EditError(f"{site} has no {what} {index}: there are {size}.")
+        raise AbsentIndexError(f"{site} has no {what} {index}: there are {size}.")

@@ -64,8 +64,9 @@ def linear_cross_entropy(
 
 def has_large_logits(model: TransformerBase, labels: Tensor) -> bool:
     """Whether the logits of these labels are computed in parts, where that costs no time."""
-    if not isinstance(model.head, LanguageModelHead) or model.head.cap is not None:
-        return False
+    head = model.head
+    if not isinstance(head, LanguageModelHead) or head.cap is not None or head._forward_hooks:
+        return False  # a hook wants the logits themselves
     n_tokens, d_model = model.last_stack.embedding.weight.shape
     is_rounded = torch.is_autocast_enabled(labels.device.type)
     is_large = labels.numel() * n_tokens > LARGE_LOGITS

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 Settings = TypeVar("Settings", bound="PlainData")
 
-LARGEST_NUMBER = 1e300
+LARGEST_NUMBER, LONGEST_TEXT, LONGEST_LIST = 1e300, 20_000, 100_000
 
 
 def choice_field(default: str | None, options: Iterable[str]) -> Any:
@@ -25,7 +25,8 @@ def number_field(default: float | None, least: float, most: float) -> Any:
 class PlainData:
     """The base of the frozen dataclasses that describe a model or its training.
 
-    Fields are finite numbers, booleans, names, plain data again, or tuples of one of these.
+    Fields are finite numbers, booleans, texts, plain data again, or tuples of one of these; no
+    text and no tuple is longer than the bounds above.
     """
 
     def fault(self) -> str | None:
@@ -100,6 +101,8 @@ def _fault(field: dataclasses.Field[Any], hint: Any, value: Any) -> str | None:
     is_stray_bool = isinstance(value, bool) and bool not in kinds
     if is_stray_bool or not isinstance(value, (*kinds, int) if float in kinds else kinds):
         return f"{name} must be {getattr(hint, '__name__', hint)}, not {type(value).__name__}."
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        return f"{name} has more than {LONGEST_TEXT:,} characters."
     if isinstance(value, PlainData) and (fault := value.fault()):
         return f"{name}: {fault}"
     options: Any = field.metadata.get("options")
@@ -119,6 +122,10 @@ def _tuple_fault(name: str, kinds: tuple[Any, ...], value: Any) -> str | None:
     is_list = isinstance(value, tuple) and (not count or len(value) == len(kinds))
     if not is_list or any(type(item) is not kinds[0] for item in value):
         return f"{name} must be a list of {count}{kinds[0].__name__}."
+    if len(value) > LONGEST_LIST:
+        return f"{name} must be a list of at most {LONGEST_LIST:,}."
+    if any(isinstance(item, str) and len(item) > LONGEST_TEXT for item in value):
+        return f"{name} holds a text of more than {LONGEST_TEXT:,} characters."
     for at, item in enumerate(value):
         if isinstance(item, PlainData) and (fault := item.fault()):
             return f"{name}[{at}]: {fault}"

@@ -90,26 +90,37 @@ PRESETS = {
     "web tutorial, classifier": WEB_TUTORIAL_CLASSIFIER,
 }
 
-NAMES = {
+README_SIZES = {
+    "src_vocab_size": "src_vocab_size",
     "tgt_vocab_size": "vocab_size",
+    "d_model": "d_model",
+    "n_heads": "n_heads",
+    "n_layers": "n_layers",
+    "d_ff": "d_ff",
+    "dropout": "dropout",
+    "max_len": "max_len",
+}
+NOTEBOOK_SIZES = {
+    "src_vocab_size": "src_vocab_size",
     "target_vocab_size": "vocab_size",
     "embed_dim": "d_model",
-    "seq_length": "max_len",
-    "num_heads": "n_heads",
+    "n_heads": "n_heads",
     "num_layers": "n_layers",
-    "num_classes": "n_classes",
+    "expansion_factor": "d_ff",
+    "seq_length": "max_len",
 }
-"""What `TransformerConfig` calls the sizes of the documents."""
-
-
-def sized(preset: TransformerConfig, sizes: dict[str, Any]) -> TransformerConfig:
-    """The preset in these sizes, called as a document calls them. TypeError for other names."""
-    return preset.replace(**{NAMES.get(name, name): size for name, size in sizes.items()})
+"""What `TransformerConfig` calls the sizes of these documents; the factor is times the width."""
 
 
 def preset_of(**sizes: Any) -> TransformerConfig:
-    """The notebook tutorial's model where `embed_dim` is a size, else the repository README's."""
-    if "embed_dim" not in sizes:
-        return sized(REPOSITORY_README, sizes)
-    d_ff = sizes.pop("expansion_factor", 4) * sizes["embed_dim"]
-    return sized(NOTEBOOK_TUTORIAL, sizes | {"d_ff": d_ff})
+    """The model of the document that calls its sizes by these names.
+
+    That is the repository README, or the notebook tutorial. TypeError where neither does.
+    """
+    if "expansion_factor" in sizes or "embed_dim" in sizes:
+        width = sizes.get("embed_dim", NOTEBOOK_TUTORIAL.d_model)
+        sizes["expansion_factor"] = sizes.get("expansion_factor", 4) * width
+    for preset, names in ((REPOSITORY_README, README_SIZES), (NOTEBOOK_TUTORIAL, NOTEBOOK_SIZES)):
+        if sizes.keys() <= names.keys():
+            return preset.replace(**{names[name]: size for name, size in sizes.items()})
+    raise TypeError(f"No document has a Transformer of these sizes: {', '.join(sorted(sizes))}.")

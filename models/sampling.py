@@ -21,7 +21,7 @@ class Sampling(PlainData):
 
     temperature: float = number_field(1.0, 0, HOTTEST)
     top_k: int | None = number_field(None, 1, LARGEST_SIZE)
-    top_p: float | None = number_field(None, 1e-12, 1)
+    top_p: float | None = None
 
     def __post_init__(self) -> None:
         """A real number of another library, as NumPy's, becomes Python's."""
@@ -30,6 +30,14 @@ class Sampling(PlainData):
             if type(value) not in (bool, int) and isinstance(value, Real):
                 with suppress(OverflowError):
                     object.__setattr__(self, name, float(value))
+
+    def fault(self) -> str | None:
+        """One sentence that says why no token can be chosen like this, or None."""
+        if fault := super().fault():
+            return fault
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            return f"top_p must be above 0 and at most 1, not {str(self.top_p)[:40]}."
+        return None
 
 
 def allowed(

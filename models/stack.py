@@ -46,6 +46,7 @@ class Stack(nn.Module):
         self,
         ids: Ids,
         keep: Keep | None = None,
+        *,
         memory: Memory | None = None,
         memory_keep: SourceKeep | None = None,
         cache: Cache | None = None,

@@ -113,7 +113,8 @@ class TransformerBase(nn.Module, Generic[Config]):
         if keep is None and cache is None:
             pad_begins = memory is not None and self.pad_id == self.bos_id
             keep = keep_of(target, self.pad_id, pad_begins=pad_begins)
-        x = self.decoder(target, keep, memory, memory_keep, cache, tap=tap.at("decoder"))
+        from_before = {"memory": memory, "memory_keep": memory_keep, "cache": cache}
+        x = self.decoder(target, keep, **from_before, tap=tap.at("decoder"))
         return self.read(x, keep, read_at, tap)
 
     def read(

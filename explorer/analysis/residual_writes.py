@@ -146,12 +146,12 @@ class KeyContribution:
     difference: float
 
     @property
-    def given(self) -> Tensor:
+    def weighted_value(self) -> Tensor:
         """weight × value, (w)."""
         return self.weight * self.value
 
     @property
-    def together(self) -> Tensor:
+    def residual_sum(self) -> Tensor:
         """The residual stream and what is added to it, (d)."""
         return self.before + self.added
 

@@ -126,7 +126,7 @@ def keep_upload(
             os.utime(folder)
             _make_room(root, folder, whose.owner)
         others = {paths[name] for name in files} - needed
-        return KeptUpload(folder / title, tuple(_beside(home, others)))
+        return KeptUpload(folder / title, tuple(_names_within(home, others)))
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
@@ -209,7 +209,7 @@ def _title(home: PurePosixPath, taken: Sequence[str] = ()) -> str:
     return plain[:LONGEST_TITLE].strip(" .") or "model"
 
 
-def _beside(home: PurePosixPath, paths: Iterable[PurePosixPath]) -> list[str]:
+def _names_within(home: PurePosixPath, paths: Iterable[PurePosixPath]) -> list[str]:
     """The names of these as they lie in the folder, the outermost first."""
     within = [path.relative_to(home) if path.is_relative_to(home) else path for path in paths]
     return list(map(str, sorted(within, key=lambda path: (len(path.parts), path))))

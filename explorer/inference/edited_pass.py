@@ -18,7 +18,7 @@ from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceTo
 from explorer.text import Token
 from models import interventions as core
 from models.generation import generate
-from models.interventions import EditError
+from models.interventions import AbsentIndexError, EditError
 from models.trace import RecordingTap
 
 MOST_TEXTS = 4
@@ -177,13 +177,13 @@ def generate_edited(opened: OpenModel, edited: EditedPass) -> tuple[Token, ...]:
         max_length=longest_answer(opened),
         greedy=True,
         use_cache=False,
-        tap=RecordingTap((), [_WherePresent(edit) for edit in (*tokens, *edited.core_edits)]),
+        tap=RecordingTap((), [_DelayedEdit(edit) for edit in (*tokens, *edited.core_edits)]),
     )
     return tuple(opened.tokenizer.token(int(step.ids)) for step in steps)
 
 
 @dataclass(frozen=True, eq=False)
-class _WherePresent:
+class _DelayedEdit:
     """An edit of the core that waits until the answer has the positions that it names."""
 
     edit: core.Edit
@@ -195,5 +195,5 @@ class _WherePresent:
     def __call__(self, value: Tensor) -> Tensor:
         try:
             return self.edit(value)
-        except EditError:
+        except AbsentIndexError:
             return value

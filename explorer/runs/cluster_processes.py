@@ -23,10 +23,13 @@ def dask_setup(process: Any) -> None:
     logging.Handler.format = _format  # type: ignore[method-assign, assignment]
     sys.excepthook = _uncaught
     threading.excepthook = lambda error: _uncaught(error.exc_type, None, error.exc_traceback)
-    begin = {"Scheduler": _watch_use, "Worker": _get_ready}.get(type(process).__name__)
-    if begin:
-        process.http_server.stop()
-        begin(process)
+    if server := getattr(process, "http_server", None):
+        server.stop()  # it answers everybody, without a key
+    kinds = {kind.__name__ for kind in type(process).__mro__}
+    if "Scheduler" in kinds:
+        _watch_use(process)
+    elif "Worker" in kinds:
+        _get_ready(process)
 
 
 def _format(_handler: logging.Handler, record: logging.LogRecord) -> str:

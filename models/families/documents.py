@@ -125,12 +125,46 @@ PositionalEncoding = DocumentPositions
 Transformer = NotebookTransformer
 
 
-def TransformerEncoder(**sizes: Any) -> core.Transformer:
+def TransformerEncoder(
+    vocab_size: int,
+    d_model: int,
+    num_heads: int,
+    num_layers: int,
+    d_ff: int,
+    max_len: int = 512,
+    dropout: float = 0.1,
+) -> core.Transformer:
     """The web tutorial's encoder: (b, t) -> (b, t, d_model)."""
-    return core.Transformer(presets.sized(presets.WEB_TUTORIAL_ENCODER, sizes))
+    config = presets.WEB_TUTORIAL_ENCODER.replace(
+        vocab_size=vocab_size,
+        d_model=d_model,
+        n_heads=num_heads,
+        n_layers=num_layers,
+        d_ff=d_ff,
+        max_len=max_len,
+        dropout=dropout,
+    )
+    return core.Transformer(config)
 
 
-def TransformerClassifier(**sizes: Any) -> core.Transformer:
+def TransformerClassifier(
+    vocab_size: int,
+    d_model: int,
+    num_heads: int,
+    num_layers: int,
+    d_ff: int,
+    num_classes: int,
+    dropout: float = 0.1,
+) -> core.Transformer:
     """The web tutorial's classifier of the first token: (b, t) -> (b, num_classes)."""
-    config = presets.sized(presets.WEB_TUTORIAL_CLASSIFIER, sizes)
-    return core.Transformer(config.replace(d_classifier=config.d_model // 2))
+    config = presets.WEB_TUTORIAL_CLASSIFIER.replace(
+        vocab_size=vocab_size,
+        d_model=d_model,
+        n_heads=num_heads,
+        n_layers=num_layers,
+        d_ff=d_ff,
+        n_classes=num_classes,
+        d_classifier=d_model // 2,
+        dropout=dropout,
+    )
+    return core.Transformer(config)

@@ -208,7 +208,7 @@ def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: ForwardPass) -
     for part, layer, head in every_head(found):
         last, keys = len(found.rows(part)) - 1, range(len(found.columns(part)))
         ways = [key_contribution(found, part, layer, head, last, key) for key in keys]
-        close(torch.stack([way.given for way in ways]).sum(0), ways[0].head_out)
+        close(torch.stack([way.weighted_value for way in ways]).sum(0), ways[0].head_out)
         close(torch.stack([way.written_for_key for way in ways]).sum(0), ways[0].written)
         assert ways[0].difference < 1e-6
 

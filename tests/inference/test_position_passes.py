@@ -37,12 +37,12 @@ Make = Callable[..., tuple[OpenModel, ForwardPass]]
 def make(tmp_path: Path) -> Make:
     """A shaken model of a kind and a scheme, and what it reads."""
 
-    def made(kind: str, positions: str, **more: Any) -> tuple[OpenModel, ForwardPass]:
+    def pass_of(kind: str, positions: str, **more: Any) -> tuple[OpenModel, ForwardPass]:
         how = {"kind": kind, "positions": positions, **more}
         opened = saved_and_opened(tmp_path, f"{kind}-{positions}", shaken_by=0.4, **how)
         return opened, forward_pass.run_text(opened, TEXT)
 
-    return made
+    return pass_of
 
 
 def ids_of(tokens: Any) -> torch.Tensor:

@@ -13,7 +13,7 @@ from torch import nn
 import models
 from models import Transformer
 from models.families import documents
-from models.presets import PRESETS
+from models.presets import PRESETS, preset_of
 from tests.closeness import assert_close_to
 
 BESIDE = Path(models.__file__).parents[2] / "shared" / "data"
@@ -197,6 +197,15 @@ def test_the_web_tutorial() -> None:
     made = run(WEB_CLASSIFIER)
     assert sum(p.numel() for p in made["clf"].parameters()) == 389_218
     assert made["preds"].shape == (16,)
+
+
+def test_a_document_is_known_by_the_names_of_its_sizes() -> None:
+    assert preset_of(seq_length=9, num_layers=2).generation.eos_ids == (1,), "the notebook"
+    assert preset_of(embed_dim=16, expansion_factor=3).d_ff == 48
+    assert preset_of(tgt_vocab_size=9, n_layers=2).generation.eos_ids == (), "the README"
+    for sizes in ({"positions": "rotary"}, {"tgt_vocab_size": 9, "vocab_size": 8}):
+        with pytest.raises(TypeError, match="No document has a Transformer of these sizes"):
+            preset_of(**sizes)
 
 
 @pytest.mark.usefixtures("shapes_unchecked")

@@ -45,14 +45,14 @@ def notes(at: AppTest) -> list[str]:
     return [text.value for text in at.text if "cannot be" in text.value]
 
 
-def found() -> tuple[OpenModel, Question, EdgeScores]:
+def edge_scores() -> tuple[OpenModel, Question, EdgeScores]:
     opened = open_model("letters")
     question = question_of(opened, [PAIR], LOGIT_DIFFERENCE)
     return opened, question, scores_of(opened, [*attributions(opened, question, METHODS[METHOD])])
 
 
 def test_every_edge_has_its_scores_and_the_positions_that_it_is_due_to() -> None:
-    shown, (opened, question, scores) = header(page()), found()
+    shown, (opened, question, scores) = header(page()), edge_scores()
     places = scores.strongest(MOST_CIRCUIT_EDGES)
     exact = [0.0] * PATCHED
     for at, lost in mean_over_pairs(opened, question, places[:PATCHED]):
@@ -74,7 +74,7 @@ def test_every_edge_has_its_scores_and_the_positions_that_it_is_due_to() -> None
 
 
 def test_attention_joins_where_a_head_reads_and_where_it_writes() -> None:
-    shown, (opened, question, scores) = header(page()), found()
+    shown, (opened, question, scores) = header(page()), edge_scores()
     forward = run_text(opened, PAIR.clean)
     attention = opened.model.last_stack.blocks
     places = scores.strongest(MOST_CIRCUIT_EDGES)
@@ -97,7 +97,7 @@ def test_attention_joins_where_a_head_reads_and_where_it_writes() -> None:
 
 
 def test_a_part_has_its_own_scores_and_the_exact_one_where_it_was_measured() -> None:
-    _, _, scores = found()
+    _, _, scores = edge_scores()
     known = {place.kind: at for at, place in enumerate(scores.wiring.columns)}
     for _ in range(2):
         (embedding,) = (part for part in header(page())["parts"] if part[0] == "embedding")

@@ -3,13 +3,13 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.batched_passes import MOST
+from explorer.analysis.batched_passes import MOST, QUICK
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import PageViews
 from explorer.inference import results_cache
 from explorer.views.shared import measurement
-from explorer.views.shared.measurement import measurements
+from explorer.views.shared.measurement import is_started, measurements
 from tests.apps import page
 from tests.views.drawing import press
 
@@ -35,6 +35,16 @@ def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
     made.append(-1)
     assert ask() == [0, 1, 2, 3]
     assert made == [0, 1, -1, 2, 3]
+
+
+def test_what_a_stopped_run_has_left_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it is so little that it would not have waited alone."""
+    said: list[str] = []
+    monkeypatch.setattr(measurement, "state_of", lambda kind: kind())
+    monkeypatch.setattr(measurement.st, "text", said.append)
+    monkeypatch.setattr(measurement.st, "button", lambda *_given, **_how: False)
+    assert not is_started("test", "key", 2 * QUICK, "Testing:", QUICK // 9)
+    assert said == ["Testing: about 2 seconds."]
 
 
 def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

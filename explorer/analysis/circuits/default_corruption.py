@@ -32,10 +32,10 @@ OPPOSITES = (
 def default_corruption(opened: OpenModel, clean: str) -> str:
     """The text, or an empty one where no candidate is a pair with the clean one; kept."""
     key = ("default corruption", clean)
-    return kept(opened, key, lambda: _found(opened, clean))
+    return kept(opened, key, lambda: _find_corruption(opened, clean))
 
 
-def _found(opened: OpenModel, clean: str) -> str:
+def _find_corruption(opened: OpenModel, clean: str) -> str:
     usable = ""
     if not clean.strip() or len(clean) > LONGEST_CORRUPTED:
         return usable

@@ -21,6 +21,7 @@ from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import option_name
 from explorer.inference.results_cache import kept
+from explorer.system import cooperative
 from explorer.system.limits import FINDING_BYTES
 from explorer.text.visible_text import NEWLINE, SPACE
 from models.plain import PlainData
@@ -28,12 +29,19 @@ from models.plain import PlainData
 FORMAT, VERSION = "attention-explorer finding", 1
 MOST_EDGES_KEPT = 1_000
 """The strongest edges are in the file; how many there are in all is too."""
-LONGEST_TEXT = 20_000
 
 
 def _count() -> Any:
     """A field that holds a whole number from 0 on."""
     return field(metadata={"range": (0, 2**53)})
+
+
+class FindingPart(PlainData):
+    """Hands the turn on while it is checked, since a file of a stranger can hold many."""
+
+    def fault(self) -> str | None:
+        cooperative.step()
+        return super().fault()
 
 
 class FindingError(ValueError):
@@ -60,7 +68,7 @@ class Shape(PlainData):
 
 
 @dataclass(frozen=True)
-class PairResult(PlainData):
+class PairResult(FindingPart):
     """The two texts and their tokens, the answers as they can be typed, and by their names.
 
     An answer that no typed text stands for is empty: the likeliest is meant.
@@ -90,7 +98,7 @@ class MeanAndSpread(PlainData):
 
 
 @dataclass(frozen=True)
-class PartResult(PlainData):
+class PartResult(FindingPart):
     """What a part carries of the metric: by attribution, its spread, and by patching."""
 
     estimate: float
@@ -151,9 +159,6 @@ class Finding(PlainData):
             return "There is no pair of texts in it."
         if len(self.edges) > MOST_EDGES_KEPT:
             return f"edges must be a list of at most {MOST_EDGES_KEPT:,}."
-        texts = (text for pair in self.pairs for text in vars(pair.texts).values())
-        if any(len(text) > LONGEST_TEXT for text in (self.model, *texts)):
-            return f"A text has more than {LONGEST_TEXT:,} characters."
         nodes = [node for edge in self.edges for node in (edge.source, edge.target)]
         parts = [(node.layer, node.head) for node in nodes]
         parts += [(result.layer, result.head) for result in self.heads]

@@ -178,7 +178,7 @@ def make_pairs(opened: OpenModel, title: str, count: int, seed: int) -> Template
     No pass of the model: some ten texts are encoded for each pair.
     """
     key = ("pairs of a template", title, count, seed)
-    return kept(opened, key, lambda: _made(opened, TEMPLATES[title], count, seed))
+    return kept(opened, key, lambda: _fill_template(opened, TEMPLATES[title], count, seed))
 
 
 def _fits(opened: OpenModel, title: str) -> bool:
@@ -189,7 +189,9 @@ def _fits(opened: OpenModel, title: str) -> bool:
     return True
 
 
-def _made(opened: OpenModel, template: PairTemplate, count: int, seed: int) -> TemplatePairs:
+def _fill_template(
+    opened: OpenModel, template: PairTemplate, count: int, seed: int
+) -> TemplatePairs:
     if (fill := _end_of(opened)) is None:
         raise PairError(
             "Templates ask for a next token or a masked one, and this model gives neither: type "

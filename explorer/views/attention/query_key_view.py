@@ -261,7 +261,11 @@ def stream_terms(found: KeyContribution) -> dict[str, Tensor]:
         terms["attention output, as it is added"] = found.added
     terms["residual stream before"] = found.before
     if found.sum_changes:
-        return {**terms, "sum": found.together, "residual stream after: sum, normed": found.after}
+        return {
+            **terms,
+            "sum": found.residual_sum,
+            "residual stream after: sum, normed": found.after,
+        }
     return {**terms, "residual stream after": found.after}
 
 
@@ -269,7 +273,7 @@ def _draw_value_bars(found: KeyContribution, order: list[int]) -> None:
     places = list(range(len(found.value)))
     for name, title, values in (
         ("value", "value", found.value),
-        ("given", "× weight", found.given),
+        ("weighted", "× weight", found.weighted_value),
         ("head", "all keys", found.head_out),
     ):
         spec = dimension_bars(values.tolist(), places, title, last=name == "head")

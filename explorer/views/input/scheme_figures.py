@@ -34,7 +34,7 @@ UP_IS = {
 class SchemeColumn:
     """One scheme on screen, of a model's stack; None where its weights do not work with the scheme.
 
-    `together` are all schemes on screen, `key` stands in front of the keys of its figures, and a
+    `on_screen` are all schemes on screen, `key` stands in front of the keys of its figures, and a
     model that is not the chosen one is named in their titles.
     """
 
@@ -42,13 +42,13 @@ class SchemeColumn:
     opened: OpenModel
     stack: str
     scheme: PositionScheme | None
-    together: tuple[PositionScheme, ...]
+    on_screen: tuple[PositionScheme, ...]
     head: int
     key: str
     is_borrowed: bool
 
     @property
-    def shown(self) -> PositionScheme:
+    def drawn_scheme(self) -> PositionScheme:
         assert self.scheme is not None, "only what works is drawn"
         return self.scheme
 
@@ -63,7 +63,10 @@ class SchemeColumn:
     @property
     def alike(self) -> tuple[PositionScheme, ...]:
         """Those whose pairs of positions have the same unit, and so the same scale."""
-        unit, drawn = self.shown.unit, [each for each in self.together if each.name != "none"]
+        unit, drawn = (
+            self.drawn_scheme.unit,
+            [each for each in self.on_screen if each.name != "none"],
+        )
         return tuple(each for each in drawn if each.unit == unit)
 
     def draw_table(self) -> None:
@@ -71,10 +74,10 @@ class SchemeColumn:
         table = self.scheme.table if self.scheme else None
         if table is None:
             return
-        tables = [each.table for each in self.together if each.table is not None]
+        tables = [each.table for each in self.on_screen if each.table is not None]
         self._draw_matrix(
             "dimension",
-            self.shown.title,
+            self.drawn_scheme.title,
             "value",
             "positions_table",
             table,
@@ -85,16 +88,16 @@ class SchemeColumn:
 
     def draw_waves(self, pair: int) -> None:
         """Two dimensions over the positions."""
-        shown = self.scheme
-        if shown is None or shown.table is None:
+        scheme = self.scheme
+        if scheme is None or scheme.table is None:
             return
-        spec = wave_curves(shown.wave(pair), list(self._waves_beside(pair)))
+        spec = wave_curves(scheme.wave(pair), list(self._waves_beside(pair)))
         self._draw_chart(f"pair {pair} of dimensions", spec, "waves", height=CURVE_HEIGHT)
-        if shown.wavelengths:
-            st.caption(f"One period takes {three(shown.wavelengths[pair])} positions.")
+        if scheme.wavelengths:
+            st.caption(f"One period takes {three(scheme.wavelengths[pair])} positions.")
 
     def _waves_beside(self, pair: int) -> Iterator[float]:
-        for each in self.together:
+        for each in self.on_screen:
             if each.table is not None:
                 yield from each.table[:, list(each.pairs[pair])].flatten().tolist()
 
@@ -102,72 +105,72 @@ class SchemeColumn:
     def pairs_title(self) -> str:
         """What is drawn of every two positions."""
         biases = {"bias": f"bias of head {self.head}", "bucket": "bucket"}
-        if self.shown.unit in biases:
-            return f"{biases[self.shown.unit]}, query against key"
-        return f"{_spoken(self.shown.unit)} of two positions"
+        if self.drawn_scheme.unit in biases:
+            return f"{biases[self.drawn_scheme.unit]}, query against key"
+        return f"{_spoken(self.drawn_scheme.unit)} of two positions"
 
     def draw_pairs(self) -> None:
-        """What two positions give together: rows are queries or positions, as columns are."""
+        """What two positions give on_screen: rows are queries or positions, as columns are."""
         if not self.has_figures:
             return
-        shown, title = self.shown, self.pairs_title
-        values, top = shown.products, max(float(each.products.abs().max()) for each in self.alike)
+        scheme, title = self.drawn_scheme, self.pairs_title
+        values, top = scheme.products, max(float(each.products.abs().max()) for each in self.alike)
         row, across = ("position", "position") if self.has_table else ("query", "key")
-        self._draw_matrix(across, title, shown.unit, "products", values, top, MATRIX_HEIGHT, row)
+        self._draw_matrix(across, title, scheme.unit, "products", values, top, MATRIX_HEIGHT, row)
 
     def draw_by_distance(self, height: int = CURVE_HEIGHT) -> None:
         """The same over the distance of the two, and whether that is all it depends on."""
         if not self.has_figures:
             return
-        shown = self.shown
+        scheme = self.drawn_scheme
         if not self.has_table:
-            title = f"{'bias of every head' if shown.unit == 'bias' else 'bucket'} by distance"
+            title = f"{'bias of every head' if scheme.unit == 'bias' else 'bucket'} by distance"
             beside = [value for each in self.alike for _, _, value in each.by_head]
-            spec = head_curves(shown.by_head, shown.unit, f"head {self.head}", beside)
+            spec = head_curves(scheme.by_head, scheme.unit, f"head {self.head}", beside)
             self._draw_chart(title, spec, "by_head", height=height)
-            if shown.unit == "bias":
+            if scheme.unit == "bias":
                 st.caption(
                     f"Head {self.head}, chosen above: its biases as a map, and the thick line here."
                 )
             return
-        unit = _spoken(shown.unit)
-        rows = shown.against_offset()
+        unit = _spoken(scheme.unit)
+        rows = scheme.against_offset()
         beside = [
             value for each in self.alike for row in each.against_offset() for value in row[1:]
         ]
-        spec = offset_curve(rows, shown.unit, beside)
+        spec = offset_curve(rows, scheme.unit, beside)
         self._draw_chart(f"{unit} by distance", spec, "by_offset", height=height)
         st.caption(
             f"The {unit} follows from the distance alone."
-            if shown.knows_distance
-            else f"Two pairs at the same distance differ by up to {three(shown.spread)}."
+            if scheme.knows_distance
+            else f"Two pairs at the same distance differ by up to {three(scheme.spread)}."
         )
 
     def draw_hands(self, place: int) -> None:
         """Some of the pairs as clock hands, fast ones first."""
-        shown = self.scheme
-        if shown is None or shown.table is None:
+        scheme = self.scheme
+        if scheme is None or scheme.table is None:
             return
-        count = CLOCKS if len(self.together) == 1 else CLOCKS_OF_HALF
-        last = len(shown.pairs) - 1
+        count = CLOCKS if len(self.on_screen) == 1 else CLOCKS_OF_HALF
+        last = len(scheme.pairs) - 1
         some = sorted({round(step * last / (count - 1)) for step in range(count)})
         hands = [
-            (f"pair {pair}", [tuple(tip) for tip in shown.hand(pair).tolist()]) for pair in some
+            (f"pair {pair}", [tuple(tip) for tip in scheme.hand(pair).tolist()]) for pair in some
         ]
         title = f"clock hands of {len(some)} pairs at position {place}"
         self._draw_chart(title, rotation_clocks(hands, place), "clocks", width="content")
-        text = UP_IS.get(shown.name, "Up is the first of two neighbouring dimensions.")
+        text = UP_IS.get(scheme.name, "Up is the first of two neighbouring dimensions.")
         st.caption(
-            f"{len(some)} of {len(shown.pairs)} pairs, evenly spread. {text} Dots are earlier "
+            f"{len(some)} of {len(scheme.pairs)} pairs, evenly spread. {text} Dots are earlier "
             "positions; the radius of a clock is its longest hand."
         )
 
     def _title(self, what: str) -> str:
         of = f" ({self.opened.name})" if self.is_borrowed else ""
-        return f"{SCHEMES[self.shown.name]}{of}: {what}"
+        return f"{SCHEMES[self.drawn_scheme.name]}{of}: {what}"
 
     def draw_heading(self, what: str) -> None:
-        st.markdown(f"**{SCHEMES[self.shown.name]}: {what}**")
+        st.markdown(f"**{SCHEMES[self.drawn_scheme.name]}: {what}**")
 
     def _draw_chart(self, what: str, spec: Spec, key: str, **size: Any) -> None:
         self.draw_heading(what)
@@ -236,22 +239,22 @@ def draw_position_surface(columns: Sequence[SchemeColumn]) -> None:
             return
         colours = palette(st.context.theme.type)
         for place, column in zip(widgets.side_by_side(*[1] * len(columns)), columns, strict=True):
-            shown = column.shown
+            scheme = column.drawn_scheme
             with place:
-                others = [each.products for each in column.alike if each is not shown]
+                others = [each.products for each in column.alike if each is not scheme]
                 half = len(columns) > 1
                 figure = surface_of_positions(
-                    shown.products, shown.unit, colours, others, half=half
+                    scheme.products, scheme.unit, colours, others, half=half
                 )
                 if half:
                     column.draw_heading(column.pairs_title)
-                count = len(shown.products)
+                count = len(scheme.products)
                 table: Table = {
                     "query position": [query for query in range(count) for _ in range(count)],
                     "key position": [*range(count)] * count,
-                    shown.unit: shown.products.flatten().tolist(),
+                    scheme.unit: scheme.products.flatten().tolist(),
                 }
                 plotly_chart(
                     figure, key=f"{column.key}positions_3d", title=column.pairs_title, table=table
                 )
-                st.caption(f"{CAPTIONS[shown.unit]} The first {count} positions are shown.")
+                st.caption(f"{CAPTIONS[scheme.unit]} The first {count} positions are shown.")

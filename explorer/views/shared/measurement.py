@@ -82,8 +82,8 @@ def _measure(
     if too_long and cost > MOST:
         st.text(too_long)
         return None
-    cost = cost * missing // len(keys)
-    if not is_started(name, (opened.name, tuple(keys)), cost, f"{doing}:"):
+    rest = cost * missing // len(keys)
+    if not is_started(name, (opened.name, tuple(keys)), cost, f"{doing}:", rest):
         if missing < len(keys):
             st.text(f"Stopped: {len(keys) - missing:,} of {len(keys):,} pieces are measured.")
         return None
@@ -103,11 +103,17 @@ def _measure(
     return results
 
 
-def is_started(name: str, key: Hashable, cost: int, doing: str = "This takes") -> bool:
-    """Whether to run now: at once where it is quick, else after a click for exactly this key."""
+def is_started(
+    name: str, key: Hashable, cost: int, doing: str = "This takes", rest: int | None = None
+) -> bool:
+    """Whether to run now: at once where it is quick, else after a click for exactly this key.
+
+    `rest` is the cost of what a stopped run has left, which waits for a click as the whole does.
+    """
     if cost <= QUICK or state_of(StartedMeasurements).get(name) == key:
         return True
-    st.text(f"{doing} about {SECONDS_PER_QUICK * cost / QUICK:.0f} seconds.")
+    seconds = SECONDS_PER_QUICK * (cost if rest is None else rest) / QUICK
+    st.text(f"{doing} about {max(2, seconds):.0f} seconds.")
     st.button("Run", key=f"begin_{name}", on_click=_start, args=(name, key), type="primary")
     return False
 

@@ -155,7 +155,7 @@ def requested_run(run: Run | None) -> RequestedRun:
 
 def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     start, size, curve = st.container(), st.container(), st.container()
-    beside = _beside(task, run, own.parent)
+    beside = _run_on_screen(task, run, own.parent)
     live = beside.run if beside and beside.can_go_on else None
     try:
         if own.parent is None:
@@ -221,7 +221,7 @@ def _draw_tuned(
     return finetune_spec(parent, task, settings | tuning), below_steps
 
 
-def _beside(task: Task, run: Run | None, parent: OpenModel | None) -> _RunOnScreen | None:
+def _run_on_screen(task: Task, run: Run | None, parent: OpenModel | None) -> _RunOnScreen | None:
     """Nothing where the run is of another task, or began with the weights of another model."""
     try:
         starts_from = own_name(parent.name) if parent else ""
@@ -243,8 +243,8 @@ def _draw_inputs(
     def draw(*names: str) -> dict[str, Any]:
         return {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in names}
 
-    def shown(name: str) -> Any:
-        return _shown(inputs, name, getattr(training, name))
+    def value_of(name: str) -> Any:
+        return _input_value(inputs, name, getattr(training, name))
 
     values = draw(*IN_SIGHT)
     below_steps = st.container()
@@ -253,16 +253,16 @@ def _draw_inputs(
     groups = st.container(gap="xsmall")
     with groups:
         values |= draw_model()
-    with groups, _group("optimizer", "Optimizer", OPTIMIZER_NAMES[shown("optimizer")]):
+    with groups, _group("optimizer", "Optimizer", OPTIMIZER_NAMES[value_of("optimizer")]):
         values |= draw("optimizer")
         optimizers = {name: BY_NAME[name].of or (values["optimizer"],) for name in OPTIMIZER}
         values |= draw(*(name for name in OPTIMIZER if values["optimizer"] in optimizers[name]))
     inputs.new_row()
-    words = f"{shown('schedule')}, {shown('warmup')} warm-up"
+    words = f"{value_of('schedule')}, {value_of('warmup')} warm-up"
     with groups, _group("schedule", "Schedule", words):
         values |= draw("schedule", "warmup")
     inputs.new_row()
-    with groups, _group("data", "Data", f"batches of {shown('batch_size')}"):
+    with groups, _group("data", "Data", f"batches of {value_of('batch_size')}"):
         values |= draw(*DATA)
         values["evaluate_every"] = inputs.draw(EVALUATE_EVERY, base.evaluate_every)
         values["stop_at"] = _draw_target(task, base, inputs)
@@ -274,7 +274,7 @@ def _group(key: str, label: str, choice: str) -> Any:
     return st.expander(f"{label} · {choice}", expanded=False, key=key)
 
 
-def _shown(inputs: SettingInputs, name: str, value: Any) -> Any:
+def _input_value(inputs: SettingInputs, name: str, value: Any) -> Any:
     """What the input of this setting shows, which is drawn later; `value` where that is none."""
     chosen = widget_state.get(inputs.key(name), value)
     options = BY_NAME[name].options if name in BY_NAME else ()
@@ -298,14 +298,14 @@ def _draw_model_settings(
     inputs = SettingInputs(task.name, live)
     fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
     own = (RUN_SHAPE, TASK_SHAPE) if is_of_run else (TASK_SHAPE,)
-    chosen = _shown(inputs, "like", own[0])
+    chosen = _input_value(inputs, "like", own[0])
     chosen = chosen if chosen in (*own, *fitting) else own[0]
     family = chosen if chosen in fitting else None
     inside = SettingInputs(f"{task.name}_{family}" if family else task.name, live)
     config = built_like(task.model, family) if family else task.model
     config = base.model if chosen == own[0] else config
     layers, heads, width = (
-        _shown(inside, name, getattr(config, field))
+        _input_value(inside, name, getattr(config, field))
         for name, field in (("layers", "n_layers"), ("heads", "n_heads"), ("d_model", "d_model"))
     )
     shape = f"{layers} × {heads} {'head' if heads == 1 else 'heads'}, d {width}"

@@ -41,7 +41,7 @@ def opened(request: pytest.FixtureRequest, published: Path) -> OpenModel:
     return opened_from(folder / request.param, request.param)
 
 
-def asked(opened: OpenModel, metric: str = LOGIT_DIFFERENCE) -> Question:
+def example_question(opened: OpenModel, metric: str = LOGIT_DIFFERENCE) -> Question:
     return question_of(opened, [TextPair(*texts) for texts in PAIRS[opened.name]], metric)
 
 
@@ -61,7 +61,7 @@ def patched(contrast: Contrast, site: str, head: int | None) -> float:
 
 def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: OpenModel) -> None:
     for metric in metrics_of(opened.config):
-        question = asked(opened, metric)
+        question = example_question(opened, metric)
         contrast = contrast_of(opened, question.pairs[0])
         pair = question.pairs[0]
         ends = [
@@ -88,7 +88,7 @@ def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: OpenMode
 
 
 def test_scores_are_means_over_the_pairs_with_their_spread(opened: OpenModel) -> None:
-    question = asked(opened)
+    question = example_question(opened)
     for steps in METHODS.values():
         found = list(attributions(opened, question, steps))
         scores = scores_of(opened, found)
@@ -115,7 +115,7 @@ def test_scores_are_means_over_the_pairs_with_their_spread(opened: OpenModel) ->
 
 def test_exact_edges_come_pair_by_pair_as_parts_of_the_mean(published: Path) -> None:
     opened = opened_from(SHIPPED / "induction", "induction")
-    question = asked(opened)
+    question = example_question(opened)
     scores = scores_of(opened, list(attributions(opened, question, 5)))
     edges = scores.strongest(4)
     found = [0.0] * 4

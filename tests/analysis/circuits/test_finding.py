@@ -103,17 +103,19 @@ DAMAGED = "This finding is damaged and cannot be opened. "
 HEADS = "2 layers of 2 heads, width 64."
 KINDS = "'embedding', 'head', 'feed-forward', 'logits'."
 METRICS = "Logit difference, Probability, Loss, Class score, KL divergence."
+LONG_TEXT = "holds a text of more than 20,000 characters."
 SPOILT: list[tuple[Place, object, str]] = [
     (("heads",), ..., "There is no heads."),
     (("date",), "today", "There are unknown keys: 'date'."),
     (("heads", 1, "estimate"), "much", "heads[1]: estimate must be float, not str."),
     (("clean", "mean"), 1e301, "clean: mean must be a finite number."),
     (("model",), 3, "model must be str, not int."),
-    (("model",), "m" * 30_000, "A text has more than 20,000 characters."),
+    (("model",), "m" * 30_000, "model has more than 20,000 characters."),
     (("shape",), [], "shape must be Shape, not list."),
     (("edges",), {}, "edges must be a list of Edge."),
     (("edges",), [{}] * 2, "There is no estimate and no reads and no source and no target."),
     (("pairs", 0, "names"), ["a", "b", "c"], "pairs[0]: names must be a list of 2 str."),
+    (("pairs", 0, "clean_tokens"), ["a" * 30_000], f"pairs[0]: clean_tokens {LONG_TEXT}"),
     (("pairs", 0, "names"), ["a"], "pairs[0]: names must be a list of 2 str."),
     (("edges", 0, "source", "kind"), "neuron", f"edges[0]: source: kind must be one of {KINDS}"),
     (("heads", 0, "layer"), -1, f"heads[0]: layer must be between 0 and {2**53:,}, not -1."),

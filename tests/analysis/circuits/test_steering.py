@@ -36,7 +36,9 @@ REVIEWS = [
 MASKED = [TextPair("the cat [MASK] good", "a dog [MASK] good")]
 
 
-def asked(name: str, published: Path, metric: str = LOGIT_DIFFERENCE) -> tuple[OpenModel, Question]:
+def example_question(
+    name: str, published: Path, metric: str = LOGIT_DIFFERENCE
+) -> tuple[OpenModel, Question]:
     folder = published / name if name == "bert" else SHIPPED / name
     opened = opened_from(folder, name)
     pairs = {"induction": INDUCTION, "negation": REVIEWS, "bert": MASKED}[name]
@@ -47,7 +49,7 @@ def asked(name: str, published: Path, metric: str = LOGIT_DIFFERENCE) -> tuple[O
 @pytest.mark.parametrize("metric", [LOGIT_DIFFERENCE, PROBABILITY, KL])
 def test_a_curve_is_a_pass_for_every_strength(name: str, metric: str, published: Path) -> None:
     """Of a decoder, a classifier and a masked language model; of texts and of a head."""
-    opened, question = asked(name, published, metric)
+    opened, question = example_question(name, published, metric)
     part = run_text(opened, question.pairs[0].texts.clean).parts[0]
     for layer in range(part.layers):
         for head in (None, 1):
@@ -79,7 +81,7 @@ def test_a_curve_is_a_pass_for_every_strength(name: str, metric: str, published:
 
 
 def test_one_strength_of_the_curve_is_the_intervention(published: Path) -> None:
-    opened, question = asked("induction", published)
+    opened, question = example_question("induction", published)
     steer = steering_of(question, "decoder.self_attn", 0, None, -1.5)
     found = steered_values(opened, question, [steer])
     pair = question.pairs[0]
@@ -90,7 +92,7 @@ def test_one_strength_of_the_curve_is_the_intervention(published: Path) -> None:
 
 
 def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> None:
-    opened, question = asked("induction", published)
+    opened, question = example_question("induction", published)
     layers, heads = opened.config.n_layers, opened.config.n_heads
     for head in (None, 0):
         steer = steering_of(question, "decoder.self_attn", 1, head, 2.0)
@@ -101,7 +103,7 @@ def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> No
             alone = steered_values(opened, question, [place])
             close(together.clean[:, at], alone.clean[:, 0])
             close(together.corrupted[:, at], alone.corrupted[:, 0])
-    opened, _ = asked("induction", published)
+    opened, _ = example_question("induction", published)
     same = Steer("decoder.self_attn", 0, None, 1.0, ("abab", "abab"))
     assert over_places(opened, same, opened.config.n_layers, 1) == []
 
