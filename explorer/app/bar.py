@@ -194,8 +194,8 @@ def _write_text(name: str, usual: str) -> None:
 
 def _keep(name: str) -> None:
     """What this page does not show stays as it is; a new reader's is taken from the address."""
-    if name in ("text", "pair") and name not in st.session_state and url.is_asked(name):
-        st.session_state[name] = url.asked(name)[:TEXT_LIMIT]
+    if name in ("text", "pair") and name not in st.session_state and url.is_named(name):
+        st.session_state[name] = url.value_of(name)[:TEXT_LIMIT]
     streamlit_patches.keep_in_address(name)
 
 

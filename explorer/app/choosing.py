@@ -87,19 +87,19 @@ def draw_page_link(name: str, label: str | None = None, **address: str) -> None:
 def carried() -> dict[str, str | list[str]]:
     """What a link has to name, since the browser keeps only what the bar shows and is bound."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    return {name: _as_asked(name) for name in (*names, *STAYS) if url.is_asked(name)}
+    return {name: _as_asked(name) for name in (*names, *STAYS) if url.is_named(name)}
 
 
 def _as_asked(name: str) -> str | list[str]:
-    values = url.asked_all(name)
-    return values if len(values) > 1 else url.asked(name)
+    values = url.values_of(name)
+    return values if len(values) > 1 else url.value_of(name)
 
 
 def asked_at_first() -> dict[str, str]:
     """What the address of a new reader asks for; nothing later, when the bar shows what is."""
     if session().shown_model is not None:
         return {}
-    return {name: url.asked(name) for name in FRAME if url.is_asked(name)}
+    return {name: url.value_of(name) for name in FRAME if url.is_named(name)}
 
 
 def settle_model(models: Mapping[str, ModelEntry]) -> ModelEntry:
@@ -107,7 +107,7 @@ def settle_model(models: Mapping[str, ModelEntry]) -> ModelEntry:
 
     The list shows what a model is called, an address what finds it. So the two are not bound.
     """
-    state, asked = st.session_state, url.asked("model")
+    state, asked = st.session_state, url.value_of("model")
     first, default = reader_models.first(models), reader_models.default(models)
     chosen = asked if "model" not in state or streamlit_patches.came_back() else state["model"]
     entry = models.get(chosen) or (default if url.everything() else first)

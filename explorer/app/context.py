@@ -179,7 +179,7 @@ def settle(key: str, options: Mapping[Any, str], default: Any) -> Any:
     The address is asked of what nobody has chosen, and after the browser's Back. Nothing is
     chosen that does not exist.
     """
-    state, asked = st.session_state, url.asked(key)
+    state, asked = st.session_state, url.value_of(key)
     meant = [each for each, name in options.items() if name == asked]
     is_chosen, came_back = key in state, streamlit_patches.came_back()
     if meant and (came_back or not is_chosen):
@@ -192,12 +192,12 @@ def settle(key: str, options: Mapping[Any, str], default: Any) -> Any:
 def _reads_special(text: str) -> bool:
     """Whether this text is a prompt that was sent, or comes by a link; another one ends it."""
     state = st.session_state
-    if "special" not in state and url.asked("special") == "true":
+    if "special" not in state and url.value_of("special") == "true":
         state["special"] = text
     is_prompt = bool(text) and state.get("special") == text
     if is_prompt:
         url.write("special", "true")
-    elif url.is_asked("special"):
+    elif url.is_named("special"):
         url.remove("special")
     return is_prompt
 

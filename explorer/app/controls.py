@@ -31,7 +31,7 @@ def one_of(key: str, options: Sequence[str], default: str = "", **how: Any) -> s
     default = default or options[0]
     follow(key, default)
     how = url.bound(key) | how
-    state, value = st.session_state, url.asked(key)
+    state, value = st.session_state, url.value_of(key)
     if value.strip():
         meant = value if value in options else _meant(value, options)
         if meant is None:
@@ -62,7 +62,7 @@ def token(key: str, tokens: Sequence[Label], default: int, **how: Any) -> int:
     follow(key, default)
     how = url.bound(key) | how
     if key not in state:
-        value = url.asked(key)
+        value = url.value_of(key)
         if value and value not in names:
             sentence = url.invalid_option(how["label"], value, names[default])
             note_invalid(key, names[default], sentence)
@@ -113,7 +113,7 @@ def text_field(key: str, usual: str = "", **how: Any) -> str:
     """
     most, how = url.row_of(key).most, url.bound(key) | how
     if key not in st.session_state and (length := url.length_asked(key)) > most:
-        kept = url.asked(key)[:most]
+        kept = url.value_of(key)[:most]
         whose = f"“{how['label']}” in the address"
         note_invalid(key, kept, url.shortened(length, most, whose))
     draw = st.text_area if how.pop("has_lines", False) else st.text_input
@@ -124,7 +124,7 @@ def text_field(key: str, usual: str = "", **how: Any) -> str:
 
 def switch(key: str, **how: Any) -> bool:
     """On or off."""
-    value, usual = url.asked(key), bool(url.row_of(key).usual)
+    value, usual = url.value_of(key), bool(url.row_of(key).usual)
     how = url.bound(key) | how
     if key not in st.session_state and value.lower() not in ("", "true", "false"):
         sentence = url.invalid_option(how["label"], value, "on" if usual else "off")
@@ -152,7 +152,7 @@ def _range(key: str, given: Sequence[float]) -> Sequence[float]:
 
 def asked_within(key: str, low: float, high: float, usual: float, label: str = "") -> float:
     """The number that the address asks for, as whole as the usual one; that one if invalid."""
-    value = url.asked(key)
+    value = url.value_of(key)
     if not value:
         return usual
     try:
@@ -229,7 +229,7 @@ def popover(key: str, icon: str, **how: Any) -> Any:
     """The same behind a button; Streamlit binds none to the address."""
     _check_panel(key)
     if key not in st.session_state or streamlit_patches.came_back():
-        st.session_state[key] = url.asked(key).lower() == "true"
+        st.session_state[key] = url.value_of(key).lower() == "true"
     panel = st.popover(icon=icon, on_change="rerun", **url.words_of(key), **how)
     if panel.open:
         url.write(key, "true")
@@ -240,7 +240,7 @@ def popover(key: str, icon: str, **how: Any) -> Any:
 
 
 def _check_panel(key: str) -> None:
-    value = url.asked(key)
+    value = url.value_of(key)
     if key not in st.session_state and value.lower() not in ("", "true", "false"):
         sentence = url.invalid_option(url.row_of(key).label, value, "it closed")
         note_invalid(key, False, sentence)

@@ -56,12 +56,12 @@ def _label(name: str) -> str:
 
 def chosen() -> frozenset[str]:
     """What the link itself hides, without what follows from it."""
-    return frozenset(url.asked_all(HIDDEN))
+    return frozenset(url.values_of(HIDDEN))
 
 
 def hidden() -> frozenset[str]:
     """What the address hides; only what can be hidden, on any page."""
-    names = {name for name in url.asked_all(HIDDEN) if name in _known()}
+    names = {name for name in url.values_of(HIDDEN) if name in _known()}
     # Without a list of models, another one that is opened could not be left again.
     return frozenset(names | {MODELS} if "model" in names else names)
 
@@ -79,13 +79,13 @@ def show_all() -> None:
 def notes() -> list[str]:
     """What is wrong with what the address says of the link, in a sentence each."""
     found = []
-    unknown = [name for name in url.asked_all(HIDDEN) if name not in _known()]
+    unknown = [name for name in url.values_of(HIDDEN) if name not in _known()]
     if unknown:
         found.append(f"“hidden” names {_listed(unknown)}, and no control is called so.")
-    version = url.asked("version")
+    version = url.value_of("version")
     if version:
         found += _notes_on_version(version)
-    folded = url.asked("sidebar")
+    folded = url.value_of("sidebar")
     if folded not in ("", "folded"):
         found.append(url.invalid_option("sidebar", folded, "it unfolded"))
     return found
@@ -93,7 +93,7 @@ def notes() -> list[str]:
 
 def is_folded() -> bool:
     """Whether the address folds the sidebar."""
-    return url.asked("sidebar") == "folded"
+    return url.value_of("sidebar") == "folded"
 
 
 def _notes_on_version(version: str) -> list[str]:

@@ -59,9 +59,9 @@ class PersistentChoices:
         kept = session().persistent
         if self.name not in kept:
             kept[self.name] = {
-                key: url.asked_all(key) if isinstance(default, list) else url.asked(key)
+                key: url.values_of(key) if isinstance(default, list) else url.value_of(key)
                 for key, default in self.defaults.items()
-                if url.is_declared(key) and url.is_asked(key)
+                if url.is_declared(key) and url.is_named(key)
             }
         return kept[self.name]
 

@@ -35,7 +35,7 @@ def settle_text(usual: str) -> bool:
     was_long, reader.has_long_text = reader.has_long_text, len(typed) > TEXT_LIMIT
     if reader.has_long_text:
         _keep_in_file(typed)
-    elif url.is_asked(TEXT_FILE):
+    elif url.is_named(TEXT_FILE):
         url.remove(TEXT_FILE)
     if was_long and not reader.has_long_text:
         state["text"] = typed  # what is bound anew tells the address only what a script has chosen
@@ -44,9 +44,9 @@ def settle_text(usual: str) -> bool:
 
 def _take_from_address(usual: str, came_back: bool) -> None:
     state, reader = st.session_state, session()
-    asked = url.asked("text")
-    if url.is_asked(TEXT_FILE) and not asked:
-        found = long_texts.read(url.asked(TEXT_FILE))
+    asked = url.value_of("text")
+    if url.is_named(TEXT_FILE) and not asked:
+        found = long_texts.read(url.value_of(TEXT_FILE))
         if found is None:
             keep_note(SENTENCE, NOT_HERE)
         else:

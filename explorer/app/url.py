@@ -1,7 +1,7 @@
 """The address: every parameter in it is read, checked and written here and nowhere else.
 
 A parameter that a widget shows is bound to it (`bound`): Streamlit reads it when the widget is
-drawn first and writes what is chosen. All others are read with `asked` and written with `write`.
+drawn first and writes what is chosen. All others are read with `value_of` and written with `write`.
 `PARAMETERS` in `address_table.py` lists them.
 """
 
@@ -59,20 +59,20 @@ def words_of(name: str) -> dict[str, Any]:
     return {"label": row.label, "key": name} | ({"help": row.help} if row.help else {})
 
 
-def asked(name: str) -> str:
+def value_of(name: str) -> str:
     """What the address asks for, cut where it is too long; empty if nothing."""
     row_of(name)
     return _bounded(name, st.query_params.get(name, ""))
 
 
-def asked_all(name: str) -> list[str]:
+def values_of(name: str) -> list[str]:
     """The same of a list."""
     row_of(name)
     values = st.query_params.get_all(name)[:MOST_VALUES]
     return [_bounded(name, value) for value in values]
 
 
-def is_asked(name: str) -> bool:
+def is_named(name: str) -> bool:
     """Whether the address names this parameter, even without a value."""
     row_of(name)
     return name in st.query_params
@@ -80,7 +80,7 @@ def is_asked(name: str) -> bool:
 
 def current_value(name: str) -> str:
     """What the widget shows; what the address asks for where it was never drawn."""
-    return str(st.session_state.get(name) or asked(name))
+    return str(st.session_state.get(name) or value_of(name))
 
 
 def is_infinite(name: str) -> bool:
@@ -135,15 +135,15 @@ def whole_number(text: object, below: int = 10**MOST_DIGITS) -> int | None:
 # Messages about invalid values
 
 
-def invalid_option(label: str, asked: str, shown: object, where: str = "here") -> str:
+def invalid_option(label: str, value: str, shown: object, where: str = "here") -> str:
     """That a control has no such option, token or number."""
     name = label.partition(":")[0]  # without what it says of the moment
-    return f"“{name}” has no “{_quoted(asked)}” {where}; showing {shown}."
+    return f"“{name}” has no “{_quoted(value)}” {where}; showing {shown}."
 
 
-def invalid_number(label: str, asked: str, low: float, high: float, shown: float) -> str:
+def invalid_number(label: str, value: str, low: float, high: float, shown: float) -> str:
     """That a number is out of its range, or is none."""
-    quoted = _quoted(asked)
+    quoted = _quoted(value)
     return f"“{label}” goes from {low:,g} to {high:,g}, not “{quoted}”; showing {shown:,g}."
 
 
@@ -172,5 +172,5 @@ def no_model_in(place: str) -> str:
     )
 
 
-def _quoted(asked: str) -> str:
-    return cut(asked, LONGEST_QUOTED)
+def _quoted(value: str) -> str:
+    return cut(value, LONGEST_QUOTED)

@@ -222,7 +222,7 @@ class View:
 def component(
     name: str, js: str, css: str = "", html: str = NO_HTML, *, isolate_styles: bool = True
 ) -> Callable[..., Any]:
-    """What mounts a component of this code; without its own HTML nothing of it is to be seen."""
+    """What mounts a component of this code; it is invisible without HTML of its own."""
     mount: Callable[..., Any] = st.components.v2.component(
         name, html=html, css=css or None, js=js, isolate_styles=isolate_styles
     )

@@ -51,7 +51,7 @@ LEAVE_WITHIN = 5.0
 MEMORY_OF_WORKER = 1 << 30
 """Bytes that a worker is counted for; torch alone takes a third."""
 PASSED_ON = (
-    *("HOME", "TMPDIR", "OMP_NUM_THREADS", "EXPLORER_RUNS", "EXPLORER_CLUSTER_LONELY_SECONDS"),
+    *("HOME", "TMPDIR", "OMP_NUM_THREADS", "EXPLORER_RUNS", "EXPLORER_CLUSTER_UNUSED_SECONDS"),
     *(limits.PUBLIC, limits.FILE),
 )
 """What the processes get of the server's environment, besides the limits that are set there."""

@@ -15,7 +15,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-UNUSED_SECONDS = float(os.environ.get("EXPLORER_CLUSTER_LONELY_SECONDS", "600"))
+UNUSED_SECONDS = float(os.environ.get("EXPLORER_CLUSTER_UNUSED_SECONDS", "600"))
 
 
 def dask_setup(process: Any) -> None:

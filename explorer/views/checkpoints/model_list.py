@@ -1,4 +1,4 @@
-"""The lists of models: those that open here, and the real models that can be downloaded."""
+"""The lists of models: those that open here, and the pretrained models that can be downloaded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

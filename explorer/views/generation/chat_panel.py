@@ -32,7 +32,7 @@ def draw_chat_panel(context: PageContext) -> None:
         return
     if template is None:
         return
-    title, is_asked = "Chat prompt", url.is_asked(USER)
+    title, is_asked = "Chat prompt", url.is_named(USER)
     with st.expander(title, is_asked, key="chat", on_change="rerun") as panel:
         if not panel.open:
             return

@@ -88,7 +88,7 @@ def _bytes(characters: str) -> str:
 
 def draw_comparison(context: PageContext) -> None:
     """The chosen tokenizers one below the other; nothing is made until the panel is open."""
-    title, is_asked = "Compare with other tokenizers", url.is_asked("beside")
+    title, is_asked = "Compare with other tokenizers", url.is_named("beside")
     with st.expander(title, is_asked, key="beside_open", on_change="rerun") as panel:
         if panel.open:
             _draw_tokenizers(context)
@@ -112,7 +112,7 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
     """Tokenizers to compare with the chosen model's; a note names those that are not there."""
     is_chosen, most = widget_state.has("beside"), url.row_of("beside").most
     usual = list(names[: len(tokenizer_source.ALGORITHMS)])
-    asked = widget_state.get("beside") if is_chosen else url.asked_all("beside")
+    asked = widget_state.get("beside") if is_chosen else url.values_of("beside")
     in_address = [value for name, value in url.everything() if name == "beside"]
     if not is_chosen and asked != in_address:
         url.write("beside", asked)

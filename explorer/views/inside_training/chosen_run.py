@@ -107,8 +107,8 @@ def choose_inside_run() -> InsideRun | None:
     At first it is that of the model which was chosen elsewhere, or else the reader's newest.
     """
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
-    if is_new and not url.asked("run"):
-        mine, model = reader_runs.own_runs(), url.asked("model")
+    if is_new and not url.value_of("run"):
+        mine, model = reader_runs.own_runs(), url.value_of("model")
         for usual in sorted(mine, key=lambda each: each.name != model)[:1]:
             choose_run_next(usual)
             url.write("run", usual.name)

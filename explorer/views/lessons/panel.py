@@ -45,14 +45,14 @@ def base() -> str:
 
 def open_step() -> tuple[Lesson | None, int]:
     """The lesson that the address names, and which of its steps, from 1."""
-    lesson = lessons_of_reader().lessons.get(name) if (name := url.asked("lesson")) else None
-    at = url.whole_number(url.asked("lesson_step") or "1") or 1
+    lesson = lessons_of_reader().lessons.get(name) if (name := url.value_of("lesson")) else None
+    at = url.whole_number(url.value_of("lesson_step") or "1") or 1
     return lesson, min(at, len(lesson.steps)) if lesson else at
 
 
 def draw_lesson() -> None:
     """Draw the step that the address names, if it names a lesson; the presenter's notes on it."""
-    name, (lesson, at) = url.asked("lesson"), open_step()
+    name, (lesson, at) = url.value_of("lesson"), open_step()
     mount_presenter(_notes(lesson, at))
     if not name:
         return

@@ -162,7 +162,7 @@ def _draw_chosen() -> list[Run]:
     if not sweeps:
         st.markdown("No race yet: start one, and its curves grow here.")
         return []
-    asked = widget_state.get("sweep") or url.asked("sweep")
+    asked = widget_state.get("sweep") or url.value_of("sweep")
     if asked and asked not in sweeps:
         say("There is no such race in your list of runs; showing the newest.")
     widget_state.put("sweep", asked if asked in sweeps else next(iter(sweeps)))

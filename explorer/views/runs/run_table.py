@@ -81,7 +81,7 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
     kept = state_of(ChosenRuns)
     if kept.names is None:
         kept.names = ()
-        for name in dict.fromkeys(url.asked_all("runs")[:MOST_COMPARED]):
+        for name in dict.fromkeys(url.values_of("runs")[:MOST_COMPARED]):
             try:
                 runs.setdefault(name, found_run(name))
                 kept.names += (name,)

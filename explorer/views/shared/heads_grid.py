@@ -75,10 +75,10 @@ def heads_grid(
     at, layers = context.choice, [str(layer) for layer in range(len(values))]
     heads = [(part, head) for part in parts or (at.part,) for head in range(context.part.heads)]
     short = [f"{'x' * (part == CROSS and len(parts) > 1)}{head}" for part, head in heads]
-    names, kind, said = short, "head", "head {{{}}}"
+    names, kind, called = short, "head", "head {{{}}}"
     if values.shape[1] > len(heads):
         names = [f"{'cross-attention ' * ('x' in name)}head {name.strip('x')}" for name in short]
-        names, short, kind, said = [*names, "feed-forward"], [*short, "MLP"], "part", "{{{}}}"
+        names, short, kind, called = [*names, "feed-forward"], [*short, "MLP"], "part", "{{{}}}"
     chosen = (at.part, at.head)
     selected = (at.layer, heads.index(chosen)) if chosen in heads else None
 
@@ -98,7 +98,7 @@ def heads_grid(
             on_pick=lambda row, layer: pick(layer, row),
             row_name=kind,
             column_name="layer",
-            sentence=f"Layer {{column}}, {said.format('row')}: {{value}}",
+            sentence=f"Layer {{column}}, {called.format('row')}: {{value}}",
             written=(short, layers),
             **{"height": height_across(*values.mT.shape), **drawing},
         )
@@ -112,7 +112,7 @@ def heads_grid(
         selected=selected,
         on_pick=pick,
         column_name=kind,
-        sentence=f"Layer {{row}}, {said.format('column')}: {{value}}",
+        sentence=f"Layer {{row}}, {called.format('column')}: {{value}}",
         written=(layers, short),
         **drawing,
     )
@@ -133,5 +133,5 @@ def height_across(rows: int, columns: int) -> int:
 
 def metrics_code(forward: ForwardPass, part: str, layer: int) -> None:
     measured = join_layers([*metrics_by_layer(forward, part)])
-    found = {name: values[layer] for name, values in measured.values.items()}
-    print(found)  # a number for each head of the layer
+    scores = {name: values[layer] for name, values in measured.values.items()}
+    print(scores)  # a number for each head of the layer

@@ -68,6 +68,6 @@ def draw_stepper(
     )
     if at != usual:
         url.write(key, str(at))
-    elif url.is_asked(key):
+    elif url.is_named(key):
         url.remove(key)
     say_invalid(key, at)

@@ -71,7 +71,7 @@ def told(text: str) -> str:
 
 def _chosen(key: str, first: str) -> str:
     found = url.current_value(key) or first
-    if found != first and url.asked(key) != found:
+    if found != first and url.value_of(key) != found:
         url.write(key, found)
     return found
 

@@ -76,7 +76,7 @@ def run_on_screen(says: Callable[[str], None] = lambda sentence: None) -> Run | 
 
     The list shows what a run is called, an address what finds it. So the two are not bound.
     """
-    name = url.asked("run") if _is_asked() else widget_state.get("run")
+    name = url.value_of("run") if _is_asked() else widget_state.get("run")
     try:
         if name:
             return found_run(name)

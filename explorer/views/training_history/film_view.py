@@ -119,7 +119,7 @@ def draw_film(context: PageContext, history: History) -> None:
 
 def _check_step(steps: Sequence[int], usual: int) -> None:
     """The browser reads the step from the address and writes it; a wrong one is said here, once."""
-    asked = url.asked(STEP)
+    asked = url.value_of(STEP)
     if asked != widget_state.get(STEP, "") and asked not in map(str, steps):
         say(url.invalid_option("Step of the film", asked, f"step {usual:,}", "in this training"))
     widget_state.put(STEP, asked)
