@@ -51,11 +51,15 @@ def free_port() -> int:
     raise AssertionError(f"all ports from {first_port()} to {first_port() + PORTS - 1} are taken")
 
 
-def wait_until(holds: Callable[[], bool], what: str, seconds: float = 90) -> None:
+def wait_until(
+    holds: Callable[[], bool], what: str | Callable[[], str], seconds: float = 90
+) -> None:
     """Look again until it holds; AssertionError that says what did not come."""
     end = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < end, f"{what} did not come within {seconds:g} s"
+        if time.monotonic() >= end:
+            missing = what if isinstance(what, str) else what()
+            raise AssertionError(f"{missing} did not come within {seconds:g} s")
         time.sleep(0.02)
 
 

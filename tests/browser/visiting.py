@@ -281,6 +281,7 @@ class Visitor:
     def fetch(self, address: str = "") -> None:
         """Every cold load of a page is made here: it is what takes the browser's time."""
         spend("load")
+        self._underway.clear()  # the browser may not say how requests of the page before end
         if address:
             self.page.goto(self.url + address)
         else:
@@ -324,7 +325,11 @@ class Visitor:
             self.page.evaluate(DRAWN_ANEW)  # what has come may ask for more
             return not self._underway and not self.page.get_by_test_id("stSkeleton").count()
 
-        wait_until(nothing_comes, f"everything that {self.page.url} shows")
+        def everything() -> str:
+            requests = [request.url for request in self._underway]
+            return f"everything that {self.page.url} shows (requests: {requests})"
+
+        wait_until(nothing_comes, everything)
 
     def follow(self, title: str) -> None:
         """Click a page's name in the navigation and wait until that page is drawn."""
