@@ -12,7 +12,7 @@ from models.trace import RecordingTap
 from models.transformer import TransformerBase
 
 IGNORE = -100
-LARGE_LOGITS = 2**24  # numbers; more are computed in parts
+LARGE_LOGITS = 2**24  # of more numbers than this are computed in parts
 
 
 def cross_entropy(logits: Float[Tensor, "*b v"], labels: Int[Tensor, "*b"]) -> Float[Tensor, ""]:
@@ -46,9 +46,9 @@ def linear_cross_entropy(
     labels: Int[Tensor, "*b"],
     n_labels: Tensor | None = None,
 ) -> Float[Tensor, ""]:
-    """The cross-entropy of the logits x · wordsᵀ + bias, of which only some rows exist at a time.
+    """The cross-entropy of the logits x · wordsᵀ + bias, computed a few rows at a time.
 
-    Their gradients are computed with them, so nothing is kept for the backward pass.
+    Gradients are computed with the logits, so nothing is kept for the backward pass.
     Source: Cut Your Losses in Large-Vocabulary Language Models (Wijmans et al. 2024).
     """
     return F.linear_cross_entropy(

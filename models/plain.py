@@ -91,7 +91,7 @@ def _read(kind: Any, values: dict[str, Any]) -> Any:
 def _fault(field: dataclasses.Field[Any], hint: Any, value: Any) -> str | None:
     """Why a value is not of its field's type, options or range (NaN is in none).
 
-    An int passes for a float, a bool for neither.
+    An int counts as a float, a bool as neither.
     """
     name, kinds = field.name, get_args(hint) or (hint,)
     if get_origin(hint) is Literal:
