@@ -59,7 +59,7 @@ def length_penalty(length: int, alpha: float) -> float:
     return float(((5 + length) / 6) ** alpha)
 
 
-def considered(config: TransformerConfig, beams: int) -> int:
+def nodes_per_step(config: TransformerConfig, beams: int) -> int:
     """The number of nodes of a step: enough that `beams` of them do not end the text."""
     return max(2, 1 + len(set(config.generation.eos_ids))) * beams
 
@@ -81,10 +81,10 @@ def beam_steps(
 ) -> Iterator[Beams]:
     """The search after each of its steps; stop by stopping.
 
-    Each step continues the `beams` likeliest unended nodes and considers `considered` next
+    Each step continues the `beams` likeliest unended nodes and considers `nodes_per_step` next
     tokens. The search ends when no unended node can still beat the worst of `beams` ended
     ones, after `max_length` tokens, or where the positions end. Cost of a step: the forward
-    pass of one token per beam, which the tap is shown. ValueError for invalid arguments.
+    pass of one token per beam, which the tap sees. ValueError for invalid arguments.
     """
     if beams < 1 or max_length < 1:
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
@@ -101,7 +101,7 @@ def beam_steps(
             so_far = [nodes[n].log_probability if n >= 0 else 0.0 for n in alive]
             before = torch.tensor(so_far, device=logits.device)
             total = (before[:, None] + log_probabilities).flatten()
-            best = total.topk(min(considered(config, beams), int(total.isfinite().sum())))
+            best = total.topk(min(nodes_per_step(config, beams), int(total.isfinite().sum())))
             penalty, first, rows = length_penalty(step + 1, alpha), len(nodes), list[int]()
             for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
                 row, token = divmod(flat, logits.shape[1])

@@ -10,7 +10,7 @@ from torch import Tensor
 from models.cache import KeyValueCache
 from models.config import TransformerConfig
 from models.masking import keep_of
-from models.sampling import Sampling, allowed, choose_from, sample
+from models.sampling import Sampling, ban_tokens, choose_from, sample
 from models.tap import NO_TAP, Tap
 from models.transformer import TransformerBase, evaluating
 
@@ -134,7 +134,9 @@ class DecodingState:
         self.n_start = self._ids.shape[1]
         self.room = model.config.max_len - self.n_start + 1  # tokens before the positions end
         logits = self._decode(self._ids, n_read=1)[:, -1]
-        self.first_logits: Float[Tensor, "b v"] = allowed(logits, model.config, self.n_start == 1)
+        self.first_logits: Float[Tensor, "b v"] = ban_tokens(
+            logits, model.config, self.n_start == 1
+        )
 
     def read(self, ids: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
         """Add tokens to every row; the logits of the token after each of them."""
@@ -143,7 +145,7 @@ class DecodingState:
         n_read = ids.shape[1]
         if self.cache is None:
             self._ids = ids = torch.cat((self._ids, ids), 1)
-        return allowed(self._decode(ids, n_read), self._model.config, first=False)
+        return ban_tokens(self._decode(ids, n_read), self._model.config, first=False)
 
     def _decode(self, ids: Tensor, n_read: int) -> Float[Tensor, "b t v"]:
         """Logits after the last `n_read` of these tokens."""

@@ -90,12 +90,13 @@ PRESETS = {
     "web tutorial, classifier": WEB_TUTORIAL_CLASSIFIER,
 }
 
-SAME_NAMES = {name: name for name in ("src_vocab_size", "n_heads")}
-README_SIZES = SAME_NAMES | {"tgt_vocab_size": "vocab_size"}
-README_SIZES |= {name: name for name in ("d_model", "n_layers", "d_ff", "dropout", "max_len")}
-NOTEBOOK_SIZES = SAME_NAMES | {
+OWN_NAMES = ("src_vocab_size", "d_model", "n_heads", "n_layers", "d_ff", "dropout", "max_len")
+README_SIZES = {name: name for name in OWN_NAMES} | {"tgt_vocab_size": "vocab_size"}
+NOTEBOOK_SIZES = {
+    "src_vocab_size": "src_vocab_size",
     "target_vocab_size": "vocab_size",
     "embed_dim": "d_model",
+    "n_heads": "n_heads",
     "num_layers": "n_layers",
     "expansion_factor": "d_ff",
     "seq_length": "max_len",

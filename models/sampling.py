@@ -39,7 +39,7 @@ class Sampling(PlainData):
         return fault
 
 
-def allowed(
+def ban_tokens(
     logits: Float[Tensor, "*b v"], config: TransformerConfig, first: bool
 ) -> Float[Tensor, "*b v"]:
     """The logits with −∞ for tokens that `config.generation` bans.

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector
 
-from models import distributed, losses
+from models import distributed, training
 from models.config import OPTIMIZERS, TrainConfig
 from models.losses import IGNORE, cross_entropy, label_smoothing
 from models.model import Transformer
@@ -185,8 +185,8 @@ def test_logits_that_are_never_all_there_give_the_same_update(
         how = CONFIG.replace(accumulation=accumulation, optimizer="sgd", momentum=0.0)
         return model, list(train(model, some_left_out, how))
 
-    chunked = Mock(wraps=losses.linear_cross_entropy)
-    monkeypatch.setattr(losses, "linear_cross_entropy", chunked)
+    chunked = Mock(wraps=training.large_logits_loss)
+    monkeypatch.setattr(training, "large_logits_loss", chunked)
     (whole, reports), (parted, of_parts) = updated(2**60), updated(0)
     assert chunked.call_count >= CONFIG.steps
     assert [r.loss for r in of_parts] == pytest.approx([r.loss for r in reports], rel=1e-6)
