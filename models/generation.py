@@ -134,9 +134,7 @@ class DecodingState:
         self.n_start = self._ids.shape[1]
         self.room = model.config.max_len - self.n_start + 1  # tokens before the positions end
         logits = self._decode(self._ids, n_read=1)[:, -1]
-        self.first_logits: Float[Tensor, "b v"] = ban_tokens(
-            logits, model.config, self.n_start == 1
-        )
+        self.first_logits = ban_tokens(logits, model.config, first=self.n_start == 1)
 
     def read(self, ids: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
         """Add tokens to every row; the logits of the token after each of them."""
