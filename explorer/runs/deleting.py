@@ -80,7 +80,7 @@ def sweep(root: Path) -> None:
                 os.utime(root / run.name)
             elif _is_over(root / run.name):
                 erase(root / run.name)
-    for name in there.left_over:
+    for name in there.incomplete:
         with suppress(OSError):
             age = time.time() - (root / name).stat().st_mtime
             if name.startswith(DELETED) or age > LONGEST_MAKING:

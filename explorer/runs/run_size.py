@@ -13,7 +13,7 @@ import torch
 from cachetools import LRUCache, cached
 
 from explorer.catalog.parameters import count_parameters
-from explorer.catalog.pass_budget import reserved, shape_of
+from explorer.catalog.pass_budget import reserve, shape_of
 from explorer.catalog.pass_size import NUMBER, PassShape, pass_size
 from explorer.runs.spec import RunSpec
 from explorer.system import cooperative, limits
@@ -139,7 +139,7 @@ def _timed(task: Task, spec: RunSpec) -> float:
     it, would have the server load what only workers need.
     """
     training, took = spec.training, []
-    with reserved(training_size(task, spec).memory):
+    with reserve(training_size(task, spec).memory):
         built = Transformer(spec.model).train()
         built = spec.adapt(built) if spec.lora_rank else built
         for step in range(TIMED + 1):

@@ -75,7 +75,7 @@ def test_a_speed_is_of_the_precision_and_of_the_text(monkeypatch: pytest.MonkeyP
         return nullcontext()
 
     monkeypatch.setattr(run_size, "in_precision", watched)
-    monkeypatch.setattr(run_size, "reserved", room)
+    monkeypatch.setattr(run_size, "reserve", room)
     texts = [" ".join(f"{word} {n}" for n in range(900)) for word in ("sea", "sky")]
     for text in texts:
         task = CUSTOM_TASKS["characters"].build(text)
