@@ -27,7 +27,7 @@ from explorer.runs.metrics import best_value
 from explorer.runs.run import Run, all_runs, open_folder
 from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.spec import RunError
-from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parsed, title_of
+from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parse_values, title_of
 from explorer.system.data_folders import runs_root
 from explorer.tasks import CUSTOM_TASKS, TASKS, Task, stored_tokenizer, task_of
 from explorer.tasks.recipes import RECIPES
@@ -71,7 +71,7 @@ def sweep_settings(args: argparse.Namespace) -> None:
     """
     text = read_text(args.text) if args.text else None
     typed = {name: getattr(args, name) for name in SWEPT if getattr(args, name) is not None}
-    values = {name: parsed(SWEPT[name], each) for name, each in typed.items()}
+    values = {name: parse_values(SWEPT[name], each) for name, each in typed.items()}
     if args.parent and args.tokenizer:
         raise RunError("--tokenizer is that of the model of --from: leave it out.")
     parent = parent_named(args.parent) if args.parent else None

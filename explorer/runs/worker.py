@@ -17,8 +17,8 @@ import torch.distributed
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import step_folders
-from explorer.runs.finetuning import beginning
-from explorer.runs.hot_changes import spec_at, take_on
+from explorer.runs.finetuning import initial_model
+from explorer.runs.hot_changes import apply_request, spec_at
 from explorer.runs.recorder import Diverged, RunRecorder, TrainingProgress
 from explorer.runs.run import Run
 from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunError, RunSpec
@@ -67,7 +67,7 @@ def advance(
     if not lock.acquire(PATIENCE):
         return
     with lock:
-        if why := run.stopped_for():
+        if why := run.stop_reason():
             run.end_as(STOPPED, why)
             return
         try:
@@ -174,7 +174,7 @@ def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer
     needed = task.model.vocab_size
     if spec.model.vocab_size < needed:
         raise RunError(f"the task needs a vocabulary of {needed}, not {spec.model.vocab_size}.")
-    model = beginning(run.folder, spec).to(device())
+    model = initial_model(run.folder, spec).to(device())
     return model, TrainState.fresh(model, spec.training)
 
 
@@ -204,7 +204,7 @@ class _Updates:
     def next(self) -> Report | None:
         """The report of the next update; None where none is left."""
         step = self._state.step
-        is_anew = take_on(self._run.folder, self._own, step) or step in self._changed_at
+        is_anew = apply_request(self._run.folder, self._own, step) or step in self._changed_at
         if is_anew:
             self._begin()
         tell_the_others(ANEW if is_anew else ON, self.spec)
@@ -227,12 +227,12 @@ class _Command:
         self._run = run
         self._path = run.folder / "control.json"
         self._seen = self._stamp()
-        self.word = run.commanded()
+        self.word = run.last_command()
 
     def newest(self) -> str:
         stamp = self._stamp()
         if stamp != self._seen:
-            self._seen, self.word = stamp, self._run.commanded()
+            self._seen, self.word = stamp, self._run.last_command()
         return self.word
 
     def _stamp(self) -> tuple[int, int]:

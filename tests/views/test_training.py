@@ -70,7 +70,7 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
     assert at.session_state["run"] == "reverse-1"
     assert "reverse-1** · queued for a free worker" in said(page()), "without being asked for"
     press(at, "pause")
-    assert run.commanded() == "pause"
+    assert run.last_command() == "pause"
 
 
 def starting(at: AppTest) -> Button:
@@ -256,7 +256,7 @@ def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: 
     assert "reverse-1** · paused" in said(at)
     assert at.button(key="open_run").label == "Open step 1 of reverse-1 on Attention maps"
     press(at, "step")
-    assert (run.commanded(), cluster.sent) == ("step", ["reverse-1"])
+    assert (run.last_command(), cluster.sent) == ("step", ["reverse-1"])
     assert "queued for a free worker" in said(at)
 
 
@@ -279,7 +279,7 @@ def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
     assert at.button(key="start_training").label == "Restart"
     press(at, "start_training")
     new, old = all_runs(tmp_path)
-    assert (old.name, old.commanded()) == (run.name, "stop")
+    assert (old.name, old.last_command()) == (run.name, "stop")
     assert (new.spec.model.n_layers, new.spec.training.lr) == (2, 0.25)
     assert "Differs from" not in said(at)
 

@@ -88,7 +88,7 @@ def _draw_run_table(rows: dict[str, dict[str, object]]) -> None:
 
 def _state(run: RunFolder, status: Status) -> str:
     """A run takes a moment to stop."""
-    if status.is_active and Run(Path(runs_root()) / run.name).commanded() == "stop":
+    if status.is_active and Run(Path(runs_root()) / run.name).last_command() == "stop":
         return STOPPING
     return STATE_WORDS.get(status.state, status.state).partition(":")[0]
 
