@@ -259,7 +259,7 @@ def test_a_model_is_got_with_a_bar_and_an_interruption_says_how_it_goes_on(
     assert f"EXPLORER_MODELS={tmp_path / 'mine'}." in capsys.readouterr().out
     assert done == [tmp_path / "examples" / "smollm2", tmp_path / "mine"]
     assert main(["get", "smollm2", "--to", str(tmp_path / "interrupted")]) == 130
-    assert "What was fetched is kept: the same command goes on" in capsys.readouterr().err
+    assert "The fetched bytes are kept: the same command goes on" in capsys.readouterr().err
 
 
 def events(folder: Path) -> dict[tuple[str, int], float]:

@@ -198,10 +198,10 @@ def entry_in(entry: ModelEntry, folder: Path) -> ModelEntry:
 
     If that model is damaged, opening it says why.
     """
-    other = _entry(entry.origin, entry.name, folder, stamp_of(folder))
-    if other.config is None:
+    snapshot = _entry(entry.origin, entry.name, folder, stamp_of(folder))
+    if snapshot.config is None:
         return replace(entry, folder=folder)
-    return replace(other, examples=entry.examples)
+    return replace(snapshot, examples=entry.examples)
 
 
 def _newest_of_run(run: str) -> tuple[str, Stamp]:

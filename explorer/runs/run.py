@@ -158,8 +158,8 @@ class Run:
         """The status that the last worker wrote, living or not."""
         try:
             values = read_json_object(self.folder / "status.json")
-            known = {field.name for field in dataclasses.fields(Status)}  # others: a newer version
-            return Status.from_dict({name: values[name] for name in values.keys() & known})
+            names = {field.name for field in dataclasses.fields(Status)}  # others: a newer version
+            return Status.from_dict({name: values[name] for name in values.keys() & names})
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.title}.") from error
         except (ValueError, TypeError) as error:

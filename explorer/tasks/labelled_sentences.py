@@ -99,7 +99,7 @@ class SentenceTask(CustomTask):
         return Batch((self._hidden(batch.inputs[0], random),), batch.labels)
 
     def as_it_is(self) -> "SentenceTask":
-        """With no word hidden, for a model that was trained before."""
+        """The task without hidden words, for a model that was trained before."""
         return replace(self, word_dropout=0.0, note=self.note.removeprefix(HIDDEN).strip())
 
     def within(self, tokens: int) -> "SentenceTask":
@@ -211,7 +211,7 @@ def split_reviews(labelled: Labelled) -> tuple[Labelled, Labelled]:
 
 
 def _note(cut: int, count: int, tokens: int) -> str:
-    """What is done to the sentences, and how many are read in part."""
+    """A note on the hidden words, and on the sentences that are cut."""
     return HIDDEN + (f" Cut at {tokens} tokens: {cut:,} of {count:,}." if cut else "")
 
 

@@ -22,12 +22,12 @@ from models.config import TrainConfig
 from models.training import Batch
 
 CONTEXT = 64
-"""Tokens of a window, of the models of a text."""
+"""Tokens of a window, for the models of a text."""
 MEASURED_WINDOWS = 64
-"""Enough for a curve while training; a final figure reads everything that is held out."""
+"""Enough for a curve while training; a final figure reads all held-out data."""
 
 MAX_ALPHABET = 400
-"""Rarer characters than this many are read as `<unk>`."""
+"""The commonest characters; rarer ones are read as `<unk>`."""
 SHAKESPEARE_VOCABULARY = 1_024
 
 Ids = Int[Tensor, "t"]
@@ -204,7 +204,7 @@ class Shakespeare(LanguageTask):
 
 
 def checked_corpus(text: str, least: int) -> str:
-    """A text to learn from. TextError, in one sentence, where it is too short or too long."""
+    """A checked training text. TextError says in one sentence that it is too short or too long."""
     text = checked(text, limits.CORPUS_CHARACTERS)
     if len(text) < least:
         raise TextError(

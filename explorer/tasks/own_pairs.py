@@ -26,7 +26,7 @@ from models.training import Batch
 MIN_SOURCES = 40
 SIZES: Sizes = SMALL | {"n_encoder_layers": 2, "dropout": 0.1, "scale_embedding": True}
 MAX_TOKENS = 128
-"""Of either side. A longer pair is refused: half of it would teach nonsense."""
+"""The most tokens of either side. A longer pair is refused: half of it would teach nonsense."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
