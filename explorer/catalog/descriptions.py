@@ -107,8 +107,9 @@ def held_out_score(run: Mapping[str, Any]) -> str:
     score, baseline = short_score(run), run.get("baseline")
     if not _numbers(run.get("metrics")) or not isinstance(baseline, Mapping):
         return score
-    value = baseline.get("value")
-    return f"{score} ({baseline.get('name')}: {three(value)})" if _is_float(value) else score
+    if not _is_float(baseline.get("value")):
+        return score
+    return f"{score} ({baseline.get('name')}: {three(baseline['value'])})"
 
 
 def data_attribution(run: Mapping[str, Any]) -> str:

@@ -153,7 +153,7 @@ def test_a_finished_run_is_found_by_the_address_and_told_nothing(
     assert "Differs from" not in said(at)
     at.number_input(key="reverse_lr").set_value(0.05).run()
     assert "Needs a restart." in said(at)
-    assert run.requested() == {}
+    assert run.requested_values() == {}
 
 
 @pytest.mark.parametrize(
@@ -269,13 +269,13 @@ def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
     assert rate.label.startswith(HOT)
     assert layers.label.startswith(COLD)
     rate.set_value(0.25).run()
-    assert run.requested() == {"lr": 0.25}
+    assert run.requested_values() == {"lr": 0.25}
     assert "Differs from" not in said(at), "the run has it, or will after its next step"
     at.number_input(key="reverse_layers").set_value(2).run()
     at.number_input(key="reverse_batch_size").set_value(32).run()
     assert f"Differs from **{literal(run.title)}**" in said(at)
     assert "layers 1 → 2, batch size 64 → 32. Needs a restart." in said(at)
-    assert run.requested() == {"lr": 0.25}
+    assert run.requested_values() == {"lr": 0.25}
     assert at.button(key="start_training").label == "Restart"
     press(at, "start_training")
     new, old = all_runs(tmp_path)
