@@ -145,7 +145,7 @@ def _folders() -> Iterator[tuple[str, str, Path]]:
     """Origin, name and folder of everything that might be a model for all readers."""
     for folder in named_folders():
         yield "named", model_name(folder), folder
-    first, others = _added()
+    first, others = _downloaded_folders()
     for folder in first:
         yield "added", folder.name, folder
     shipped = [path for path in _subfolders(shipped_root()) if is_checkpoint(path)]
@@ -156,7 +156,7 @@ def _folders() -> Iterator[tuple[str, str, Path]]:
         yield "added", folder.name, folder
 
 
-def _added() -> tuple[list[Path], list[Path]]:
+def _downloaded_folders() -> tuple[list[Path], list[Path]]:
     """Folders of downloaded models: the one that new readers meet, and the others in order."""
     order = {name: place for place, name in enumerate(PRETRAINED_MODELS)}
     folders = sorted(
@@ -178,14 +178,14 @@ def stamp_of(folder: Path) -> Stamp:
     """Names, times and sizes of the files: once they change, a kept listing is stale."""
     try:
         with os.scandir(folder) as files:
-            return tuple(sorted(map(_changed, islice(files, FILES_STAMPED))))
+            return tuple(sorted(map(_stamp_of_file, islice(files, FILES_STAMPED))))
     except NotADirectoryError:  # a GGUF file
-        return (_changed(folder),)
+        return (_stamp_of_file(folder),)
     except OSError:
         return ()
 
 
-def _changed(file: os.DirEntry[str] | Path) -> tuple[str, int, int]:
+def _stamp_of_file(file: os.DirEntry[str] | Path) -> tuple[str, int, int]:
     try:
         status = file.stat()
         return file.name, status.st_mtime_ns, status.st_size

@@ -53,11 +53,11 @@ def room_for(config: TransformerConfig, shape: PassShape) -> Iterator[None]:
         raise TooLargeError(PASS_TOKENS.refusal(longest), PASS_TOKENS.most)
     size = pass_size(config, shape)
     if not PASS_BYTES.allows(size.peak):
-        tokens = _fitting(config, shape, PASS_BYTES.most)
+        tokens = _tokens_that_fit(config, shape, PASS_BYTES.most)
         raise TooLargeError(PASS_BYTES.refusal(size.peak), tokens)
 
     def refuse(free: int) -> TooLargeError:
-        return TooLargeError(PASS_SHARE.refusal(), _fitting(config, shape, free))
+        return TooLargeError(PASS_SHARE.refusal(), _tokens_that_fit(config, shape, free))
 
     try:
         _here.passes = True
@@ -90,7 +90,7 @@ def peak_of(config: TransformerConfig, inputs: tuple[Tensor, ...]) -> int:
         return pass_size(config, shape_of(config, inputs, EVERYWHERE)).peak
 
 
-def _fitting(config: TransformerConfig, shape: PassShape, most: int) -> int:
+def _tokens_that_fit(config: TransformerConfig, shape: PassShape, most: int) -> int:
     """The most tokens of one text whose pass takes at most `most` bytes."""
     fits, too_many = 0, shape.tokens
     while too_many - fits > 1:
@@ -142,11 +142,11 @@ class BoundedTransformer(Transformer):
     ) -> Tensor:
         inputs = (ids,) if target is None else (ids, target)
         with room_for(self.config, shape_of(self.config, inputs, read_at, tap)):
-            return super().forward(ids, target, read_at=read_at, tap=_stepping(tap), **how)
+            return super().forward(ids, target, read_at=read_at, tap=_with_steps(tap), **how)
 
     def encode(self, source: Tensor, keep: Tensor | None = None, tap: Tap = NO_TAP) -> Tensor:
         with room_for(self.config, shape_of(self.config, (source,), slice(0), tap)):
-            return super().encode(source, keep, _stepping(tap))
+            return super().encode(source, keep, _with_steps(tap))
 
     def decode(
         self,
@@ -161,11 +161,11 @@ class BoundedTransformer(Transformer):
         inputs = (target,) if memory is None else (memory[..., 0], target)
         shape = shape_of(self.config, inputs, read_at, tap, cache)
         with room_for(self.config, shape):
-            tap = _stepping(tap)
+            tap = _with_steps(tap)
             return super().decode(target, memory, memory_keep, keep, cache, read_at, tap)
 
 
-def _stepping(tap: Tap) -> Tap:
+def _with_steps(tap: Tap) -> Tap:
     return tap if isinstance(tap, SteppingTap) else SteppingTap(tap)
 
 

@@ -52,7 +52,7 @@ class PretrainedModel:
     made_by: str
     kind: str
     good_for: str
-    """What to explore in it, in one line without a full stop."""
+    """A reason to explore it, in one line without a full stop."""
     examples: tuple[str, ...] = ()
     first_head: tuple[str, int, int] | None = None
     """The part, layer and head to show first with the first example."""

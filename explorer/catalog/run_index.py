@@ -59,7 +59,7 @@ class Maker(NamedTuple):
 
 
 class RunFolder(NamedTuple):
-    """What the folder of a run says of it; the newer of two compares as larger."""
+    """A run as its folder describes it; the newer of two compares as larger."""
 
     began: int
     """The time at which its settings were written; 0 where it has none."""
@@ -106,9 +106,9 @@ class RunIndex:
 
     def now(self) -> RunListing:
         """The runs that are there now."""
-        if self._time != _changed(self._root):
+        if self._time != _time_of(self._root):
             with self._guard:
-                changed, begun = _changed(self._root), time.time_ns()
+                changed, begun = _time_of(self._root), time.time_ns()
                 if self._time != changed:
                     self._listing = self._read_anew()
                     self._time = changed if begun - changed > SETTLED else -1
@@ -204,7 +204,7 @@ def _subfolders(root: str) -> Iterator[str]:
         return
 
 
-def _changed(root: str) -> int:
+def _time_of(root: str) -> int:
     """The time at which entries of the folder came or went; 0 where there is no folder."""
     try:
         return os.stat(root).st_mtime_ns

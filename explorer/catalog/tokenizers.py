@@ -67,7 +67,7 @@ def tokenizer_of(checkpoint: Checkpoint) -> AnyTokenizer:
     family = checkpoint.family
     family = tokenizer_family(checkpoint.run) if family == OURS else family
     text = None if checkpoint.tokenizer is None else checkpoint.tokenizer.text
-    return _fitting(checkpoint.folder, family, checkpoint.config, text)
+    return _tokenizer(checkpoint.folder, family, checkpoint.config, text)
 
 
 def tokenizer_family(run: Mapping[str, Any]) -> str:
@@ -79,10 +79,10 @@ def tokenizer_family(run: Mapping[str, Any]) -> str:
 def tokenizer_in(folder: Path, family: str, config: TransformerConfig) -> AnyTokenizer:
     """The tokenizer in a folder, without its weights. CheckpointError where a file is damaged."""
     family = tokenizer_family(peek(folder)[1]) if family == OURS else family
-    return _fitting(folder, family, config, tokenizer_text(folder))
+    return _tokenizer(folder, family, config, tokenizer_text(folder))
 
 
-def _fitting(
+def _tokenizer(
     folder: Path, family: str, config: TransformerConfig, text: str | None
 ) -> AnyTokenizer:
     rows = config.src_vocab_size or config.vocab_size

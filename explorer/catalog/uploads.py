@@ -95,7 +95,7 @@ def keep_upload(
     home = _home(paths.values())
     index = next((files[name] for name, path in paths.items() if path == home / INDEX), None)
     visible = [path for path in paths.values() if not _is_hidden(path)]
-    needed = _needed(visible, home, _shards(index) if index else set())
+    needed = _files_to_keep(visible, home, _shards(index) if index else set())
     names = sorted(name for name, path in paths.items() if path in needed)
     if len(names) > MOST_UPLOADED_FILES:
         raise ModelError(f"A model has at most {MOST_UPLOADED_FILES} files, not {len(names):,}.")
@@ -115,7 +115,7 @@ def keep_upload(
         digest = hashlib.sha256(f"{whose.owner} {title}".encode())
         (receiving / title).mkdir(0o700)
         for name in names:
-            digest.update(_copied(files[name], receiving / title / paths[name].name))
+            digest.update(_copy(files[name], receiving / title / paths[name].name))
         if fault := fault_of(receiving / title):
             raise ModelError(fault)
         folder = root / f"{UPLOAD}{digest.hexdigest()[:24]}"
@@ -183,7 +183,7 @@ def _shards(index: BinaryIO) -> set[str]:
         index.seek(0)
 
 
-def _needed(
+def _files_to_keep(
     visible: Sequence[PurePosixPath], home: PurePosixPath, shards: Set[str]
 ) -> set[PurePosixPath]:
     """The files of the folder that open its model. ModelError where none holds its weights.
@@ -215,7 +215,7 @@ def _names_within(home: PurePosixPath, paths: Iterable[PurePosixPath]) -> list[s
     return list(map(str, sorted(within, key=lambda path: (len(path.parts), path))))
 
 
-def _copied(source: BinaryIO, path: Path) -> bytes:
+def _copy(source: BinaryIO, path: Path) -> bytes:
     """Copy a file; returns the digest of its name and contents."""
     digest = hashlib.sha256(path.name.encode())
     if path.exists():

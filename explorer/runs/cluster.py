@@ -238,7 +238,7 @@ class Cluster:
     @contextlib.contextmanager
     def _queue(self, client: Client) -> Iterator[Counter[str]]:
         """The number of times each run is in the queue; no other server can change it meanwhile."""
-        with _locked(self.root / ".queue.lock", "Others are starting runs; try again."):
+        with _lock(self.root / ".queue.lock", "Others are starting runs; try again."):
             yield Counter(map(_name_of, _keys(client)))
 
     def _places(self, queued: Counter[str], whose: Maker, more: int = 1) -> list[int]:
@@ -270,7 +270,7 @@ class Cluster:
             ) from error
 
     def _connect_or_start(self) -> Client:
-        with _locked(self.root / ".cluster.lock", OTHERS_START):
+        with _lock(self.root / ".cluster.lock", OTHERS_START):
             return self._connect_to_local() or self._start()
 
     def _connect_to_local(self) -> Client | None:
@@ -290,7 +290,7 @@ class Cluster:
         try:
             return self._start_processes()
         except OSError as error:  # leave no process that nobody would find again
-            self._kill_started()
+            self._kill_processes()
             raise RunError(NOT_STARTED) from error
 
     def _start_processes(self) -> Client:
@@ -353,7 +353,7 @@ class Cluster:
             time.sleep(0.05)
         raise TimeoutError
 
-    def _kill_started(self) -> None:
+    def _kill_processes(self) -> None:
         """End the processes that this server has started, with their child processes."""
         while self._started:
             process = self._started.pop()
@@ -370,7 +370,7 @@ class Cluster:
         self._ask_runs_to_leave(client)
         client.shutdown()
         self._drop_client()
-        self._kill_started()
+        self._kill_processes()
 
     def _ask_runs_to_leave(self, client: Client) -> None:
         """Give the workers a moment to save the state of their runs."""
@@ -409,7 +409,7 @@ def _cluster_of(root: Path) -> Cluster:
 
 
 @contextlib.contextmanager
-def _locked(path: Path, sentence: str) -> Iterator[None]:
+def _lock(path: Path, sentence: str) -> Iterator[None]:
     """Hold a lock between servers. RunError with this sentence if it is not free for a minute."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = Lock(path)

@@ -52,7 +52,7 @@ def erase(folder: Path) -> None:
 def set_aside_of(root: Path, owner: str | None) -> list[RunFolder]:
     """The runs of this owner, or of all, that can be brought back, the last deleted first."""
     there = [run for run in _deleted_by(root, owner) if not _is_over(root / run.name)]
-    return sorted(there, key=lambda run: _changed(root / run.name), reverse=True)
+    return sorted(there, key=lambda run: _time_moved(root / run.name), reverse=True)
 
 
 def make_room(root: Path, owner: str) -> bool:
@@ -76,7 +76,7 @@ def sweep(root: Path) -> None:
                 erase(root / old.name)
     for run in there.aside:
         with suppress(OSError):
-            if _changed(root / run.name) > time.time():  # the clock was set back: start again
+            if _time_moved(root / run.name) > time.time():  # the clock was set back: start again
                 os.utime(root / run.name)
             elif _is_over(root / run.name):
                 erase(root / run.name)
@@ -103,10 +103,10 @@ def _deleted_by(root: Path, owner: str | None) -> list[RunFolder]:
 
 def _is_over(aside: Path) -> bool:
     """Whether its time is over, though it is not removed yet."""
-    return time.time() - _changed(aside) > limits.UNDO_SECONDS.most
+    return time.time() - _time_moved(aside) > limits.UNDO_SECONDS.most
 
 
-def _changed(folder: Path) -> float:
+def _time_moved(folder: Path) -> float:
     """The time at which it was moved here, or a set-back clock was noticed."""
     try:
         return os.stat(folder).st_ctime

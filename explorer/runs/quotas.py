@@ -106,7 +106,7 @@ def outdated(root: Path, there: RunListing) -> Iterator[RunFolder]:
     for run in reversed(there.everybodys):
         if run.began > end * 1e9:
             return
-        if run.began and run.owner != HOST and _last_written(root / run.name) < end:
+        if run.began and run.owner != HOST and _time_of_status(root / run.name) < end:
             yield run
 
 
@@ -149,7 +149,7 @@ class _Sizes:
 
     def _measure(self, name: str) -> tuple[float, int]:
         folder = self._root / name
-        time_written = _last_written(folder)
+        time_written = _time_of_status(folder)
         before = self._sizes.get(name)
         if before and before[0] == time_written:
             return before
@@ -166,7 +166,7 @@ def _sizes_of(root: str) -> _Sizes:
     return _Sizes(root)
 
 
-def _last_written(folder: Path) -> float:
+def _time_of_status(folder: Path) -> float:
     """The time of its status, which every event of a run writes; 0 if it has none."""
     try:
         return (folder / "status.json").stat().st_mtime

@@ -117,7 +117,7 @@ def expected_speed(task: Task, spec: RunSpec) -> ExpectedSpeed:
     """The speed of forward and backward passes: timed if the model is small, else estimated."""
     size = training_size(task, spec)
     if size.operations <= LARGEST_TIMED and limits.PASS_BYTES.allows(size.memory):
-        return ExpectedSpeed(1 / _timed(task, spec), is_timed=True)
+        return ExpectedSpeed(1 / _seconds_of_batch(task, spec), is_timed=True)
     per_second = _operations_per_second(spec.training.precision)
     return ExpectedSpeed(per_second / size.operations, is_timed=False)
 
@@ -131,7 +131,7 @@ def _key(task: Task, spec: RunSpec) -> object:
 
 
 @cached(LRUCache(256), key=_key, condition=CancellableCondition())
-def _timed(task: Task, spec: RunSpec) -> float:
+def _seconds_of_batch(task: Task, spec: RunSpec) -> float:
     """Seconds of one core for a batch and its two passes: the median of three after a first.
 
     It is measured once for all readers, and waits until there is room for it. The time is the
@@ -159,7 +159,7 @@ def _operations_per_second(precision: str) -> float:
     task = TASKS["reverse"]
     training = task.training.replace(precision=precision)
     spec = RunSpec(task.name, task.model.replace(**CALIBRATION), training)
-    seconds = _timed(task, spec)
+    seconds = _seconds_of_batch(task, spec)
     return training_size(task, spec).operations / seconds
 
 

@@ -81,7 +81,7 @@ class Brackets(BuiltinTask):
         balanced, near, far = (rows[is_held_out(rows, ONE_HELD_OUT_IN)] for rows in self.groups)
         half = len(balanced) // 2
         near, far = (some_rows(rows, n) for rows, n in ((near, half), (far, len(balanced) - half)))
-        return _labelled(balanced, near, far)
+        return _batch_of(balanced, near, far)
 
     @property
     def training_size(self) -> int:
@@ -94,7 +94,7 @@ class Brackets(BuiltinTask):
             rows[sample_rows(count, len(rows), random)]
             for rows, count in zip(self.training_rows, counts, strict=True)
         ]
-        batch, order = _labelled(*samples), torch.randperm(size, generator=random)
+        batch, order = _batch_of(*samples), torch.randperm(size, generator=random)
         return Batch((trimmed(batch.inputs[0][order]),), batch.labels[order])
 
 
@@ -108,7 +108,7 @@ def is_balanced(text: str) -> bool:
     return depth == 0
 
 
-def _labelled(balanced: Rows, *others: Rows) -> Batch:
+def _batch_of(balanced: Rows, *others: Rows) -> Batch:
     rows = torch.cat([balanced, *others])
     labels: Int[Tensor, b] = (torch.arange(len(rows)) < len(balanced)).long()
     return Batch((rows,), labels)

@@ -29,7 +29,7 @@ FORMATS: tuple[Callable[[date], tuple[str, ...]], ...] = (
     lambda day: (str(day.day), " ", MONTHS[day.month - 1][:3], " ", str(day.year)),
     lambda day: (str(day.day), ".", str(day.month), ".", str(day.year)),
 )
-"""The ways in which a date is written; none of them can be taken for another date."""
+"""The formats of a date; no text in one of them means another date in another."""
 LONGEST = len("september 30, 2021") + 1
 
 

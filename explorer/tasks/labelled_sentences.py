@@ -96,7 +96,7 @@ class SentenceTask(CustomTask):
         random = generator(training.seed, step)
         rows, size = self.training_rows, training.batch_size
         batch = sampled_batch(rows, size, random, self.tokenizer.id_of(PAD))
-        return Batch((self._hidden(batch.inputs[0], random),), batch.labels)
+        return Batch((self._hide_words(batch.inputs[0], random),), batch.labels)
 
     def as_it_is(self) -> "SentenceTask":
         """The task without hidden words, for a model that was trained before."""
@@ -115,7 +115,7 @@ class SentenceTask(CustomTask):
             note=_note(cut, count, tokens),
         )
 
-    def _hidden(self, rows: Rows, random: torch.Generator) -> Rows:
+    def _hide_words(self, rows: Rows, random: torch.Generator) -> Rows:
         """Some tokens become padding, which is masked; `<cls>` stays."""
         hidden = torch.rand(rows.shape, generator=random) < self.word_dropout
         hidden[:, 0] = False

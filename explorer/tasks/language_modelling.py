@@ -84,13 +84,13 @@ class LanguageTask(CustomTask):
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
         starts = torch.randint(self.training_size, (training.batch_size, 1), generator=random)
-        return self._predicting(self.training_ids[starts + torch.arange(self.context)])
+        return self._batch_of(self.training_ids[starts + torch.arange(self.context)])
 
     @property
     def held_out_batch(self) -> Batch:
         windows = self.held_out_windows
         every = max(1, len(windows) // self.measured_windows)
-        return self._predicting(windows[::every][: self.measured_windows])
+        return self._batch_of(windows[::every][: self.measured_windows])
 
     @property
     def training_size(self) -> int:
@@ -107,7 +107,7 @@ class LanguageTask(CustomTask):
         whole = len(self.held_out_ids) // self.context * self.context
         return self.held_out_ids[:whole].view(-1, self.context)
 
-    def _predicting(self, windows: Int[Tensor, "b t"]) -> Batch:
+    def _batch_of(self, windows: Int[Tensor, "b t"]) -> Batch:
         start = torch.full((len(windows), 1), self.tokenizer.id_of(BOS))
         return Batch((torch.cat([start, windows[:, :-1]], dim=1),), windows)
 

@@ -37,7 +37,7 @@ class Recipe:
     model: Mapping[str, Any] = field(default_factory=dict)
     """Settings of its model that differ from the task's own."""
     training: Mapping[str, Any] = field(default_factory=dict)
-    """What its training has besides the task's own, which somebody waits for."""
+    """Settings of its training that differ from the task's own, which readers wait for."""
     averaging: float = 0.0
     """The decay of the moving average of the weights over the steps that is kept; 0 keeps the last.
 

@@ -98,7 +98,7 @@ class TranslationTask(BuiltinTask):
 
     def _rows(self, held_out: bool, count: int) -> PairRows:
         texts = islice(translation_sentences(held_out), count)
-        pairs = ((text, " ".join(_translated(text).french)) for text in texts)
+        pairs = ((text, " ".join(_translate(text).french)) for text in texts)
         return pair_rows(self.tokenizer, pairs)
 
 
@@ -114,10 +114,10 @@ def translation_sentences(held_out: bool) -> Iterator[str]:
 
 
 def is_held_out_sentence(text: str) -> bool:
-    return any(map(french.is_held_out_pair, _translated(text).pairs))
+    return any(map(french.is_held_out_pair, _translate(text).pairs))
 
 
-def _translated(text: str) -> french.Translation:
+def _translate(text: str) -> french.Translation:
     translation = french.translate(text.split())
     assert translation is not None, text
     return translation

@@ -94,7 +94,7 @@ def test_what_has_no_room_here_is_estimated(monkeypatch: pytest.MonkeyPatch) -> 
     assert expected_speed(task, default_spec(task)).is_timed
     run_size._operations_per_second("float32")
     monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "1000")
-    monkeypatch.setattr(run_size, "_timed", None)
+    monkeypatch.setattr(run_size, "_seconds_of_batch", None)
     assert not expected_speed(task, default_spec(task)).is_timed
 
 
