@@ -46,9 +46,9 @@ class AdditionTask(BuiltinTask):
     name: str = "addition"
     title: str = f"Addition modulo {MODULUS}"
     explanation: str = (
-        f"The model reads a + b = and writes the sum modulo {MODULUS}. It sees 70 % of the pairs "
-        "and knows them by heart soon, with few of the others right; long after, weight decay has "
-        "made it find a rule that holds for all. This is called grokking."
+        f"The model reads a + b = and writes the sum modulo {MODULUS}. It trains on 70 % of the "
+        "pairs and soon memorizes them, while it gets few of the others right; much later, weight "
+        "decay leads it to a rule that holds for all. This is called grokking."
     )
     expectation: str = "The last position, where the sum is predicted, attends to both numbers."
     examples: tuple[str, ...] = ("3 + 5 =", "20 + 7 =", "11 + 11 =", "22 + 22 =")

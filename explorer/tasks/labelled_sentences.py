@@ -159,8 +159,8 @@ class Sentences(SentenceTask):
     title: str = "Your own labelled sentences"
     explanation: str = (
         f"The model reads a sentence of your table, which has at least {MIN_SENTENCES}, and says "
-        "which of your labels it has. A fifth of them, at most 500, is kept aside to see how well "
-        "it does on those it has not read."
+        "which of your labels it has. A fifth of them, at most 500, is held out, to measure the "
+        "model on sentences that it was not trained on."
     )
     expectation: str = (
         "Tokens attend to the words that tell the labels apart, and little to all others."

@@ -122,7 +122,7 @@ class Characters(LanguageTask):
     title: str = "Your own text, letter by letter"
     explanation: str = (
         "The model reads a text of yours and learns which letter comes next. The last tenth of the "
-        "text is kept aside to see how well it does on letters it has not read."
+        "text is held out, to measure the model on letters that it was not trained on."
     )
     expectation: str = (
         "Early heads attend to the previous letter; later ones to the beginning of the word or to "
@@ -151,8 +151,8 @@ class Subwords(LanguageTask):
     title: str = "Your own text, subword by subword"
     explanation: str = (
         "The model reads a text of yours in subwords, of a vocabulary that is trained on it or "
-        "comes with another model, and learns which comes next. The last tenth of the text is kept "
-        "aside."
+        "comes with another model, and learns which comes next. The last tenth of the text is held "
+        "out."
     )
     expectation: str = (
         "Some heads attend to the previous token, others to an earlier copy of the same word or to "

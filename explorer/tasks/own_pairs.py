@@ -43,7 +43,7 @@ class PairTask(CustomTask):
     explanation: str = (
         "The model reads the source of a pair and writes its target: a translation, an answer, "
         f"another form. Give at least {MIN_SOURCES} different sources. A fifth of them, at most "
-        "500, is kept aside with all their targets."
+        "500, is held out with all their targets."
     )
     expectation: str = (
         "Cross-attention goes from each target token to the source tokens that it stands for."
