@@ -7,6 +7,7 @@ can stop between two of them. Shapes as in `explorer.analysis.wiring`: r readers
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 
 import torch
 from torch import Tensor
@@ -15,7 +16,11 @@ from explorer.analysis.ablation_and_patching import (
     exact_edges,
 )
 from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
-from explorer.analysis.circuit_faithfulness import CorruptedPasses, strongest_edges
+from explorer.analysis.circuit_faithfulness import (
+    CorruptedPasses,
+    NestedCircuits,
+    strongest_edges,
+)
 from explorer.analysis.circuit_metrics import KL, Contrast
 from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.analysis.wiring import (
@@ -161,9 +166,10 @@ def mean_over_pairs(
             yield at, lost / len(question.pairs)
 
 
-def corrupted_passes(opened: OpenModel, question: Question) -> CorruptedPasses:
-    """What circuits of all pairs differ from."""
-    return CorruptedPasses(tuple(contrast_of(opened, pair) for pair in question.pairs))
+def nested_circuits(opened: OpenModel, question: Question, scores: EdgeScores) -> NestedCircuits:
+    """The circuits of the strongest edges by these scores."""
+    passes = CorruptedPasses([contrast_of(opened, pair) for pair in question.pairs])
+    return NestedCircuits(passes, scores.wiring.is_edge, scores.order, fmean(scores.clean))
 
 
 def correlation(estimates: Sequence[float], exact: Sequence[float]) -> float | None:

@@ -7,15 +7,15 @@ import torch
 
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
-from explorer.analysis.circuit_faithfulness import CorruptedPass, circuit_curve, smallest_circuit
+from explorer.analysis.circuit_faithfulness import CorruptedPass
 from explorer.analysis.circuit_metrics import UNITS, metric_in_words
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     ScoresAtStep,
     attributions,
     correlation,
-    corrupted_passes,
     mean_over_pairs,
+    nested_circuits,
     over_training,
     scores_of,
     why_no_edges,
@@ -182,10 +182,10 @@ def circuit_code(opened: OpenModel, question: Question, steps: int, count: int) 
         exact[at] += lost
     for place, value in zip(strongest, exact.tolist(), strict=True):
         print(scores.edge(*place, value))
-    passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
-    points = [*circuit_curve(passes, clean, scores.order)]
+    circuits = nested_circuits(opened, question, scores)
+    points = [*circuits.curve()]
     print(*points, sep="\n")  # a circuit of each size
-    print(smallest_circuit(passes, clean, scores.order, points))  # edges for 90 %
+    print(circuits.smallest(points))  # edges for 90 %
 
 
 def draw_over_training(context: PageContext, question: Question) -> None:

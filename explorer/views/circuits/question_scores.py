@@ -9,21 +9,14 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
-from explorer.analysis.circuit_faithfulness import (
-    RANDOM_CIRCUITS,
-    CircuitPoint,
-    circuit_point,
-    random_orders,
-    sizes,
-    smallest_circuit,
-)
+from explorer.analysis.circuit_faithfulness import RANDOM_CIRCUITS, CircuitPoint, sizes
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     EdgeScores,
     attribution_of,
     contrast_of,
-    corrupted_passes,
+    nested_circuits,
     scores_of,
 )
 from explorer.analysis.circuits.finding import CircuitMeasurement
@@ -163,13 +156,13 @@ def curve_of(
     if (curve := if_kept(opened, key)) is not None:
         return cast(FaithfulnessCurve, curve)
     counts = sizes(len(scores.order))
-    passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
-    draws = random_orders(scores.order)
+    circuits = nested_circuits(opened, question, scores)
+    draws = circuits.random_orders()
     points = measurements(
         opened,
         "circuit_curve",
         [(*key, count) for count in counts],
-        lambda at: circuit_point(passes, clean, scores.order, draws, counts[at]),
+        lambda at: circuits.point(draws, counts[at]),
         cost=cost_of_passes(opened, question) * CIRCUIT * (2 + RANDOM_CIRCUITS) * len(counts),
         doing="Circuits of every size",
         too_long=TOO_LONG_FOR_PAIRS,
@@ -177,11 +170,7 @@ def curve_of(
     if points is None:
         return None
 
-    def make() -> FaithfulnessCurve:
-        smallest = smallest_circuit(passes, clean, scores.order, points)
-        return FaithfulnessCurve(tuple(points), smallest)
-
-    return kept(opened, key, make)
+    return kept(opened, key, lambda: FaithfulnessCurve(tuple(points), circuits.smallest(points)))
 
 
 def measured_by_now(
