@@ -98,8 +98,8 @@ def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair],
         if not 1 <= args.count <= PAIRS.most:
             raise ValueError(f"--count must be from 1 to {PAIRS.most}.")
         template = _named("template", args.template, TEMPLATES)
-        made = make_pairs(opened, template, args.count, args.seed)
-        return [*made.pairs], [made.said] if made.said else []
+        template_pairs = make_pairs(opened, template, args.count, args.seed)
+        return [*template_pairs.pairs], [template_pairs.note] if template_pairs.note else []
     pair = TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)
     return [pair], []
 

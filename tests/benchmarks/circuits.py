@@ -24,7 +24,7 @@ from explorer.analysis.circuits.circuit_scores import (
     nested_circuits,
     scores_of,
 )
-from explorer.analysis.circuits.pair_templates import fitting, make_pairs
+from explorer.analysis.circuits.pair_templates import fitting_templates, make_pairs
 from explorer.analysis.circuits.text_pairs import Question, question_of
 from explorer.analysis.wiring import plain_wiring
 from models import Transformer
@@ -130,7 +130,7 @@ def estimates() -> Iterator[Row]:
     """
     places = plain_wiring(opened().config).columns
     heads = torch.tensor([place.kind == "head" for place in places])
-    for title in fitting(opened()):
+    for title in fitting_templates(opened()):
         found = contrasts(asked(title, PAIRS if title == INDIRECT else FEW))
         exact = torch.stack([exact_of(each) for each in found])
         for method, steps in METHODS.items():

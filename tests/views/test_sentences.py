@@ -398,7 +398,7 @@ SHIPPED_ONES: Rows = {
     "experiments/circuits?model=induction&answer_token=cd": [
         "“cd” is 2 tokens, “c”, “d”: give one token."
     ],
-    "experiments/circuits?model=induction&corrupted=abc": ["make them as many."],
+    "experiments/circuits?model=induction&corrupted=abc": ["give both the same number of tokens."],
     f"{PATCHED}&circuit_view=Causal+tracing&patched_value=Attention+output&patch_way=Noising"
     "&patch_number=Metric": ["The clean text is passed", "is lost"],
     f"{PATCHED}&circuit_view=Causal+tracing&pair_source=Induction&pair_count=3": [

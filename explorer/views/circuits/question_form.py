@@ -9,7 +9,7 @@ from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.default_corruption import default_corruption
 from explorer.analysis.circuits.finding import Finding
 from explorer.analysis.circuits.pair_table import COLUMNS, pairs_of_csv
-from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting, make_pairs
+from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting_templates, make_pairs
 from explorer.analysis.circuits.text_pairs import (
     PairError,
     Question,
@@ -49,7 +49,7 @@ def draw_question(context: PageContext) -> tuple[Question, Finding | None] | Non
         return None
     if context.choice.pair:
         st.text("The second sentence is not read here: circuits are of one text and another.")
-    templates = fitting(opened) if PAIRS.most else ()
+    templates = fitting_templates(opened) if PAIRS.most else ()
     source = one_of("pair_source", (OWN, *templates, TABLE, FINDING))
     finding = None
     try:
@@ -86,7 +86,7 @@ def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], 
         seed = whole("pair_seed", width=120)
         metric = _metric(context)
     made = make_pairs(context.opened, source, count, seed)
-    st.caption(f"{TEMPLATES[source].about} {made.said}")
+    st.caption(f"{TEMPLATES[source].about} {made.note}")
     return _numbered(made.pairs), metric
 
 
@@ -150,7 +150,7 @@ def draw_pairs(context: PageContext, question: Question) -> None:
         if clean != context.choice.text and len(clean) <= TEXT_LIMIT:
             label = "Make its clean text the sentence of the bar"
             st.button(label, key="clean_to_bar", on_click=widget_state.put, args=("text", clean))
-    chips(pair.clean, key="pair_tokens", below=pair.corrupted, highlight=pair.differing)
+    chips(pair.clean, key="pair_tokens", below=pair.corrupted, highlight=pair.differing_places)
     st.text(_values(question.metric, pair))
     widgets.notes(pair.notes)
     if len(question.pairs) > 1:

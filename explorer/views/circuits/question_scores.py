@@ -209,19 +209,19 @@ def _edges_keys(question: Question, method: str, count: int) -> list[Key]:
 
 def cost_of_passes(opened: OpenModel, question: Question) -> int:
     """Multiplications of one plain pass of every pair."""
-    return sum(len(pair.clean) for pair in question.pairs) * _per_token(opened)
+    return sum(len(pair.clean) for pair in question.pairs) * cost_per_token(opened)
 
 
 def cost_of_branches(opened: OpenModel, question: Question) -> int:
     """The same of one that branches off in the middle, and where the texts differ first."""
     if opened.config.kind != "decoder":
         return cost_of_passes(opened, question) // 2
-    differing = sum(len(pair.clean) - pair.differing[0] for pair in question.pairs)
-    return differing * _per_token(opened) // 2
+    differing = sum(len(pair.clean) - pair.differing_places[0] for pair in question.pairs)
+    return differing * cost_per_token(opened) // 2
 
 
-def _per_token(opened: OpenModel) -> int:
-    return sum(each.numel() for each in opened.model.last_stack.blocks.parameters())
+def cost_per_token(opened: OpenModel) -> int:
+    return sum(weight.numel() for weight in opened.model.last_stack.blocks.parameters())
 
 
 def scores_table(
