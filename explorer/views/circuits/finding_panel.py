@@ -12,7 +12,7 @@ from explorer.analysis.circuits.finding import (
     FindingError,
     finding_from,
     finding_of,
-    other_model,
+    model_difference,
 )
 from explorer.analysis.circuits.text_pairs import PairError, Question
 from explorer.app import url
@@ -51,7 +51,7 @@ def open_finding(context: PageContext) -> Finding | None:
             f"The finding measures the {metric_in_words(finding.metric)}, which this model has not "
             f"({', '.join(map(metric_in_words, known))}): choose another model."
         )
-    st.text(other_model(finding, context.opened) or "This finding is of these weights.")
+    st.text(model_difference(finding, context.opened) or "This finding is of these weights.")
     return finding
 
 
