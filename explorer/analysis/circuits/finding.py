@@ -37,7 +37,7 @@ def _count() -> Any:
 
 
 class FindingPart(PlainData):
-    """Lets other threads run while it is checked, since a stranger's file can hold many parts."""
+    """Gives other runs their turn while it is checked, since a stranger's file can be long."""
 
     def fault(self) -> str | None:
         cooperative.step()
@@ -313,7 +313,7 @@ def _pair_result(opened: OpenModel, metric: str, pair: TokenPair) -> PairResult:
         (texts.clean, texts.answer, pair.answer),
         (texts.corrupted, texts.against, pair.against),
     )
-    texts_of_answers = [_answer_text(opened, *read) for read in answers[: ANSWERS_READ[metric]]]
+    texts_of_answers = [_answer_text(opened, *answer) for answer in answers[: ANSWERS_READ[metric]]]
     answer, against = [*texts_of_answers, "", ""][:2]
     return PairResult(
         clean=texts.clean,
