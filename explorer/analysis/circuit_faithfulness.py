@@ -67,19 +67,17 @@ def corrupted_pass(contrast: Contrast) -> CorruptedPass:
     """The pass of the corrupted text. WiringError where a model has no edges."""
     wiring = wiring_of(contrast.config)
     sites = [*wiring.writers, *wiring.readers]
-    recorded: Trace = trace(
-        contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at
-    )
+    seen: Trace = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
     of_writers = {
-        site: value if (value := recorded[site][0]).dim() == 3 else value[None]
+        site: value if (value := seen[site][0]).dim() == 3 else value[None]
         for site in wiring.writers
     }
     return CorruptedPass(
         contrast,
         wiring,
-        {site: recorded[site] for site in wiring.readers},
+        {site: seen[site] for site in wiring.readers},
         writes(contrast.model, wiring, of_writers),
-        float(contrast.measured(recorded.output)[0]),
+        float(contrast.measured(seen.output)[0]),
     )
 
 
@@ -184,21 +182,23 @@ class NestedCircuits:
             yield self.point(draws, size)
 
     def random_orders(self, seed: int = 0) -> list[Tensor]:
-        """All edges in random orders; a seed always gives the same ones."""
+        """All edges in random orders, always the same from one seed."""
         generator, count = torch.Generator().manual_seed(seed), len(self.order)
         return [
             self.order[torch.randperm(count, generator=generator)] for _ in range(RANDOM_CIRCUITS)
         ]
 
     def point(self, draws: Sequence[Tensor], size: int) -> CircuitPoint:
-        """The first `size` edges, all edges but these, and the first `size` of each of `draws`."""
-        circuit, *random = (self._mask(edges[:size]) for edges in (self.order, *draws))
-        shares = self.restored(torch.stack([circuit, ~circuit, *random])).tolist()
-        of_random = shares[2:]
-        mean = sum(of_random) / len(of_random)
-        return CircuitPoint(size, shares[0], shares[1], mean, min(of_random), max(of_random))
+        """The circuit of the first `size` edges, its complement, and `size` edges of each draw."""
+        circuit, *random = (self._mask(order[:size]) for order in (self.order, *draws))
+        shares = self.restored_shares(torch.stack([circuit, ~circuit, *random])).tolist()
+        random_shares = shares[2:]
+        mean = sum(random_shares) / len(random_shares)
+        return CircuitPoint(
+            size, shares[0], shares[1], mean, min(random_shares), max(random_shares)
+        )
 
-    def restored(self, circuits: Tensor) -> Tensor:
+    def restored_shares(self, circuits: Tensor) -> Tensor:
         """The share of the difference that these circuits (b, r, w) restore, (b,)."""
         corrupted, metrics = zip(
             *((base.metric, base.metrics(circuits).double()) for base in self.passes), strict=True
@@ -207,10 +207,10 @@ class NestedCircuits:
         return (torch.stack(metrics).mean(0) - baseline) / (self.clean - baseline)
 
     def smallest(self, points: Sequence[CircuitPoint], enough: float = ENOUGH) -> int | None:
-        """About how few edges restore `enough`; None where no size of `points` does.
+        """About the fewest edges that restore `enough`; None where no size of `points` does.
 
-        Searched by halving between two sizes of `points`: within 2.4 % of the fewest, where the
-        share grows with the size.
+        A bisection between two sizes of `points`: the number is within 2.4 % of the fewest where
+        the share grows with the size.
         """
         at = next((at for at, point in enumerate(points) if point.circuit >= enough), None)
         if at is None:
@@ -220,12 +220,12 @@ class NestedCircuits:
             if many - few <= 1:
                 break
             middle = (few + many) // 2
-            is_enough = float(self.restored(self._mask(self.order[:middle])[None])) >= enough
-            few, many = (few, middle) if is_enough else (middle, many)
+            share = float(self.restored_shares(self._mask(self.order[:middle])[None]))
+            few, many = (few, middle) if share >= enough else (middle, many)
         return many
 
     def _mask(self, places: Tensor) -> Tensor:
-        """These places of the matrix of edges, (r, w)."""
+        """A matrix of edges (r, w) that is True at these places."""
         mask = torch.zeros(self.is_edge.numel(), dtype=torch.bool)
         mask[places] = True
         return mask.view_as(self.is_edge)

@@ -216,7 +216,7 @@ class Question:
 
 def question_of(opened: OpenModel, pairs: Iterable[TextPair], metric: str) -> Question:
     """The question as this model reads it. PairError where a pair cannot be compared."""
-    return question_from(tuple(token_pairs(opened, pairs, metric)), metric)
+    return question_from(tuple(token_pair(opened, pair, metric) for pair in pairs), metric)
 
 
 def question_from(pairs: tuple[TokenPair, ...], metric: str) -> Question:
@@ -228,14 +228,6 @@ def question_from(pairs: tuple[TokenPair, ...], metric: str) -> Question:
             "the pairs whose two texts are exchanged."
         )
     return Question(pairs, metric)
-
-
-def token_pairs(opened: OpenModel, pairs: Iterable[TextPair], metric: str) -> Iterator[TokenPair]:
-    """The pairs one after another, two passes each unless cached. PairError where one fails."""
-    if why := why_no_circuits(opened.config):
-        raise PairError(why)
-    for pair in pairs:
-        yield token_pair(opened, pair, metric)
 
 
 def why_no_circuits(config: TransformerConfig) -> str:
