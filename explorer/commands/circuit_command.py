@@ -1,4 +1,4 @@
-"""The command `python -m explorer circuit`: a question measured, and what was found as a file."""
+"""The command `python -m explorer circuit`: measure a question and write the finding to a file."""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ SOURCES = "two texts (--clean and --corrupted), a table (--pairs) or a template 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Everything that can be said on the command line."""
+    """The options of the command."""
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--clean", metavar="TEXT", help="the text whose answer is explained")
     parser.add_argument("--corrupted", metavar="TEXT", help="as many tokens, another answer")
@@ -61,15 +61,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
-    """Measure what is asked, write the finding, and yield the lines that say what is in it.
+    """Measure the question, write the finding, and yield the lines of its summary.
 
     Costs what the views of the Circuits page cost together.
     """
     if why := why_no_circuits(opened.config):
         raise PairError(why)
     metric = _named("metric", args.metric, metrics_of(opened.config))
-    pairs, said = _pairs(opened, args)
-    yield from said
+    pairs, note = _pairs(opened, args)
+    if note:
+        yield note
     question = question_of(opened, pairs, metric)
     if METHODS[args.method] == 1 and question.why_no_gradient:
         raise PairError(question.why_no_gradient)
@@ -84,46 +85,45 @@ def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     yield str(args.out)
 
 
-def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair], list[str]]:
-    """The pairs that are asked about, and what is to be said of them."""
-    given = [args.clean is not None or args.corrupted is not None, args.pairs, args.template]
-    if sum(map(bool, given)) != 1:
+def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair], str]:
+    """The pairs of the question, and a note on them."""
+    sources = [args.clean is not None or args.corrupted is not None, args.pairs, args.template]
+    if sum(map(bool, sources)) != 1:
         raise ValueError(f"Give one of these: {SOURCES}.")
     if args.pairs:
         try:
-            return [*pairs_of_csv(args.pairs.read_bytes()).values()], []
+            return [*pairs_of_csv(args.pairs.read_bytes()).values()], ""
         except OSError as error:
             raise ValueError(f"{args.pairs} cannot be read: {error.strerror}.") from error
     if args.template:
         if not 1 <= args.count <= PAIRS.most:
             raise ValueError(f"--count must be from 1 to {PAIRS.most}.")
         template = _named("template", args.template, TEMPLATES)
-        template_pairs = make_pairs(opened, template, args.count, args.seed)
-        return [*template_pairs.pairs], [template_pairs.note] if template_pairs.note else []
-    pair = TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)
-    return [pair], []
+        of_template = make_pairs(opened, template, args.count, args.seed)
+        return [*of_template.pairs], of_template.note
+    return [TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)], ""
 
 
-def _named(what: str, said: str | None, names: Iterable[str]) -> str:
-    """The one of these names that is meant, in any letters, or begun; the first if none is said."""
+def _named(what: str, typed: str | None, names: Iterable[str]) -> str:
+    """The name that equals or begins with what was typed, in any case; by default the first."""
     names = [*names]
-    if said is None:
+    if typed is None:
         return names[0]
-    plain = said.replace("-", " ").casefold()
+    plain = typed.replace("-", " ").casefold()
     exact = [name for name in names if name.replace("-", " ").casefold() == plain]
-    begun = [name for name in names if name.replace("-", " ").casefold().startswith(plain)]
-    if len(found := exact or begun) == 1:
-        return found[0]
+    begins = [name for name in names if name.replace("-", " ").casefold().startswith(plain)]
+    if len(matches := exact or begins) == 1:
+        return matches[0]
     raise ValueError(
-        f"There is no {what} called {said[:40]!r} here: it is one of {', '.join(names).lower()}."
+        f"There is no {what} called {typed[:40]!r} here: it is one of {', '.join(names).lower()}."
     )
 
 
 def measure(opened: OpenModel, question: Question, method: str, count: int) -> CircuitMeasurement:
-    """All of it, each part with a bar."""
+    """All measurements of a question, each with a progress bar."""
     pairs = question.pairs
-    found = _bar(attributions(opened, question, METHODS[method]), len(pairs), "attribution")
-    scores = scores_of(opened, [*found])
+    estimates = _bar(attributions(opened, question, METHODS[method]), len(pairs), "attribution")
+    scores = scores_of(opened, [*estimates])
     exact = [0.0] * len(scores.wiring.columns)
     pieces = (piece for pair in pairs for piece in exact_writers(contrast_of(opened, pair)))
     for some, lost in _bar(pieces, len(pairs) * pieces_of_writers(opened), "exact, parts"):
@@ -154,7 +154,7 @@ def _summary(finding: Finding) -> Iterator[str]:
         f"{f', means over {len(finding.pairs)} pairs' if len(finding.pairs) > 1 else ''}."
     )
     heads = sorted(finding.heads, key=lambda head: -abs(head.estimate))[:NAMED]
-    named = ", ".join(f"{each.layer}.{each.head} ({three(each.estimate)})" for each in heads)
+    named = ", ".join(f"{head.layer}.{head.head} ({three(head.estimate)})" for head in heads)
     yield f"Strongest heads by {finding.method}: {named}."
     if (r := finding.correlation) is not None:
         yield f"Pearson's r of estimate and exact value over the heads: {three(r)}."

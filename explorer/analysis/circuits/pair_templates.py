@@ -159,8 +159,7 @@ class PairTemplate:
 
 @dataclass(frozen=True)
 class TemplatePairs:
-    """Pairs of a template, and a note on how many words or pairs there are; empty where none is
-    needed."""
+    """Pairs of a template; `note` says how many words and pairs there are, where it is needed."""
 
     pairs: tuple[TextPair, ...]
     note: str
