@@ -92,8 +92,7 @@ def test_random_circuits_are_the_same_again_from_the_same_seed() -> None:
     """Each holds the smaller one before it, and another seed draws others."""
     circuits = nested(additive())
     once, again, another = (
-        [(point.random, point.low, point.high) for point in circuits.curve(seed)]
-        for seed in (0, 0, 1)
+        [(at.random, at.low, at.high) for at in circuits.curve(seed)] for seed in (0, 0, 1)
     )
     assert once == again
     assert once[:-1] != another[:-1]
@@ -102,8 +101,7 @@ def test_random_circuits_are_the_same_again_from_the_same_seed() -> None:
 
 @pytest.mark.parametrize("enough", [0.02, 0.5, 0.9, 0.999])
 def test_the_smallest_circuit_is_searched_between_two_sizes(enough: float) -> None:
-    base = additive()
-    circuits = nested(base)
+    circuits = nested(base := additive())
     points = list(circuits.curve())
     base.asked.clear()
     smallest = circuits.smallest(points, enough)
@@ -122,9 +120,7 @@ def test_there_is_none_where_no_size_is_enough() -> None:
     assert circuits.smallest(points[:1], 0.9) is None
 
 
-def test_a_point_of_a_transformer_takes_one_corrupted_pass_of_each_pair(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_point_takes_one_pass_of_each_corrupted_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """All edges restore the metric of the clean text, none that of the corrupted one."""
     contrasts = [contrast_of(CONFIGS["rotary, grouped"], differs) for differs in (1, 2, 3)]
     clean = sum(metric_of(contrast, contrast.clean) for contrast in contrasts) / 3

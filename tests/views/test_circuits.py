@@ -117,11 +117,7 @@ def test_a_table_of_ones_own_is_asked_about() -> None:
     assert "pair_tokens" not in views(at)
     for name, rows, answer in (
         ("some.csv", "clean,corrupted\nabcabca,acbacba\nxyxyx,xyxyy\n", "Mean over 2 pairs: "),
-        (
-            "odd.csv",
-            "abcabca,acbacba\nxyxyx,xyx\n",
-            "Line 2 is not a valid pair. The clean text has 6",
-        ),
+        ("odd.csv", "abcabca,acbacba\nxyxyx,xyx\n", "Line 2 is not a valid pair. The clean text"),
     ):
         at.file_uploader(key="pair_table").upload(name, rows.encode(), "text/csv").run()
         assert not at.exception

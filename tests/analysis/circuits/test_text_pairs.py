@@ -165,10 +165,8 @@ def test_a_mask_stands_at_one_place_of_both_texts(masked: OpenModel) -> None:
     )
     start = UNEQUAL.format(6, 7)
     said = refusal(masked, "the [MASK] is good", "the [MASK] is very good")
-    assert (
-        said == start + "token: “very” (1 token) is only in the corrupted text; give both the same "
-        "number of tokens."
-    )
+    only = "token: “very” (1 token) is only in the corrupted text; "
+    assert said == f"{start}{only}give both the same number of tokens."
     texts = "a cat is it a cat is good", "a dogs is it a dogs is good"
     assert refusal(masked, *texts) == (
         UNEQUAL.format(10, 12) + "token: “cat” is 1 token and “dogs” is 2; “cat” is 1 token and "
