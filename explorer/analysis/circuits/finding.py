@@ -260,9 +260,9 @@ class CircuitMeasurement:
     smallest: int | None = None
 
 
-def finding_of(opened: OpenModel, question: Question, measured: CircuitMeasurement) -> Finding:
+def finding_of(opened: OpenModel, question: Question, measurement: CircuitMeasurement) -> Finding:
     """The finding of these measurements. Computes only the digest of the weights."""
-    scores, exact = measured.scores, measured.exact
+    scores, exact = measurement.scores, measurement.exact
     results = {
         place: PartResult(
             float(scores.writers[at]),
@@ -277,7 +277,7 @@ def finding_of(opened: OpenModel, question: Question, measured: CircuitMeasureme
         if place.kind == "head"
     )
     both = [(head.estimate, head.exact) for head in heads if head.exact is not None]
-    patched = dict(enumerate(measured.exact_edges))
+    patched = dict(enumerate(measurement.exact_edges))
     strongest = scores.strongest(MOST_EDGES_KEPT)
     return Finding(
         format=FORMAT,
@@ -286,8 +286,8 @@ def finding_of(opened: OpenModel, question: Question, measured: CircuitMeasureme
         digest=weights_digest(opened),
         shape=shape_of(opened),
         metric=question.metric,
-        method=measured.method,
-        steps=METHODS[measured.method],
+        method=measurement.method,
+        steps=METHODS[measurement.method],
         pairs=tuple(_pair_result(opened, question.metric, pair) for pair in question.pairs),
         clean=_mean(scores.clean),
         corrupted=_mean(scores.corrupted),
@@ -301,8 +301,8 @@ def finding_of(opened: OpenModel, question: Question, measured: CircuitMeasureme
         edges=tuple(scores.edge(*edge, patched.get(at)) for at, edge in enumerate(strongest)),
         edges_in_all=len(scores.order),
         correlation=correlation([estimate for estimate, _ in both], [value for _, value in both]),
-        faithfulness=tuple(measured.points),
-        minimum=measured.smallest,
+        faithfulness=tuple(measurement.points),
+        minimum=measurement.smallest,
     )
 
 

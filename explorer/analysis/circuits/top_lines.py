@@ -248,7 +248,7 @@ def digest_of(opened: OpenModel, text: TokenizedLines) -> str:
     """The name under which the activations of these lines are stored."""
     digest = hashlib.sha256(f"{VERSION} {opened.config} {weights_digest(opened)}".encode())
     for row in text.rows:
-        # Whether a token is special decides whether it counts.
+        # Special tokens do not count, so the digest holds which they are.
         digest.update(repr([(token.id, token.special) for token in row]).encode())
     return digest.hexdigest()
 
@@ -288,7 +288,7 @@ def save_activations(digest: str, activations: LineActivations) -> None:
     root, content = activations_root(), save(activations.tensors)
     if len(content) > ACTIVATIONS_KEPT.most // 4:
         return
-    with suppress(OSError):  # it is measured anew next time
+    with suppress(OSError):  # the next search measures the lines again
         root.mkdir(parents=True, exist_ok=True)
         root.chmod(0o700)
         if fits(root, len(content)):

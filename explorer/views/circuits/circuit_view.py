@@ -40,11 +40,11 @@ from explorer.views.circuits.question_scores import (
     STRONGEST,
     TOO_LONG_FOR_PAIRS,
     FaithfulnessCurve,
+    cached_exact_parts,
     choose_method,
     cost_of_passes,
     curve_of,
     exact_of_edges,
-    exact_parts_by_now,
     scores_of_question,
     scores_table,
 )
@@ -115,7 +115,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
     count = min(count, len(scores.order))
     exact = exact_of_edges(opened, question, scores, method, count) or []
     edges = scores.strongest_edges(count, exact)
-    parts = exact_parts_by_now(opened, question, scores)
+    parts = cached_exact_parts(opened, question, scores)
     chosen = draw_circuit_map(context, question, scores, method, exact, parts)
     if chosen is not None:
         with st.container(border=True):

@@ -157,7 +157,7 @@ def _file_text() -> str:
     return state.uploaded or ""
 
 
-def draw_known_lines(opened: OpenModel, layer: int, head: int) -> None:
+def draw_searched_lines(opened: OpenModel, layer: int, head: int) -> None:
     """The three top-activating lines of a head in the text that was searched last, if any was."""
     if not (lines := state_of(EvidenceLines).searched):
         st.caption(NOT_SEARCHED)

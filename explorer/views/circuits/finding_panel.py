@@ -23,7 +23,7 @@ from explorer.charts.figure_data import file_name
 from explorer.inference.results_cache import kept
 from explorer.system.limits import FINDING_BYTES, MB
 from explorer.text.number_format import three
-from explorer.views.circuits.question_scores import measured_by_now, scores_table
+from explorer.views.circuits.question_scores import cached_measurement, scores_table
 
 FINDING_FILE = "finding_file"
 
@@ -83,12 +83,12 @@ def draw_finding(context: PageContext, question: Question, opened: Finding | Non
 
 
 def _draw_download(context: PageContext, question: Question, method: str) -> None:
-    measured = measured_by_now(context.opened, question, method)
-    if measured is None:
+    measurement = cached_measurement(context.opened, question, method)
+    if measurement is None:
         st.text(f"There are no estimates by {method} yet: the view Heads makes them.")
         return
-    st.caption(_contents(measured))
-    finding = finding_of(context.opened, question, measured)
+    st.caption(_contents(measurement))
+    finding = finding_of(context.opened, question, measurement)
     st.download_button(
         "Download the finding",
         data=finding.to_json().encode(),
@@ -98,17 +98,17 @@ def _draw_download(context: PageContext, question: Question, method: str) -> Non
     )
 
 
-def _contents(measured: CircuitMeasurement) -> str:
+def _contents(measurement: CircuitMeasurement) -> str:
     """What the file contains, and which view measures what is missing."""
-    exact = sum(value is not None for value in measured.exact)
+    exact = sum(value is not None for value in measurement.exact)
     sentences = [
-        f"The pairs, the metric, and by {measured.method} the estimates of "
-        f"{len(measured.exact):,} parts and the strongest edges.",
-        f"Exact values of {exact:,} parts and {len(measured.exact_edges):,} edges."
-        if exact or measured.exact_edges
+        f"The pairs, the metric, and estimates by {measurement.method} of "
+        f"{len(measurement.exact):,} parts and the strongest edges.",
+        f"Exact values of {exact:,} parts and {len(measurement.exact_edges):,} edges."
+        if exact or measurement.exact_edges
         else "No exact values yet: the views Heads and Circuit measure them.",
     ]
-    if not measured.points:
+    if not measurement.points:
         sentences.append("No circuits of every size yet: the view Circuit runs them.")
     return " ".join(sentences)
 
@@ -116,7 +116,7 @@ def _contents(measured: CircuitMeasurement) -> str:
 def _draw_comparison(context: PageContext, question: Question, finding: Finding) -> None:
     """The measurements in the file beside those of the chosen model for the same question."""
     st.markdown("**The finding that was opened**")
-    here = measured_by_now(context.opened, question, finding.method)
+    here = cached_measurement(context.opened, question, finding.method)
     if here is None:
         st.text(f"Open the view Heads with {finding.method} to see the chosen model beside it.")
     estimates = {} if here is None else _estimates(here)
@@ -145,11 +145,11 @@ def _draw_comparison(context: PageContext, question: Question, finding: Finding)
         )
 
 
-def _estimates(measured: CircuitMeasurement) -> dict[tuple[int, int], float]:
+def _estimates(measurement: CircuitMeasurement) -> dict[tuple[int, int], float]:
     """The estimate of every head by its layer and number."""
-    places = measured.scores.wiring.columns
+    places = measurement.scores.wiring.columns
     return {
         (place.layer, place.head): float(value)
-        for place, value in zip(places, measured.scores.writers, strict=True)
+        for place, value in zip(places, measurement.scores.writers, strict=True)
         if place.kind == "head"
     }

@@ -38,7 +38,7 @@ from explorer.inference.results_cache import kept
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.text.visible_text import cut, literal
-from explorer.views.circuits.evidence import draw_known_lines
+from explorer.views.circuits.evidence import draw_searched_lines
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.tables import static_table, table
@@ -163,7 +163,7 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     with attention_map:
         widgets.draw_map(forward, part, layer, head, "card_map", title, MAP_HEIGHT)
     draw_sources(opened, pair, layer, head)
-    draw_known_lines(opened, layer, head)
+    draw_searched_lines(opened, layer, head)
     reads, spectrum = widgets.side_by_side(4, 7)
     with reads:
         draw_composition(opened, layer, head)

@@ -27,9 +27,9 @@ from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.components.chart import chart
 from explorer.text.number_format import three
 from explorer.views.circuits.question_scores import (
+    cached_exact_parts,
     choose_method,
     exact_of_parts,
-    exact_parts_by_now,
     scores_of_question,
     scores_table,
 )
@@ -60,7 +60,7 @@ def draw_parts(context: PageContext, question: Question) -> None:
     spread = () if scores.writers_spread is None else scores.writers_spread.tolist()
     with right:
         is_measured = exact_of_parts(opened, question) is not None
-        exact = exact_parts_by_now(opened, question, scores)
+        exact = cached_exact_parts(opened, question, scores)
         st.markdown("**Strongest parts**")
         error = question.error
         scores_table("part", names, method, estimates, exact=exact, spread=spread, error=error)

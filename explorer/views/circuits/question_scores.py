@@ -128,17 +128,17 @@ def _mean(pieces: Sequence[Tensor]) -> list[float]:
     return cast(list[float], torch.stack(list(pieces)).mean(0).tolist())
 
 
-def exact_by_now(opened: OpenModel, keys: Sequence[Key]) -> list[float]:
+def cached_exact_values(opened: OpenModel, keys: Sequence[Key]) -> list[float]:
     """The means over all pairs; empty until every pair is measured."""
     pieces = [if_kept(opened, key) for key in keys]
     return [] if any(piece is None for piece in pieces) else _mean(pieces)
 
 
-def exact_parts_by_now(
+def cached_exact_parts(
     opened: OpenModel, question: Question, scores: EdgeScores
 ) -> Sequence[float | None]:
     """The result of `exact_of_parts`, with None for every part until all are patched."""
-    return exact_by_now(opened, _parts_keys(question)) or [None] * len(scores.writers)
+    return cached_exact_values(opened, _parts_keys(question)) or [None] * len(scores.writers)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def curve_of(
     return kept(opened, key, lambda: FaithfulnessCurve(tuple(points), circuits.smallest(points)))
 
 
-def measured_by_now(
+def cached_measurement(
     opened: OpenModel, question: Question, method: str
 ) -> CircuitMeasurement | None:
     """The measurements in the cache; None before there are estimates."""
@@ -188,8 +188,8 @@ def measured_by_now(
     return CircuitMeasurement(
         method=method,
         scores=scores,
-        exact=exact_parts_by_now(opened, question, scores),
-        exact_edges=exact_by_now(opened, edges),
+        exact=cached_exact_parts(opened, question, scores),
+        exact_edges=cached_exact_values(opened, edges),
         points=curve.points,
         smallest=curve.smallest,
     )
