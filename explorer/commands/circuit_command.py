@@ -42,7 +42,7 @@ SOURCES = "two texts (--clean and --corrupted), a table (--pairs) or a template 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """The arguments of the command."""
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--clean", metavar="TEXT", help="the text whose answer is explained")
     parser.add_argument("--corrupted", metavar="TEXT", help="as many tokens, another answer")
@@ -55,22 +55,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of a template")
     parser.add_argument("--metric", metavar="NAME", help=", ".join(ANSWERS_READ).lower())
     parser.add_argument("--method", choices=[*METHODS], default=next(iter(METHODS)))
-    exact = f"so many of the strongest edges are patched too; {EXACT_EDGES} by default"
+    exact = f"the number of strongest edges to patch too; {EXACT_EDGES} by default"
     parser.add_argument("--exact", type=int, default=EXACT_EDGES, metavar="K", help=exact)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
 def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
-    """Measure the question, write the finding, and yield the lines of its summary.
+    """Measure the question, write the finding, and yield the lines that summarize it.
 
-    Costs what the views of the Circuits page cost together.
+    It costs as much as all views of the Circuits page together.
     """
     if why := why_no_circuits(opened.config):
         raise PairError(why)
     metric = _named("metric", args.metric, metrics_of(opened.config))
-    pairs, note = _pairs(opened, args)
-    if note:
-        yield note
+    pairs, remarks = _pairs(opened, args)
+    yield from remarks
     question = question_of(opened, pairs, metric)
     if METHODS[args.method] == 1 and question.why_no_gradient:
         raise PairError(question.why_no_gradient)
@@ -85,34 +84,36 @@ def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     yield str(args.out)
 
 
-def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair], str]:
-    """The pairs of the question, and a note on them."""
+def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair], list[str]]:
+    """The pairs of texts, and remarks about them."""
     sources = [args.clean is not None or args.corrupted is not None, args.pairs, args.template]
     if sum(map(bool, sources)) != 1:
         raise ValueError(f"Give one of these: {SOURCES}.")
     if args.pairs:
         try:
-            return [*pairs_of_csv(args.pairs.read_bytes()).values()], ""
+            return [*pairs_of_csv(args.pairs.read_bytes()).values()], []
         except OSError as error:
             raise ValueError(f"{args.pairs} cannot be read: {error.strerror}.") from error
     if args.template:
         if not 1 <= args.count <= PAIRS.most:
             raise ValueError(f"--count must be from 1 to {PAIRS.most}.")
         template = _named("template", args.template, TEMPLATES)
-        of_template = make_pairs(opened, template, args.count, args.seed)
-        return [*of_template.pairs], of_template.note
-    return [TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)], ""
+        template_pairs = make_pairs(opened, template, args.count, args.seed)
+        remark = template_pairs.note
+        return [*template_pairs.pairs], [remark] if remark else []
+    pair = TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)
+    return [pair], []
 
 
 def _named(what: str, typed: str | None, names: Iterable[str]) -> str:
-    """The name that equals or begins with what was typed, in any case; by default the first."""
+    """The name that was typed, in any case or as a prefix; the first if nothing was typed."""
     names = [*names]
     if typed is None:
         return names[0]
     plain = typed.replace("-", " ").casefold()
     exact = [name for name in names if name.replace("-", " ").casefold() == plain]
-    begins = [name for name in names if name.replace("-", " ").casefold().startswith(plain)]
-    if len(matches := exact or begins) == 1:
+    begun = [name for name in names if name.replace("-", " ").casefold().startswith(plain)]
+    if len(matches := exact or begun) == 1:
         return matches[0]
     raise ValueError(
         f"There is no {what} called {typed[:40]!r} here: it is one of {', '.join(names).lower()}."
@@ -120,10 +121,10 @@ def _named(what: str, typed: str | None, names: Iterable[str]) -> str:
 
 
 def measure(opened: OpenModel, question: Question, method: str, count: int) -> CircuitMeasurement:
-    """All measurements of a question, each with a progress bar."""
+    """The whole measurement, with a progress bar for each part."""
     pairs = question.pairs
-    estimates = _bar(attributions(opened, question, METHODS[method]), len(pairs), "attribution")
-    scores = scores_of(opened, [*estimates])
+    parts_of_pairs = attributions(opened, question, METHODS[method])
+    scores = scores_of(opened, [*_bar(parts_of_pairs, len(pairs), "attribution")])
     exact = [0.0] * len(scores.wiring.columns)
     pieces = (piece for pair in pairs for piece in exact_writers(contrast_of(opened, pair)))
     for some, lost in _bar(pieces, len(pairs) * pieces_of_writers(opened), "exact, parts"):
