@@ -8,14 +8,14 @@ from typing import TypeVar
 from tqdm import tqdm
 
 from explorer.analysis.ablation_and_patching import exact_writers
-from explorer.analysis.circuit_faithfulness import circuit_curve, sizes, smallest_circuit
+from explorer.analysis.circuit_faithfulness import sizes
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     attributions,
     contrast_of,
-    corrupted_passes,
     mean_over_pairs,
+    nested_circuits,
     pieces_of_writers,
     scores_of,
 )
@@ -99,7 +99,7 @@ def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair],
             raise ValueError(f"--count must be from 1 to {PAIRS.most}.")
         template = _named("template", args.template, TEMPLATES)
         template_pairs = make_pairs(opened, template, args.count, args.seed)
-        remark = template_pairs.said
+        remark = template_pairs.note
         return [*template_pairs.pairs], [remark] if remark else []
     pair = TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)
     return [pair], []
@@ -138,11 +138,9 @@ def measure(opened: OpenModel, question: Question, method: str, count: int) -> C
         parts = mean_over_pairs(opened, question, strongest)
         for at, part in _bar(parts, len(strongest) * len(pairs), "exact, edges"):
             exact_edges[at] += part
-    passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(pairs)
-    curve = circuit_curve(passes, clean, scores.order)
-    points = [*_bar(curve, len(sizes(len(scores.order))), "circuits")]
-    smallest = smallest_circuit(passes, clean, scores.order, points)
-    return CircuitMeasurement(method, scores, exact, exact_edges, points, smallest)
+    circuits = nested_circuits(opened, question, scores)
+    points = [*_bar(circuits.curve(), len(sizes(len(scores.order))), "circuits")]
+    return CircuitMeasurement(method, scores, exact, exact_edges, points, circuits.smallest(points))
 
 
 def _bar(steps: Iterable[Step], total: int, doing: str) -> Iterator[Step]:

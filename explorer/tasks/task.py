@@ -172,8 +172,10 @@ def pattern_of(task: Task, source: Tokens, target: Tokens, shape: Sequence[int])
     return pattern if expects else None
 
 
-def pattern_score(weights: Float[Tensor, "q k"], pattern: Float[Tensor, "q k"]) -> float:
-    """The attention on the expected keys, averaged over the rows with an expectation."""
+def pattern_score(
+    weights: Float[Tensor, "*heads q k"], pattern: Float[Tensor, "q k"]
+) -> Float[Tensor, "*heads"]:
+    """Each head's attention on the expected keys, averaged over the rows with an expectation."""
     expecting = pattern.sum(-1) > 0
     on_pattern = (weights * (pattern > 0)).sum(-1)
-    return on_pattern[expecting].mean().item()
+    return on_pattern[..., expecting].mean(-1)
