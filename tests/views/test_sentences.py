@@ -308,7 +308,7 @@ CAPTIONS: Rows = {
         "7 dimensions are 3 pairs and a last sine without its cosine."
     ],
     "input/positions?model=translation&open=position_surface": ["The first 48 positions are shown"],
-    "models/checkpoints?model=translation&open=parameter_icicle": ["all are counted in one box"],
+    "models/checkpoints?model=translation&open=parameter_icicle": ["are counted in one box"],
     "attention/heads?model=translation&part=Encoder&side=Flow&open=flow_sankey": [
         "strongest bands"
     ],
