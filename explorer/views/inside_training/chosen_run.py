@@ -24,7 +24,7 @@ from explorer.text import TextError
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
-from explorer.views.training.run_words import hides_text, shown_task
+from explorer.views.training.run_words import hides_text, visible_task
 from models.config import TrainConfig
 from models.training import Batch
 
@@ -117,7 +117,7 @@ def choose_inside_run() -> InsideRun | None:
         st.text(NO_RUN)
         return None
     try:
-        spec, task = run.spec, shown_task(run)
+        spec, task = run.spec, visible_task(run)
         snapshots = dict(run.snapshots())
         if not snapshots:
             st.text(NO_SNAPSHOT)
