@@ -109,9 +109,9 @@ def choose_inside_run() -> InsideRun | None:
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
     if is_new and not url.value_of("run"):
         runs, model = reader_runs.own_runs(), url.value_of("model")
-        for run in sorted(runs, key=lambda run: run.name != model)[:1]:
-            choose_run_next(run)
-            url.write("run", run.name)
+        for default in sorted(runs, key=lambda run: run.name != model)[:1]:
+            choose_run_next(default)
+            url.write("run", default.name)
     run = choose_run()
     if run is None:
         st.text(NO_RUN)
