@@ -260,7 +260,7 @@ CAPTIONS: Rows = {
         "Nor does that file parse",
     ],
     "experiments/museum?model=translation&part=Encoder&exhibit=3+·+The+target+is+lost": [
-        "the map is the same in both models, the mistake does not show there."
+        "the map is the same in both models, so it does not show the mistake."
     ],
     "generation/generation?top_p=1.0": ["Nothing is cut: 269 tokens can be sampled."],
     "generation/generation?top_k=4&top_p=0.6": ["top-k cuts", "top-p cuts"],
@@ -384,7 +384,7 @@ PUBLISHED: Rows = {
     ],
     **{
         f"experiments/compare?with=Another+model&model=bert&other_model={other}&{texts}": [
-            f"{other} takes one sentence: the second one is left out there."
+            f"{other} reads one sentence: the second one is left out there."
         ]
         for other, texts in (
             ("reviews", "text=the+cat&pair=a+dog"),
