@@ -21,7 +21,7 @@ VIEWS = {
     "Tokens": large_head.draw_token_view,
 }
 FEW_HEADS, MANY_HEADS = 12, 48
-"""More fill the page, however wide it is; of more than many the overview has half of it."""
+"""Above the first number both columns fill the page; above the second they share it equally."""
 
 widgets.opening(
     "Attention maps",
@@ -34,8 +34,8 @@ options = display_options.choose_display(context)
 
 count = part.layers * part.heads
 shares = (1, 1) if count > MANY_HEADS else (2, 3)
-overview, one = st.columns(shares) if count > FEW_HEADS else widgets.side_by_side(*shares)
-with overview:
+all_heads, one_head = st.columns(shares) if count > FEW_HEADS else widgets.side_by_side(*shares)
+with all_heads:
     every = map_title(at.called, at.part, "All heads")
     st.markdown(widgets.bold_title(every))
     small = thumbnails.thumbnails_of(forward, at.part)
@@ -54,7 +54,7 @@ with overview:
 
 @head_alone
 def draw_head(context: PageContext) -> None:
-    """The large head under its title, and what is said of it."""
+    """Draw the large head under its title, with its caption, its export and its code."""
     row, under = st.container(horizontal=True, vertical_alignment="center"), st.container()
     with row:
         text = display_options.heads_title(context, options)
@@ -74,5 +74,5 @@ def draw_head(context: PageContext) -> None:
 
 
 below = st.container()
-with one:
+with one_head:
     draw_head()

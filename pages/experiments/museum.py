@@ -17,11 +17,11 @@ VIEWS = {
 widgets.opening(
     "Museum",
     "Fourteen mistakes from four teaching texts on the Transformer: a lecture handout, a notebook "
-    "tutorial, a web tutorial and a repository's README. Each is made in a real model beside the "
-    "right one: what it breaks, and which measurement shows it.",
+    "tutorial, a web tutorial and a repository's README. Twelve are made in a copy of the chosen "
+    "model, beside the correct one: see what each breaks, and which measurement shows it.",
 )
 context = page_context()
-pasted = VIEWS[one_of("room", tuple(VIEWS))](context)
+lines = VIEWS[one_of("room", tuple(VIEWS))](context)
 widgets.closing(
     context,
     mistakes.doubled_sinusoids,
@@ -30,6 +30,6 @@ widgets.closing(
     mistakes.NeverAppends,
     mistakes.OneForAllHeads,
     mistakes.filled_weights,
-    script=pasted,
+    script=lines,
     label="Code of the mistakes",
 )

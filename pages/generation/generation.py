@@ -34,7 +34,7 @@ widgets.opening(
 
 
 def require_generation(opened: OpenModel) -> None:
-    """For a model that does not generate, a link to its output; the page ends there."""
+    """End the page with a link to the output of a model that does not generate."""
     if can_generate(opened):
         return
     say(CANNOT_GENERATE)
@@ -56,7 +56,7 @@ def require_generation(opened: OpenModel) -> None:
 @fragment()
 @turn()
 def draw_generation(context: PageContext) -> None:
-    """What one token more draws again."""
+    """The part of the page that another token draws again."""
     way = one_of("way", list(WAYS), label_visibility="collapsed")
     lines = WAYS[way](context)
     widgets.closing(

@@ -1,4 +1,4 @@
-"""What this server does and stores, with readers as numbers, and the means to stop or delete it."""
+"""For the operator: what this server does and stores, and the buttons that stop or delete it."""
 
 import streamlit as st
 

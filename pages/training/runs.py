@@ -1,4 +1,4 @@
-"""Every training run: found, compared, raced against others, deleted and brought back."""
+"""Every training run: search, compare, race, delete and restore runs."""
 
 from explorer.app.controls import one_of
 from explorer.runs.run_differences import what_differs

@@ -19,7 +19,7 @@ widgets.opening(
     "Training",
     "Train a small model on a task and watch its attention form.",
 )
-cluster().start()  # its processes load while the page is drawn
+cluster().start()  # its processes load while the page draws
 text = page_context().choice.text
 
 

@@ -1,4 +1,4 @@
-"""A training as a film: the sentence at every snapshot of the run."""
+"""A training run as a film: the sentence at every snapshot."""
 
 from explorer.analysis.head_formation import formation_step
 from explorer.app.context import page_context
@@ -31,7 +31,7 @@ view = one_of("history_view", list(VIEWS), label_visibility="collapsed")
 if not moments.snapshots_in(context):
     moments.draw_no_history(context)
 elif VIEWS[view] is draw_film and is_too_long(context.forward):
-    pass  # said before anything is computed
+    pass  # it says so before anything is computed
 elif (history := moments.history_of(context)) is not None:
     VIEWS[view](context, history)
     follow_run(history.run, len(history.passes))

@@ -319,10 +319,10 @@ def test_the_lines_begin_with_the_token_that_must_be(
     page = panel(
         "generation/generation", tmp_path / "folders", model="begins", way="Teacher forcing"
     )
-    assert page.made["found"].probabilities[0] == 1
+    assert page.made["forcing"].probabilities[0] == 1
     forced(page)
     label = opened_model.open_model("begins").tokenizer.label
-    assert page.board("forcing")[2] == [label(int(each)) for each in page.made["found"].predicted]
+    assert page.board("forcing")[2] == [label(int(each)) for each in page.made["forcing"].predicted]
 
 
 def test_what_fills_up_a_prompt_is_not_looked_at(

@@ -35,7 +35,7 @@ def drawn(**views: str) -> Check:
     return check
 
 
-compared = drawn(map_first="first", map_second="second", map_difference="weights")
+compared = drawn(map_first="first_map", map_second="second_map", map_difference="weights")
 
 
 def start(page: Panel) -> None:
@@ -177,7 +177,7 @@ def before_after(page: Panel) -> None:
 def pooled(page: Panel) -> None:
     """The same where the difference is over groups of tokens."""
     compared(page)
-    assert page.made["first"].shape != page.made["second"].shape
+    assert page.made["first_map"].shape != page.made["second_map"].shape
 
 
 def every_head(page: Panel) -> None:
@@ -237,8 +237,8 @@ def choice(page: Panel) -> None:
 
 
 def beams(page: Panel) -> None:
-    found = page.made["found"]
-    assert page.column("score") == [three(found.nodes[end].score) for end in found.ends]
+    search = page.made["beams"]
+    assert page.column("score") == [three(search.nodes[end].score) for end in search.ends]
 
 
 def steering(page: Panel) -> None:
@@ -304,7 +304,7 @@ def paths(page: Panel) -> None:
 
 
 def forced(page: Panel) -> None:
-    chances = page.made["found"].probabilities
+    chances = page.made["forcing"].probabilities
     assert torch.isfinite(chances).all()
     assert page.board("forcing")[3] == [three(float(each)) for each in chances]
 

@@ -77,7 +77,7 @@ def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
     for place, step in ((0, 0), (3, 3), (6, 10)):
         put_state(at, update_after=place)
         assert f"Update {step + 1} of 12 · Loss per token" in said(at)
-        assert one_update_view.EXACTLY_TRAINED in said(at)
+        assert one_update_view.RETRAINED_EXACTLY in said(at)
         assert f"their mean, {three(loss_at(trained, step + 1))} nats" in said(at)
 
 
@@ -152,7 +152,7 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     put_state(at, update_after=6)
     for each in (
         words,
-        one_update_view.EXACTLY_TRAINED,
+        one_update_view.RETRAINED_EXACTLY,
         f"their mean, {three(loss_at(made, 11))} nats",
     ):
         assert each in said(at)

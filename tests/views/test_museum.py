@@ -346,7 +346,7 @@ def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
     assert uploads.find_upload(folder.name) == folder, "a link finds it"
     assert "notebook-tutorial is open and reads" in said(at)
     assert at.button(key="open_system").label == "It is open"
-    assert document_systems.is_made(notebook, root), "it is not made again"
+    assert document_systems.is_saved(notebook, root), "it is not made again"
     at.text_input(key="text").set_value(TEN).run()
     at.switch_page("../../pages/forward_pass/forward_pass.py").run()
     for stage, shape in SHAPES.items():

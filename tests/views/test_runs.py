@@ -155,7 +155,7 @@ def test_a_click_starts_a_race_and_its_leader_is_named(
     assert cluster.sent == [first.name, second.name]
     assert (first.spec.model.n_layers, second.spec.model.n_layers) == (1, 2)
     assert first.notes().sweep == second.notes().sweep == at.session_state["sweep"]
-    assert "Nobody leads before two runs have been measured" in said(at)
+    assert "No run leads before two runs have been measured" in said(at)
     (states,) = [frame.value["state"].tolist() for frame in at.dataframe]
     assert states == ["queued, 1st in line", "queued, 2nd in line"]
     press(at, "stop_all")

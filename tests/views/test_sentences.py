@@ -260,7 +260,7 @@ CAPTIONS: Rows = {
         "Nor does that file parse",
     ],
     "experiments/museum?model=translation&part=Encoder&exhibit=3+·+The+target+is+lost": [
-        "the map is the same in both models, the mistake does not show there."
+        "the map is the same in both models, so it does not show the mistake."
     ],
     "generation/generation?top_p=1.0": ["Nothing is cut: 269 tokens can be sampled."],
     "generation/generation?top_k=4&top_p=0.6": ["top-k cuts", "top-p cuts"],
@@ -308,7 +308,7 @@ CAPTIONS: Rows = {
         "7 dimensions are 3 pairs and a last sine without its cosine."
     ],
     "input/positions?model=translation&open=position_surface": ["The first 48 positions are shown"],
-    "models/checkpoints?model=translation&open=parameter_icicle": ["all are counted in one box"],
+    "models/checkpoints?model=translation&open=parameter_icicle": ["are counted in one box"],
     "attention/heads?model=translation&part=Encoder&side=Flow&open=flow_sankey": [
         "strongest bands"
     ],
@@ -384,7 +384,7 @@ PUBLISHED: Rows = {
     ],
     **{
         f"experiments/compare?with=Another+model&model=bert&other_model={other}&{texts}": [
-            f"{other} takes one sentence: the second one is left out there."
+            f"{other} reads one sentence: the second one is left out there."
         ]
         for other, texts in (
             ("reviews", "text=the+cat&pair=a+dog"),

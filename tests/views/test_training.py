@@ -178,10 +178,10 @@ def test_the_rows_of_the_expected_pattern_are_the_right_answer() -> None:
 
 
 def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> None:
-    expected = torch.eye(4)
-    assert live_attention._said(torch.tensor(0.976), expected) == "0.98 on the expected pattern"
+    expected, words = torch.eye(4), live_attention._score_words
+    assert words(torch.tensor(0.976), expected) == "0.98 on the expected pattern"
     expected[1:] = 0
-    assert live_attention._said(torch.tensor(0.976), expected).endswith("pattern in 1 of 4 rows")
+    assert words(torch.tensor(0.976), expected).endswith("pattern in 1 of 4 rows")
 
 
 def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(

@@ -24,13 +24,13 @@ from explorer.views.shared.tables import table
 from explorer.views.training.run_words import STATE_WORDS, duration, errors_noted, status_of
 
 MOST_LISTED = 1_000
-"""The newest runs; the page reads a file of each."""
+"""The newest runs; the page reads a file for each."""
 ALL, ACTIVE = "All", "Training or queued"
 STOPPING = "stopping"
 
 
 def draw_runs(numbers: Numbers) -> None:
-    """A table with a box for each run, and buttons for the selected ones."""
+    """Draw a table with a box for each run, and buttons for the selected runs."""
     root = Path(runs_root())
     listing = index_of(root).now()
     sizes = sizes_of(root, listing)
@@ -52,7 +52,7 @@ def draw_runs(numbers: Numbers) -> None:
         label_visibility="collapsed",
     )
     rows = {
-        run.name: {  # no text and no name that a reader gave
+        run.name: {  # without texts and names that readers gave
             "run": Run(run.name).title,
             "owner": numbers.get(run.owner, ""),
             "state": _state(run, status),
@@ -87,14 +87,14 @@ def _draw_run_table(rows: dict[str, dict[str, object]]) -> None:
 
 
 def _state(run: RunFolder, status: Status) -> str:
-    """A run takes a moment to stop."""
+    """The run's state in words, or `STOPPING`, since a run takes a moment to stop."""
     if status.is_active and Run(Path(runs_root()) / run.name).last_command() == "stop":
         return STOPPING
     return STATE_WORDS.get(status.state, status.state).partition(":")[0]
 
 
 def status_now(run: Run) -> Status:
-    """Its status; a damaged run counts as failed."""
+    """The run's status; a damaged run counts as failed."""
     try:
         return status_of(run)
     except RunError:
@@ -102,12 +102,12 @@ def status_now(run: Run) -> Status:
 
 
 def stop_runs(names: list[str]) -> None:
-    """Tell the workers to stop these; for a callback."""
+    """In a callback: stop these runs."""
     _for_each_run(names, cluster().stop)
 
 
 def delete_runs(names: list[str]) -> None:
-    """Delete these permanently; for a callback."""
+    """In a callback: delete these runs permanently."""
     _for_each_run(names, cluster().delete)
 
 
@@ -115,12 +115,12 @@ def _for_each_run(names: list[str], do: Callable[[Run], None]) -> None:
     if not session().is_admin:
         return
     for name in names:
-        with errors_noted("administration"):  # it may have been deleted meanwhile
+        with errors_noted("administration"):  # the run may have been deleted meanwhile
             do(run_named(runs_root(), name))
 
 
 def draw_uploads(numbers: Numbers) -> None:
-    """A table with a box for each upload, without the names that readers gave."""
+    """Draw a table with a box for each upload, without the names that readers gave."""
     stored = uploads.list_uploads(uploads_root())[::-1]
     st.markdown(
         f"**Uploads** · {counted(len(stored), 'model')}, "
@@ -145,7 +145,7 @@ def draw_uploads(numbers: Numbers) -> None:
 
 
 def delete_uploads(names: list[str]) -> None:
-    """Delete these permanently; for a callback."""
+    """In a callback: delete these uploads permanently."""
     for name in names if session().is_admin else ():
         uploads.delete(uploads_root(), name)
 
@@ -156,9 +156,9 @@ def choose_in_table(
     rows: Sequence[Mapping[str, object]],
     numbers: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The names of the selected rows.
+    """Draw the table and return the names of the selected rows.
 
-    The key depends on the names: a selection by place would be of other rows in another table.
+    The key depends on the names, since a selection is by place and another table has other rows.
     """
     selection = table(
         rows,
@@ -178,7 +178,7 @@ def counted(count: int, noun: str) -> str:
 def draw_deletion(
     key: str, noun: str, chosen: list[str], delete: Callable[[list[str]], None], more: str = ""
 ) -> None:
-    """A button that asks again before it deletes."""
+    """Draw a button that asks before it deletes."""
     count = counted(len(chosen), noun)
     with st.popover("Delete", icon=":material/delete:", key=f"{key}_popover", disabled=not chosen):
         st.markdown(f"This permanently deletes **{count}**.{more}")

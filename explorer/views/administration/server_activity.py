@@ -1,4 +1,4 @@
-"""What this server process does now: its figures, and its active page runs, to stop them."""
+"""The activity of this server process: its figures, and its active page runs, to stop them."""
 
 import shutil
 import time
@@ -59,7 +59,7 @@ Numbers = dict[str | None, str]
 
 
 def all_numbers() -> Numbers:
-    """In the order of their oldest runs; then those who only uploaded, or only read."""
+    """Numbers for all readers, by their oldest runs; then for those without runs."""
     runs = (run.owner for run in reversed(index_of(runs_root()).now().everybodys))
     stored = (upload.whose.owner or None for upload in uploads.list_uploads(uploads_root()))
     return numbered([*runs, *stored, *(run.owner for run in at_work())])
@@ -74,14 +74,14 @@ def numbered(owners: Iterable[str | None]) -> Numbers:
 
 
 def draw_figures() -> None:
-    """A row of numbers; each of several replicas has its own."""
+    """Draw the figures of this process in a row; each of several replicas has its own."""
     with st.container(horizontal=True, gap="large"):
         for name, value in figures().items():
             st.metric(name, value, width="content")
 
 
 def figures() -> dict[str, str]:
-    """The figures of this process, without those that its system does not tell."""
+    """The figures of this process that its system reports."""
     values = {
         "Connected pages": _figure("explorer_readers", "{:,.0f}"),
         "Memory": _figure("process_resident_memory_bytes", "{:,.0f} MB", MB),
@@ -110,7 +110,7 @@ def _free_disk() -> str:
 
 
 def draw_pages(numbers: Numbers) -> None:
-    """Most end within a moment, so one button stops all of the table."""
+    """Draw the active page runs; one button stops all of them, since most end within a moment."""
     active = at_work()
     st.markdown(f"**Active page runs** · {len(active):,} running or queued")
     if not active:
@@ -130,7 +130,7 @@ def draw_pages(numbers: Numbers) -> None:
 
 
 def stop_pages(numbers: list[int]) -> None:
-    """Stop these page runs if they are still active; for a callback."""
+    """In a callback: stop these page runs if they are still active."""
     if session().is_admin:
         for run in at_work():
             if run.number in numbers:

@@ -1,4 +1,4 @@
-"""The Checkpoints page: the list of models, forms to open another, six views of one model."""
+"""The Checkpoints page: the list of models, forms to open another, and six views of one model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,4 @@ VIEWS: dict[str, tuple[Draw, tuple[Any, ...]]] = {
     "Heads": (draw_head_metrics, (metrics_of_heads,)),
     "Diagnostics": (draw_diagnostics, (training_findings, looks_random, attention_findings)),
 }
-"""What draws a view and gives its lines, and the functions of its code panel.
-
-Only the chosen one is computed.
-"""
+"""For each view, the function that draws it and returns its code, and those of its code panel."""

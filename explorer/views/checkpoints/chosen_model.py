@@ -1,4 +1,4 @@
-"""The chosen model: opened, described in words, and exported as a published folder."""
+"""The chosen model: opened, described in sentences, and exported as a published folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +18,13 @@ from models.loading.export import adapter_exportable, exportable
 from models.loading.folder_config import OURS
 
 LONGEST_RECORD, LONGEST_REASON = 300, 400
-"""Characters of what a training record says, which anybody may have written, and of a reason."""
+"""Characters of a training record's text, which anybody may have written, and of a reason."""
 
 
 def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> OpenModel:
-    """The chosen model; where it cannot be opened, the findings of its files end the page."""
-    entry = next((each for each in entries if each.name == context.choice.model), None)
+    """The chosen model; if it cannot be opened, the page ends with the findings on its files."""
+    name = context.choice.model
+    entry = next((candidate for candidate in entries if candidate.name == name), None)
     if isinstance(context.model, ModelError) and entry is not None:
         say(str(context.model))
         draw_folder_findings(entry)
@@ -32,7 +33,7 @@ def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> Open
 
 
 def draw_description(model: OpenModel) -> None:
-    """The config as sentences, the held-out metric, the data, and what there is to see."""
+    """Draw the config in sentences, the held-out metric, the data, and what to expect."""
     st.header(literal(model.title), anchor=False)
     st.markdown(descriptions.config_sentences(model.config))
     score = descriptions.held_out_score(model.run) if model.run.get("metrics") else ""
@@ -46,7 +47,7 @@ def draw_description(model: OpenModel) -> None:
 
 
 def draw_model_export(opened: OpenModel) -> None:
-    """A download for a model of ours; where no family has its shape, what would be needed."""
+    """Draw a download of a model trained here; if no family fits it, say which config would."""
     if opened.family != OURS:
         return
     form = exportable(opened.config)
@@ -67,7 +68,7 @@ def draw_model_export(opened: OpenModel) -> None:
 
 
 def draw_adapter_export(opened: OpenModel, folder: Path) -> None:
-    """A download of the LoRA adapter alone, where the model was trained with one."""
+    """Draw a download of the LoRA adapter alone, if the model was trained with one."""
     if published_folder.has_adapter(folder) and adapter_exportable(opened.config).family:
         st.download_button(
             "Export the LoRA adapter (PEFT)",

@@ -24,7 +24,7 @@ LABELS = {"error": "Error", "warning": "Warning", "note": "Note", "fine": "OK"}
 
 
 def draw_diagnostics(context: PageContext, opened: OpenModel) -> Script:
-    """Every check of the model, the most severe finding first."""
+    """Draw the findings of every check of the model, the most severe first."""
     st.markdown("**Diagnostics** · the most severe first")
     files = _of_files(context.folder)
     _draw_findings([*files, *_of_weights(opened), *_of_text(context)])
@@ -32,26 +32,26 @@ def draw_diagnostics(context: PageContext, opened: OpenModel) -> Script:
 
 
 def draw_folder_findings(entry: ModelEntry, *, heading: bool = False) -> None:
-    """What the files say about a model that cannot be opened."""
-    found = _of_files(entry.folder)
+    """Draw the findings on the files of a model that cannot be opened."""
+    findings = _of_files(entry.folder)
     if heading:
-        is_among = any(finding.sentence == entry.fault for finding in found)
-        st.text(f"{entry.short_name}: {'cannot be opened.' if is_among else entry.fault}")
-    _draw_findings(found)
+        is_listed = any(finding.sentence == entry.fault for finding in findings)
+        st.text(f"{entry.short_name}: {'cannot be opened.' if is_listed else entry.fault}")
+    _draw_findings(findings)
 
 
-def _draw_findings(found: Iterable[Diagnostic]) -> None:
-    """A row each: its level, its title, and a sentence."""
+def _draw_findings(findings: Iterable[Diagnostic]) -> None:
+    """Draw a row for each: its level, its title and its sentence."""
     with st.container(key="findings", gap="small"):
-        for finding in diagnostics.most_severe_first(found):
+        for finding in diagnostics.most_severe_first(findings):
             level, title, sentence = st.columns([2, 5, 16], vertical_alignment="top")
             level.badge(LABELS[finding.level], color=COLOURS[finding.level])  # type: ignore[arg-type]
             title.markdown(f"**{finding.title}**")
-            sentence.text(finding.sentence)  # may hold names from a file of somebody else
+            sentence.text(finding.sentence)  # it may hold names from somebody else's file
 
 
 def _of_files(folder: Path) -> list[Diagnostic]:
-    """Findings from the headers of the files, and from tables that may be one."""
+    """Findings from the headers of the files and the types of the tensors."""
     try:
         disk = inspect_folder(folder, numbers=True)
         types = {name: disk.weights.dtype(name) for name in disk.layouts}
@@ -61,13 +61,13 @@ def _of_files(folder: Path) -> list[Diagnostic]:
 
 
 def _of_weights(opened: OpenModel) -> list[Diagnostic]:
-    """Every finding that needs the weights; kept, since they do not change."""
-    found = summaries(opened)
+    """Every finding that needs the weights, cached, since they do not change."""
+    tensors = summaries(opened)
 
     def make() -> list[Diagnostic]:
         return [
-            *diagnostics.value_findings(found),
-            *diagnostics.training_findings(opened.model, found),
+            *diagnostics.value_findings(tensors),
+            *diagnostics.training_findings(opened.model, tensors),
             *diagnostics.dead_head_findings(opened.model),
         ]
 

@@ -1,4 +1,4 @@
-"""Every head of the chosen model over the reader's text, in one metric of their choice."""
+"""One metric of the reader's choice, for every head of the chosen model on their text."""
 
 import streamlit as st
 
@@ -21,43 +21,50 @@ from explorer.views.shared.tables import column, facts, table
 
 
 def draw_head_metrics(context: PageContext, opened: OpenModel) -> Script:
-    """Layers down, heads across; then every metric of every head."""
+    """Draw one metric, layers down and heads across; then every metric of every head."""
     at, forward = context.choice, context.forward
-    found = measured_heads(context)
-    if found.known:
-        _draw_metrics(context, found)
+    metrics = measured_heads(context)
+    if metrics.known:
+        _draw_metrics(context, metrics)
     else:
-        say(why_unmeasured(found))
+        say(why_unmeasured(metrics))
     widgets.notes(forward.notes)
     return script(metrics_code, forward, at.part, at.layer)
 
 
-def _draw_metrics(context: PageContext, found: HeadMetrics) -> None:
+def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
     layer, head = context.choice.layer, context.choice.head
-    known = found.known
-    title = one_of("statistic", list(known), next(iter(known)), label_visibility="collapsed")
-    chosen = known[title]
-    drawn, numbers = widgets.side_by_side(7, 3)
-    with drawn:
+    by_title = metrics.known
+    title = one_of("statistic", list(by_title), next(iter(by_title)), label_visibility="collapsed")
+    chosen = by_title[title]
+    grid_column, numbers = widgets.side_by_side(7, 3)
+    with grid_column:
         st.markdown(f"**{title}** · {context.part.words.name}, layers down, heads across")
-        metric_grid(context, found.values[chosen.name], chosen, "head_statistics")
-        st.caption(f"{chosen.meaning} {rows_counted(found, chosen)}")
+        metric_grid(context, metrics.values[chosen.name], chosen, "head_statistics")
+        st.caption(f"{chosen.meaning} {rows_counted(metrics, chosen)}")
     with numbers:
         st.markdown(f"**Layer {layer}, head {head}**")
-        values = {each.title: found.values[each.name][layer, head] for each in known.values()}
-        facts([(name, three(float(value))) for name, value in values.items()])
+        facts(
+            [
+                (name, three(float(metrics.values[metric.name][layer, head])))
+                for name, metric in by_title.items()
+            ]
+        )
     st.markdown("**Every head**")
-    depth, heads = found.values["entropy"].shape
+    depth, heads = metrics.values["entropy"].shape
     table(
         {
             "layer": [layer for layer in range(depth) for _ in range(heads)],
             "head": list(range(heads)) * depth,
-            **{each.title: column(found.values[each.name].flatten()) for each in METRICS.values()},
+            **{
+                metric.title: column(metrics.values[metric.name].flatten())
+                for metric in METRICS.values()
+            },
         },
         config={
-            each.title: st.column_config.NumberColumn(
-                format="%.3f" if each.top else "%.2f", help=each.meaning
+            metric.title: st.column_config.NumberColumn(
+                format="%.3f" if metric.top else "%.2f", help=metric.meaning
             )
-            for each in METRICS.values()
+            for metric in METRICS.values()
         },
     )

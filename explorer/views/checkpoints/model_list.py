@@ -36,19 +36,19 @@ COLUMN_WIDTHS = {
     "": 21,
 }
 NUMBER_COLUMNS = ("Parameters", "On disk")
-REAL_WIDTHS = (66, 22, 12)
+PRETRAINED_WIDTHS = (66, 22, 12)
 ABOUT = (
     "Published models, downloaded when you ask for one: from the Python registry or from the hub. "
-    "No code of theirs is run. They are kept, for everybody who opens this app."
+    "None of their code is run. They are kept, for everybody who opens this app."
 )
 CLOSED = (
     "Published models. The person who runs this server adds them on its machine, for example with "
-    "`python -m explorer get smollm2`. No code of theirs is run."
+    "`python -m explorer get smollm2`. None of their code is run."
 )
 LONGEST_IN_LIST = 17
-"""Characters that fit into one line of their column; a longer name takes more lines."""
+"""Characters that fit into one line of the column; a longer name takes more lines."""
 MOST_MODELS_SHOWN = 10
-"""Of more models than this, the others are shown when they are asked for."""
+"""The list is as long as this until the reader wants all models."""
 
 
 @dataclass
@@ -59,13 +59,13 @@ class ExaminedModel:
 
 
 def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
-    """A row for each model; its button opens it, or says why it cannot be opened."""
+    """Draw a row for each model; its button opens it, or says why it cannot be opened."""
     if not entries:
         return
     with st.container(key="model_list", border=True, gap="xsmall"):
         for heading, place in _columns().items():
             place.caption(heading, text_alignment="right" if heading in NUMBER_COLUMNS else "left")
-        for entry in _shown(entries, chosen):
+        for entry in _visible_entries(entries, chosen):
             _draw_row(entry, is_chosen=entry.name == chosen)
         if len(entries) > MOST_MODELS_SHOWN:
             name = f"Show all {len(entries)} models"
@@ -76,8 +76,8 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
                 draw_folder_findings(entry, heading=True)
 
 
-def _shown(entries: Sequence[ModelEntry], chosen: str) -> Sequence[ModelEntry]:
-    """The first ones and the chosen one, or all where they are asked for."""
+def _visible_entries(entries: Sequence[ModelEntry], chosen: str) -> Sequence[ModelEntry]:
+    """The first entries and the chosen one; all if the reader wants them."""
     if widget_state.get("all_models"):
         return entries
     return [
@@ -131,18 +131,19 @@ def _draw_number(place: DeltaGenerator, number: str) -> None:
 
 @dataclass
 class UnfoldedList:
-    """The pretrained models were shown unfolded once; they do not fold themselves."""
+    """Whether the pretrained models were unfolded once; the app does not fold them again."""
 
     once: bool = False
 
 
 def draw_pretrained_models(entries: Sequence[ModelEntry], chosen: str) -> None:
-    """A row for each; unfolded where a first one can be added, or one is on its way."""
+    """Draw a row for each; unfolded if none is here yet, or while one is downloaded."""
     states = {
         name: background_downloads.state_of(model) for name, model in PRETRAINED_MODELS.items()
     }
     for name, state in states.items():
         open_when_there(PRETRAINED_MODELS[name], state)
+    by_folder = {entry.folder: entry for entry in entries}
     kinds = {state.kind for state in states.values()}
     unfolded = state_of(UnfoldedList)
     is_new = may_add() and "there" not in kinds
@@ -151,14 +152,13 @@ def draw_pretrained_models(entries: Sequence[ModelEntry], chosen: str) -> None:
         st.caption(ABOUT if may_add() else CLOSED)
         with st.container(key="pretrained_models", gap="xsmall"):
             for name, model in PRETRAINED_MODELS.items():
-                entry = next((each for each in entries if each.folder == model.folder), None)
-                _draw_pretrained_model(model, states[name], entry, chosen)
+                _draw_pretrained_model(model, states[name], by_folder.get(model.folder), chosen)
 
 
 def _draw_pretrained_model(
     model: PretrainedModel, state: DownloadState, entry: ModelEntry | None, chosen: str
 ) -> None:
-    words, size, button = st.columns(REAL_WIDTHS, gap="small", vertical_alignment="center")
+    words, size, button = st.columns(PRETRAINED_WIDTHS, gap="small", vertical_alignment="center")
     with words.container(gap=None):
         st.markdown(f"**{literal(model.title)}** · {model.kind}")
         st.caption(literal(model.good_for[:1].upper() + model.good_for[1:]))

@@ -1,4 +1,4 @@
-"""One tensor of the chosen model: its weights as a picture, its singular values, its numbers."""
+"""One tensor of the chosen model: a picture of its weights, its singular values, its numbers."""
 
 import math
 
@@ -38,16 +38,16 @@ from explorer.views.shared.tables import facts
 PICTURE_HEIGHT, CURVE_HEIGHT = 560, 440
 MEAN, LARGEST = "Mean", "Largest |w|"
 CLIPPED, BEYOND = 0.995, 3.0
-"""The colour scale ends at this quantile where the largest cell is this many times larger."""
+"""The colour scale ends at this quantile if the largest cell is this many times larger."""
 LINEAR, LOGARITHMIC = "Linear", "Logarithmic"
 MARCHENKO_PASTUR = (
     "Untrained weights are random, and the singular values of a random matrix end at a known "
-    "edge. What training has learned stands out above it."
+    "edge. What the model has learned stands out above it."
 )
 
 
 def draw_tensor(context: PageContext, opened: OpenModel) -> Script:
-    """A heatmap of the chosen tensor, pooled to what a screen can show."""
+    """Draw a heatmap of the chosen tensor, pooled to what a screen can show."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
         name, tensor = _choose_tensor(context, opened)
@@ -56,18 +56,18 @@ def draw_tensor(context: PageContext, opened: OpenModel) -> Script:
     way = "mean" if cell == MEAN else "largest"
     picture = kept(opened, ("picture", name, way), lambda: pooled(tensor, way))
     numbers = kept(opened, ("summary", name), lambda: tensor_summary(name, tensor))
-    drawn, beside = widgets.side_by_side(7, 3)
-    with drawn:
+    picture_column, facts_column = widgets.side_by_side(7, 3)
+    with picture_column:
         st.markdown(f"`{name}`")
         st.caption(f"{picture.sentence}{_rows_of_head(context, opened, name)}")
         _draw_picture(picture, f"{own_name(opened.name)} · {name}")
-    with beside:
+    with facts_column:
         facts(_summary_facts(numbers))
     return script(tensor_code, opened, name)
 
 
 def draw_singular_values(context: PageContext, opened: OpenModel) -> Script:
-    """The singular values of the chosen matrix, over those of a random one."""
+    """Draw the singular values of the chosen matrix with those of a random one."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
         name, tensor = _choose_tensor(context, opened, matrices=True)
@@ -86,29 +86,26 @@ def draw_singular_values(context: PageContext, opened: OpenModel) -> Script:
 def _choose_tensor(
     context: PageContext, opened: OpenModel, *, matrices: bool = False
 ) -> tuple[str, Tensor]:
-    """A tensor by its name in a layer; the bar has the stack and the layer.
-
-    So a click in the bar shows the same tensor of another layer.
-    """
+    """A tensor by its name in a layer, so the bar's layer changes while the tensor stays chosen."""
     stack, attention = context.choice.part.split(".")
-    offered: dict[str, tuple[str, Tensor]] = {}
+    options: dict[str, tuple[str, Tensor]] = {}
     for name, parameter in opened.model.named_parameters():
         inside = IN_A_LAYER.fullmatch(name)
         if matrices and parameter.dim() != 2:
             continue
         if inside is None:
-            offered[name] = name, parameter
+            options[name] = name, parameter
         elif inside["stack"] == stack and int(inside["layer"]) == context.choice.layer:
-            offered[inside["part"]] = name, parameter
+            options[inside["part"]] = name, parameter
     first = f"{attention}.q_proj.weight"
-    picked = one_of(
+    option = one_of(
         "tensor",
-        list(offered),
-        first if first in offered else next(iter(offered)),
+        list(options),
+        first if first in options else next(iter(options)),
         label=f"Tensor: {stack} layer {context.choice.layer}, or outside the layers",
         as_list=True,
     )
-    return offered[picked]
+    return options[option]
 
 
 def _draw_picture(picture: PooledTensor, title: str) -> None:
@@ -147,8 +144,8 @@ def _draw_picture(picture: PooledTensor, title: str) -> None:
 
 
 def _draw_curve(name: str, spectrum: SingularValues, logarithmic: bool) -> None:
-    drawn, beside = widgets.side_by_side(7, 3)
-    with drawn:
+    chart_column, facts_column = widgets.side_by_side(7, 3)
+    with chart_column:
         st.markdown(f"`{name}`")
         values = spectrum.values.tolist()
         others = random_singular_values(spectrum.shape, spectrum.rms).tolist()
@@ -157,7 +154,7 @@ def _draw_curve(name: str, spectrum: SingularValues, logarithmic: bool) -> None:
         count = len(figure.drawn_ranks(len(values)))
         some = f" The chart has {count} of {len(values):,} ranks." if count < len(values) else ""
         st.caption(f"{MARCHENKO_PASTUR} {spectrum.method}{some}")
-    with beside:
+    with facts_column:
         facts(_singular_value_facts(spectrum))
 
 

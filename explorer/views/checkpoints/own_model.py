@@ -1,4 +1,4 @@
-"""A model of the reader's own: uploaded, or named by a path or hub ID where that is allowed."""
+"""A model of the reader's own: uploaded, or named by a path or hub ID if the server allows it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,15 +40,14 @@ CLOSED = (
 
 @dataclass
 class UploadForm:
-    """The form of uploads; emptied, it is another one."""
+    """The uploads to open in this run, and how many times the form was emptied."""
 
-    taken: Sequence[Upload] = ()
-    """What is opened in this run."""
-    times_taken: int = 0
+    uploads: Sequence[Upload] = ()
+    times_emptied: int = 0
 
 
 def draw_own_model(context: PageContext) -> None:
-    """Forms that open a model which is not in the list; a sentence where it cannot be opened."""
+    """Draw forms that open a model outside the list, or the reason why it cannot be opened."""
     with st.expander("Open a model of your own"):
         _draw_uploads()
         local = is_local()
@@ -74,40 +73,40 @@ def _how_long() -> str:
 
 
 def _draw_uploads() -> None:
-    """Streamlit says on each how large a file may be. What is opened leaves them empty."""
+    """Draw both uploaders, which say how large a file may be and are empty after the button."""
     form = state_of(UploadForm)
-    most, opened = max(session().upload_megabytes, 1), form.times_taken
+    most, emptied = max(session().upload_megabytes, 1), form.times_emptied
     left, right = st.columns(2)
     files = left.file_uploader(
         "Model folder",
         accept_multiple_files="directory",
-        key=f"uploaded_model_{opened}",
+        key=f"uploaded_model_{emptied}",
         help=HELP.format(how_long=_how_long()),
         max_upload_size=most,
     )
-    key = f"uploaded_file_{opened}"
+    key = f"uploaded_file_{emptied}"
     file = right.file_uploader(
         "Or a GGUF file", type="gguf", key=key, help=GGUF_HELP, max_upload_size=most
     )
     is_empty = not files and file is None
     st.button("Open the upload", key="take_upload", disabled=is_empty, on_click=_take_uploads)
-    taken, form.taken = form.taken, ()
-    if taken:
+    uploads, form.uploads = form.uploads, ()
+    if uploads:
         with st.spinner("Checking the upload"):
-            _open_upload(taken)
+            _open_upload(uploads)
 
 
 def _take_uploads() -> None:
     form = state_of(UploadForm)
-    files = widget_state.get(f"uploaded_model_{form.times_taken}")
-    file = widget_state.get(f"uploaded_file_{form.times_taken}")
-    form.taken = [*files, *([file] if file else [])]
-    form.times_taken += 1
+    files = widget_state.get(f"uploaded_model_{form.times_emptied}")
+    file = widget_state.get(f"uploaded_file_{form.times_emptied}")
+    form.uploads = [*files, *([file] if file else [])]
+    form.times_emptied += 1
 
 
-def _open_upload(chosen: Sequence[Upload]) -> None:
-    """Keep and open it; in either case nothing of it stays in memory."""
-    streams = {each.name: each for each in chosen}
+def _open_upload(uploads: Sequence[Upload]) -> None:
+    """Store and open the upload, and remove it from memory even if that fails."""
+    streams = {file.name: file for file in uploads}
     sizes = {name: stream.size for name, stream in streams.items()}
     most = session().upload_megabytes * limits.MB
     whose = Uploader(network_digest(), owner())
@@ -118,8 +117,8 @@ def _open_upload(chosen: Sequence[Upload]) -> None:
     try:
         _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), whose, fault_of, most))
     finally:
-        for each in chosen:
-            RECEIVED.forget(streamlit_patches.session_id(), each.file_id)
+        for file in uploads:
+            RECEIVED.forget(streamlit_patches.session_id(), file.file_id)
 
 
 def _open_folder(find: Callable[[], KeptUpload]) -> None:
@@ -136,7 +135,7 @@ def _open_folder(find: Callable[[], KeptUpload]) -> None:
     reader_models.add_model(entry.folder)
     session().open_next = entry.folder
     called = reader_models.labels(reader_models.openable())[entry.name]
-    kept = f"; it is kept {_how_long()}" if entry.folder.is_relative_to(uploads_root()) else ""
-    opened = f"“{called}” is on the list above and chosen for every page{kept}."
+    storage = f"; it is kept {_how_long()}" if entry.folder.is_relative_to(uploads_root()) else ""
+    opened = f"“{called}” is on the list above and chosen for every page{storage}."
     keep_note("upload", opened, skipped_files(upload.skipped), until=entry.folder)
     st.rerun()

@@ -1,4 +1,4 @@
-"""The parameter tree on screen: of the chosen model, or of a document's configuration."""
+"""The parameter tree of the chosen model, or of a document's configuration."""
 
 import streamlit as st
 
@@ -18,13 +18,13 @@ CHOSEN_MODEL = "Chosen model"
 IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."
 CAPTION = (
     "A box is as tall as its share of all parameters; the boxes right of a part add up to it. "
-    "A click on a part enlarges it. Of layers that are built alike, all are counted in one box. "
+    "A click on a part enlarges it. Layers that are built alike are counted in one box. "
     "Parts without parameters of their own, such as tied weights, have no box."
 )
 
 
 def draw_parameter_icicle(node: ParameterNode) -> None:
-    """An expander; nothing is sent while it is closed."""
+    """Draw an expander with the boxes; nothing is sent while it is closed."""
     with expander("parameter_icicle") as panel:
         if not panel.open:
             return
@@ -38,21 +38,21 @@ def draw_parameter_icicle(node: ParameterNode) -> None:
 
 
 def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
-    """A line for each module: the lines below one add up to it, and the first is the total."""
-    picked = one_of("ledger", (CHOSEN_MODEL, *PRESETS), as_list=True, width=320)
-    if picked == CHOSEN_MODEL:
+    """Draw the parameter tree and the boxes of the chosen model or configuration."""
+    name = one_of("ledger", (CHOSEN_MODEL, *PRESETS), as_list=True, width=320)
+    if name == CHOSEN_MODEL:
         node, lines = parameters.parameter_tree(opened.model), script(parameters_code, opened)
     else:
-        config = PRESETS[picked]
+        config = PRESETS[name]
         st.markdown(descriptions.config_sentences(config))
-        node, lines = parameters.parameter_tree_of(config), script(preset_code, picked)
+        node, lines = parameters.parameter_tree_of(config), script(preset_code, name)
     draw_parameter_tree(node)
     draw_parameter_icicle(node)
     return lines
 
 
 def draw_parameter_tree(node: ParameterNode) -> None:
-    """Every part below its module, its formula in the config's names."""
+    """Draw every part below its module, with its formula in the config's names."""
     lines = [*parameters.tree_lines(node)]
     st.markdown(f"**{node.count:,} parameters** · each total is the sum of the rows below it")
     if any(part.times > 1 for _, part in lines):

@@ -1,4 +1,4 @@
-"""The root mean square of the weights: one number for every part of every layer."""
+"""The root mean square of the weights of every part of every layer."""
 
 import streamlit as st
 
@@ -32,24 +32,25 @@ NORMS_EXPLAINED = (
 
 
 def summaries(opened: OpenModel) -> tuple[TensorSummary, ...]:
-    """Every tensor in numbers, computed once for a model."""
+    """The summary of every tensor, cached with the model."""
     total = opened.model.n_parameters
 
     def make() -> tuple[TensorSummary, ...]:
         doing = f"Reading {total:,} parameters"
-        return tuple(with_bar(summarized(opened.model), total, doing, lambda one: one.count))
+        return tuple(with_bar(summarized(opened.model), total, doing, lambda tensor: tensor.count))
 
     return kept(opened, "survey", make)
 
 
 def draw_weight_norms(context: PageContext, opened: OpenModel) -> Script:
-    """One kind at a time, since norm gains are far larger than weights; then every tensor."""
+    """Draw one kind of tensor, since gains are far larger than weights; then every tensor."""
     tensors = summaries(opened)
-    known = {title: by_layer(tensors, kind) for title, kind in KIND_TITLES.items()}
-    known = {title: stacks for title, stacks in known.items() if stacks}
-    title = one_of("tensors", list(known), next(iter(known)), label_visibility="collapsed")
+    by_kind = {
+        title: stacks for title, kind in KIND_TITLES.items() if (stacks := by_layer(tensors, kind))
+    }
+    title = one_of("tensors", list(by_kind), next(iter(by_kind)), label_visibility="collapsed")
     st.markdown(f"**{title}: root mean square** · layers down, parts across")
-    for place, norms in zip(st.columns(len(known[title])), known[title], strict=True):
+    for place, norms in zip(st.columns(len(by_kind[title])), by_kind[title], strict=True):
         with place:
             _draw_norms(norms, own_name(context.choice.model))
     st.caption(NORMS_EXPLAINED)
@@ -87,9 +88,9 @@ def _draw_norms(norms: LayerNorms, model: str) -> None:
 
 
 def short_part(part: str) -> str:
-    """A name that fits above a column: `self_attn.q_proj.bias` is "q_proj.bias"."""
-    for long, said in SHORTER:
-        part = part.replace(long, said)
+    """The name above a column: `self_attn.q_proj.bias` is "q_proj.bias"."""
+    for long, short in SHORTER:
+        part = part.replace(long, short)
     return part
 
 

@@ -1,4 +1,4 @@
-"""Which weights of the two compared models differ: after a training, what it has changed."""
+"""The weights that differ between the two compared models: what training changed, for example."""
 
 from collections.abc import Sequence
 
@@ -25,41 +25,41 @@ Row = dict[str, str]
 
 
 def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) -> None:
-    """A row for each matrix that differs; nothing where both sides are one model."""
+    """Draw a row for each matrix that differs; nothing if both sides are one model."""
     ours, theirs = first.forward.trace.model, second.forward.trace.model
     if ours is theirs:
         return
     key = (second.forward.folder, stamp_of(second.forward.folder))
-    found = kept(
+    changes = kept(
         context.opened,
         ("changed weights", *key),
         lambda: weight_changes(ours, theirs),
     )
     st.markdown("**Weights that differ**")
-    st.text(sentence(found))
+    st.text(sentence(changes))
     ranks = measurements(
         context.opened,
         "ranks",
-        [("rank of a change", *key, each.name) for each in found.matrices],
-        lambda at: rank_of_change(ours, theirs, found.matrices[at].name),
-        cost=sum(each.cost_of_rank for each in found.matrices),
+        [("rank of a change", *key, matrix.name) for matrix in changes.matrices],
+        lambda at: rank_of_change(ours, theirs, changes.matrices[at].name),
+        cost=sum(matrix.cost_of_rank for matrix in changes.matrices),
         doing="Ranks of the changes",
         too_long=TOO_LARGE_FOR_RANKS,
     )
-    if found.matrices:
-        table(rows(found.matrices, ranks), key="changed_weights", most_rows=MATRICES_IN_SIGHT)
-    if found.unpaired:
-        with st.expander(unpaired_words(len(found.unpaired))):
-            listed = unpaired_rows(found.unpaired)
+    if changes.matrices:
+        table(rows(changes.matrices, ranks), key="changed_weights", most_rows=MATRICES_IN_SIGHT)
+    if changes.unpaired:
+        with st.expander(unpaired_words(len(changes.unpaired))):
+            listed = unpaired_rows(changes.unpaired)
             table(listed, key="unpaired_weights", most_rows=MATRICES_IN_SIGHT)
 
 
-def sentence(found: WeightChanges) -> str:
-    """How many matrices were compared, how many differ, and what the columns are."""
-    if not found.compared:
+def sentence(changes: WeightChanges) -> str:
+    """How many matrices were compared, how many differ, and what the columns mean."""
+    if not changes.compared:
         return "No matrix of one model has the name and the shape of one of the other."
-    words = f"{len(found.matrices):,} of {found.compared:,} matrices differ."
-    if found.matrices:
+    words = f"{len(changes.matrices):,} of {changes.compared:,} matrices differ."
+    if changes.matrices:
         words += (
             " The change is the norm of second − first, divided by that of the first. Its rank "
             "counts the singular values above 1 % of the largest."
@@ -78,24 +78,24 @@ def unpaired_words(count: int) -> str:
 
 
 def rows(matrices: Sequence[MatrixChange], ranks: Sequence[int] | None) -> list[Row]:
-    """The matrices that differ, in the order of the model; no rank where it was not counted."""
+    """The matrices that differ, in the model's order; no rank if it was not counted."""
     return [
         {
-            "matrix": each.name,
-            "change": three(each.relative),
-            "rank of the change": f"{rank:,} of {min(each.shape):,}" if rank else "–",
+            "matrix": matrix.name,
+            "change": three(matrix.relative),
+            "rank of the change": f"{rank:,} of {min(matrix.shape):,}" if rank else "–",
         }
-        for each, rank in zip(matrices, ranks or [0] * len(matrices), strict=True)
+        for matrix, rank in zip(matrices, ranks or [0] * len(matrices), strict=True)
     ]
 
 
 def unpaired_rows(unpaired: Sequence[UnpairedMatrix]) -> list[Row]:
-    """The first of them, with both shapes."""
+    """The first of these matrices, with both shapes."""
     return [
         {
-            "matrix": each.name,
-            "first": shape(each.first) if each.first else "–",
-            "second": shape(each.second) if each.second else "–",
+            "matrix": matrix.name,
+            "first": shape(matrix.first) if matrix.first else "–",
+            "second": shape(matrix.second) if matrix.second else "–",
         }
-        for each in unpaired[:MOST_UNPAIRED]
+        for matrix in unpaired[:MOST_UNPAIRED]
     ]

@@ -1,4 +1,4 @@
-"""Both sides of a comparison on screen: their maps, how far apart they are, their outputs."""
+"""Both sides of a comparison on screen: their maps, their divergence and their outputs."""
 
 import math
 
@@ -26,10 +26,9 @@ HeadPlace = tuple[str, int, int]
 
 
 def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMaps | None:
-    """Both on one scale, second − first, and how far apart they are; None where no two cells
-    belong together.
+    """Draw both maps on one scale, second − first, and their divergence.
 
-    `model` is that of the first; another model is the title of the second.
+    None if no two cells correspond. `model` is that of the first side.
     """
     models = _models_of(first, second, model)
     top = common_scale(first.values, second.values)
@@ -38,8 +37,8 @@ def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMa
     if aligned is None:
         st.text(scale)
         return None
-    one, other = whole_rows(first, second, aligned)
-    bits = map_divergence(one, other, aligned.allowed[0].any(-1) & aligned.allowed[1].any(-1))
+    allowed = aligned.allowed[0].any(-1) & aligned.allowed[1].any(-1)
+    bits = map_divergence(*whole_rows(first, second, aligned), allowed)
     distance = (
         "There is no divergence: a weight is not a number, or no row attends to a key in both."
         if math.isnan(bits)
@@ -51,13 +50,13 @@ def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMa
 
 
 def _models_of(first: MapSide, second: MapSide, model: str) -> tuple[str, str]:
-    """The model of each side, by name: a step of a training, or another model, is the title."""
+    """The name of each side's model; a second model, or a training step, is named by its title."""
     is_same = first.forward.trace.model is second.forward.trace.model
     return model, model if is_same else second.title
 
 
 def whole_rows(first: MapSide, second: MapSide, aligned: AlignedMaps) -> tuple[Tensor, Tensor]:
-    """The aligned maps, with one column more for the keys that are left out of either."""
+    """The aligned maps, with one more column for the keys that are left out of either."""
     rows, columns = aligned.rows, aligned.columns
     if not any(columns.left_out):
         return aligned.first, aligned.second
@@ -69,14 +68,14 @@ def whole_rows(first: MapSide, second: MapSide, aligned: AlignedMaps) -> tuple[T
 
 
 def alignment(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
-    """How the cells of two maps correspond, in a sentence or more."""
+    """How the cells of two maps correspond, in sentences."""
     if aligned.is_pooled:
         return _pooled(first, second, aligned) + _left_out(first, second, aligned)
     pairs = [
         *zip(first.rows, second.rows, strict=True),
         *zip(first.columns, second.columns, strict=True),
     ]
-    different = sum(one.label != other.label for one, other in pairs)
+    different = sum(a.label != b.label for a, b in pairs)
     if not different:
         return "Both maps are over the same tokens."
     how = "by the characters they stand for" if aligned.columns.by_characters else "by position"
@@ -101,7 +100,7 @@ def _pooled(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
 
 
 def _left_out(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
-    """What has no counterpart on the other side, and what that does to the numbers."""
+    """Which tokens have no counterpart on the other side, and what that does to the numbers."""
     sides = ("first", first.columns), ("second", second.columns)
     named = [
         f"{', '.join(f'“{label_at(tokens, at)}”' for at in places)} of the {name} map"
@@ -112,14 +111,14 @@ def _left_out(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
         return ""
     return (
         f" Left out, as the other map has no such token: {' and '.join(named)}; their "
-        "weight is in no cell, and the divergence counts it as one key more."
+        "weight is in no cell, and the divergence counts it as one more key."
     )
 
 
 def difference_to_export(
     context: PageContext, first: MapSide, second: MapSide, aligned: AlignedMaps
 ) -> FigureData:
-    """The difference, and how both sides came to be; the offline page has all three maps."""
+    """The difference, with what both sides are; the offline page has all three maps."""
     at = context.choice
     about = export_panel.origin(context) | {"first": first.title, "second": second.title}
     if second.forward.text != at.text:
@@ -151,10 +150,10 @@ def difference_to_export(
 
 
 def draw_outputs(first: MapSide, second: MapSide) -> None:
-    """The output of each side's pass and its notes; only the notes where only the head differs.
+    """Draw the output and notes of each side's pass; only the notes where only the head differs.
 
-    With interventions the decoder reads the answer generated without them, so both answers
-    already stand above.
+    With interventions, the decoder reads the answer generated without them, so both answers are
+    already on screen.
     """
     mine, theirs = first.forward, second.forward
     same_input = mine.trace.model is theirs.trace.model and mine.text == theirs.text
@@ -169,7 +168,7 @@ def draw_outputs(first: MapSide, second: MapSide) -> None:
 
 
 def compared_code(first: MapSide, second: MapSide, aligned: AlignedMaps | None) -> Script:
-    """Both maps, and their difference where their cells belong together."""
+    """The code of both maps, and of their difference if their cells correspond."""
     sides = first.forward, second.forward, first.place, second.place
     if aligned is None:
         return script(both_code, *sides)
@@ -178,26 +177,29 @@ def compared_code(first: MapSide, second: MapSide, aligned: AlignedMaps | None) 
     return script(groups_code, *sides, *aligned.groups)
 
 
-def both_code(one: ForwardPass, other: ForwardPass, head: HeadPlace, other_head: HeadPlace) -> None:
-    print(one.weights(*head), other.weights(*other_head))  # over other tokens: no difference
+def both_code(
+    first: ForwardPass, second: ForwardPass, first_head: HeadPlace, second_head: HeadPlace
+) -> None:
+    # They are over different tokens, so they have no difference.
+    print(first.weights(*first_head), second.weights(*second_head))
 
 
 def difference_code(
-    one: ForwardPass, other: ForwardPass, head: HeadPlace, other_head: HeadPlace
+    first: ForwardPass, second: ForwardPass, first_head: HeadPlace, second_head: HeadPlace
 ) -> None:
-    first, second = one.weights(*head), other.weights(*other_head)
-    weights = second - first
+    first_map, second_map = first.weights(*first_head), second.weights(*second_head)
+    weights = second_map - first_map
     print(weights)  # a row per query, a column per key
 
 
 def groups_code(
-    one: ForwardPass,
-    other: ForwardPass,
-    head: HeadPlace,
-    other_head: HeadPlace,
-    groups: MapGroups,
-    other_groups: MapGroups,
+    first: ForwardPass,
+    second: ForwardPass,
+    first_head: HeadPlace,
+    second_head: HeadPlace,
+    first_groups: MapGroups,
+    second_groups: MapGroups,
 ) -> None:
-    first, second = one.weights(*head), other.weights(*other_head)
-    weights = pool_map(second, *other_groups) - pool_map(first, *groups)
+    first_map, second_map = first.weights(*first_head), second.weights(*second_head)
+    weights = pool_map(second_map, *second_groups) - pool_map(first_map, *first_groups)
     print(weights)  # a row per group of queries, a column per group of keys

@@ -1,4 +1,4 @@
-"""What is compared with the chosen head: a second map, chosen by the reader."""
+"""The second side of a comparison: another head, text, model, step, or the reader's edits."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,7 +34,7 @@ SAME_HEAD = "Layer {}, head {}"
 
 
 def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
-    """The head chosen in the bar, and what the reader compares it with."""
+    """The head chosen in the bar, and the side that the reader compares it with."""
     at = context.choice
     first = MapSide("", context.forward, *at.place)
     snapshots = snapshots_of(context)
@@ -98,14 +98,14 @@ def _another_model(context: PageContext, first: MapSide) -> MapSide:
     entry = context.models[name]
     if lacks := fault(entry):
         none = "No other model reads the whole text: type another one."
-        way = f"To compare the whole text, choose {reader.short_name}." if reader else none
-        say(f"{lacks} {way}")
-    other = or_stop(lambda: opened_as_chosen(entry, at))
+        advice = f"To compare the whole text, choose {reader.short_name}." if reader else none
+        say(f"{lacks} {advice}")
+    opened = or_stop(lambda: opened_as_chosen(entry, at))
     pair = _pair_for(entry, context)
     if pair != at.pair:
-        st.text(f"{entry.short_name} takes one sentence: the second one is left out there.")
+        st.text(f"{entry.short_name} reads one sentence: the second one is left out there.")
     try:
-        forward = run_text(other, at.text, pair)
+        forward = run_text(opened, at.text, pair)
     except ForwardPassError as error:
         if not lacks:
             say(str(error))
@@ -119,21 +119,21 @@ def _pair_for(entry: ModelEntry, context: PageContext) -> str:
 
 
 def _another_step(context: PageContext, first: MapSide, snapshots: Snapshots) -> MapSide:
-    """The same tokens through a snapshot; a decoder of two stacks reads the same answer."""
+    """The same tokens through a snapshot; an encoder-decoder's decoder reads the same answer."""
     opened, forward = context.opened, first.forward
     step = one_of("other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
     folder = snapshots[step]
-    other = or_stop(lambda: open_snapshot(opened, folder))
+    snapshot = or_stop(lambda: open_snapshot(opened, folder))
     if forward.written:
         whose = context.choice.called
         st.text(f"On both sides the decoder reads the answer of {whose} (teacher forcing).")
-    again = kept(
-        other,
+    second = kept(
+        snapshot,
         ("tokens of another step", forward.text, forward.pair, forward.target),
-        lambda: rerun(other, forward, forward.source, forward.target, ()),
-        lambda made: made.bytes,
+        lambda: rerun(snapshot, forward, forward.source, forward.target, ()),
+        lambda result: result.bytes,
     )
-    return replace(first, title=f"Step {step}", forward=again)
+    return replace(first, title=f"Step {step}", forward=second)
 
 
 def _with_interventions(context: PageContext, first: MapSide) -> MapSide:
@@ -156,18 +156,18 @@ def _with_interventions(context: PageContext, first: MapSide) -> MapSide:
 
 
 def _same_head_in(first: MapSide, forward: ForwardPass, entry: ModelEntry) -> MapSide:
-    """The same head in another model's pass; the nearest where it has no such head.
+    """The same head in another model's pass, or the nearest one if that has no such head.
 
     If the chosen attention is over the typed text alone, so is that of the other model.
     """
-    found = forward.parts
+    parts = forward.parts
     if _reads_typed(first.part, first.forward.config):
-        found = tuple(part for part in found if _reads_typed(part.name, forward.config))
-    part = {part.name: part for part in found}.get(first.part) or found[-1]
+        parts = tuple(part for part in parts if _reads_typed(part.name, forward.config))
+    part = {part.name: part for part in parts}.get(first.part) or parts[-1]
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
     if (part.name, layer, head) != (first.part, first.layer, first.head):
-        shown = f"{part.words.name.lower()}, layer {layer}, head {head}"
-        st.text(f"{entry.short_name} has no such head; showing its {shown}.")
+        nearest = f"{part.words.name.lower()}, layer {layer}, head {head}"
+        st.text(f"{entry.short_name} has no such head; showing its {nearest}.")
     return MapSide(entry.short_name, forward, part.name, layer, head)
 
 

@@ -1,4 +1,4 @@
-"""Beam search: the tree of the tokens that were considered, and the texts that it found."""
+"""Beam search: the tree of the tokens that were considered, and the finished texts."""
 
 import math
 
@@ -30,89 +30,89 @@ BEAM_IDLE = (
 
 
 def draw_beam_search(context: PageContext) -> Script:
-    """The controls, the tree with the best text marked, and the texts; gives the code."""
+    """Draw the controls, the tree with the best text marked, and the texts; return the code."""
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
     places = widgets.side_by_side(1, 1, 1)
     with places[0]:
-        beams = int(controls.slider("beams"))
+        width = int(controls.slider("beams"))
     with places[1]:
         alpha = controls.slider("alpha")
     with places[2]:
         length = min(int(controls.slider("length")), prompt.room)
-    found = _search(opened, text, prompt, beams, length, alpha)
-    scores = [node.log_probability for node in found.nodes] if found.ends else [math.nan]
+    beams = _search(opened, text, prompt, width, length, alpha)
+    scores = [node.log_probability for node in beams.nodes] if beams.ends else [math.nan]
     or_stop(lambda: require_probabilities(torch.tensor(scores)))
 
-    def take(node: int) -> None:
+    def continue_from_node(node: int) -> None:
         branches = current_branches(context, prompt)
-        append_tokens(branches, found.path(node), forced=True, behind=0)
+        append_tokens(branches, beams.path(node), forced=True, behind=0)
         widget_state.put("way", "Token by token")
 
     tree(
-        _nodes(opened, found, alpha),
+        _nodes(opened, beams, alpha),
         key="beam_tree",
         title="Beam search: tokens considered",
         idle=BEAM_IDLE,
-        rows=nodes_per_step(opened.config, beams),
-        marked=_nodes_to(found, found.ends[0]),
-        on_pick=take,
+        rows=nodes_per_step(opened.config, width),
+        marked=_nodes_to(beams, beams.ends[0]),
+        on_pick=continue_from_node,
     )
     st.caption(
         "Score: the log-probability of all tokens up to here ÷ ((5 + tokens) ÷ 6)^α. "
-        f"{len(found.nodes):,} tokens considered, {sum(n.kept for n in found.nodes):,} kept."
+        f"{len(beams.nodes):,} tokens considered, {sum(n.kept for n in beams.nodes):,} kept."
     )
     is_full = length == prompt.room < MAX_GENERATED and PASS_TOKENS.allows(opened.config.max_len)
     cut = "no positions left" if is_full else f"stopped at {length} tokens"
-    _draw_found_texts(opened, found, alpha, cut)
-    return script(beams_code, opened, text, beams, length, alpha)
+    _draw_texts(opened, beams, alpha, cut)
+    return script(beams_code, opened, text, width, length, alpha)
 
 
 def _search(
-    opened: OpenModel, text: str, prompt: Prompt, beams: int, length: int, alpha: float
+    opened: OpenModel, text: str, prompt: Prompt, width: int, length: int, alpha: float
 ) -> Beams:
-    """The search after this prompt, cached. A new choice of the reader stops it."""
+    """Search from this prompt, or take the cached result. A new choice of the reader stops it."""
 
     def search() -> Beams:
-        steps = beam_steps(opened.model, prompt.ids, beams=beams, max_length=length, alpha=alpha)
+        steps = beam_steps(opened.model, prompt.ids, beams=width, max_length=length, alpha=alpha)
         return with_bar(steps, length, "Searching")[-1]
 
-    return kept(opened, ("beams", text, beams, length, alpha), search)
+    return kept(opened, ("beams", text, width, length, alpha), search)
 
 
-def _nodes(opened: OpenModel, found: Beams, alpha: float) -> list[Node]:
-    """In each step the likeliest token is on top."""
-    made, rows = list[Node](), dict[int, int]()
-    for node in found.nodes:
+def _nodes(opened: OpenModel, beams: Beams, alpha: float) -> list[Node]:
+    """The nodes as the tree draws them: the likeliest token of each step is on top."""
+    nodes, rows = list[Node](), dict[int, int]()
+    for node in beams.nodes:
         row = rows[node.step] = rows.get(node.step, -1) + 1
         how = "ended" if node.ended else "" if node.kept else "cut"
         fate = "ends the text" if node.ended else "kept" if node.kept else "not kept"
-        said = (
+        sentence = (
             f"{{token}}: log-probability {three(node.log_probability)} ÷ "
             f"{three(length_penalty(node.step + 1, alpha))} = score {three(node.score)}; {fate}"
         )
-        before = found.path(node.parent)[-LAST:] if node.parent >= 0 else []
+        before = beams.path(node.parent)[-LAST:] if node.parent >= 0 else []
         label = candidate_text(
             opened.tokenizer.label(node.token), [*map(opened.tokenizer.label, before)]
         )
-        made.append(Node(node.parent, node.step, row, label, three(node.score), said, how))
-    return made
+        nodes.append(Node(node.parent, node.step, row, label, three(node.score), sentence, how))
+    return nodes
 
 
-def _nodes_to(found: Beams, place: int) -> list[int]:
+def _nodes_to(beams: Beams, node: int) -> list[int]:
     line = list[int]()
-    while place >= 0:
-        line.append(place)
-        place = found.nodes[place].parent
+    while node >= 0:
+        line.append(node)
+        node = beams.nodes[node].parent
     return line[::-1]
 
 
-def _draw_found_texts(opened: OpenModel, found: Beams, alpha: float, cut: str) -> None:
-    ends = [found.nodes[end] for end in found.ends]
+def _draw_texts(opened: OpenModel, beams: Beams, alpha: float, cut: str) -> None:
+    ends = [beams.nodes[end] for end in beams.ends]
     st.markdown("**Texts found**")
     table(
         {
-            "text": [one_line(opened.tokenizer.decode(found.path(end))) for end in found.ends],
+            "text": [one_line(opened.tokenizer.decode(beams.path(end))) for end in beams.ends],
             "tokens": [node.step + 1 for node in ends],
             "log-probability": [three(node.log_probability) for node in ends],
             "length penalty": [three(length_penalty(node.step + 1, alpha)) for node in ends],
@@ -124,8 +124,8 @@ def _draw_found_texts(opened: OpenModel, found: Beams, alpha: float, cut: str) -
     )
 
 
-def beams_code(opened: OpenModel, text: str, beams: int, length: int, alpha: float) -> None:
+def beams_code(opened: OpenModel, text: str, width: int, length: int, alpha: float) -> None:
     ids = prompt_of(opened, text).ids
-    found = beam_search(opened.model, ids, beams=beams, max_length=length, alpha=alpha)
-    for end in found.ends:
-        print(found.nodes[end].score, opened.tokenizer.decode(found.path(end)))
+    beams = beam_search(opened.model, ids, beams=width, max_length=length, alpha=alpha)
+    for end in beams.ends:
+        print(beams.nodes[end].score, opened.tokenizer.decode(beams.path(end)))

@@ -1,4 +1,4 @@
-"""A chat's messages as the model reads them: rendered by its template, special tokens and all."""
+"""The chat prompt: a system and a user message, rendered by the model's chat template."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ NO_MESSAGE = "There is no message yet: type one."
 
 
 def draw_chat_panel(context: PageContext) -> None:
-    """An expander, for a model that comes with a chat template; nothing is rendered until open."""
+    """Draw an expander if the model has a chat template; render nothing until it is open."""
     opened = context.opened
     try:
         template = template_of(opened, context.folder)
@@ -32,19 +32,19 @@ def draw_chat_panel(context: PageContext) -> None:
         return
     if template is None:
         return
-    title, is_asked = "Chat prompt", url.is_named(USER)
-    with st.expander(title, is_asked, key="chat", on_change="rerun") as panel:
+    is_in_address = url.is_named(USER)
+    with st.expander("Chat prompt", is_in_address, key="chat", on_change="rerun") as panel:
         if not panel.open:
             return
-        asked, made = widgets.side_by_side(5, 8)
-        with asked:
+        form, preview = widgets.side_by_side(5, 8)
+        with form:
             system, user, begins = _choose_messages(context)
             with st.popover("Template"):
                 st.code(template, language="jinja2", wrap_lines=True)
         if not user.strip():
             say(NO_MESSAGE)
             return
-        with made:
+        with preview:
             try:
                 prompt = render_chat(opened, template, system, user, add_generation_prompt=begins)
             except TextError as error:
@@ -55,9 +55,9 @@ def draw_chat_panel(context: PageContext) -> None:
 
 
 def _choose_messages(context: PageContext) -> tuple[str, str, bool]:
-    """What the system and the user say, and whether the answer is begun.
+    """The system message, the user message, and whether the template begins the answer.
 
-    The user says the sentence, unless that is a prompt already.
+    The user message defaults to the sentence, unless the sentence is a rendered prompt.
     """
     before = str(session().defaults.get(USER, ""))
     usual = before if context.choice.special else context.choice.text
@@ -69,21 +69,21 @@ def _choose_messages(context: PageContext) -> tuple[str, str, bool]:
     return system, user, begins
 
 
-def _draw_prompt(prompt: ChatPrompt, user: str, sent: str) -> None:
-    """The rendered text and its tokens, and what makes a sentence of it; `sent` is one already."""
+def _draw_prompt(prompt: ChatPrompt, user: str, sentence: str) -> None:
+    """Draw the rendered text, its tokens and the buttons; `sentence` is the prompt in the bar."""
     st.code(prompt.text, language=None, wrap_lines=True, height=150)
     chips(prompt.tokens, key="chat_tokens", height=120)
     if len(prompt.text) > TEXT_LIMIT:
         say(TOO_LONG.format(length=len(prompt.text)))
     _draw_buttons(user, prompt.text)
-    if sent == prompt.text:
+    if sentence == prompt.text:
         st.caption("The sentence is this prompt now; the bar shows it without its line ends.")
 
 
 def _draw_buttons(user: str, rendered: str | None) -> None:
-    """Send the rendered prompt as the sentence, or the message alone."""
+    """Draw the buttons that make the rendered prompt, or the message alone, the sentence."""
 
-    def send(text: str, special: str) -> None:
+    def use(text: str, special: str) -> None:
         widget_state.put("text", text)
         widget_state.put("special", special)
         session().defaults.pop(USER, None)  # the message stays as it was
@@ -94,8 +94,8 @@ def _draw_buttons(user: str, rendered: str | None) -> None:
                 "Use as the sentence",
                 key="chat_send",
                 type="primary",
-                on_click=send,
+                on_click=use,
                 args=(rendered, rendered),
                 disabled=len(rendered) > TEXT_LIMIT,
             )
-        st.button("Use the plain text", key="chat_plain", on_click=send, args=(user, ""))
+        st.button("Use the plain text", key="chat_plain", on_click=use, args=(user, ""))

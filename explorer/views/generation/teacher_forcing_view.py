@@ -1,4 +1,4 @@
-"""Teacher forcing and free running, step by step, with the shifted target."""
+"""Teacher forcing and free running, step by step, with the target shifted by one."""
 
 from collections.abc import Callable, Sequence
 
@@ -35,43 +35,43 @@ WORDS = Words(
 
 
 def draw_teacher_forcing(context: PageContext) -> Script | None:
-    """Inputs, targets and predictions of both ways; gives the code of teacher forcing."""
+    """Draw inputs, targets and predictions of both; return the code of teacher forcing."""
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
     if prompt.source:
-        target, given = _choose_target(context, prompt), 1
+        target, prompt_length = _choose_target(context, prompt), 1
         source = prompt.ids
     else:
         target, source = [token.id for token in prompt.tokens], None
         if len(target) < 2:
             say(TOO_SHORT)
             return None
-        given = _choose_given(len(target))
-    cut = target[: given + MAX_GENERATED]
-    found = kept(
+        prompt_length = _choose_prompt_length(len(target))
+    cut = target[: prompt_length + MAX_GENERATED]
+    forcing = kept(
         opened,
-        ("forcing", text, tuple(cut), given),
-        lambda: teacher_forcing(opened.model, source, torch.tensor(cut), given),
+        ("forcing", text, tuple(cut), prompt_length),
+        lambda: teacher_forcing(opened.model, source, torch.tensor(cut), prompt_length),
     )
-    or_stop(lambda: require_probabilities(found.probabilities))
+    or_stop(lambda: require_probabilities(forcing.probabilities))
     label = opened.tokenizer.label
-    draw_board(found, label, key="forcing")
+    draw_board(forcing, label, key="forcing")
     st.caption(LEGEND)
-    st.text(summary(found, label))
+    st.text(summary(forcing, label))
     if len(cut) < len(target):
         hidden = len(target) - len(cut)
-        st.caption(f"The first {MAX_GENERATED} steps are shown, {hidden} are not.")
+        st.caption(f"Only the first {MAX_GENERATED} steps are shown; {hidden} more are not.")
     widgets.notes(context.forward.notes)
-    return script(forcing_code, opened, text, cut, given)
+    return script(forcing_code, opened, text, cut, prompt_length)
 
 
-def draw_board(found: TeacherForcing, label: Callable[[int], str], key: str) -> None:
-    """Both ways as a table, a column for each step."""
+def draw_board(forcing: TeacherForcing, label: Callable[[int], str], key: str) -> None:
+    """Draw both as a table, a column for each step."""
     title = "Teacher forcing and free running"
-    board(_columns(found), _rows(found, label), WORDS, key=key, title=title, narrow=True)
+    board(_columns(forcing), _rows(forcing, label), WORDS, key=key, title=title, narrow=True)
 
 
-def _choose_given(tokens: int) -> int:
+def _choose_prompt_length(tokens: int) -> int:
     """How many tokens of the sentence are the prompt."""
     most = tokens - 1
     if most == 1:
@@ -84,72 +84,73 @@ def _choose_given(tokens: int) -> int:
 
 
 def _choose_target(context: PageContext, prompt: Prompt) -> list[int]:
-    """The typed target; else the task's reference answer; else the model's own output."""
+    """The typed target, else the task's reference answer, else the model's own output."""
     opened, forward = context.opened, context.forward
-    known = opened.task.answer_text(forward.source) if opened.task else ""
+    reference = opened.task.answer_text(forward.source) if opened.task else ""
     own = opened.tokenizer.decode([token.id for token in forward.written])
-    how = {"placeholder": known or own, **controls.PERSISTENT}
+    how = {"placeholder": reference or own, **controls.PERSISTENT}
     typed = controls.text_field("target", **how).strip()
     if not typed:
         st.caption(
             "The task's reference answer; you can type another."
-            if known
+            if reference
             else "There is no reference answer, so this is the model's own output; "
             "you can type another."
         )
-    wanted = typed or known
-    if not wanted:
+    target_text = typed or reference
+    if not target_text:
         return [token.id for token in (*forward.target, forward.written[-1])]
-    target = or_stop(lambda: target_ids(opened, prompt, wanted))
-    widgets.notes(unknown_in(opened, wanted))
+    target = or_stop(lambda: target_ids(opened, prompt, target_text))
+    widgets.notes(unknown_in(opened, target_text))
     return target
 
 
-def _columns(found: TeacherForcing) -> list[Column]:
-    steps = range(len(found.targets))
-    return [Column(str(at + 1), "diverges" if at == found.diverges_at else "") for at in steps]
+def _columns(forcing: TeacherForcing) -> list[Column]:
+    steps = range(len(forcing.targets))
+    return [Column(str(at + 1), "diverges" if at == forcing.diverges_at else "") for at in steps]
 
 
-def _rows(found: TeacherForcing, label: Callable[[int], str]) -> list[Row]:
-    """Both ways, step by step; a prediction is marked as the target or not."""
-    targets = found.targets
-    lines = {
-        "input": _cells(found.inputs, label, "given"),
+def _rows(forcing: TeacherForcing, label: Callable[[int], str]) -> list[Row]:
+    """Both, step by step; each prediction is marked right or wrong."""
+    targets = forcing.targets
+    rows = {
+        "input": _cells(forcing.inputs, label, "given"),
         "target": _cells(targets, label),
-        "prediction": _judged_cells(found.predicted, targets, targets, label),
-        "probability of the target": [Cell(three(p), p) for p in found.probabilities.tolist()],
-        "free-running input": _padded(_cells(found.free_inputs, label, "given"), len(targets)),
+        "prediction": _judged_cells(forcing.predicted, targets, targets, label),
+        "probability of the target": [Cell(three(p), p) for p in forcing.probabilities.tolist()],
+        "free-running input": _padded(_cells(forcing.free_inputs, label, "given"), len(targets)),
         "free-running output": _padded(
-            _judged_cells(found.generated, targets, found.generated, label), len(targets)
+            _judged_cells(forcing.generated, targets, forcing.generated, label), len(targets)
         ),
     }
-    return [Row(line, cells, is_token=False) for line, cells in lines.items()]
+    return [Row(name, cells, is_token=False) for name, cells in rows.items()]
 
 
-def summary(found: TeacherForcing, label: Callable[[int], str]) -> str:
-    """How many predictions are right each way, and where free running diverges."""
-    count, at = len(found.targets), found.diverges_at
-    fed = (
-        f"Teacher forcing: {_equal(found.predicted, found.targets)} of {count} predictions are "
-        f"correct, {three(float(found.nats.mean()))} nats per token."
+def summary(forcing: TeacherForcing, label: Callable[[int], str]) -> str:
+    """How many predictions of each are correct, and where free running diverges."""
+    count, at = len(forcing.targets), forcing.diverges_at
+    teacher_forced = (
+        f"Teacher forcing: {_equal(forcing.predicted, forcing.targets)} of {count} predictions are "
+        f"correct, {three(float(forcing.nats.mean()))} nats per token."
     )
     if at is None:
-        return f"{fed} Free running: the output is the target."
-    own = text_of(label(found.generated[at])) if at < len(found.generated) else "nothing"
-    wanted = text_of(label(found.targets[at]))
+        return f"{teacher_forced} Free running: the output is the target."
+    own = text_of(label(forcing.generated[at])) if at < len(forcing.generated) else "nothing"
+    target = text_of(label(forcing.targets[at]))
     return (
-        f"{fed} Free running: the output diverges at step {at + 1}, with “{own}” instead of "
-        f"“{wanted}”; {_equal(found.generated, found.targets)} of {count} are correct."
+        f"{teacher_forced} Free running: the output diverges at step {at + 1}, "
+        f"with “{own}” instead of “{target}”; "
+        f"{_equal(forcing.generated, forcing.targets)} of {count} are correct."
     )
 
 
 def _equal(ids: Sequence[int], targets: Sequence[int]) -> int:
-    return sum(own == wanted for own, wanted in zip(ids, targets, strict=False))
+    return sum(token == target for token, target in zip(ids, targets, strict=False))
 
 
 def _cells(ids: Sequence[int], label: Callable[[int], str], how: str = "") -> list[Cell]:
-    """The parts of a character are named after it."""
-    return [Cell(name, None, how) for name in texts([Token(each, label(each)) for each in ids])]
+    """A cell for each token, by its label; tokens that are bytes of one character name it."""
+    return [Cell(name, None, how) for name in texts([Token(token, label(token)) for token in ids])]
 
 
 def _judged_cells(
@@ -158,24 +159,24 @@ def _judged_cells(
     before: Sequence[int],
     label: Callable[[int], str],
 ) -> list[Cell]:
-    """`before` are the tokens before each of these, all of them where it is a text of its own."""
+    """A cell for each prediction, right or wrong; `before` is the sequence that each continues."""
     return [
         Cell(
-            candidate_text(label(own), [*map(label, before[max(0, at - LAST) : at])]),
+            candidate_text(label(token), [*map(label, before[max(0, at - LAST) : at])]),
             None,
-            "right" if own == wanted else "wrong",
+            "right" if token == target else "wrong",
         )
-        for at, (own, wanted) in enumerate(zip(ids, targets, strict=False))
+        for at, (token, target) in enumerate(zip(ids, targets, strict=False))
     ]
 
 
 def _padded(cells: list[Cell], count: int) -> list[Cell]:
-    """Free running may end before the target does."""
+    """The cells and empty ones up to `count`, since free running may end before the target."""
     return [*cells, *[Cell("", None, "cut")] * (count - len(cells))]
 
 
-def forcing_code(opened: OpenModel, text: str, target: list[int], given: int) -> None:
+def forcing_code(opened: OpenModel, text: str, target: list[int], prompt_length: int) -> None:
     prompt = prompt_of(opened, text)
     source = prompt.ids if prompt.source else None
-    found = teacher_forcing(opened.model, source, torch.tensor(target), given)
-    print(found.predicted, found.targets, found.probabilities)
+    forcing = teacher_forcing(opened.model, source, torch.tensor(target), prompt_length)
+    print(forcing.predicted, forcing.targets, forcing.probabilities)

@@ -40,7 +40,8 @@ from explorer.views.shared.step_slider import chosen_step, draw_stepper
 from models.generation import generate
 from models.sampling import Sampling, choose_from, sample
 
-SHOWN = 12
+MOST_TOKENS = 12
+"""Rows of the table of the next token, without those of branches and of all other tokens."""
 TOP_K, TOP_P = 2, 3
 WORDS = Words(
     "token",
@@ -49,47 +50,46 @@ WORDS = Words(
     "Force {row} as the next token",
 )
 TEXT_HEIGHT, MAP_HEIGHT = 94, 420
-"""Pixels: two lines of tokens, which scroll; a map that is as wide as its column is no higher."""
+"""Pixels: two lines of tokens, which scroll; the height at which the map fills its column."""
 
 
 def draw_token_by_token(context: PageContext) -> Script:
-    """The text so far, the next choice, a head's map of it, the branches; gives the code."""
+    """Draw the text so far, the next choice, a head's map and the branches; return the code."""
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
-    written = st.container(width=widgets.WIDEST)
+    text_so_far = st.container(width=widgets.WIDEST)
     moves = st.container(horizontal=True, vertical_alignment="center", width=widgets.WIDEST)
     choice, head = widgets.side_by_side(8, 5)
     with choice:
         sampling, seed, count = _choose_sampling()
-    found = branch_tree.current_branches(context, prompt)
-    found = _generate(context, prompt, found, sampling, seed, count)
-    line, path = [0, *found.line], [found.nodes[node].token for node in found.line]
-    step = chosen_step(branch_tree.STEP, len(line), found.depths[found.at])
+    branches = branch_tree.current_branches(context, prompt)
+    branches = _generate(context, prompt, branches, sampling, seed, count)
+    line, path = [0, *branches.line], [branches.nodes[node].token for node in branches.line]
+    step = chosen_step(branch_tree.STEP, len(line), branches.depths[branches.at])
     stopped = stop_reason(opened, prompt, path[:step])
-    at = step - 1 if stopped and step else step  # after the last token nothing is chosen
+    at = step - 1 if stopped and step else step  # no token is chosen after the last one
     fed = path[:-1] if stop_reason(opened, prompt, path) else path
     continuation = or_stop(lambda: continue_from(opened, text, fed))
     stages = sampling_stages(continuation.all_logits[at], sampling)
     sampled = sample_token(stages, sampling, seed, at)
     with moves:
-        _draw_moves(found, line, step, sampled, stopped)
-        _draw_typing(opened, prompt, found, line[step], stopped)
-    with written:
+        _draw_moves(branches, line, step, sampled, stopped)
+        _draw_typing(opened, prompt, branches, line[step], stopped)
+    with text_so_far:
         _draw_text(opened, prompt, path, step)
     draw_notes(branch_tree.CLICK)
-    read = [*prompt.tokens, *map(opened.tokenizer.token, path[:at])]
-    before = [token.label for token in read]
+    before = [token.label for token in (*prompt.tokens, *map(opened.tokenizer.token, path[:at]))]
     name = candidate_text(opened.tokenizer.label(sampled), before)
     with choice:
         _draw_next(name, stages, sampling, float(stages.final[sampled]), seed, stopped)
-        shown = None if stopped else sampled
-        draw_sampling_stages(opened, stages, sampling, found, line[at], shown, before)
+        marked = None if stopped else sampled
+        draw_sampling_stages(opened, stages, sampling, branches, line[at], marked, before)
     with head:
         _draw_head(context, continuation, at)
     st.markdown("**Branches**")
     with st.container(horizontal=True):
-        branch_tree.draw_history_buttons(found)
-    branch_tree.draw_branches(context, found, continuation, line[len(fed)], step)
+        branch_tree.draw_history_buttons(branches)
+    branch_tree.draw_branches(context, branches, continuation, line[len(fed)], step)
     widgets.notes(continuation.forward.notes)
     return script(choice_code, opened, text, fed, sampling, seed, at)
 
@@ -110,47 +110,47 @@ def _choose_sampling() -> tuple[Sampling, int, int]:
     return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
 
 
-def _draw_moves(found: Branches, line: list[int], step: int, sampled: int, stopped: str) -> None:
-    """Steps along the branch; sample one token after the shown one, or several at once.
+def _draw_moves(branches: Branches, line: list[int], step: int, sampled: int, stopped: str) -> None:
+    """Draw the stepper along the branch, and the buttons that sample one token or several.
 
-    At the end of the branch the next step is a token more.
+    At the end of the branch, the stepper's next step samples a token.
     """
-    off = bool(stopped) or not found.room
+    off = bool(stopped) or not branches.room
 
     def sample() -> None:
-        branch_tree.append_tokens(found, [sampled], forced=False, behind=line[step])
+        branch_tree.append_tokens(branches, [sampled], forced=False, behind=line[step])
 
-    def go_on() -> None:
-        state_of(branch_tree.GoOn).is_asked = True
+    def request_tokens() -> None:
+        state_of(branch_tree.GenerateClick).is_pending = True
 
     last = len(line) - 1
     with st.container():
         draw_stepper(
             branch_tree.STEP,
             len(line),
-            found.depths[found.at],
+            branches.depths[branches.at],
             arrows=True,
             on_grow=None if off or step < last else sample,
         )
     st.button("Sample", key="draw", type="primary", on_click=sample, disabled=off)
-    st.button("Generate", key="write_on", on_click=go_on, disabled=off)
+    st.button("Generate", key="write_on", on_click=request_tokens, disabled=off)
 
 
 def _draw_typing(
-    opened: OpenModel, prompt: Prompt, found: Branches, here: int, stopped: str
+    opened: OpenModel, prompt: Prompt, branches: Branches, here: int, stopped: str
 ) -> None:
-    """A field for any tokens that the reader wants to force after node `here`."""
+    """Draw a field for tokens that the reader wants to force after node `here`."""
 
     def force() -> None:
         typed = widget_state.get("typed", "")
         widget_state.put("typed", "")
         try:
-            tokens = typed_ids(opened, prompt, found.path(here), typed)
+            tokens = typed_ids(opened, prompt, branches.path(here), typed)
         except ForwardPassError as error:
             keep_note(branch_tree.CLICK, str(error))
         else:
             keep_note(branch_tree.CLICK, " ".join(unknown_in(opened, typed)))
-            branch_tree.append_tokens(found, tokens, forced=True, behind=here)
+            branch_tree.append_tokens(branches, tokens, forced=True, behind=here)
 
     st.text_input(
         "Type the next words",
@@ -165,15 +165,20 @@ def _draw_typing(
 
 
 def _generate(
-    context: PageContext, prompt: Prompt, found: Branches, sampling: Sampling, seed: int, count: int
+    context: PageContext,
+    prompt: Prompt,
+    branches: Branches,
+    sampling: Sampling,
+    seed: int,
+    count: int,
 ) -> Branches:
-    """After a click, sample up to `count` tokens; Undo takes them back together."""
-    opened, clicked, line = context.opened, state_of(branch_tree.GoOn), [0, *found.line]
-    is_asked, clicked.is_asked = clicked.is_asked, False
+    """After a click on Generate, sample up to `count` tokens; Undo removes them together."""
+    opened, click, line = context.opened, state_of(branch_tree.GenerateClick), [0, *branches.line]
+    is_pending, click.is_pending = click.is_pending, False
     here = line[min(widget_state.get(branch_tree.STEP, len(line)), len(line) - 1)]
-    path = list(found.path(here))
-    if not is_asked or stop_reason(opened, prompt, path):
-        return found
+    path = list(branches.path(here))
+    if not is_pending or stop_reason(opened, prompt, path):
+        return branches
     tokens = list[int]()
     with bar("Generating") as report:
         for token in sample_tokens(opened, context.choice.text, path, sampling, seed):
@@ -181,23 +186,23 @@ def _generate(
             report(len(tokens) / count)
             if len(tokens) == count or stop_reason(opened, prompt, [*path, *tokens]):
                 break
-    fitting = found.fitting(tokens, here)
-    found = found.append(tokens[:fitting], forced=False, behind=here)
+    fitting = branches.fitting(tokens, here)
+    branches = branches.append(tokens[:fitting], forced=False, behind=here)
     if fitting < len(tokens):
-        keep_note(branch_tree.CLICK, NO_ROOM.format(room=found.room))
-    branch_tree.keep_generated(found)
-    return found
+        keep_note(branch_tree.CLICK, NO_ROOM.format(room=branches.room))
+    branch_tree.keep_generated(branches)
+    return branches
 
 
 def _draw_text(opened: OpenModel, prompt: Prompt, path: list[int], step: int) -> None:
-    """The prompt and the tokens of the branch; a click goes to the step after a token."""
+    """Draw the prompt and the tokens of the branch; a click goes to the step after a token."""
     tokens = [*prompt.tokens, *map(opened.tokenizer.token, path)]
-    begun = len(prompt.tokens)
+    prompt_length = len(prompt.tokens)
 
     def go_to(place: int) -> None:
-        branch_tree.go_to_step(max(0, place + 1 - begun))
+        branch_tree.go_to_step(max(0, place + 1 - prompt_length))
 
-    end = begun + step
+    end = prompt_length + step
     chips(tokens, key="decoded", highlight=end - 1, later=end, on_pick=go_to, height=TEXT_HEIGHT)
 
 
@@ -209,7 +214,7 @@ def _draw_next(
     seed: int,
     stopped: str,
 ) -> None:
-    """The next token, or why there is none; then what was cut."""
+    """Say which token is next, or why there is none; then what was cut."""
     name, share = literal(name), three(probability)
     with st.container(gap=None):
         if stopped:
@@ -224,7 +229,7 @@ def _draw_next(
 
 
 def _draw_head(context: PageContext, continuation: Continuation, step: int) -> None:
-    """The chosen head over the text so far; it grows with every token."""
+    """Draw the chosen head's map over the text so far; it grows with every token."""
     at, forward = context.choice, continuation.forward
     words = forward.part(at.part).words
     st.markdown(widgets.head_heading(context))
@@ -249,36 +254,36 @@ def _draw_head(context: PageContext, continuation: Continuation, step: int) -> N
 
 def draw_sampling_stages(
     opened: OpenModel,
-    found: SamplingStages,
+    stages: SamplingStages,
     sampling: Sampling,
     branches: Branches,
     here: int,
     sampled: int | None,
     before: Sequence[str],
 ) -> None:
-    """The likeliest tokens after node `here`, the sampled one, those of branches; then the rest.
+    """Draw the likeliest tokens after node `here`, the sampled one, the branches', and the rest.
 
     `before` are the labels of the tokens up to there.
     """
     in_branches = branches.children[here]
     also = [*([] if sampled is None else [sampled]), *in_branches]
-    tokens = found.likeliest(SHOWN, also)
+    tokens = stages.likeliest(MOST_TOKENS, also)
     marks = dict.fromkeys(in_branches, "in a branch")
     if sampled is not None:
         marks[sampled] = "sampled" if sampling.temperature else "next"
     names = [candidate_text(opened.tokenizer.label(token), before) for token in tokens]
     rows = [
-        _token_row(found, token, name, marks.get(token, ""))
+        _token_row(stages, token, name, marks.get(token, ""))
         for token, name in zip(tokens, names, strict=True)
     ]
-    if others := _other_tokens(found, tokens):
+    if others := _other_tokens(stages, tokens):
         rows.append(others)
 
     def force(place: int) -> None:
         branch_tree.append_tokens(branches, [tokens[place]], forced=True, behind=here)
 
     board(
-        _columns(found, sampling),
+        _columns(stages, sampling),
         rows,
         WORDS,
         key="stages",
@@ -287,41 +292,43 @@ def draw_sampling_stages(
     )
 
 
-def _columns(found: SamplingStages, sampling: Sampling) -> list[Column]:
-    """The name of each stage, and what it cuts."""
+def _columns(stages: SamplingStages, sampling: Sampling) -> list[Column]:
+    """A column for each stage, with what it cuts."""
     k = "off" if sampling.top_k is None else f"{sampling.top_k:,}"
     p = "off" if sampling.top_p is None else f"{sampling.top_p:g}"
-    left = float(found.top_p.sum())
+    cut_by_k = three(stages.cut_by_k) if sampling.top_k else "nothing"
+    cut_by_p = three(stages.cut_by_p) if sampling.top_p else "nothing"
+    left = float(stages.top_p.sum())
     t = f"{sampling.temperature:g}"
     return [
         Column("logit", "output"),
         Column("softmax", "sums to 1"),
         Column(f"temperature {t}", "sums to 1", f"temp. {t}"),
-        Column(f"top-k {k}", f"cuts {three(found.cut_by_k)}" if sampling.top_k else "cuts nothing"),
-        Column(f"top-p {p}", f"cuts {three(found.cut_by_p)}" if sampling.top_p else "cuts nothing"),
+        Column(f"top-k {k}", f"cuts {cut_by_k}"),
+        Column(f"top-p {p}", f"cuts {cut_by_p}"),
         Column("renormalized", f"÷ {three(left)}", "renorm."),
     ]
 
 
-def cut_summary(found: SamplingStages, sampling: Sampling) -> str:
+def cut_summary(stages: SamplingStages, sampling: Sampling) -> str:
     """How many tokens each stage cuts, and how much probability."""
     if sampling.temperature == 0:
         return (
             "At temperature 0 the likeliest token has probability 1, so top-k and top-p cut "
             "nothing."
         )
-    allowed = int(found.logits.isfinite().sum())
+    allowed = int(stages.logits.isfinite().sum())
     after_k = min(sampling.top_k or allowed, allowed)
-    after_p = after_k if sampling.top_p is None else int((found.top_p > 0).sum())
+    after_p = after_k if sampling.top_p is None else int((stages.top_p > 0).sum())
     lines = []
     if sampling.top_k is not None:
-        lines.append(f"top-k cuts {_tokens(allowed - after_k, found.cut_by_k)}")
+        lines.append(f"top-k cuts {_tokens(allowed - after_k, stages.cut_by_k)}")
     if sampling.top_p is not None:
-        lines.append(f"top-p cuts {_tokens(after_k - after_p, found.cut_by_p)}")
+        lines.append(f"top-p cuts {_tokens(after_k - after_p, stages.cut_by_p)}")
     cuts = f"Of {_tokens(allowed)}, {'; '.join(lines)}" if lines else "Nothing is cut"
-    zero = after_p - found.left
+    zero = after_p - stages.left
     rounded = f", {zero:,} {'rounds' if zero == 1 else 'round'} to probability 0" if zero else ""
-    return f"{cuts}: {_tokens(found.left)} can be sampled{rounded}."
+    return f"{cuts}: {_tokens(stages.left)} can be sampled{rounded}."
 
 
 def _tokens(count: int, probability: float | None = None) -> str:
@@ -329,37 +336,37 @@ def _tokens(count: int, probability: float | None = None) -> str:
     return tokens if probability is None else f"{tokens} (probability {three(probability)})"
 
 
-def _token_row(found: SamplingStages, token: int, name: str, mark: str) -> Row:
-    logit = float(found.logits[token])
+def _token_row(stages: SamplingStages, token: int, name: str, mark: str) -> Row:
+    logit = float(stages.logits[token])
     is_allowed = logit > -torch.inf
-    top = float(found.logits[found.logits.isfinite()].abs().max())
-    place = found.rank(token)
-    marks = [*([f"{place:,}."] if place > SHOWN else []), *([mark] if mark else [])]
+    top = float(stages.logits[stages.logits.isfinite()].abs().max())
+    place = stages.rank(token)
+    marks = [*([f"{place:,}."] if place > MOST_TOKENS else []), *([mark] if mark else [])]
     bar = logit / top if is_allowed and top else None
     cells = [
         Cell(three(logit), bar, "" if is_allowed else "cut"),
-        *_probability_cells(found, torch.tensor([token])),
+        *_probability_cells(stages, torch.tensor([token])),
     ]
-    how = "" if found.final[token] > 0 else "cut"
+    how = "" if stages.final[token] > 0 else "cut"
     return Row(name, cells, mark=" · ".join(marks), how=how, pickable=is_allowed)
 
 
-def _other_tokens(found: SamplingStages, tokens: Sequence[int]) -> Row | None:
-    """The sum of all tokens without a row of their own."""
-    others = torch.ones_like(found.logits, dtype=torch.bool)
+def _other_tokens(stages: SamplingStages, tokens: Sequence[int]) -> Row | None:
+    """The row for all tokens that have none of their own: their summed probabilities."""
+    others = torch.ones_like(stages.logits, dtype=torch.bool)
     others[list(tokens)] = False
     count = int(others.sum())
     if not count:
         return None
-    cells = [Cell("", None, "muted"), *_probability_cells(found, others.nonzero()[:, 0])]
+    cells = [Cell("", None, "muted"), *_probability_cells(stages, others.nonzero()[:, 0])]
     return Row(f"{count:,} others", cells, how="muted", is_token=False)
 
 
-def _probability_cells(found: SamplingStages, tokens: Tensor) -> list[Cell]:
-    """One cell per stage; a bar is as long as the probability, a cut is named where it happens."""
-    stages = (found.plain, found.tempered, found.top_k, found.top_p, found.final)
+def _probability_cells(stages: SamplingStages, tokens: Tensor) -> list[Cell]:
+    """One cell per stage: the bar is the probability, and the stage that cuts says so."""
+    probabilities = (stages.plain, stages.tempered, stages.top_k, stages.top_p, stages.final)
     cells, before = list[Cell](), 0.0
-    for place, value in enumerate(float(stage[tokens].sum()) for stage in stages):
+    for place, value in enumerate(float(values[tokens].sum()) for values in probabilities):
         is_cut_here = place in (TOP_K, TOP_P) and before and not value
         text = "cut" if is_cut_here else three(value)
         cells.append(Cell(text, value or None, "" if value else "cut"))
@@ -376,7 +383,7 @@ def choice_code(
     token = int(sample(probabilities, sampling, generator))
     print(token, probabilities[0, token], probabilities.topk(5))
 
-    # All tokens up to here at once, where each was sampled with this seed:
+    # All tokens up to here at once, if each was sampled with this seed:
     ids, most = prompt_of(opened, text).ids, step + 1
     steps = generate(opened.model, ids, max_length=most, seed=seed, **vars(sampling))
-    print([int(each.ids[0]) for each in steps])
+    print([int(choice.ids[0]) for choice in steps])

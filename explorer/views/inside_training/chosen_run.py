@@ -1,4 +1,4 @@
-"""The run that the page is about: its settings, its task, and what is measured at its snapshots."""
+"""The chosen run of Inside training: its settings, its task, and measurements of its snapshots."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from explorer.text import TextError
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
 from explorer.views.training.run_list import choose_run, choose_run_next
-from explorer.views.training.run_words import hides_text, shown_task
+from explorer.views.training.run_words import hides_text, visible_task
 from models.config import TrainConfig
 from models.training import Batch
 
 ROWS = 64
-"""Held-out examples that are measured."""
+"""Held-out examples that every measurement uses."""
 CURVES_HEIGHT = 340
 NO_RUN = "Choose a run above, or train a model on the page Training."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."
@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class InsideRun:
-    """A run with snapshots. `first` is the model of the first one: what is computed hangs on it."""
+    """A run with snapshots; every result is cached with the model of the `first` one."""
 
     run: Run
     spec: RunSpec
@@ -59,65 +59,65 @@ class InsideRun:
 
     @property
     def hides_text(self) -> bool:
-        """Whether it learns from a text of somebody else, of which no word is shown."""
+        """Whether it is trained on another reader's text, which is never shown."""
         return hides_text(self.run)
 
     @cached_property
-    def measured(self) -> Batch:
-        """The first held-out examples; the same for every snapshot."""
+    def held_out(self) -> Batch:
+        """The first held-out examples, the same for every snapshot."""
         batch = self.task.held_out_batch
         return Batch(tuple(ids[:ROWS] for ids in batch.inputs), batch.labels[:ROWS])
 
     @property
-    def measured_words(self) -> str:
+    def held_out_words(self) -> str:
         """Which examples these are, for a caption."""
-        return f"the first {len(self.measured.labels)} held-out examples"
+        return f"the first {len(self.held_out.labels)} held-out examples"
 
     @property
-    def cost_of_measured(self) -> int:
-        """Multiplications of a pass forward over them."""
-        return sum(ids.numel() for ids in self.measured.inputs) * self.parameters
+    def cost_of_held_out(self) -> int:
+        """Multiplications of a forward pass over these examples."""
+        return sum(ids.numel() for ids in self.held_out.inputs) * self.parameters
 
     @cached_property
     def tokens(self) -> int:
-        """Tokens of a batch, those that are padding too."""
+        """Tokens of a batch, padding included."""
         return sum(ids.numel() for ids in self.task.batch(0, self.spec.training).inputs)
 
     @property
     def cost_of_step(self) -> int:
-        """Multiplications of a training step: a pass forward, and two as dear backward."""
+        """Multiplications of a training step: a forward pass, and a backward pass at twice that."""
         return 3 * self.tokens * self.parameters
 
     def opened(self, step: int) -> OpenModel:
-        """The model of a snapshot. ModelError says in a sentence why it cannot be opened."""
+        """The model of a snapshot; a ModelError says why it cannot be opened."""
         return open_snapshot(self.first, self.snapshots[step])
 
     def training(self, step: int) -> TrainConfig:
-        """The settings in force for the update after this step: some may have changed meanwhile."""
+        """The settings of the update after this step; some may change while a run trains."""
         return training_at(self.run, self.spec, step)
 
     def identity(self, step: int) -> Identity:
-        """What is kept of a snapshot is kept under this."""
+        """The key under which results of a snapshot are cached."""
         return identity_of(self.snapshots[step])
 
 
 def choose_inside_run() -> InsideRun | None:
-    """The run on screen; a sentence where it has nothing to show.
+    """The run on screen, or None and a sentence where it has no snapshots.
 
-    At first it is that of the model which was chosen elsewhere, or else the reader's newest.
+    The default is the run of the chosen model, or else the reader's newest.
     """
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
     if is_new and not url.value_of("run"):
-        mine, model = reader_runs.own_runs(), url.value_of("model")
-        for usual in sorted(mine, key=lambda each: each.name != model)[:1]:
-            choose_run_next(usual)
-            url.write("run", usual.name)
+        runs, model = reader_runs.own_runs(), url.value_of("model")
+        for default in sorted(runs, key=lambda run: run.name != model)[:1]:
+            choose_run_next(default)
+            url.write("run", default.name)
     run = choose_run()
     if run is None:
         st.text(NO_RUN)
         return None
     try:
-        spec, task = run.spec, shown_task(run)
+        spec, task = run.spec, visible_task(run)
         snapshots = dict(run.snapshots())
         if not snapshots:
             st.text(NO_SNAPSHOT)
@@ -130,7 +130,7 @@ def choose_inside_run() -> InsideRun | None:
 
 
 def has_room(needed: int) -> bool:
-    """Whether a view that holds so many bytes is computed here; a sentence where it is not."""
+    """Whether a view that needs this many bytes is computed here; if not, say so."""
     if not INSIDE_BYTES.allows(needed):
         st.text(INSIDE_BYTES.refusal(needed))
     return INSIDE_BYTES.allows(needed)
@@ -145,9 +145,9 @@ def of_snapshots(
     doing: str,
     of: Hashable = "",
 ) -> list[Result] | None:
-    """What `make` gives for each snapshot's step, kept; None where it is not all there yet.
+    """The result of `make` for each snapshot's step, cached; None until all of them are there.
 
-    `cost` is that of a step; `of` is on what else the results depend.
+    `cost` is that of one step; `of` is whatever else the results depend on.
     """
     steps = chosen.steps
     return measurements(
@@ -164,7 +164,7 @@ def of_snapshots(
 def draw_over_steps(
     chosen: InsideRun, curves: Mapping[str, Sequence[float]], unit: str, title: str, key: str
 ) -> None:
-    """A curve for each name: its value at every snapshot."""
+    """Draw a curve for each name: its value at every snapshot."""
     rows = [
         (step, name, value)
         for name, values in curves.items()

@@ -1,4 +1,4 @@
-"""The loss around the trained weights, and the way of the training over it."""
+"""The loss around the trained weights, and the path of the training over it."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -34,16 +34,16 @@ from models.training import Batch
 
 TRAINING, RANDOM = "Where the training went", "Random"
 SIDE = 17
-"""Places along each direction; the middle one is the trained model where the plane is random."""
+"""Points along each direction; on a random plane the middle one is the trained model."""
 BYTES_A_VALUE = 24
-"""Of every weight of every snapshot: in single precision twice, in double precision twice."""
+"""For every weight of every snapshot: twice in single and twice in double precision."""
 COPIES = 4
-"""Of the weights, beside: the model, its place, and the two directions."""
+"""More copies of the weights: the model, its place, and the two directions."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlanePoints:
-    """The plane with the places on it that are measured, without what else its making took."""
+    """A plane and the coordinates at which the loss is measured."""
 
     plane: Plane
     across: list[float]
@@ -51,7 +51,7 @@ class PlanePoints:
 
 
 def draw_landscape(chosen: InsideRun) -> Script | None:
-    """A surface over two directions, of the loss on held-out examples."""
+    """Draw the loss on held-out examples as a surface over two directions."""
     kind = one_of("landscape_by", (TRAINING, RANDOM))
     if kind == TRAINING and len(chosen.steps) < 3:
         st.text("This run has too few snapshots for two directions: choose random ones.")
@@ -60,13 +60,13 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
     if not has_room(BYTES_A_VALUE * values + COPIES * chosen.first.bytes):
         return None
     try:
-        measured = _measured(chosen, kind)
+        measurement = _measure(chosen, kind)
     except ModelError as error:
         say(str(error))
         return None
-    if measured is None:
+    if measurement is None:
         return None
-    points, rows, heights = measured
+    points, rows, heights = measurement
     plane, across, down = points.plane, points.across, points.down
     grid, directions = torch.stack(rows), ("first direction", "second direction")
     on_path = zip(chosen.steps, plane.path.tolist(), heights.tolist(), strict=True)
@@ -76,11 +76,10 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
     table = {**dict(zip(directions, places, strict=True)), "loss": grid.flatten().tolist()}
     title = f"Loss around the weights of {chosen.run.title}"
     plotly_chart(figure, key="landscape", title=title, table=table)
-    least = float(grid.min())
     words = (
-        f"The loss on {chosen.measured_words} at {SIDE} × {SIDE} points of a plane through the "
-        f"weights: {SIDE * SIDE + len(path)} forward passes in all. The lowest is {least:.3g} nats "
-        "per label. "
+        f"The loss on {chosen.held_out_words} at {SIDE} × {SIDE} points of a plane through the "
+        f"weights: {SIDE * SIDE + len(path)} forward passes in all. The lowest is "
+        f"{float(grid.min()):.3g} nats per label. "
     )
     if kind == TRAINING:
         words += (
@@ -98,10 +97,10 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
     return script(landscape_code, chosen.run, kind == RANDOM)
 
 
-def _measured(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], Tensor] | None:
-    """The plane, the loss row by row, and that of every snapshot's place; None while not made.
+def _measure(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], Tensor] | None:
+    """The plane, the loss row by row, and that at every snapshot's place; None until measured.
 
-    Snapshots are opened when there is something to measure, and never for what is kept.
+    Snapshots are opened only if something is left to measure.
     """
     whose = kind, tuple(map(chosen.identity, chosen.steps))
     on_path = len(chosen.steps) if kind == TRAINING else 0
@@ -111,12 +110,12 @@ def _measured(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], 
         return kept(chosen.first, key, lambda: _points(chosen, kind))
 
     def piece(at: int) -> Tensor:
-        on, batch = points(), chosen.measured
+        grid, batch = points(), chosen.held_out
         model = chosen.opened(chosen.steps[-1]).model
         if at < SIDE:
-            return next(losses(model, batch, on.plane, on.across, on.down[at : at + 1]))
-        places = on.plane.path.tolist() if on_path else []
-        heights = [next(losses(model, batch, on.plane, [x], [y])) for x, y in places]
+            return next(losses(model, batch, grid.plane, grid.across, grid.down[at : at + 1]))
+        places = grid.plane.path.tolist() if on_path else []
+        heights = [next(losses(model, batch, grid.plane, [x], [y])) for x, y in places]
         return torch.cat(heights) if heights else torch.empty(0)
 
     pieces = measurements(
@@ -124,7 +123,7 @@ def _measured(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], 
         "landscape",
         [("landscape", *whose, at) for at in range(SIDE + 1)],
         piece,
-        cost=(SIDE * SIDE + on_path) * chosen.cost_of_measured,
+        cost=(SIDE * SIDE + on_path) * chosen.cost_of_held_out,
         doing="The loss, row by row",
         too_long=TOO_LARGE_TO_MEASURE,
     )
@@ -141,7 +140,7 @@ def _points(chosen: InsideRun, kind: str) -> PlanePoints:
 
 
 def _places(plane: Plane, axis: int, is_random: bool) -> list[float]:
-    """Along a direction: a quarter more than the training spans, or than from −1 to 1."""
+    """Coordinates along a direction: the training's span, or −1 to 1, and a quarter more."""
     values = plane.path[:, axis]
     low, high = float(values.min()), float(values.max())
     if low == high == 0.0 or is_random:

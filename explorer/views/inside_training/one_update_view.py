@@ -1,4 +1,4 @@
-"""One update in slow motion: from the batch to the loss after it, a stage at a time."""
+"""One update of the weights, a stage at a time: from the batch to the loss after the update."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,25 +42,24 @@ from models.losses import IGNORE, has_large_logits
 from models.training import Batch
 
 COPIES_OF_UPDATE = 8
-"""Of the weights: the model, its gradients, Adam's two, those before and after, and two more."""
+"""Copies of the weights: model, gradients, Adam's two, before, after, and two more."""
 SAVED = (
     "Weights and optimizer state are those that the run has saved: resumed, it would make this "
     "update next."
 )
-EXACTLY_TRAINED = (
+RETRAINED_EXACTLY = (
     "A run keeps the optimizer state of its newest step only, so it was trained again from step 0 "
     "to here. The weights equal those of the snapshot bit for bit."
 )
-ANOTHER = (
+RETRAINED_NEARLY = (
     "A run keeps the optimizer state of its newest step only, so it was trained again from step 0 "
     "to here. This machine rounds differently: the weights differ from those of the snapshot by "
     "up to {most}, and the update may differ a little from the run's."
 )
 GRADIENT_ONLY = (
-    "The update needs the optimizer state, which the run has saved for {kept} only. Training "
+    "The update needs the optimizer state, which the run has saved for {step} only. Training "
     "again from step 0 to here would take too long, so the gradient is shown without the update."
 )
-
 TOO_MANY_LOGITS = (
     "A batch of this run has too many logits to keep the loss of every token: choose a run with a "
     "smaller batch or vocabulary."
@@ -69,7 +68,7 @@ TOO_MANY_LOGITS = (
 
 @dataclass(frozen=True, eq=False)
 class RunUpdate:
-    """`note` says which state it begins with; without one only the gradient is the run's."""
+    """An update, and a note on the state that it starts from; without one, only the gradient."""
 
     update: OneUpdate
     note: str
@@ -77,31 +76,36 @@ class RunUpdate:
 
     @property
     def is_saved(self) -> bool:
-        """Whether it begins with the state in the run's folder."""
+        """Whether it starts from the state in the run's folder."""
         return self.note == SAVED
 
 
-def steps_offered(chosen: InsideRun) -> list[int]:
-    """The steps after which an update follows: those of the snapshots, and that of the state."""
-    known = {*chosen.steps, saved_step(chosen.run) or 0}
-    return sorted(step for step in known if step < chosen.spec.training.steps)
+def _updated_steps(chosen: InsideRun) -> list[int]:
+    """The steps that an update follows: those of the snapshots, and that of the saved state."""
+    steps = {*chosen.steps, saved_step(chosen.run) or 0}
+    return sorted(step for step in steps if step < chosen.spec.training.steps)
 
 
-def first_step(chosen: InsideRun, offered: list[int]) -> int:
-    """The place of the one that is shown first: the state of a run, or the last that is quick."""
-    if saved_step(chosen.run) == offered[-1]:
-        return len(offered) - 1
-    quick = [at for at, step in enumerate(offered) if _cost(chosen, step) <= QUICK]
+def _default_step(chosen: InsideRun, steps: list[int]) -> int:
+    """The place of the default: the saved state, or the last step that is quick to train to."""
+    if saved_step(chosen.run) == steps[-1]:
+        return len(steps) - 1
+    quick = [at for at, step in enumerate(steps) if _cost(chosen, step) <= QUICK]
     return max(quick, default=0)
 
 
-def update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
-    """The update after this step, kept; None where it is not computed, and the page says why."""
+def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
+    """The update after this step, cached; None, and a sentence, if it is not computed."""
     snapshot = chosen.identity(step) if step in chosen.snapshots else None
-    key = ("one update", step, snapshot, saved_step(chosen.run))  # the note is about that state
-    known: RunUpdate | None = if_kept(chosen.first, key)
-    if known is not None:
-        return known
+    key = (
+        "one update",
+        step,
+        snapshot,
+        saved_step(chosen.run),
+    )  # the note depends on the saved state
+    cached: RunUpdate | None = if_kept(chosen.first, key)
+    if cached is not None:
+        return cached
     training = chosen.training(step)
     batch = chosen.task.batch(step, training)
     if not training.label_smoothing and has_large_logits(chosen.first.model, batch.labels):
@@ -111,47 +115,47 @@ def update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
     if not has_room(needed):
         return None
     with MEMORY.spend(needed, kept=0):
-        beginning = _beginning(chosen, step)
-        if beginning is None:
+        start = _start_of_update(chosen, step)
+        if start is None:
             return None
-        began, note, has_state = beginning
+        trained, note, has_state = start
 
         def make() -> RunUpdate:
             update = take_apart(
-                began.model, lambda at: chosen.task.batch(at, training), training, began.state
+                trained.model, lambda at: chosen.task.batch(at, training), training, trained.state
             )
             return RunUpdate(update, note, has_state)
 
         return kept(chosen.first, key, make)
 
 
-def _beginning(chosen: InsideRun, step: int) -> tuple[ModelInTraining, str, bool] | None:
-    """The training before this update, and what is said of it."""
-    if step == saved_step(chosen.run) and (began := at_saved_step(chosen.run, chosen.spec)):
-        return began, SAVED, True
+def _start_of_update(chosen: InsideRun, step: int) -> tuple[ModelInTraining, str, bool] | None:
+    """The training before this update, a note on it, and whether it has the optimizer's state."""
+    if step == saved_step(chosen.run) and (trained := at_saved_step(chosen.run, chosen.spec)):
+        return trained, SAVED, True
     if step not in chosen.snapshots:
         say("The saved state of this step was replaced by a newer one: choose another step.")
         return None
     folder = chosen.snapshots[step]
     if _cost(chosen, step) > MOST:
         newest = saved_step(chosen.run)
-        kept_of = "no step" if newest is None else f"step {newest:,}"
-        note = GRADIENT_ONLY.format(kept=kept_of)
+        note = GRADIENT_ONLY.format(step="no step" if newest is None else f"step {newest:,}")
         return from_snapshot(folder, step, chosen.spec), note, False
-    trained = _trained_again(chosen, step)
+    trained = _retrain(chosen, step)
     if trained is None:
         return None
     most = largest_difference(trained.model, folder)
-    return trained.copy(), EXACTLY_TRAINED if most == 0 else ANOTHER.format(most=three(most)), True
+    note = RETRAINED_NEARLY.format(most=three(most)) if most else RETRAINED_EXACTLY
+    return trained.copy(), note, True
 
 
-def _trained_again(chosen: InsideRun, step: int) -> ModelInTraining | None:
-    """The run trained to this step, from the last snapshot that was reached before."""
+def _retrain(chosen: InsideRun, step: int) -> ModelInTraining | None:
+    """Train the run to this step, from the last cached one; None until the reader starts it."""
     marks = [mark for mark in chosen.steps if mark <= step]
     keys = {mark: ("trained", chosen.identity(mark)) for mark in marks}
-    known = [if_kept(chosen.first, keys[mark]) for mark in reversed(marks)]
-    began: ModelInTraining = next(filter(None, known), None) or at_step_0(chosen.run, chosen.spec)
-    done = began.state.step
+    cached = [if_kept(chosen.first, keys[mark]) for mark in reversed(marks)]
+    latest: ModelInTraining = next(filter(None, cached), None) or at_step_0(chosen.run, chosen.spec)
+    done = latest.state.step
     cost = chosen.cost_of_step * (step - done)
     if not is_started("one_update", (chosen.run.name, step), cost, "Training again:"):
         return None
@@ -160,51 +164,51 @@ def _trained_again(chosen: InsideRun, step: int) -> ModelInTraining | None:
             if mark < done:
                 continue
 
-            def make(began: ModelInTraining = began, mark: int = mark) -> ModelInTraining:
-                trained = began.copy()
+            def make(start: ModelInTraining = latest, mark: int = mark) -> ModelInTraining:
+                trained = start.copy()
                 for at in train_on(trained, chosen.run, chosen.task, chosen.spec, mark):
                     report(at / max(1, step))
                 return trained
 
-            began = kept(chosen.first, keys[mark], make)
-    return began
+            latest = kept(chosen.first, keys[mark], make)
+    return latest
 
 
 def _cost(chosen: InsideRun, step: int) -> int:
     return chosen.cost_of_step * step
 
 
-DRAWN, LOSSES_HEIGHT = 64, 480
-"""Examples and positions of the picture of losses, of more the first; pixels of it."""
+MOST_LOSSES, LOSSES_HEIGHT = 64, 480
+"""The first examples and positions, which the picture of losses has; its height in pixels."""
 PICTURE_HEIGHT = 420
 ALREADY_TRAINED = "This run has no step before its last, so there is no update to take apart."
 HIDDEN_BATCHES = (
-    "This run learns from the text of another reader, so its batches are not shown. The other "
+    "This run is trained on the text of another reader, so its batches are not shown. The other "
     "stages are."
 )
 
 
 def draw_batch(chosen: InsideRun, run_update: RunUpdate) -> None:
-    """One example of the batch, token by token, with what is to be predicted under each."""
+    """Draw one example of the batch, with the label under each token."""
     if chosen.hides_text:
         st.text(HIDDEN_BATCHES)
         return
     _draw_example(chosen, run_update)
     count, labels = len(run_update.update.batch.labels), run_update.update.batch.labels
-    known = int((labels != IGNORE).sum())
+    n_labels = int((labels != IGNORE).sum())
     explained = "" if labels.dim() == 1 else f" {BATCH_EXPLAINED}"
     st.caption(
-        f"This batch has {count:,} examples and {known:,} labels.{explained} What is held out "
+        f"This batch has {count:,} examples and {n_labels:,} labels.{explained} Held-out data "
         f"({chosen.task.held_out}) is never in a batch."
     )
 
 
 def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
-    """The loss of every label of the batch, and of one example on its tokens."""
+    """Draw the loss of one example's labels on its tokens, and of every label of the batch."""
     update = run_update.update
     has_label = (update.batch.labels != IGNORE).cpu()
-    losses = update.losses.view(len(update.losses), -1)[:DRAWN, :DRAWN]
-    drawn = has_label.view(len(has_label), -1)[:DRAWN, :DRAWN]
+    losses = update.losses.view(len(update.losses), -1)[:MOST_LOSSES, :MOST_LOSSES]
+    allowed = has_label.view(len(has_label), -1)[:MOST_LOSSES, :MOST_LOSSES]
     rows, columns = losses.shape
     left, right = widgets.side_by_side(1, 1)
     with left:
@@ -214,12 +218,12 @@ def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
             _draw_example(chosen, run_update, with_losses=True)
     with right:
         matrix(
-            losses.where(drawn, 0.0),
+            losses.where(allowed, 0.0),
             [str(row) for row in range(rows)],
             [str(column) for column in range(columns)],
             key="batch_losses",
             title=f"Loss of every label, update {update.step + 1:,}",
-            allowed=drawn,
+            allowed=allowed,
             row_name="example",
             column_name="position",
             sentence="Example {row}, position {column}: {value} nats",
@@ -228,22 +232,24 @@ def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
             unit="nats",
             height=LOSSES_HEIGHT,
         )
-    known = update.losses[has_label]
+    label_losses = update.losses[has_label]
     is_cut = losses.numel() < update.losses.numel()
     cut = f" The picture has the first {rows} examples and {columns} positions." if is_cut else ""
-    if known.isfinite().all():
-        mean, most = three(float(known.mean())), three(float(known.max()))
+    if label_losses.isfinite().all():
+        mean, most = three(float(label_losses.mean())), three(float(label_losses.max()))
         words = f"their mean, {mean} nats, is the loss of the batch. The largest is {most} nats."
     else:
-        count = int((~known.isfinite()).sum())
-        words = f"{count:,} of {len(known):,} are not finite, since the training has diverged."
+        count = int((~label_losses.isfinite()).sum())
+        words = (
+            f"{count:,} of {len(label_losses):,} are not finite, since the training has diverged."
+        )
     smoothing = chosen.training(update.step).label_smoothing
     smoothed = f" Label smoothing of {three(smoothing)} is included." if smoothing else ""
     st.caption(f"−ln of the probability of each label; {words}{smoothed}{cut}")
 
 
 def _draw_example(chosen: InsideRun, run_update: RunUpdate, *, with_losses: bool = False) -> None:
-    """As it is drawn before a training, with the loss of each label where they are asked for."""
+    """Draw one example as the Training page does, with the loss of each label on request."""
     batch = run_update.update.batch
     at = number("update_example", len(batch.labels) - 1, width=420)
     row = Batch(tuple(ids[at : at + 1] for ids in batch.inputs), batch.labels[at : at + 1])
@@ -253,20 +259,20 @@ def _draw_example(chosen: InsideRun, run_update: RunUpdate, *, with_losses: bool
 
 
 def draw_one_update(chosen: InsideRun) -> Script | None:
-    """The update after the chosen step, and one of its stages."""
-    offered = steps_offered(chosen)
-    if not offered:
+    """Draw one stage of the update after the chosen step."""
+    steps = _updated_steps(chosen)
+    if not steps:
         st.text(ALREADY_TRAINED)
         return None
     left, right = widgets.side_by_side(1, 1)
     with left:
-        names = [f"after step {step:,}" for step in offered]
-        usual = first_step(chosen, offered)
-        at = stepper("update_after", len(offered), usual, names=names)
+        names = [f"after step {step:,}" for step in steps]
+        default = _default_step(chosen, steps)
+        at = stepper("update_after", len(steps), default, names=names)
     with right:
         stage = stepper("update_stage", len(STAGES), 0, names=list(STAGES), arrows=True)
-    step = offered[at]
-    run_update = update_after(chosen, step)
+    step = steps[at]
+    run_update = _update_after(chosen, step)
     if run_update is None:
         return None
     name = list(STAGES)[stage]
@@ -319,22 +325,23 @@ def _draw_update(chosen: InsideRun, run_update: RunUpdate) -> None:
 def _draw_parts(
     title: str, spec: Spec, names: list[str], numbers: list[tuple[str, str]], words: str, key: str
 ) -> None:
-    """A number of every part as a chart, beside it some of the whole update."""
-    drawn, beside = widgets.side_by_side(7, 3)
-    with drawn:
+    """Draw a number of every part as a chart, and some numbers of the whole update."""
+    chart_column, facts_column = widgets.side_by_side(7, 3)
+    with chart_column:
         chart(spec, height=height_of(names), key=key, title=title)
-    with beside:
+    with facts_column:
         facts(numbers)
     st.caption(words)
 
 
 def _draw_matrix(chosen: InsideRun, run_update: RunUpdate) -> None:
     update = run_update.update
-    matrices = [name for name, each in update.before.items() if each.dim() > 1]
+    matrices = [name for name, weights in update.before.items() if weights.dim() > 1]
     usual = next((name for name in matrices if "q_proj" in name), matrices[0])
     name = one_of("update_matrix", matrices, usual, as_list=True, width=420)
-    moved = update.after[name] - update.before[name]
-    pictures = [("Gradient", update.gradients[name])] + [("Update", moved)] * run_update.has_state
+    pictures = [("Gradient", update.gradients[name])]
+    if run_update.has_state:
+        pictures.append(("Update", update.after[name] - update.before[name]))
     for place, (what, values) in zip(widgets.side_by_side(1, 1), pictures, strict=False):
         picture = pooled(values)
         with place:
@@ -393,13 +400,13 @@ STAGES: dict[str, Callable[[InsideRun, RunUpdate], None]] = {
 
 
 def update_code(run: Run, step: int, is_saved: bool) -> None:
-    torch.set_num_threads(1)  # like the worker: sums in another order round otherwise
+    torch.set_num_threads(1)  # like the worker: sums in another order are rounded differently
     task, training = run.task(), training_at(run, run.spec, step)
-    began = at_saved_step(run, run.spec) if is_saved else None
-    began = began or at_step_0(run, run.spec)
-    for _ in train_on(began, run, task, run.spec, step):
+    trained = at_saved_step(run, run.spec) if is_saved else None
+    trained = trained or at_step_0(run, run.spec)
+    for _ in train_on(trained, run, task, run.spec, step):
         pass
-    update = take_apart(began.model, lambda at: task.batch(at, training), training, began.state)
+    update = take_apart(trained.model, lambda at: task.batch(at, training), training, trained.state)
     print(update.report, update.loss_after)
-    for each in by_block(update.parameters()):
-        print(each.name, each.gradient_norm, each.ratio)
+    for block in by_block(update.parameters()):
+        print(block.name, block.gradient_norm, block.ratio)

@@ -1,4 +1,4 @@
-"""What is measured at every snapshot: heads, weights, feed-forward units, and gradient noise."""
+"""Measurements at every snapshot: heads, weights, feed-forward units, and gradient noise."""
 
 from functools import partial
 from pathlib import Path
@@ -35,28 +35,27 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.tables import facts
 
 CELL, AROUND = 26, 130
-"""Pixels of a head's row, and around all of them."""
-DRAWN = 6
-"""Singular values that have a line."""
+"""Pixels of a head's row, and around all rows."""
+MOST_CURVES = 6
+"""Singular values that have a curve."""
 NO_UNITS = "This model has no feed-forward layers, so it has no units that could be dead."
 BATCHES = 32
 COPIES = BATCHES + 10
-"""Of the weights: the model, all gradients, and their sums in double precision."""
+"""Copies of the weights: the model, all gradients, and their sums in double precision."""
 
 
 def draw_head_scores(chosen: InsideRun) -> Script | None:
-    """Heads down, steps across; a click on a cell shows that head at that step."""
+    """Draw heads down, steps across; a click on a cell shows that head at that step."""
     config = chosen.first.config
     titles = {part.title: part.name for part in parts(config)}
+    metrics = {metric.title: metric for metric in METRICS.values()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         title = one_of("scores_part", [*titles], [*titles][-1])
         name = one_of(
-            "scores_metric", [each.title for each in METRICS.values()],
-            METRICS["largest"].title, as_list=True, width=240,
-        )  # fmt: skip
+            "scores_metric", [*metrics], METRICS["largest"].title, as_list=True, width=240
+        )
         text = text_field("scores_text", chosen.task.example)
-    metric = next(each for each in METRICS.values() if each.title == name)
-    part = titles[title]
+    metric, part = metrics[name], titles[title]
 
     def measure(step: int) -> dict[str, torch.Tensor]:
         forward = run_text(chosen.opened(step), text)
@@ -96,7 +95,7 @@ def draw_head_scores(chosen: InsideRun) -> Script | None:
 
 
 def _open_head(chosen: InsideRun, part: str, heads: int, cell: Place | None) -> None:
-    """The head at the step on the page Attention maps, which is gone to in the next run."""
+    """In a callback: open Attention maps with this head at this step."""
     if cell is None:
         return
     row, column = cell
@@ -110,12 +109,12 @@ def _open_head(chosen: InsideRun, part: str, heads: int, cell: Place | None) -> 
 def head_scores_code(run: Run, text: str, part: str, metric: str) -> None:
     for step, folder in run.snapshots():
         forward = run_text(open_folder(folder), text)
-        found = join_layers([*metrics_by_layer(forward, part)])
-        print(step, found.values[metric])
+        metrics = join_layers([*metrics_by_layer(forward, part)])
+        print(step, metrics.values[metric])
 
 
 def draw_singular_values(chosen: InsideRun) -> Script | None:
-    """The largest singular values of a matrix at every step, and its stable rank."""
+    """Draw the largest singular values of a matrix at every step, with its stable rank."""
     matrices = {name: p for name, p in chosen.first.model.named_parameters() if p.dim() == 2}
     usual = next((name for name in matrices if "q_proj" in name), next(iter(matrices)))
     name = one_of("spectrum_matrix", [*matrices], usual, as_list=True, width=420)
@@ -128,7 +127,7 @@ def draw_singular_values(chosen: InsideRun) -> Script | None:
     spectra = of_snapshots(chosen, "spectra", measure, cost=cost, doing="Singular values", of=name)
     if spectra is None:
         return None
-    ranks = range(min(DRAWN, rows, columns))
+    ranks = range(min(MOST_CURVES, rows, columns))
     curves = {f"σ{rank + 1}": [float(values[rank]) for values in spectra] for rank in ranks}
     title = f"Singular values of {name} in {chosen.run.title}"
     draw_over_steps(chosen, curves, "singular value", title, "spectra")
@@ -147,12 +146,12 @@ def _stable_rank(values: Tensor) -> float:
 
 def spectrum_code(run: Run, name: str) -> None:
     for step, folder in run.snapshots():
-        found = singular_values_of(open_folder(folder).model.get_parameter(name))
-        print(step, found.values[:6], found.stable_rank)
+        spectrum = singular_values_of(open_folder(folder).model.get_parameter(name))
+        print(step, spectrum.values[:6], spectrum.stable_rank)
 
 
 def draw_norms_over_steps(chosen: InsideRun) -> Script | None:
-    """The norm of every kind of weight in every block, at every step."""
+    """Draw the norm of each part's weights at every step."""
     blocks = [*dict.fromkeys(block_of(name) for name, _ in chosen.first.model.named_parameters())]
 
     def measure(step: int) -> Tensor:
@@ -182,16 +181,16 @@ def norms_code(run: Run) -> None:
 
 
 def draw_dead_units(chosen: InsideRun) -> Script | None:
-    """The share of feed-forward units that nothing makes active, layer by layer, step by step."""
+    """Draw the share of dead feed-forward units of every layer at every step."""
     if not chosen.first.config.d_ff:
         st.text(NO_UNITS)
         return None
-    inputs = chosen.measured.inputs
+    inputs = chosen.held_out.inputs
 
     def measure(step: int) -> list[LayerUnits]:
         return layer_units(chosen.opened(step).model, inputs)
 
-    cost, doing = chosen.cost_of_measured, "Activations at every step"
+    cost, doing = chosen.cost_of_held_out, "Activations at every step"
     steps = of_snapshots(chosen, "dead_units", measure, cost=cost, doing=doing)
     if steps is None:
         return None
@@ -208,7 +207,7 @@ def draw_dead_units(chosen: InsideRun) -> Script | None:
     )  # fmt: skip
     st.caption(
         f"After the last step, {dead:,} of {units:,} units are dead: their activation {how} on any "
-        f"token of {chosen.measured_words}."
+        f"token of {chosen.held_out_words}."
     )
     return script(units_code, chosen.run)
 
@@ -216,12 +215,12 @@ def draw_dead_units(chosen: InsideRun) -> Script | None:
 def units_code(run: Run) -> None:
     inputs = tuple(ids[:64] for ids in run.task().held_out_batch.inputs)
     for step, folder in run.snapshots():
-        for each in layer_units(open_folder(folder).model, inputs):
-            print(step, each.stack, each.layer, each.share)
+        for units in layer_units(open_folder(folder).model, inputs):
+            print(step, units.stack, units.layer, units.share)
 
 
 def draw_gradient_noise(chosen: InsideRun) -> Script | None:
-    """The gradient noise scale at every step, beside the batch size of the run."""
+    """Draw the gradient noise scale at every step with the batch size of the run."""
     training = chosen.spec.training
     peak = peak_of(chosen.first.config, chosen.task.batch(0, training).inputs)
     needed = COPIES * chosen.first.bytes + peak
@@ -247,7 +246,7 @@ def draw_gradient_noise(chosen: InsideRun) -> Script | None:
     if scales is None:
         return None
     curves = {
-        "noise scale": [each.scale for each in scales],
+        "noise scale": [scale.scale for scale in scales],
         "batch size of the run": [float(training.batch_size)] * len(scales),
     }
     title = f"Gradient noise scale of {chosen.run.title}"
@@ -283,8 +282,10 @@ def noise_code(run: Run, batches: int) -> None:
     def scale(step: int, folder: Path) -> NoiseScale:
         model, training = open_folder(folder).model, training_at(run, run.spec, step)
         smoothing = training.label_smoothing
-        found = gradients(model, lambda at: task.batch(step + at, training), batches, smoothing)
-        return noise_scale([*found], training.batch_size)
+        batch_gradients = gradients(
+            model, lambda at: task.batch(step + at, training), batches, smoothing
+        )
+        return noise_scale([*batch_gradients], training.batch_size)
 
     for step, folder in run.snapshots():
         print(step, scale(step, folder))

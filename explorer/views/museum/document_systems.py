@@ -1,4 +1,4 @@
-"""The documents' systems: the size of each, and buttons that open one untrained or train it."""
+"""The documents' systems: their sizes, and buttons that open one untrained or train it."""
 
 import re
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ FEW_WORDS = "I am a student street kitchen dog".split()
 
 @dataclass(frozen=True)
 class System:
-    """One document's model, a sentence for it, and the task that it learns here in minutes.
+    """One document's model, a sentence for it, and a task that its shape learns in minutes.
 
     `mask_fill` is the score that the document gives to masked keys.
     """
@@ -59,7 +59,7 @@ class System:
 
     @property
     def config(self) -> TransformerConfig:
-        """As the document has it; the ids of special tokens are those of `tokenizer_for`."""
+        """The document's config; the IDs of special tokens are those of `tokenizer_for`."""
         return _config_of(self.preset)
 
 
@@ -90,7 +90,7 @@ def choices(system: System) -> dict[str, str]:
 
 
 def tokenizer_for(preset: str) -> Tokenizer:
-    """As many words as the preset has tokens; those beyond a few are called t100, t101, …"""
+    """A tokenizer with as many tokens as the preset; most of its words are t100, t101, …"""
     config = PRESETS[preset]
     reads = SOURCE if config.kind == "encoder-decoder" else CLASSIFIER
     words = FEW_WORDS if config.vocab_size < len(WORDS) else sorted(set(WORDS))
@@ -101,7 +101,7 @@ def tokenizer_for(preset: str) -> Tokenizer:
 
 @cache
 def _config_of(preset: str) -> TransformerConfig:
-    """The tokenizer is made for its special ids and dropped: some have 32,000 tokens."""
+    """The preset with the tokenizer's special IDs; the tokenizer is dropped, as it may be large."""
     words = tokenizer_for(preset)
     return PRESETS[preset].replace(
         pad_id=words.pad_id,
@@ -111,29 +111,29 @@ def _config_of(preset: str) -> TransformerConfig:
 
 
 def system_size(system: System) -> tuple[int, int]:
-    """Its number of parameters and their bytes, known before it is made."""
+    """Its number of parameters and their bytes, computed without building it."""
     count = count_parameters(system.config)
     return count, 4 * count
 
 
 def folder_of(system: System, root: Path) -> Path:
-    """Its folder, made or not: the same for every reader."""
+    """Its folder, which all readers share; it may not exist yet."""
     return root / re.sub("[^a-z]+", "-", system.preset.lower())
 
 
-def is_made(system: System, root: Path) -> bool:
-    """Whether it is made already, as this version of the app would make it."""
+def is_saved(system: System, root: Path) -> bool:
+    """Whether its folder exists, with the config that this version of the app would write."""
     config = folder_of(system, root) / "config.json"
     return config.is_file() and config.read_text() == system.config.to_json()
 
 
 def make_system(system: System, root: Path) -> Path:
-    """The untrained model as a checkpoint, weights from seed 0. OSError where there is no room.
+    """Save the untrained model, with weights from seed 0, once for all readers; not as an upload.
 
-    Made once for all readers, and not counted as an upload.
+    OSError if there is no room.
     """
     folder = folder_of(system, root)
-    if not is_made(system, root):
+    if not is_saved(system, root):
         title = f"{system.preset}, untrained"
         run = {"title": title, "example": system.sentence, "untrained": True}
         words = tokenizer_for(system.preset).to_json()
@@ -142,7 +142,7 @@ def make_system(system: System, root: Path) -> Path:
 
 
 def draw_systems(context: PageContext) -> Script:
-    """A table of all, then the chosen one: to open untrained, or to train; its pasted lines."""
+    """Draw a table of all, then buttons that open or train the chosen one; return the code."""
     sizes = {system.preset: system_size(system) for system in SYSTEMS}
     st.text(FOUR)
     columns = {
@@ -153,15 +153,15 @@ def draw_systems(context: PageContext) -> Script:
     }
     tables.static_table(columns, "The documents' systems and their sizes")
     preset = one_of("system", list(sizes))
-    system = next(each for each in SYSTEMS if each.preset == preset)
+    system = next(system for system in SYSTEMS if system.preset == preset)
     count, size = sizes[preset]
     st.markdown(f"{descriptions.config_sentences(system.config)} **{count:,} parameters.**")
     with st.container(horizontal=True):
         _draw_open_button(system, size, context.choice.model, context.choice.text)
         _draw_train_button(system)
-    _draw_opened(system, context.choice.model, context.choice.text)
+    _draw_open_system(system, context.choice.model, context.choice.text)
     st.markdown("**Where the documents disagree**")
-    rows = [choices(each) for each in SYSTEMS]
+    rows = [*map(choices, SYSTEMS)]
     settings = {setting: [row[setting] for row in rows] for setting in rows[0]}
     tables.static_table(
         {"system": list(sizes), **settings}, "The settings on which the documents disagree"
@@ -174,13 +174,13 @@ def draw_systems(context: PageContext) -> Script:
 
 
 def _draw_open_button(system: System, size: int, model: str, text: str) -> None:
-    """A click makes the system, once for all readers, and opens it."""
+    """Draw a button that opens the system, and saves it first if no reader did."""
     root = systems_root()
     if model == folder_of(system, root).name:
         st.button("It is open", key="open_system", disabled=True)
         return
-    making = "" if is_made(system, root) else f" (makes {size / 1e6:,.0f} MB first)"
-    if not st.button(f"Open it untrained{making}", key="open_system", type="primary"):
+    size_note = "" if is_saved(system, root) else f" (makes {size / 1e6:,.0f} MB first)"
+    if not st.button(f"Open it untrained{size_note}", key="open_system", type="primary"):
         return
     try:
         _open_system(system, text)
@@ -191,7 +191,7 @@ def _draw_open_button(system: System, size: int, model: str, text: str) -> None:
 
 
 def _open_system(system: System, text: str) -> None:
-    """Made, opened and run once, so that the next page has it at once."""
+    """Save, open and run it once, so that the next page shows it at once."""
     bar = st.progress(0.0, "Making its vocabulary and weights")
     folder = make_system(system, systems_root())
     bar.progress(0.5, "Opening the model")
@@ -210,8 +210,8 @@ def _open_system(system: System, text: str) -> None:
     keep_note("system", why, until=(folder.name, text))
 
 
-def _draw_opened(system: System, model: str, text: str) -> None:
-    """That the system is open, what it reads and why, and the pages that show it."""
+def _draw_open_system(system: System, model: str, text: str) -> None:
+    """If the system is open, say what it reads and why, and link to the pages that show it."""
     if model != folder_of(system, systems_root()).name:
         return
     with st.container(border=True, key="system_open"):
@@ -226,7 +226,7 @@ def _draw_opened(system: System, model: str, text: str) -> None:
 
 
 def _draw_train_button(system: System) -> None:
-    """To the Training page, with the document's settings and a task that is learned in minutes."""
+    """Draw a button to the Training page, with the document's shape and a quick task."""
 
     def choose_settings() -> None:
         widget_state.put("task", system.task)

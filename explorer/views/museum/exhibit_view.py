@@ -1,4 +1,4 @@
-"""One exhibit on screen: a mistake, the wrong and the right model side by side, what shows it."""
+"""One exhibit on screen: a mistake, and the wrong and the right model side by side."""
 
 from collections.abc import Callable
 
@@ -27,14 +27,14 @@ from models import Transformer
 MAP, FILLED = "Attention map", "filled-row"
 SIDES = ("wrong", "right")
 PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 240, 0.5
-"""A picture much wider than high, as of a few positions, needs less room."""
+"""Heights in pixels; a picture is flat if its rows per column are below `FLAT`."""
 NO_MODEL_FOR_IT = "No model here can have this mistake: {why}."
 HAS_NUMBERS = " The document's own numbers are below."
 TASK_OF_ALL = "negation"
 
 
 def draw_exhibit(context: PageContext) -> Script | None:
-    """The chosen exhibit: the mistake, both models, how to spot it; its pasted lines."""
+    """Draw the chosen exhibit: the mistake, both models, how to spot it; return the code."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         exhibit = BY_LABEL[one_of("exhibit", list(BY_LABEL), as_list=True, width=420)]
         has_runs = exhibit.name in MISTAKES
@@ -58,9 +58,9 @@ def draw_exhibit(context: PageContext) -> Script | None:
 
 
 def _draw_runs(context: PageContext, exhibit: Exhibit, is_on: bool) -> Script | None:
-    """The model with the mistake, if it is on, and the right one beside it; their lines."""
+    """Draw the model with the mistake, if it is on, beside the right one; return the code."""
     mistake = exhibit.name
-    if mistake == FILLED:  # the documents fill with different numbers
+    if mistake == FILLED:  # the documents use different numbers
         mistake = f"{FILLED} {one_of('fill', tuple(FILLS))}"
     fitting = _fitting_model(context, mistake, has_numbers=bool(exhibit.numbers))
     if fitting is None:
@@ -70,26 +70,26 @@ def _draw_runs(context: PageContext, exhibit: Exhibit, is_on: bool) -> Script | 
     names = (exhibit.instrument, MAP)
     results = [measure(opened, forward, name, names, head) for name in (mistake, "")]
     titles = "With the mistake" if mistake else "Without the mistake", "Right"
-    signs, maps = ([result[name] for result in results] for name in names)
-    _draw_both(signs, titles, has_title=True)
-    if all(sign.picture is None for sign in signs):
-        wrong, right = (result.picture for result in maps)
-        if mistake and wrong and right and wrong.is_like(right):
+    measurements, maps = ([result[name] for result in results] for name in names)
+    _draw_both(measurements, titles, has_title=True)
+    if all(measurement.picture is None for measurement in measurements):
+        wrong_map, right_map = (result.picture for result in maps)
+        if mistake and wrong_map and right_map and wrong_map.is_like(right_map):
             st.text(
-                f"{right.title}: the map is the same in both models, the mistake does not show "
-                "there."
+                f"{right_map.title}: the map is the same in both models, so it does not show the "
+                "mistake."
             )
         else:
             _draw_both(maps, titles)
-    wrong_sign, right_sign = signs
-    draw_how_to_spot(exhibit, comparison(exhibit, wrong_sign, right_sign, is_made=bool(mistake)))
+    wrong, right = measurements
+    draw_how_to_spot(exhibit, comparison(exhibit, wrong, right, has_mistake=bool(mistake)))
     return instrument_script(opened, forward, head, mistake, exhibit.instrument)
 
 
 def _draw_both(
     results: list[InstrumentResult], titles: tuple[str, str], has_title: bool = False
 ) -> None:
-    """What one instrument measured, of the wrong and of the right model."""
+    """Draw the results of one instrument for the wrong and the right model."""
     places = widgets.side_by_side(1, 1)
     for place, title, result, side in zip(places, titles, results, SIDES, strict=True):
         with place:
@@ -99,11 +99,11 @@ def _draw_both(
 
 
 def comparison(
-    exhibit: Exhibit, wrong: InstrumentResult, right: InstrumentResult, is_made: bool = True
+    exhibit: Exhibit, wrong: InstrumentResult, right: InstrumentResult, has_mistake: bool = True
 ) -> str:
-    """The number that shows the mistake, of both models, or that it does not show it here."""
+    """The instrument's number for both models, or that it does not show the mistake here."""
     name = exhibit.instrument
-    if not is_made:
+    if not has_mistake:
         return f"Without the mistake: {name}, {right.short}."
     if wrong.short == right.short:
         return f"{name}, {right.short} in both: here it does not show the mistake."
@@ -118,19 +118,19 @@ def draw_how_to_spot(exhibit: Exhibit, numbers: str) -> None:
 def draw_result(
     result: InstrumentResult, key: str, of: str, right: InstrumentResult | None = None
 ) -> None:
-    """A sentence, its lines and its picture; beside the right model's numbers if there are some.
+    """Draw a result's sentence, lines and picture, compared with the `right` model's if given.
 
-    `of` says which of two models it is, where the picture is exported.
+    `of` names the model in the picture's title, for exports.
     """
-    st.text(_capitalized(result.sentence))  # may hold the reader's own words
+    st.text(_capitalized(result.sentence))  # plain text, since it may hold the reader's words
     lines = [*result.lines]
     if right is not None:
         st.text(f"As it should be: {right.sentence}")
-        should = dict(right.lines)
+        right_values = dict(right.lines)
         lines = [
             (name, f"{value}, as it should be")
-            if should.get(name) == value
-            else (name, f"{value}; should be {should.get(name, 'none')}")
+            if right_values.get(name) == value
+            else (name, f"{value}; should be {right_values.get(name, 'none')}")
             for name, value in lines
         ]
     if lines:
@@ -140,22 +140,22 @@ def draw_result(
 
 
 def _draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
-    """A matrix; with a diverging scale where some values are negative."""
+    """Draw a matrix, with a diverging scale if some values are negative."""
     if picture.caption:
         st.text(picture.caption)
     shape = len(picture.down) / max(len(picture.across), 1)
-    signed = bool((picture.values < 0).any())
+    is_signed = bool((picture.values < 0).any())
     matrix(
         picture.values,
         picture.down,
         picture.across,
         key=key,
         title=f"{picture.title}, {of}",
-        scale="diverging" if signed else "sequential",
+        scale="diverging" if is_signed else "sequential",
         row_name=picture.axes[0],
         column_name=picture.axes[1],
         height=FLAT_HEIGHT if shape < FLAT else PICTURE_HEIGHT,
-        top=None if picture.unit == "output" and signed else 1.0,
+        top=None if picture.unit == "output" and is_signed else 1.0,
         sentence="{row}, {column}: {value}",
         unit=picture.unit,
     )
@@ -172,7 +172,7 @@ def measure(
     instruments: tuple[str, ...],
     head: HeadPlace,
 ) -> dict[str, InstrumentResult]:
-    """What these instruments measure of the model with a mistake, or with none; kept."""
+    """The results of these instruments for the model with a mistake, or with none; cached."""
 
     def results() -> dict[str, InstrumentResult]:
         run = right_run(opened, forward, head)
@@ -184,7 +184,7 @@ def measure(
 
 
 def head_place(context: PageContext, opened: OpenModel) -> HeadPlace:
-    """The chosen head, or of another model the one that is shown first."""
+    """The chosen head, or the default head of another model."""
     at = context.choice
     return (at.part, at.layer, at.head) if at.model == opened.name else default_head(opened)
 
@@ -192,7 +192,7 @@ def head_place(context: PageContext, opened: OpenModel) -> HeadPlace:
 def _fitting_model(
     context: PageContext, mistake: str, has_numbers: bool
 ) -> tuple[OpenModel, ForwardPass] | None:
-    """The chosen model where it can have the mistake, else the first that can, with a sentence."""
+    """The chosen model if it can have the mistake, or else the first that can, and a sentence."""
     misfit: Callable[..., str | None] = MISTAKES[mistake].misfit
     opened = context.opened
     why = misfit(opened.config)
@@ -203,21 +203,21 @@ def _fitting_model(
         if misfit(config_of(entry)) is not None:
             continue
         try:
-            other = open_entry(entry)
-            forward = _run_sentence(other, context.choice.text, entry.example)
+            fitting = open_entry(entry)
+            forward = _run_sentence(fitting, context.choice.text, entry.example)
         except (ModelError, ForwardPassError):
             continue
         say(
             f"{own_name(opened.name)} cannot have this mistake: {why}. So it is made in "
-            f"{other.name}, which reads “{forward.text}”."
+            f"{fitting.name}, which reads “{forward.text}”."
         )
-        return other, forward
+        return fitting, forward
     say(NO_MODEL_FOR_IT.format(why=why) + HAS_NUMBERS * has_numbers)
     return None
 
 
 def _run_sentence(opened: OpenModel, text: str, example: str) -> ForwardPass:
-    """The reader's sentence where this model knows its words, else the model's own example."""
+    """Run the reader's sentence if this model knows its words, or else the model's example."""
     try:
         forward = run_text(opened, text)
     except ForwardPassError:
@@ -226,7 +226,7 @@ def _run_sentence(opened: OpenModel, text: str, example: str) -> ForwardPass:
 
 
 def _draw_details(exhibit: Exhibit, opened: OpenModel) -> None:
-    """The document's own numbers, and what only this exhibit has."""
+    """Draw the document's own numbers, and what only this exhibit has."""
     if exhibit.note:
         st.text(exhibit.note)
     if exhibit.numbers:
@@ -263,7 +263,7 @@ def parameter_counts(model: Transformer) -> dict[str, int]:
 def instrument_script(
     opened: OpenModel, forward: ForwardPass, head: HeadPlace, mistake: str, instrument: str
 ) -> Script:
-    """What the instrument says of the model with a mistake, if one is made, and the right one."""
+    """The code that measures the model with the mistake, if there is one, and the right model."""
     right = script(right_code, opened, forward, head, instrument)
     if not mistake:
         return right

@@ -1,4 +1,4 @@
-"""The exhibits: fourteen mistakes of the documents, read from exhibits.toml."""
+"""The exhibits: fourteen mistakes from the documents, read from exhibits.toml."""
 
 import tomllib
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ FILE = Path(__file__).with_name("exhibits.toml")
 class Exhibit:
     """One mistake; `name` is its key in `MISTAKES`, `instrument` the one that shows it.
 
-    `numbers` are rows of `columns`: those of the document's own configuration. `note` is what one
-    must know to read the numbers correctly.
+    `numbers` are rows of `columns`, for the document's own configuration. `note` explains how to
+    read them.
     """
 
     number: int

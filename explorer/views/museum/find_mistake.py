@@ -1,4 +1,4 @@
-"""Find the mistake: a model with an unnamed mistake, and the instruments that show which it is."""
+"""Find the mistake: a model with a hidden mistake, and the instruments that can show it."""
 
 import random
 
@@ -35,16 +35,18 @@ TASK = (
 
 
 class Answers(dict[str, dict[str, bool]]):
-    """By question, what was answered, in order, and whether it was right."""
+    """For each question, the answers in order and whether each was right."""
 
 
 def draw_find_mistake(context: PageContext) -> Script | None:
-    """One question: the instruments on the left, the answer on the right; its pasted lines.
+    """Draw a question: the instruments on the left, the answer on the right; return the code.
 
-    Until it is settled the lines are those of the right model, or they would give the answer.
+    Until the question is settled, the code is that of the right model, so as not to give it away.
     """
     opened = context.opened
-    fitting = [each for each in FINDABLE if MISTAKES[each.name].misfit(opened.config) is None]
+    fitting = [
+        exhibit for exhibit in FINDABLE if MISTAKES[exhibit.name].misfit(opened.config) is None
+    ]
     if not fitting:
         say(NO_MISTAKE)
         return None
@@ -81,7 +83,7 @@ def draw_find_mistake(context: PageContext) -> Script | None:
 
 
 def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:
-    """Every mistake once, in an order that follows from the seed."""
+    """Every mistake once, shuffled with the seed."""
     return random.Random(seed).sample(exhibits, len(exhibits))
 
 
@@ -106,19 +108,19 @@ def _show_next(place: int) -> None:
 
 
 def _answers(key: str) -> dict[str, bool]:
-    """What was answered to this question, in order, and whether it was right."""
+    """The answers to this question, in order, and whether each was right."""
     answers: dict[str, bool] = state_of(Answers).get(key, {})
     return answers
 
 
 def _is_settled(key: str) -> bool:
-    """Found, or no try left."""
+    """Whether the mistake was found, or no try is left."""
     answers = _answers(key)
     return any(answers.values()) or len(answers) >= TRIES_ALLOWED
 
 
 def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
-    """The list of mistakes; after a wrong answer there is a second try."""
+    """Draw the list of mistakes; after a wrong answer there is a second try."""
     titles = {exhibit.label: exhibit for exhibit in fitting}
     answers = _answers(key)
     picked = st.selectbox(

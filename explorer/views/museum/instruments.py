@@ -1,6 +1,6 @@
 """The museum's instruments: each measures a model in one number; some also draw a picture.
 
-Every instrument measures any model in the same way and knows no mistake.
+Every instrument measures every model in the same way and knows none of the mistakes.
 """
 
 import math
@@ -33,7 +33,7 @@ NO_CROSS_ATTENTION = (Scale("decoder.*.cross_attn.out", 0.0),)
 
 @dataclass(frozen=True, eq=False)
 class InstrumentPicture:
-    """Values (rows, columns) and whose they are; `caption` says it where nothing else does."""
+    """Values (rows, columns), their labels and their title; `caption` is a line above them."""
 
     values: Tensor
     down: tuple[str, ...]
@@ -53,9 +53,9 @@ class InstrumentPicture:
 
 @dataclass(frozen=True, eq=False)
 class InstrumentResult:
-    """A number (None where there is none), a sentence that says it, more lines, a picture.
+    """A number (None if there is none), a sentence that says it, more lines, a picture.
 
-    `phrase` is the number as it stands in another sentence, where three digits do not do.
+    `phrase` is the number in other sentences, if three digits are not enough.
     """
 
     number: float | None
@@ -66,7 +66,7 @@ class InstrumentResult:
 
     @property
     def short(self) -> str:
-        """The number as it stands in a sentence."""
+        """The number in a few words, for a sentence."""
         return self.phrase or ("nothing" if self.number is None else three(self.number))
 
 
@@ -85,7 +85,7 @@ def _shapes(run: MeasuredRun) -> InstrumentResult:
 
 
 def _attention_map(run: MeasuredRun) -> InstrumentResult:
-    """The map of the chosen head; its labels are the source's where a mistake attends to it."""
+    """The map of the chosen head; its labels are the source's if a mistake attends to that."""
     part, layer, head = run.head
     maps = run.recorded(f"{site_of(part, layer)}.weights")
     if not maps:
@@ -107,7 +107,7 @@ def _attention_map(run: MeasuredRun) -> InstrumentResult:
 
 
 def _masked_row(run: MeasuredRun) -> InstrumentResult:
-    """The same sentence with every key masked as padding: the weights of its first row."""
+    """The weights of the first row when every key is masked as padding."""
     site = f"{run.first_stack}.0.self_attn.weights"
     maps = run.recorded(site, keep=torch.zeros_like(run.ids, dtype=torch.bool))
     if site not in maps:
@@ -138,7 +138,7 @@ def _model_output(run: MeasuredRun) -> InstrumentResult:
 
 
 def _output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
-    """The largest outputs at the last position, and the same at the positions before it."""
+    """The largest outputs at the last position, and those at the positions before it."""
     rows = output[None] if output.dim() == 1 else output[-MOST_PLACES:]
     largest = rows[-1].sort(descending=True, stable=True).indices[:MOST_OUTPUTS]
     head = run.model.config.head
@@ -176,7 +176,7 @@ def _loss(run: MeasuredRun) -> InstrumentResult:
 
 
 def _causality(run: MeasuredRun) -> InstrumentResult:
-    """Another last token: the change of the logits before it, or of the stream without logits."""
+    """The change of the earlier logits, or of the earlier stream, with another last token."""
     if run.last_stack != "decoder":
         return InstrumentResult(
             None, "an encoder attends to later tokens, so there is no causality to check"
@@ -184,8 +184,8 @@ def _causality(run: MeasuredRun) -> InstrumentResult:
     until = run.last_ids.shape[1] - 1
     if not until:
         return InstrumentResult(None, "there is only one token, so nothing comes before it")
-    other = run.replaced_tokens(run.last_ids, slice(-1, None))
-    ids, target = (other, None) if run.target is None else (None, other)
+    replaced = run.replaced_tokens(run.last_ids, slice(-1, None))
+    ids, target = (replaced, None) if run.target is None else (None, replaced)
     if run.model.config.head.endswith("language-model"):
         change, what = run.logit_change(ids, target, until), "logits before it change"
     else:  # no logits before the last token
@@ -194,14 +194,14 @@ def _causality(run: MeasuredRun) -> InstrumentResult:
 
 
 def _replaced_target(run: MeasuredRun) -> InstrumentResult:
-    """Every target token replaced, with cross-attention ablated and without."""
+    """The change of the logits with every target token replaced, cross-attention ablated or not."""
     if run.target is None:
         return InstrumentResult(
             None, "this model takes one sequence, so there is no target to replace"
         )
-    other = run.replaced_tokens(run.target, slice(None))
-    change = run.logit_change(target=other)
-    ablated = run.logit_change(target=other, edits=NO_CROSS_ATTENTION)
+    replaced = run.replaced_tokens(run.target, slice(None))
+    change = run.logit_change(target=replaced)
+    ablated = run.logit_change(target=replaced, edits=NO_CROSS_ATTENTION)
     return InstrumentResult(
         ablated,
         "with cross-attention ablated, replacing every target token changes the logits by "
@@ -211,7 +211,7 @@ def _replaced_target(run: MeasuredRun) -> InstrumentResult:
 
 
 def _padding(run: MeasuredRun) -> InstrumentResult:
-    """Padding after the sentence: the change of the logits."""
+    """The change of the logits with padding after the sentence."""
     pad_id, config = run.opened.config.pad_id, run.opened.config
     pads = PADS if config.positions == "none" else min(PADS, config.max_len - run.ids.shape[1])
     if pad_id is None or pads < 1:
@@ -226,7 +226,7 @@ def _padding(run: MeasuredRun) -> InstrumentResult:
 
 
 def _padded_picture(run: MeasuredRun, longer: Tensor) -> InstrumentPicture | None:
-    """The map of the chosen head with padding after the sentence; None where it is not drawn."""
+    """The map of the chosen head with padding after the sentence, if it can be drawn."""
     part, layer, head = run.head
     if run.ids.shape[1] > MOST_WITH_PADDING:
         return None
@@ -245,17 +245,20 @@ def _padded_picture(run: MeasuredRun, longer: Tensor) -> InstrumentPicture | Non
 
 
 def _positions(run: MeasuredRun) -> InstrumentResult:
-    """The table of positions, and how the dot product of two depends on more than distance."""
+    """The table of positions, and how far dot products at one distance vary."""
     scheme = getattr(run.model, run.first_stack).positions
     if not isinstance(scheme, PositionalEncoding):
         return InstrumentResult(None, "no computed position table is added to the embedding")
     table = scheme.pe[0, :POSITIONS_SEEN].double()
     offset = min(OFFSET, len(table) // 2)
-    measured = measure_table(table, offset)
-    deviation = spread(measured.spread)
+    measurement = measure_table(table, offset)
+    deviation = spread(measurement.spread)
     lines = (
-        ("position 1, the first four values", " ".join(f"{value:.4f}" for value in measured.first)),
-        (f"dimensions, of {table.shape[1]}, that change by less than 0.01", str(measured.still)),
+        (
+            "position 1, the first four values",
+            " ".join(f"{value:.4f}" for value in measurement.first),
+        ),
+        (f"dimensions, of {table.shape[1]}, that change by less than 0.01", str(measurement.still)),
         (f"standard deviation of the dot product, {offset} apart", deviation),
     )
     down, across = (tuple(map(str, range(size))) for size in table.shape)
@@ -266,11 +269,11 @@ def _positions(run: MeasuredRun) -> InstrumentResult:
     sentence = (
         f"the dot product of positions {offset} apart has a standard deviation of {deviation}"
     )
-    return InstrumentResult(measured.spread, sentence, lines, picture, deviation)
+    return InstrumentResult(measurement.spread, sentence, lines, picture, deviation)
 
 
 def _generation(run: MeasuredRun) -> InstrumentResult:
-    """What the model generates, always the likeliest token, and which tokens are the same."""
+    """What the model generates greedily, and how many of these tokens are distinct."""
     config = run.model.config
     if config.head != "language-model" or "decoder" not in config.stacks:
         return InstrumentResult(None, "this model does not generate text")
@@ -300,7 +303,7 @@ def _generation(run: MeasuredRun) -> InstrumentResult:
 
 
 def _swapped_slices(run: MeasuredRun) -> InstrumentResult:
-    """Two slices of the input swapped: whether that only swaps two heads."""
+    """Whether swapping two slices of the input only swaps two heads."""
     config = run.opened.config
     if config.n_heads < 2 or config.kv_heads * config.head_width != config.d_model:
         return InstrumentResult(None, "the heads of this model do not split the stream into slices")

@@ -22,9 +22,9 @@ from models.transformer import EVERYWHERE, evaluating
 
 NOWHERE = slice(0, 0)
 AT_ONCE = 64
-"""Positions whose whole vocabulary is scored together."""
+"""Positions whose logits are computed together."""
 FURTHER = 3
-"""A replaced token is so many ids further on in the vocabulary."""
+"""A token is replaced by the one this many IDs further on."""
 
 HeadPlace = tuple[str, int, int]
 """A part, a layer and a head."""
@@ -34,9 +34,9 @@ HeadPlace = tuple[str, int, int]
 class MeasuredRun:
     """A model with its inputs; `labels` are the right model's answer, or the next tokens.
 
-    `ids` (1, s) is what the first stack reads, `target` (1, t) what a decoder after an
-    encoder reads, `segments` (1, s) the segment of each token, where the model has segments;
-    `forward` has the words for all of them. `head` is the head whose map is drawn.
+    `ids` (1, s) is what the first stack reads, `target` (1, t) what the decoder of an
+    encoder-decoder reads, `segments` (1, s) the segment of each token, if the model has segments;
+    `forward` has the labels of all of them. `head` is the head whose map is drawn.
     """
 
     model: Transformer
@@ -93,7 +93,7 @@ class MeasuredRun:
         keep: Tensor | None = None,
         edits: Sequence[Edit] = (),
     ) -> dict[str, Tensor]:
-        """The values at these sites in one pass; what a mistake does not show is missing."""
+        """The values at these sites in one pass, without those that a mistake hides."""
         tap = RecordingTap(sites, edits)
         self.output(ids, target, tap, keep, read_at=NOWHERE)
         return tap.values
@@ -109,10 +109,10 @@ class MeasuredRun:
         return self.recorded(site, ids=ids, target=target, edits=edits)[site]
 
     def replaced_tokens(self, ids: Tensor, where: slice) -> Tensor:
-        """`ids` with other tokens in some places: the third id on, or the next after padding.
+        """`ids` with other tokens at some positions: the third ID on, or the one after padding.
 
-        With four words or fewer the next id: no token ever stays, unless padding is the only
-        other one.
+        With a vocabulary of four or fewer, the next ID. No token stays the same, unless padding is
+        the only other one.
         """
         words, pad_id = self.opened.config.vocab_size, self.opened.config.pad_id
         new = (ids[:, where] + (FURTHER if words > FURTHER + 1 else 1)) % words
@@ -129,10 +129,10 @@ class MeasuredRun:
         until: int | None = None,
         edits: Sequence[Edit] = (),
     ) -> float:
-        """The largest change of a logit before position `until` when the model reads these.
+        """The largest change of a logit before position `until` when the model reads these inputs.
 
-        A classifier has one answer for the whole text, whatever `until` is. The vocabulary is
-        scored at a few positions at a time.
+        A classifier has one answer for the whole text, whatever `until` is. Logits are computed
+        for a few positions at a time.
         """
         if self.model.config.head == "classifier":
             return float((self.output(ids, target) - self.output()).abs().max())
@@ -140,8 +140,8 @@ class MeasuredRun:
         after = self.final_stream(ids, target, edits)[:, :until].split(AT_ONCE, 1)
         with evaluating(self.model):
             changes = [
-                (self.model.read(one) - self.model.read(other)).abs().max()
-                for one, other in zip(after, before, strict=True)
+                (self.model.read(new) - self.model.read(old)).abs().max()
+                for new, old in zip(after, before, strict=True)
             ]
         return float(torch.stack(changes).max())
 
@@ -154,7 +154,7 @@ class MeasuredRun:
         """The loss, and its gradient at the embeddings of every stack."""
         inputs = (self.ids,) if self.target is None else (self.ids, self.target)
         model, is_classifier = self.model, self.model.config.head == "classifier"
-        if not is_classifier:  # its output is then the final stream
+        if not is_classifier:  # without its head, it returns the final stream
             model = BoundedTransformer(model)
             model.head = None
         return gradients(
@@ -172,7 +172,7 @@ class MeasuredRun:
         return cross_entropy(output, self.labels)
 
     def loss_of_stream(self, output: Tensor) -> Tensor:
-        """The loss at a final stream (1, t, d): a few positions are scored at a time."""
+        """The loss of a final stream (1, t, d), computed for a few positions at a time."""
         assert self.labels is not None
         n_labels = (self.labels != IGNORE).sum()
 

@@ -1,7 +1,7 @@
 """Mistakes that circulate in tutorials, each made in a copy of a model that shares its weights.
 
-A mistake is what it changes in the copy (a value, a module, what a module is called with or
-returns), and why a model cannot have it.
+A mistake is a change of the copy (of a value, a module, or a module's inputs or output), and the
+reason why a model cannot have it.
 """
 
 import copy
@@ -29,25 +29,25 @@ from models.tap import NO_TAP, Tap
 
 HARD_CODED_HEADS = 8
 FILLS = {"−1e9": -1e9, "−1e20": -1e20, "−∞": -math.inf}
-"""What the documents set masked scores to: the handout, the notebook, and the other two."""
+"""The value of masked scores in the handout, in the notebook, and in the other two documents."""
 
 Module = TypeVar("Module", bound=nn.Module)
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """What it changes in a copy of a model; `misfit` says why a config cannot have it."""
+    """A change of a copy of a model; `misfit` says why a config cannot have it."""
 
     change: Callable[[Transformer], Transformer]
     misfit: Callable[[TransformerConfig], str | None]
 
     def make(self, model: Transformer) -> Transformer:
-        """The model with the mistake; that one stays as it is."""
+        """A copy of the model with the mistake."""
         return self.change(copy_of(model))
 
 
 def copy_of(model: Transformer) -> Transformer:
-    """Modules of its own, but the parameters and tables of `model`: it costs no memory."""
+    """A copy with its own modules; it shares the tensors of `model`, so it needs no memory."""
     shared = [*model.parameters(), *model.buffers()]
     return copy.deepcopy(model, {id(tensor): tensor for tensor in shared})
 
@@ -59,7 +59,7 @@ def modules_of(model: nn.Module | None, kind: type[Module]) -> Iterator[Module]:
 
 
 class WithoutCache(BoundedTransformer):
-    """Generates without a cache, whose keys and values a mistake would change later."""
+    """A model that generates without a cache, whose keys and values a mistake would change."""
 
     def generate(
         self, source: Int[Tensor, "b s"], max_length: int = 50, **options: Any
@@ -68,7 +68,7 @@ class WithoutCache(BoundedTransformer):
 
 
 def without_cache(model: Transformer) -> Transformer:
-    """The model, generating without a cache, unless generating is itself a mistake in it."""
+    """The model generating without a cache, unless its mistake is how it generates."""
     return model if isinstance(model, NeverAppends) else WithoutCache(model)
 
 
@@ -76,7 +76,7 @@ def without_cache(model: Transformer) -> Transformer:
 
 
 def double_exponent(model: Transformer) -> Transformer:
-    """In a table of the copy's own."""
+    """Give the copy a position table of its own, with the doubled exponent."""
     for positions in modules_of(model, PositionalEncoding):
         _, max_len, d_model = positions.pe.shape
         positions.pe = doubled_sinusoids(torch.arange(max_len), d_model)[None].to(positions.pe)
@@ -95,14 +95,14 @@ def needs_sinusoids(config: TransformerConfig) -> str | None:
 
 
 def softmax_output(model: Transformer, dim: int = -1) -> Transformer:
-    """The head ends in a softmax: over the vocabulary, or over another dimension."""
+    """Let the head end in a softmax, over the vocabulary or another dimension."""
     assert model.head is not None
     model.head.register_forward_hook(lambda head, inputs, logits: logits.softmax(dim))
     return model
 
 
 def softmax_over_batch(model: Transformer) -> Transformer:
-    """Torch's default for three dimensions is the first."""
+    """Let the softmax be over the first dimension, torch's default for three dimensions."""
     return softmax_output(model, dim=0)
 
 
@@ -122,9 +122,8 @@ def needs_logits(config: TransformerConfig) -> str | None:
 class LosesTarget(Block):
     """The notebook's decoder block, whose residual stream is the encoder's output.
 
-    The target gives the queries of cross-attention and enters nothing else. The document's
-    code needs a target as long as the source; here the source's last row stands for rows
-    that it lacks. The cache is left empty.
+    The target only makes the queries of cross-attention. The document's code needs a target as
+    long as the source; here the source's last row stands for missing rows. The cache stays empty.
     """
 
     def attend(
@@ -146,8 +145,8 @@ class LosesTarget(Block):
         """Queries from the target, keys from the source, values from its self-attention."""
         attention = self.cross_attn
         assert attention is not None
-        reads = self.cross_residual.input_norm(x)
-        q = tap("q", attention.q_norm(attention.split(attention.q_proj(reads))))
+        x = self.cross_residual.input_norm(x)
+        q = tap("q", attention.q_norm(attention.split(attention.q_proj(x))))
         k, _ = attention.keys_and_values(source)
         _, v = attention.keys_and_values(value)
         mask, scale, cap = shared.memory_mask, attention.scale, attention.cap
@@ -156,7 +155,7 @@ class LosesTarget(Block):
 
 
 def lose_target(model: Transformer) -> Transformer:
-    """Every block of the decoder from the same parts, wired as in the notebook."""
+    """Rebuild every block of the decoder from its own parts, wired as in the notebook."""
     assert model.decoder is not None
     for i, block in enumerate(model.decoder.blocks):
         assert isinstance(block, Block)
@@ -167,7 +166,7 @@ def lose_target(model: Transformer) -> Transformer:
 
 
 class NeverAppends(BoundedTransformer):
-    """Generates as the notebook does: it reads only its last token, always at position 0.
+    """A model that generates as in the notebook: it reads only its last token, at position 0.
 
     No token ends the text, it takes one sequence at a time, and dropout stays on.
     """
@@ -179,12 +178,12 @@ class NeverAppends(BoundedTransformer):
             raise RuntimeError(
                 f"a Tensor with {len(source)} elements cannot be converted to Scalar"
             )
-        written = start_ids(self, source)
+        ids = start_ids(self, source)
         memory = self.encode(source)
         for _ in range(max_length):
-            last = self.decode(written[:, -1:], memory)[:, -1].argmax(-1)
-            written = torch.cat((written, last[:, None]), 1)
-        return written
+            last = self.decode(ids[:, -1:], memory)[:, -1].argmax(-1)
+            ids = torch.cat((ids, last[:, None]), 1)
+        return ids
 
 
 def needs_two_stacks(config: TransformerConfig) -> str | None:
@@ -195,16 +194,16 @@ def needs_two_stacks(config: TransformerConfig) -> str | None:
 
 
 class OneForAllHeads(nn.Linear):
-    """The same small projection for every head, each applied to its own slice of the input."""
+    """One small projection for all heads, applied to each head's slice of the input."""
 
     def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
         return super().forward(x.unflatten(-1, (-1, self.in_features))).flatten(-2)
 
 
 def share_projection(model: Transformer) -> Transformer:
-    """Every head of queries, keys and values gets the block that head 0 has for its own slice.
+    """Give every head's queries, keys and values head 0's block for its own slice.
 
-    Head 0's bias comes with it, where there is one; the document's code has none.
+    Its bias comes with it, if it has one; the document's code has none.
     """
     for attention in modules_of(model, MultiHeadAttention):
         width = attention.d_head
@@ -228,9 +227,9 @@ def needs_even_slices(config: TransformerConfig) -> str | None:
 
 
 def fix_heads(model: Transformer) -> Transformer:
-    """All attention of the decoder has eight heads, whatever the config says.
+    """Give all attention of the decoder eight heads, whatever the config says.
 
-    The weights are the same; they are only cut into other slices.
+    The weights stay the same; they are only split into other slices.
     """
     for attention in modules_of(model.decoder, MultiHeadAttention):
         attention.n_heads = attention.n_kv_heads = HARD_CODED_HEADS
@@ -256,7 +255,7 @@ def needs_other_than_eight(config: TransformerConfig) -> str | None:
 
 
 def scale_by_width(model: Transformer) -> Transformer:
-    """1/√d_model where 1/√d_k belongs: `d_x` read as the width of x, which is all it can be."""
+    """Scale by 1/√d_model instead of 1/√d_k, as if the document's `d_x` were the width of x."""
     for attention in modules_of(model, MultiHeadAttention):
         attention.scale = 1 / math.sqrt(model.config.d_model)
     return model
@@ -272,7 +271,7 @@ def needs_several_heads(config: TransformerConfig) -> str | None:
 
 
 def ignore_padding(model: Transformer) -> Transformer:
-    """The same model, to which padding is a token like any other."""
+    """Let the model treat padding like any other token."""
     model.config, model.pad_id = model.config.replace(pad_id=None), None
     return model
 
@@ -284,19 +283,19 @@ def needs_padding(config: TransformerConfig) -> str | None:
 
 
 class FilledWeights(Tap):
-    """Masked scores are a large negative number; for the rest it relies on the softmax."""
+    """A tap that recomputes the weights with masked scores as a large negative number."""
 
-    def __init__(self, beyond: Tap, fill: float) -> None:
-        self.beyond, self.fill = beyond, fill
-        self.seen: dict[str, Tensor] = {}
+    def __init__(self, tap: Tap, fill: float) -> None:
+        self.tap, self.fill = tap, fill
+        self.values: dict[str, Tensor] = {}
 
     def wants(self, name: str) -> bool:
-        return name in ("mask", "weights") or self.beyond.wants(name)
+        return name in ("mask", "weights") or self.tap.wants(name)
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         if name == "weights":
-            value = filled_weights(self.seen["masked"], self.seen["mask"], self.fill)
-        self.seen[name] = value = self.beyond(name, value)
+            value = filled_weights(self.values["masked"], self.values["mask"], self.fill)
+        self.values[name] = value = self.tap(name, value)
         return value
 
 
@@ -305,7 +304,7 @@ def filled_weights(
 ) -> Float[Tensor, "*b k"]:
     """Softmax of the scores, with `fill` where the mask is False.
 
-    RuntimeError where the type of the scores cannot hold it: half precision ends at 65,504.
+    RuntimeError if the type of the scores cannot hold it: half precision ends at 65,504.
     """
     return scores.masked_fill(~mask, fill).softmax(-1)
 
@@ -313,7 +312,7 @@ def filled_weights(
 def change_inputs(
     model: Transformer, change: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> Transformer:
-    """Every attention is called with other arguments than it would be."""
+    """Let every attention be called with changed arguments."""
     for attention in modules_of(model, MultiHeadAttention):
         attention.register_forward_pre_hook(
             lambda attention, inputs, how: (inputs, how | change(how)), with_kwargs=True
@@ -330,7 +329,7 @@ def needs_padded_rows(config: TransformerConfig) -> str | None:
 
 
 def drop_weights(model: Transformer) -> Transformer:
-    """The mask never arrives, and no tap is shown the weights. A cache would be causal."""
+    """Call attention without its mask, and show no tap the weights. A cache would be causal."""
     return without_cache(change_inputs(model, lambda how: {"mask": None, "tap": NO_TAP}))
 
 
@@ -342,7 +341,7 @@ def needs_masks(config: TransformerConfig) -> str | None:
 
 
 def reverse_norms(model: Transformer) -> Transformer:
-    """Post-norm where the model is pre-norm, and the reverse."""
+    """Make a pre-norm model post-norm, and the reverse."""
     for residual in modules_of(model, Residual):
         residual.pre = not residual.pre
     return model
@@ -373,4 +372,4 @@ MISTAKES = {
     f"filled-row {name}": Mistake(partial(fill_masked, fill=fill), needs_padded_rows)
     for name, fill in FILLS.items()
 }
-"""By name. Two of the documents' fourteen are about a printed number and about labels."""
+"""By name. Two more of the documents' fourteen are a printed number and random labels."""

@@ -1,4 +1,4 @@
-"""Two small trainings in step, a wrong and a right one, which can be stopped at any step."""
+"""Two small trainings side by side, a wrong and a right one, which the reader can stop."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ PAIRED_STEPS = 60
 BATCH, LENGTH, VOCABULARY = 16, 20, 5000
 HELD_OUT = 256
 MEASURED_EVERY = 4
-"""Accuracy is measured every so many steps."""
+"""Steps between two measurements of the accuracy."""
 CURVES = ("random labels, training batch", "random labels, held out", "real labels, held out")
 RANDOM_LABELS = "random_labels"
 SHORT_RUNS = (
@@ -44,32 +44,34 @@ class TrainingPoint:
 
 
 class PairedTrainings(dict[str, list[TrainingPoint]]):
-    """The points of the trainings that were started, by their names."""
+    """The points of the trainings that the reader started, by their names."""
 
 
 def train_softmax_twice(task: Task, steps: int = PAIRED_STEPS) -> Iterator[TrainingPoint]:
-    """The loss of the same untrained model with a softmax inside, and with logits."""
-    how = task.training.replace(steps=steps, batch_size=32, warmup=min(20, task.training.warmup))
+    """Train the same untrained model with a softmax inside, and with logits."""
+    config = task.training.replace(steps=steps, batch_size=32, warmup=min(20, task.training.warmup))
     inside = MISTAKES["softmax-twice"].make(Transformer(task.model))
     runs = {"softmax twice": inside, "logits": Transformer(task.model)}
-    reports = [train(model, lambda step: task.batch(step, how), how) for model in runs.values()]
+    reports = [
+        train(model, lambda step: task.batch(step, config), config) for model in runs.values()
+    ]
     for both in zip(*reports, strict=True):
         for name, report in zip(runs, both, strict=True):
             yield TrainingPoint(report.step, name, report.loss)
 
 
 def train_on_random_labels(steps: int = PAIRED_STEPS) -> Iterator[TrainingPoint]:
-    """The web tutorial's classifier on its random labels; a small one on real ones.
+    """Train the web tutorial's classifier on random labels, and a small one on real labels.
 
     The random labels are for one batch of 16 × 20 tokens, as in the document. Accuracy is
-    measured on that batch, but with dropout off, and on 256 texts that were not trained on.
+    measured without dropout, on that batch and on 256 texts that were not trained on.
     """
     how = TrainConfig(steps=steps, batch_size=BATCH, lr=1e-3, warmup=0, optimizer="adam", clip=0.0)
     task = TASKS["negation"]
     real = task.training.replace(steps=steps, warmup=10)
-    learned, held_out = random_batch(0, BATCH), random_batch(1, HELD_OUT)
+    train_batch, held_out = random_batch(0, BATCH), random_batch(1, HELD_OUT)
     models = Transformer(WEB_TUTORIAL_CLASSIFIER), Transformer(task.model)
-    batches = (lambda step: learned), (lambda step: task.batch(step, real))
+    batches = (lambda step: train_batch), (lambda step: task.batch(step, real))
     trainings = [
         train(model, batch_at, config)
         for model, batch_at, config in zip(models, batches, (how, real), strict=True)
@@ -77,7 +79,7 @@ def train_on_random_labels(steps: int = PAIRED_STEPS) -> Iterator[TrainingPoint]
     for wrong, right in zip(*trainings, strict=True):
         if wrong.step % MEASURED_EVERY and wrong.step != 1:
             continue
-        yield TrainingPoint(wrong.step, CURVES[0], accuracy(models[0], learned))
+        yield TrainingPoint(wrong.step, CURVES[0], accuracy(models[0], train_batch))
         yield TrainingPoint(wrong.step, CURVES[1], accuracy(models[0], held_out))
         yield TrainingPoint(right.step, CURVES[2], task.measure(models[1]).value)
 
@@ -90,9 +92,9 @@ def random_batch(seed: int, rows: int) -> Batch:
 
 
 def lowest_loss(options: int) -> float:
-    """The least cross-entropy, in nats, of a softmax over `options`: all on the right one.
+    """The least cross-entropy, in nats, if a softmax over `options` is read as logits.
 
-    log(e + options − 1) − 1, where logits could reach 0.
+    It is log(e + options − 1) − 1, with all probability on the right one; logits could reach 0.
     """
     return math.log(math.e + options - 1) - 1
 
@@ -114,8 +116,8 @@ def draw_random_label_trainings() -> None:
     st.markdown("**Training on random labels, and on a task**")
     st.text(
         f"The web tutorial's classifier, 389,218 parameters, on 16 × 20 random tokens, "
-        f"{PAIRED_STEPS} steps; beside it the small classifier of the task "
-        "negation. The document measures with dropout on; here it is off."
+        f"{PAIRED_STEPS} steps, and the small classifier of the task negation. The document "
+        "measures with dropout on; here it is off."
     )
     points = _draw_training(RANDOM_LABELS, lambda: train_on_random_labels(PAIRED_STEPS))
     if points:
@@ -124,7 +126,7 @@ def draw_random_label_trainings() -> None:
 
 
 def random_label_accuracies() -> str:
-    """The last accuracies on the training batch and on other texts, in words."""
+    """The last accuracies on the training batch and on other texts, in a sentence."""
     points = state_of(PairedTrainings).get(RANDOM_LABELS, [])
     last = {point.curve: three(point.value) for point in points}
     if len(last) < len(CURVES):
@@ -137,13 +139,15 @@ def random_label_accuracies() -> str:
 
 
 def _draw_training(name: str, begin: Callable[[], Iterator[TrainingPoint]]) -> list[TrainingPoint]:
-    """The points so far; a click trains, another one stops, and the points stay."""
+    """Draw a button that trains, then one that stops; return the points so far."""
     trainings = state_of(PairedTrainings)
-    before = trainings.get(name, [])
+    former_points = trainings.get(name, [])
     st.text(SHORT_RUNS)
     button, bar = st.empty(), st.empty()
-    if not button.button("Train both" if not before else "Train both again", key="train_both"):
-        return before
+    if not button.button(
+        "Train both" if not former_points else "Train both again", key="train_both"
+    ):
+        return former_points
     button.button("Stop", key="stop_both")
     points = trainings[name] = []
     for point in interruptible(begin()):
@@ -156,7 +160,7 @@ def _draw_training(name: str, begin: Callable[[], Iterator[TrainingPoint]]) -> l
 def _draw_curves(
     points: list[TrainingPoint], column: str, what: str, spec: dict[str, Any], height: int
 ) -> None:
-    """The curves, and the last value of each in words."""
+    """Draw the curves, and the last value of each in a sentence."""
     table: Table = {
         "step": [point.step for point in points],
         column: [point.value for point in points],

@@ -1,4 +1,4 @@
-"""Races and sweeps: several runs of one task started at once, and who leads while they train."""
+"""Races and sweeps: several runs of one task started at once, and which leads as they train."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ MOST_NAMED = 8
 
 
 def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) -> None:
-    """The runs that the values make are named before the button that has `start` queue them."""
+    """Draw the settings of a sweep, the runs that it makes, and a button that calls `start`."""
     kinds: dict[str, Task | type[CustomTask]] = {**TASKS, **CUSTOM_TASKS}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
@@ -69,7 +69,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
             "Settings with several values",
             [*swept],
             ["lora_rank"] if parent else ["lr"],
-            format_func=lambda each: swept[each].label,
+            format_func=lambda name: swept[name].label,
             key="swept_settings_of_model" if parent else "swept_settings",
             persist_state="session",
         )
@@ -99,7 +99,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
         return
     st.caption(literal(first_words(what_differs(specs), MOST_NAMED, " · ")))
     if parent:
-        st.caption(_stored(parent, specs))
+        st.caption(_storage_words(parent, specs))
     st.button(
         f"Start {len(specs)} runs",
         key="start_sweep",
@@ -109,8 +109,8 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
     )
 
 
-def _stored(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
-    """How much of the disk the model takes that all start from."""
+def _storage_words(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
+    """How much disk space the model takes that all runs start from."""
     size = megabytes(BYTES_OF_PARAMETER * count_parameters(specs[0].model))
     times = len({new_head_seed(parent, spec) for spec in specs})
     often = "once" if times == 1 else f"{times} times, once for each weight seed of its new head"
@@ -124,10 +124,10 @@ RACE_COLUMNS = ("run", "state", "step", "of", "held out", "best", "metric", "tra
 
 
 def draw_races() -> list[Run]:
-    """The race on screen, whose runs it gives, above the races that are ready and one's own."""
+    """Draw the chosen race, the ready races and the sweep form; return the chosen race's runs."""
     cluster().start()
     draw_notes("runs")
-    runs = _draw_chosen()
+    runs = _draw_chosen_race()
     for place, race in zip(st.columns(len(RACES), gap="medium"), RACES, strict=True):
         with place.container(border=True, height="stretch"):
             _draw_race(race)
@@ -148,24 +148,24 @@ def _start_race(race: Race) -> None:
 
 
 def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:
-    """Queue all, and have them on screen; what they are made of is given once for all."""
-    notes, whose_all = notes_of(title), Maker(whose(), whose_network())
+    """Queue all runs and put them on screen; their text, tokenizer and model are stored once."""
+    notes, maker = notes_of(title), Maker(whose(), whose_network())
     with errors_noted("runs"):
         tokenizer = stored_tokenizer(specs[0].task, own.text, own.tokenizer)
-        cluster().train_all(specs, own.text, whose_all, notes, tokenizer, own.parent)
+        cluster().train_all(specs, own.text, maker, notes, tokenizer, own.parent)
         widget_state.put("sweep", notes.sweep)
 
 
-def _draw_chosen() -> list[Run]:
-    """The race on screen: the one that was started last, or one of the list."""
+def _draw_chosen_race() -> list[Run]:
+    """Draw the race that was started last, or the one chosen in the list."""
     sweeps = by_sweep(listed_runs())
     if not sweeps:
         st.markdown("No race yet: start one, and its curves grow here.")
         return []
-    asked = widget_state.get("sweep") or url.value_of("sweep")
-    if asked and asked not in sweeps:
+    requested = widget_state.get("sweep") or url.value_of("sweep")
+    if requested and requested not in sweeps:
         say("There is no such race in your list of runs; showing the newest.")
-    widget_state.put("sweep", asked if asked in sweeps else next(iter(sweeps)))
+    widget_state.put("sweep", requested if requested in sweeps else next(iter(sweeps)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         labels = {name: _label(runs) for name, runs in sweeps.items()}
         key = st.selectbox(
@@ -210,17 +210,17 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     trained = (row for row in rows if row.best and row.status and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if len(ranked) < min(2, len(rows)):
-        nobody = "Nobody leads before two runs have been measured on held-out data."
-        return nobody + _waiting(rows, names)
+        no_leader = "No run leads before two runs have been measured on held-out data."
+        return no_leader + _queue_words(rows, names)
     first = ranked[0]
     assert first.best is not None
     assert first.status is not None
     equal = [row for row in ranked if row.goodness() == first.goodness()]
     reached = f"{first.status.measure} {three(first.best.value)}"
     if len(equal) > 1:
-        soonest = min(equal, key=lambda row: row.best.step if row.best else 0)
-        at = soonest.best.step if soonest.best else 0
-        name = literal(names[soonest.run.name])
+        earliest = min(equal, key=lambda row: row.best.step if row.best else 0)
+        at = earliest.best.step if earliest.best else 0
+        name = literal(names[earliest.run.name])
         return f"{len(equal)} runs have reached {reached}; **{name}** was first, at step {at:,}."
     is_over = not any(row.status and row.status.is_active for row in rows)
     verb = "is best" if is_over else "leads"
@@ -228,8 +228,8 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     return f"**{name}** {verb}: {reached} on held-out data at step {first.best.step:,}."
 
 
-def _waiting(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
-    """Which of them have no worker yet, as where there are more runs than cores."""
+def _queue_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
+    """Which runs have no worker yet, since there are more runs than cores."""
     waiting = [
         literal(names[row.run.name]) for row in rows if row.status and row.status.state == WAITING
     ]

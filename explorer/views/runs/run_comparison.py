@@ -1,4 +1,4 @@
-"""Several runs side by side: their curves over each other, their settings and their results."""
+"""Several runs compared: their curves in one chart, their settings and their results."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,40 +29,44 @@ from explorer.views.training.run_words import metrics_of
 FEWEST_RUNS = 2
 MOST_SETTINGS = 7
 ALWAYS = ("lr", "batch_size")
-"""Settings that have an axis even where all runs have the same."""
+"""Settings that have an axis even if all runs have the same value."""
 CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
 
 
 def names_of(rows: Sequence[RunRow]) -> list[str]:
-    """What each of these is called beside the others; all of them can be read."""
+    """Names that tell these runs apart; all of them can be read."""
     return what_differs([row.spec for row in rows if row.spec], [row.run.title for row in rows])
 
 
 def choose_axis() -> str:
-    """Over what curves are drawn."""
+    """The x axis of the curves: steps or seconds."""
     return one_of("curves_over", [*CURVE_AXES])
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
-    """Their loss, and their held-out metric where it is the same one, side by side."""
+    """Draw the runs' loss, and their held-out metric if all have the same one."""
     readable = [row for row in rows if row.spec and row.status]
     names = names_of(readable)
-    every = {name: metrics_of(row.run) for name, row in zip(names, readable, strict=True)}
-    measures = dict.fromkeys(row.status.measure for row in readable if row.status)
+    by_name = {name: metrics_of(row.run) for name, row in zip(names, readable, strict=True)}
+    measures = [*dict.fromkeys(row.status.measure for row in readable if row.status)]
     left, right = st.columns(2, gap="medium")
     with left:
-        _draw(_curves(every, axis, "loss"), axis, "loss", f"{key}_loss", is_stepped=False)
+        _draw(_curves(by_name, axis, "loss"), axis, "loss", f"{key}_loss", is_stepped=False)
     with right:
-        if len([each for each in measures if each]) > 1:
+        if len([*filter(None, measures)]) > 1:
             st.caption(f"Different held-out metrics have no common axis: {_list(measures)}.")
         else:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
-            _draw(_curves(every, axis, "value"), axis, title, f"{key}_held_out", is_stepped=True)
-    runs = every.items()
-    old = [name for name, each in runs if any(row.seconds is None for row in each.rows)]
-    if axis == "Seconds" and old:
-        st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(old)}.")
+            curves = _curves(by_name, axis, "value")
+            _draw(curves, axis, title, f"{key}_held_out", is_stepped=True)
+    has_no_seconds = [
+        name
+        for name, metrics in by_name.items()
+        if any(row.seconds is None for row in metrics.rows)
+    ]
+    if axis == "Seconds" and has_no_seconds:
+        st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(has_no_seconds)}.")
 
 
 def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepped: bool) -> None:
@@ -76,11 +80,11 @@ def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepp
     chart(spec, table=table, height=height, key=key, title=title)
 
 
-def _curves(every: Mapping[str, Metrics], axis: str, number: str) -> dict[str, Curve]:
-    """Each run's curve of the loss or the held-out value, as far as it has been written."""
+def _curves(by_name: Mapping[str, Metrics], axis: str, number: str) -> dict[str, Curve]:
+    """Each run's curve of the loss or the held-out value, as far as it is recorded."""
     places = {
         name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]
-        for name, metrics in every.items()
+        for name, metrics in by_name.items()
     }
     return {
         name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
@@ -102,7 +106,7 @@ class RunResult(NamedTuple):
 
 
 def draw_run_comparison(runs: Sequence[Run]) -> None:
-    """An expander, where at least two runs of a task were measured."""
+    """Draw an expander that compares the runs of a task, if at least two were measured."""
     with expander("run_comparison") as panel:
         if not panel.open:
             return
@@ -129,7 +133,7 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
 
 
 def measured_runs(runs: Sequence[Run]) -> list[RunResult]:
-    """The last result of those that can be read and were measured at least once."""
+    """The last result of each run that can be read and was measured at least once."""
     return [
         RunResult(row.run.title, row.spec, row.status.measure, row.status.value)
         for row in rows_of(runs)
@@ -139,17 +143,20 @@ def measured_runs(runs: Sequence[Run]) -> list[RunResult]:
 
 def comparison_columns(specs: Sequence[RunSpec]) -> dict[str, list[float] | list[str]]:
     """The settings that differ between the runs, and a value of each run."""
-    every = [settings_of(spec) for spec in specs]
-    fields = dict.fromkeys(name for settings in every for name in settings)
-    differing = [name for name in fields if len({str(each.get(name)) for each in every}) > 1]
+    all_settings = [settings_of(spec) for spec in specs]
+    fields = dict.fromkeys(name for settings in all_settings for name in settings)
+    differing = [
+        name for name in fields if len({str(settings.get(name)) for settings in all_settings}) > 1
+    ]
     names = [*ALWAYS, *(name for name in differing if name not in ALWAYS)]
     return {
-        name: _values([settings.get(name) for settings in every]) for name in names[:MOST_SETTINGS]
+        name: _values([settings.get(name) for settings in all_settings])
+        for name in names[:MOST_SETTINGS]
     }
 
 
 def _values(values: Sequence[object]) -> list[float] | list[str]:
-    """Numbers as they are; where one is none, all as texts."""
+    """The values as they are if all are numbers, or else all as texts."""
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     return numbers if len(numbers) == len(values) else [str(value) for value in values]
 

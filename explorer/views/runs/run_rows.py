@@ -1,4 +1,4 @@
-"""What the table of runs says of each: read once for all of them, searched and sorted."""
+"""The rows of the table of runs: read together, searched and sorted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ SORTS = ("Newest first", "Best held-out value", "Most steps", "Longest training"
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run as the table has it. One that cannot be read has a `fault` instead of a status."""
+    """A run in the table; one that cannot be read has a `fault` instead of a status."""
 
     run: Run
     notes: RunNotes
@@ -35,7 +35,7 @@ class RunRow:
     status: Status | None = None
     best: Best | None = None
     place: int = 0
-    """In the queue, from 1 on; 0 where it does not wait there."""
+    """Its place in the queue, from 1; 0 if it is not queued."""
     fault: str = ""
 
     @property
@@ -45,7 +45,7 @@ class RunRow:
         return f"queued, {ordinal(self.place)} in line" if self.place else self.status.state
 
     def cells(self) -> dict[str, object]:
-        """Its row in the table."""
+        """Its cells, by column."""
         status = self.status or Status()
         is_read = self.status is not None
         cells: dict[str, object] = {
@@ -66,30 +66,30 @@ class RunRow:
         return cells if is_own(self.run) else cells | {"whose": (self.run.owner or "")[:6]}
 
     def changed(self) -> str:
-        """How it departs from its task, and what was changed while it trained."""
+        """The settings that differ from its task's defaults, and those changed during training."""
         if self.spec is None:
             return ""
-        later = [
-            f"{setting_in_words(field, value)} from step {each.step:,} on"
-            for each in self.run.changes()
-            for field, value in each.values.items()
+        changed_later = [
+            f"{setting_in_words(field, value)} from step {change.step:,} on"
+            for change in self.run.changes()
+            for field, value in change.values.items()
         ]
-        return ", ".join([*changes(self.spec), *later])
+        return ", ".join([*changes(self.spec), *changed_later])
 
     def has(self, words: Sequence[str]) -> bool:
-        """Whether all these words occur in what the table says of it."""
-        said = " ".join(str(cell) for cell in self.cells().values()).lower()
-        return all(word in said for word in words)
+        """Whether all these words occur in its cells."""
+        text = " ".join(str(cell) for cell in self.cells().values()).lower()
+        return all(word in text for word in words)
 
     def goodness(self) -> float:
-        """Larger for a better held-out value; of one metric only."""
+        """A number that is larger for a better held-out value of the same metric."""
         if self.best is None or self.status is None:
             return float("-inf")
         return self.best.value if higher_is_better(self.status.measure) else -self.best.value
 
 
 def rows_of(runs: Sequence[Run]) -> list[RunRow]:
-    """The rows of these runs; the scheduler and the folder of runs are asked once for all."""
+    """The rows of these runs; the scheduler and the folder of runs are read once."""
     sizes = sizes_of(runs_root(), index_of(runs_root()).now())
     queue = {name: at for at, name in enumerate(cluster().waiting(), 1)}
     return [_row(run, sizes.get(run.name, 0), queue) for run in runs]
@@ -106,22 +106,22 @@ def _row(run: Run, size: int, queue: dict[str, int]) -> RunRow:
 
 
 def matching_rows(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow]:
-    """Those that have all the words, in this order; the newest of equals first."""
+    """The rows that have all the words, in this order; among equals, the newest first."""
     words = search.lower().split()
-    kept = [row for row in rows if row.has(words)]
-    if sort == SORTS[1]:  # metrics cannot be compared with one another
-        kept.sort(key=lambda row: (row.status.measure if row.status else "~", -row.goodness()))
+    matches = [row for row in rows if row.has(words)]
+    if sort == SORTS[1]:  # different metrics cannot be compared
+        matches.sort(key=lambda row: (row.status.measure if row.status else "~", -row.goodness()))
     elif sort == SORTS[2]:
-        kept.sort(key=lambda row: -(row.status.step if row.status else 0))
+        matches.sort(key=lambda row: -(row.status.step if row.status else 0))
     elif sort == SORTS[3]:
-        kept.sort(key=lambda row: -(row.status.seconds if row.status else 0))
+        matches.sort(key=lambda row: -(row.status.seconds if row.status else 0))
     elif sort == SORTS[4]:
-        kept.sort(key=lambda row: -row.size)
-    return kept
+        matches.sort(key=lambda row: -row.size)
+    return matches
 
 
 def draw_cells(rows: Sequence[dict[str, object]], key: str, **how: Any) -> None:
-    """The cells of several runs as a table."""
+    """Draw the cells of several runs as a table."""
     kinds = st.column_config
     st.dataframe(
         rows,

@@ -1,4 +1,4 @@
-"""The table of runs: found, sorted, chosen, noted, compared, deleted and brought back."""
+"""The table of runs: search, sort, choose, annotate, compare, delete and restore them."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,20 +31,20 @@ from explorer.views.training.run_words import duration, errors_noted
 TABLE_EVERY = 2.0
 MOST_COMPARED = 32
 ROW, HEAD_ROW, MOST_ROWS = 35, 37, 12
-"""Pixels of a row, and how many are seen without scrolling."""
+"""Pixels of a row and of the header, and how many rows are visible without scrolling."""
 MOST_UNDONE = 3
 NONE_YET = "No run yet: start one on the page Training, or a race under **Races and sweeps**."
 
 
 @dataclass
 class ChosenRuns:
-    """The runs that are chosen in the table; None until the address was read."""
+    """The runs that are chosen in the table; None until the address is read."""
 
     names: tuple[str, ...] | None = None
 
 
 def draw_table() -> list[Run]:
-    """All runs of this reader, and what can be done with those that are chosen, which it gives."""
+    """Draw this reader's runs and the actions on the chosen ones; return the chosen ones."""
     runs = {run.name: run for run in listed_runs()}
     chosen = _chosen(runs)
     _draw_undo()
@@ -77,20 +77,22 @@ def draw_table() -> list[Run]:
 
 
 def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
-    """The names of the chosen runs; at first those in the address, as far as there are such."""
-    kept = state_of(ChosenRuns)
-    if kept.names is None:
-        kept.names = ()
+    """The names of the chosen runs; at first those in the address that exist."""
+    selection = state_of(ChosenRuns)
+    if selection.names is None:
+        selection.names = ()
         for name in dict.fromkeys(url.values_of("runs")[:MOST_COMPARED]):
             try:
                 runs.setdefault(name, found_run(name))
-                kept.names += (name,)
+                selection.names += (name,)
             except RunError as error:
                 say(str(error))
-    for name in [name for name in kept.names if name not in runs]:  # which a link named
+    for name in [
+        name for name in selection.names if name not in runs
+    ]:  # runs that only a link named
         with suppress(RunError):
             runs[name] = found_run(name)
-    names = tuple(name for name in kept.names if name in runs)
+    names = tuple(name for name in selection.names if name in runs)
     if names:
         url.write("runs", [*names])
     else:
@@ -101,7 +103,7 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
 def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> None:
     rows = rows_of(runs)
     names = [run.name for run in runs]
-    # Rows are chosen by their place: in another order it is another table.
+    # Rows are chosen by their place, so another order makes another table.
     key = f"runs_{sha256(' '.join(names).encode()).hexdigest()[:12]}"
 
     def pick() -> None:
@@ -122,19 +124,19 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> 
 
 
 def _disk_words() -> str:
-    """What this reader's runs hold, those that can be brought back too, and what they may."""
-    there = index_of(runs_root()).now()
-    sizes = sizes_of(runs_root(), there)
-    mine = [run for run in (*there.everybodys, *there.aside) if run.owner == whose()]
+    """How much disk space this reader's runs use, restorable ones included, and may use."""
+    index = index_of(runs_root()).now()
+    sizes = sizes_of(runs_root(), index)
+    mine = [run for run in (*index.everybodys, *index.aside) if run.owner == whose()]
     used = limits.RUNS_BYTES_OF_READER.in_words(sum(sizes[run.name] for run in mine))
     most = limits.RUNS_BYTES_OF_READER
     count, days = limits.RUNS_KEPT.in_words(len(mine)), limits.RUNS_DAYS
-    kept = "" if reader.is_local() else f" · each is kept for {days.in_words(days.most)}"
-    return f"{count} · {used} of {most.in_words(most.most)} on disk{kept}"
+    lifetime = "" if reader.is_local() else f" · each is kept for {days.in_words(days.most)}"
+    return f"{count} · {used} of {most.in_words(most.most)} on disk{lifetime}"
 
 
 def _draw_undo() -> None:
-    """Those deleted last, each with a button that brings it back."""
+    """Draw the names of the runs deleted last, each with a button that restores it."""
     names = [run.name.removeprefix(ASIDE) for run in set_aside_of(runs_root(), whose())]
     if not names:
         return
@@ -152,7 +154,7 @@ def _draw_undo() -> None:
 
 
 def _restore(names: Sequence[str]) -> None:
-    """Those of this reader; a sentence where one can be brought back no longer."""
+    """Restore those that are this reader's; a note says which can no longer be restored."""
     mine = {run.name for run in index_of(runs_root()).now().aside if run.owner == whose()}
     with errors_noted("runs"):
         for name in names:
@@ -183,14 +185,14 @@ def _draw_actions(picked: Sequence[Run]) -> None:
 
 
 def _draw_notes(picked: Sequence[Run]) -> None:
-    """Tags of all that are chosen; a note of one."""
+    """Draw a form for the tags of all chosen runs, and the note if it is one run."""
     before = [run.notes() for run in picked]
-    shared = [tag for tag in before[0].tags if all(tag in each.tags for each in before)]
-    known = sorted({tag for run in listed_runs() for tag in run.notes().tags} | {*shared})
+    shared = [tag for tag in before[0].tags if all(tag in notes.tags for notes in before)]
+    tag_options = sorted({tag for run in listed_runs() for tag in run.notes().tags} | {*shared})
     key = sha256(" ".join(run.name for run in picked).encode()).hexdigest()[:12]
     with st.form(f"notes_{key}", border=False):
         tags = st.multiselect(
-            "Tags", known, shared, accept_new_options=True, max_selections=MOST_TAGS
+            "Tags", tag_options, shared, accept_new_options=True, max_selections=MOST_TAGS
         )
         note = None
         if len(picked) == 1:

@@ -1,4 +1,4 @@
-"""Data first: the batches as the model gets them, and what is in them, before it is trained."""
+"""The data of a training before it starts: batches as the model reads them, and their summary."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from models.config import TrainConfig
 from models.training import Batch
 
 EXAMPLES_SHOWN = 4
-"""Examples of the batch that are drawn."""
+"""Examples of the first batch."""
 MOST_BARS = 12
 MASK_HEIGHT = 320
 SITES = {
@@ -40,15 +40,15 @@ SITES = {
 
 @dataclass
 class RequestedRun:
-    """What the form asks for; nothing while it cannot be trained."""
+    """The run that the form describes; no spec while it cannot be trained."""
 
     spec: RunSpec | None = None
     tokenizer: str | None = None
-    """Where it is not the usual one."""
+    """A tokenizer other than the task's usual one."""
 
 
 def draw_data(task: Task | None) -> None:
-    """The data of the training that the form asks for; none of a task whose text is missing."""
+    """Draw the data of the training that the form describes, once the task has its text."""
     if task is None:
         st.markdown("The data appear once the task has its text.")
         return
@@ -56,12 +56,13 @@ def draw_data(task: Task | None) -> None:
     training = spec.training if spec else task.training
     summary = summary_of(task, training)
     batches = "first batch" if summary.batches == 1 else f"first {summary.batches} batches"
-    counted = f"{batches} ({summary.examples:,} examples)"
+    batches_words = f"{batches} ({summary.examples:,} examples)"
     size = task.training_size
-    known = "drawn anew for each batch" if size is None else f"{size:,} examples"
+    training_data = "drawn anew for each batch" if size is None else f"{size:,} examples"
     st.markdown(
-        f"**Training:** {known}. **Held out:** {literal(task.held_out)}. {summary.held_out:,} of "
-        f"them are measured; {summary.leaked:,} of these occur in the {counted}."
+        f"**Training:** {training_data}. **Held out:** {literal(task.held_out)}. "
+        f"{summary.held_out:,} of them are measured; {summary.leaked:,} of these occur in the "
+        f"{batches_words}."
     )
     if task.note:
         st.caption(literal(task.note))
@@ -72,7 +73,7 @@ def draw_data(task: Task | None) -> None:
     with right:
         if summary.classes:
             _draw_bars("Classes", summary.classes, "data_classes")
-        _draw_unknown(task, summary, counted)
+        _draw_unknown(task, summary, batches_words)
 
 
 def _draw_examples(task: Task, training: TrainConfig) -> None:

@@ -1,4 +1,4 @@
-"""The inputs of the form: one for each setting, two numbers or one choice in a row."""
+"""The inputs of the training form: one for each setting, two numbers or one list in a row."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,11 +19,11 @@ NEEDS_RESTART = "Needs a restart: applies to the next run."
 
 
 class SettingInputs:
-    """Small inputs; every task keeps its own values.
+    """Inputs of one task, which keeps its own values.
 
-    What nobody chose follows what it is at first: the task's own, or that of the run on screen.
-    `live` is that run where it can go on: each input says whether it applies to it now, and the
-    run is told of what does.
+    A value that the reader did not choose follows its default: the task's, or that of the run on
+    screen. `live` is that run if it can go on: each input says whether it applies now, and if so
+    changes the run.
     """
 
     def __init__(self, task: str, live: Run | None) -> None:
@@ -33,11 +33,11 @@ class SettingInputs:
 
     @property
     def is_live(self) -> bool:
-        """Whether there is a run that takes on what is chosen."""
+        """Whether there is a run that the inputs change."""
         return self._live is not None
 
     def draw(self, setting: Setting, value: Any) -> Any:
-        """The value chosen for this setting, at first `value`."""
+        """Draw the input of this setting, with the default `value`; return the chosen value."""
         key = self.key(setting.name)
         is_hot = setting.field in HOT_VALUES
         label, words = setting.label, [setting.help]
@@ -53,7 +53,7 @@ class SettingInputs:
             how |= {"on_change": change_now, "args": (self._live, setting.field, key)}
         if setting.options:
             follow(key, value)
-            self.new_row()  # half of one would cut its texts
+            self.new_row()  # half a row would cut the options' texts
             return st.selectbox(label, setting.options, setting.options.index(value), **how)
         kind = float if setting.format else int
         follow(key, kind(value))
@@ -68,7 +68,7 @@ class SettingInputs:
         )
 
     def switch(self, label: str, name: str, value: bool, words: str) -> bool:
-        """In a row of its own, and on two lines where that is narrow."""
+        """Draw a switch in a row of its own, whose label may take two lines."""
         self.new_row()
         key = self.key(name)
         follow(key, value)
@@ -77,11 +77,11 @@ class SettingInputs:
         return st.toggle(label, value, wrap=True, key=key, help=words, persist_state="session")
 
     def new_row(self) -> None:
-        """What comes next begins a row."""
+        """Let the next input begin a row."""
         self._drawn += self._drawn % 2
 
     def key(self, name: str) -> str:
-        """That of the setting of this name."""
+        """The widget key of the setting of this name."""
         return f"{self._task}_{name}"
 
     def _place(self) -> Any:
@@ -92,7 +92,7 @@ class SettingInputs:
 
 
 def change_now(run: Run, field: str, key: str) -> None:
-    """Have the run take on what was just chosen; for the callback of an input."""
+    """In an input's callback: apply the chosen value to the run."""
     if not may_change(run):
         return
     with errors_noted("run"):

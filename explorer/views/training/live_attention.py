@@ -1,4 +1,4 @@
-"""The attention over the reader's sentence, with the newest weights of a run."""
+"""One head's attention over the reader's sentence, with the newest weights of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,11 +35,13 @@ GUESSES = 3
 
 
 def draw_answer_now(task: Task, forward: ForwardPass) -> None:
-    """The answer in a line, and the right one where the task knows it."""
+    """Draw the answer in a line, with the right one if the task knows it."""
     answer = forward.answer
     if answer.guesses:
         best = answer.guesses[:GUESSES]
-        words = " · ".join(f"**{literal(each.label)}** {three(each.probability)}" for each in best)
+        words = " · ".join(
+            f"**{literal(guess.label)}** {three(guess.probability)}" for guess in best
+        )
         st.markdown(f"{'Next token' if answer.kind == 'next' else 'Answer'}: {words}")
         return
     right = task.answer_text(forward.source)
@@ -47,8 +49,8 @@ def draw_answer_now(task: Task, forward: ForwardPass) -> None:
     st.markdown(f"Answer: **{literal(answer.text)}**{f' · {verdict}' if right else ''}")
 
 
-def both_ways(opened: OpenModel, task: Task, forward: ForwardPass) -> TeacherForcing | None:
-    """The reference answer fed, and the model's own; None where no answer is known."""
+def _forcing(opened: OpenModel, task: Task, forward: ForwardPass) -> TeacherForcing | None:
+    """Teacher forcing with the task's answer, and free running; None if there is no answer."""
     answer = [token.id for token in task.answer(forward.source)]
     if not forward.source or not answer or len(answer) > opened.config.max_len:
         return None
@@ -56,8 +58,8 @@ def both_ways(opened: OpenModel, task: Task, forward: ForwardPass) -> TeacherFor
     return teacher_forcing(opened.model, ids_of([forward.source]), target, given=1)
 
 
-def draw_both_ways(task: Task, forcing: TeacherForcing | None) -> None:
-    """Teacher forcing beside free running, in a panel that opens."""
+def draw_forcing(task: Task, forcing: TeacherForcing | None) -> None:
+    """Draw teacher forcing and free running, in a panel that opens."""
     if forcing is None:
         return
     with expander("live_forcing") as panel:
@@ -68,8 +70,8 @@ def draw_both_ways(task: Task, forcing: TeacherForcing | None) -> None:
             st.text(summary(forcing, label))
 
 
-def generalises(opened: OpenModel, task: Task, spec: RunSpec) -> tuple[int, Generalisation] | None:
-    """The step of the weights, and their two losses; None where they name no step."""
+def _losses_at(opened: OpenModel, task: Task, spec: RunSpec) -> tuple[int, Generalisation] | None:
+    """The step of the weights and their two losses; None if their record names no step."""
     step = opened.run.get("steps")
     if not is_step(step):
         return None
@@ -104,12 +106,12 @@ class LiveAttention:
     forward: ForwardPass | None
     fault: str
     forcing: TeacherForcing | None = None
-    generalises: tuple[int, Generalisation] | None = None
+    losses: tuple[int, Generalisation] | None = None
 
 
 @dataclass
 class ShownAttention:
-    """What is on screen of the run."""
+    """The attention on screen."""
 
     now: LiveAttention | None = None
 
@@ -119,18 +121,18 @@ def draw_live_attention(
     task: Task,
     own_text: str,
     above: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator],
-    beside: DeltaGenerator,
+    column: DeltaGenerator,
 ) -> LiveAttention | None:
-    """One head's attention and the expected pattern beside the curves, what chooses above them.
+    """Draw one head's attention and the expected pattern in `column`, their controls `above`.
 
-    Gives what else was computed with these weights.
+    Returns everything that was computed with these weights.
     """
-    places = *above, beside.container(), beside.container()
+    places = *above, column.container(), column.container()
     return _draw_in(places, task, run.title, own_text, partial(_newest_pass, run, task))
 
 
 def draw_preview(task: Task, own_text: str) -> None:
-    """The same with the finished model of this task that ships with the app."""
+    """Draw the same with the trained model of this task that comes with the app."""
     st.markdown(f"**{task.title}.** {task.explanation}")
     try:
         opened = open_entry(reader_models.everybodys()[task.name])
@@ -151,7 +153,7 @@ def _draw_in(
     own_text: str,
     run: Callable[[str], LiveAttention | None],
 ) -> LiveAttention | None:
-    """`model` is the name of what has these weights: the run, or the finished model.
+    """Draw the attention in these places; `model` is the name of the run or trained model.
 
     The places are of the sentence, a head, the answer, the weights, and the expected pattern.
     """
@@ -181,14 +183,15 @@ def _draw_in(
     )
     forward = live.forward
     weights = forward.all_weights(part)[layer]
-    written = forward.target if forward.source else ()
-    expected = pattern_of(task, forward.tokens, written, weights.shape[1:])
+    answer_tokens = forward.target if forward.source else ()
+    expected = pattern_of(task, forward.tokens, answer_tokens, weights.shape[1:])
     scores = _scores(weights, expected)
     head = int(scores.argmax()) if chosen in (None, BEST) else min(int(chosen), len(weights) - 1)
     name = head_title(model, part, layer, head)
     with left:
         title = widgets.bold_title(name)
-        st.markdown(title if expected is None else f"{title} · {_said(scores[head], expected)}")
+        on_pattern = "" if expected is None else f" · {_score_words(scores[head], expected)}"
+        st.markdown(f"{title}{on_pattern}")
         widgets.draw_map(forward, part, layer, head, "watched", name, HEIGHT)
     with right:
         st.markdown("**Expected pattern**")
@@ -209,7 +212,7 @@ def _draw_in(
 
 
 def _draw_sentence(task: Task, own_text: str) -> str:
-    """A sentence for this task: at first that of the other pages, where its model can read it."""
+    """Draw the sentence's input; its default is that of the other pages, if the task reads it."""
     key, usual = f"watched_{task.name}", own_text if _reads(task, own_text) else task.example
     follow(key, usual)
     text = st.text_input("Sentence", value=usual, max_chars=LIMIT, key=key, persist_state="session")
@@ -217,7 +220,7 @@ def _draw_sentence(task: Task, own_text: str) -> str:
 
 
 def _reads(task: Task, text: str) -> bool:
-    """Whether the model of this task reads all of the sentence."""
+    """Whether the model of this task can read the whole sentence."""
     if not 0 < len(text) <= LIMIT:
         return False
     try:
@@ -228,21 +231,21 @@ def _reads(task: Task, text: str) -> bool:
 
 
 def _newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
-    """Run again only when the weights or the sentence changed; None before the first weights."""
-    shown = state_of(ShownAttention)
+    """Run only if the weights or the sentence changed; None before the first weights."""
+    screen = state_of(ShownAttention)
     live: LiveAttention | None = None
     for _ in range(2):  # the newest weights may be replaced between the two lines
         folder = run.latest()
         if folder is None:
             return None
-        if shown.now is not None and (shown.now.folder, shown.now.text) == (folder, text):
-            return shown.now
+        if screen.now is not None and (screen.now.folder, screen.now.text) == (folder, text):
+            return screen.now
         try:
             opened = open_folder(folder)
         except ModelError as error:
             live = LiveAttention(folder, text, None, str(error))
             continue
-        live = shown.now = _with_more(_run(folder, opened, text), run, task, opened)
+        live = screen.now = _with_losses(_run(folder, opened, text), run, task, opened)
         return live
     return live
 
@@ -255,19 +258,19 @@ def _run(folder: Path, opened: OpenModel, text: str) -> LiveAttention:
             return LiveAttention(folder, text, None, str(error))
 
 
-def _with_more(live: LiveAttention, run: Run, task: Task, opened: OpenModel) -> LiveAttention:
-    """The same with what else these weights are asked."""
+def _with_losses(live: LiveAttention, run: Run, task: Task, opened: OpenModel) -> LiveAttention:
+    """The same with teacher forcing and the losses of these weights."""
     if live.forward is None:
         return live
     with turn():
         try:
             return replace(
                 live,
-                forcing=both_ways(opened, task, live.forward),
-                generalises=generalises(opened, task, run.spec_now()),
+                forcing=_forcing(opened, task, live.forward),
+                losses=_losses_at(opened, task, run.spec_now()),
             )
         except (ForwardPassError, RunError):
-            return live  # the pass itself has been drawn
+            return live  # the pass itself can be drawn
 
 
 def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:
@@ -281,9 +284,9 @@ def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:
 
 
 def _expected_rows(task: Task, forward: ForwardPass, rows: tuple[Token, ...]) -> tuple[Token, ...]:
-    """The right answer's tokens, which an untrained model does not write; others are as they are.
+    """The right answer's tokens for rows of the model's answer; other rows stay as they are.
 
-    A row after the end of the answer has nothing to expect.
+    Nothing is expected in a row after the end of the right answer.
     """
     answer = task.answer(forward.source) if rows == forward.written else ()
     if not answer:
@@ -292,15 +295,15 @@ def _expected_rows(task: Task, forward: ForwardPass, rows: tuple[Token, ...]) ->
     return (*answer[: len(rows)], *beyond)
 
 
-def _said(score: Tensor, expected: Tensor) -> str:
-    """A head's score, and over which rows: nothing is expected after a wrong word."""
+def _score_words(score: Tensor, expected: Tensor) -> str:
+    """A head's score, and in how many rows, since nothing is expected after a wrong token."""
     rows, expecting = len(expected), int((expected.sum(dim=-1) > 0).sum())
     of_rows = f" in {expecting} of {rows} rows" if expecting < rows else ""
     return f"{fixed(score.item(), 2)} on the expected pattern{of_rows}"
 
 
 def _scores(weights: Tensor, expected: Tensor | None) -> Tensor:
-    """For each head the weight on the pattern; without one, the mean largest weight of a row."""
+    """Each head's weight on the pattern; without a pattern, its mean largest weight of a row."""
     if expected is None:
         return weights.amax(dim=-1).mean(dim=-1)
     return pattern_score(weights, expected)

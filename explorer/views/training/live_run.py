@@ -1,8 +1,8 @@
 """A run as it trains: its progress, its speed, its curves, and its attention as it forms.
 
-The run's folder is read once a second, and less often where drawing is slow: the browser needs
-several times as much CPU time as the server, and with two cores the training has to wait for
-it. Nothing here trains or waits: leaving or reloading the page changes nothing in the run.
+The page reads the run's folder once a second, or less often if drawing is slow: the browser needs
+several times as much CPU time as the server, and on two cores the training has to wait for it.
+Nothing here trains or waits, so leaving or reloading the page does not affect the run.
 """
 
 import math
@@ -35,7 +35,7 @@ from explorer.runs.spec import WAITING, RunError, RunSpec, Status
 from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.training.live_attention import (
-    draw_both_ways,
+    draw_forcing,
     draw_generalisation,
     draw_live_attention,
 )
@@ -44,20 +44,20 @@ from explorer.views.training.run_words import (
     errors_noted,
     metrics_of,
     progress_words,
-    shown_task,
     status_of,
+    visible_task,
 )
 
 EVERY, SELDOM = 1.0, 3.0
-"""Seconds between two drawings, and where drawing is slow."""
+"""Seconds between two drawings, and the same where drawing is slow."""
 SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
 LAST = 5
-"""Drawings whose median decides; the first one alone says nothing about the later ones."""
+"""The last drawings, whose median time decides; the first is no measure of the others."""
 
 
 def draw_run(run: Run, text: str) -> None:
-    """The run on screen, drawn again and again while it trains; `text` is the reader's own."""
+    """Draw the run on screen, repeatedly while it trains; `text` is the reader's sentence."""
     try:
         status = status_of(run)
     except RunError as error:
@@ -69,13 +69,13 @@ def draw_run(run: Run, text: str) -> None:
         fragment(every=EVERY)(_watch)(run, status)
 
 
-def _watch(run: Run, drawn: Status) -> None:
-    """Draws nothing, until somebody else, or another tab, has told the run to go on."""
+def _watch(run: Run, drawn_status: Status) -> None:
+    """Draw the page again once somebody else, or another tab, has resumed the run."""
     try:
         now = status_of(run)
     except RunError:
         now = None
-    if now is None or (now.state, now.step) != (drawn.state, drawn.step):
+    if now is None or (now.state, now.step) != (drawn_status.state, drawn_status.step):
         st.rerun()
 
 
@@ -89,12 +89,12 @@ def seconds_between(status: Status) -> float | None:
 
 @st.cache_resource
 def _cpu_times() -> deque[float]:
-    """CPU seconds of the last drawings for any reader, since the machine is what is slow."""
+    """CPU seconds of the last drawings for all readers, since they share the machine."""
     return deque(maxlen=LAST)
 
 
 def _draw_now(run: Run, text: str, every: float | None) -> None:
-    begun = time.thread_time()
+    start = time.thread_time()
     try:
         spec, status = run.spec, status_of(run)
     except RunError as error:
@@ -105,7 +105,7 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
     _draw_buttons(run, status)
     st.progress(status.share, text=progress_words(status))
     try:
-        task = shown_task(run)
+        task = visible_task(run)
     except (RunError, TextError) as error:
         say(str(error))
         return
@@ -113,25 +113,25 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
     curves, attention = st.columns(2)
     with curves:
         _draw_curves(run, spec, status, task)
-    found = draw_live_attention(run, task, text, above=above, beside=attention)
-    if found is not None:
+    live = draw_live_attention(run, task, text, above=above, column=attention)
+    if live is not None:
         with curves:
-            draw_generalisation(found.generalises)
-        draw_both_ways(task, found.forcing)
-    _cpu_times().append(time.thread_time() - begun)
+            draw_generalisation(live.losses)
+        draw_forcing(task, live.forcing)
+    _cpu_times().append(time.thread_time() - start)
 
 
 def _top(losses: Sequence[tuple[int, float]], spec: RunSpec) -> float:
-    """Of the loss axis: the largest loss, but where the training diverges."""
+    """The top of the loss axis: the largest loss, unless the training diverges."""
     guess = math.log(spec.model.vocab_size)
-    return min(2 * guess, max((each for _, each in losses if math.isfinite(each)), default=guess))
+    return min(2 * guess, max((loss for _, loss in losses if math.isfinite(loss)), default=guess))
 
 
 def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
-    """The loss and the held-out metric so far, on fixed axes."""
+    """Draw the loss and the held-out metric so far, on fixed axes."""
     metrics = metrics_of(run)
     losses, values = metrics.losses(), metrics.values()
-    drawn = spread(values)
+    points = spread(values)
     curves = loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec))
     _draw_curve("loss_curve", f"Loss of {run.title}", curves, "loss", thinned(losses))
     if len(losses) > MOST_POINTS:
@@ -139,10 +139,10 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     goal = task.goal if spec.stop_at is None else spec.stop_at
     measure, between = status.measure or "held out", task.measured_between
     curves = held_out_curves(measure, status.steps, goal=goal, domain=between)
-    _draw_curve("held_out_curve", f"Held-out metric of {run.title}", curves, "value", drawn)
-    if len(drawn) < len(values):
+    _draw_curve("held_out_curve", f"Held-out metric of {run.title}", curves, "value", points)
+    if len(points) < len(values):
         st.caption(
-            f"{len(drawn)} of {len(values):,} measurements are drawn: "
+            f"{len(points)} of {len(values):,} measurements are drawn: "
             f"one in {one_in(values)}, and the last."
         )
 
@@ -155,11 +155,13 @@ def _draw_curve(
 
 
 def _changes(run: Run, spec: RunSpec) -> list[tuple[int, str]]:
-    """What the run has taken on as it trained, with the step after which it did."""
+    """The settings that were changed while the run trained, with the step of each change."""
     marks = []
-    for each in run.changes():
-        after = spec.with_hot(each.values)
-        marks.append((each.step, ", ".join(one.words for one in differences(spec, after))))
+    for change in run.changes():
+        after = spec.with_hot(change.values)
+        marks.append(
+            (change.step, ", ".join(difference.words for difference in differences(spec, after)))
+        )
         spec = after
     return marks
 

@@ -1,6 +1,6 @@
 """The form of the Training page: a task, its model, its optimizer, its cost, and the start.
 
-What nobody chose follows the run on screen, or the task where there is none.
+A value that the reader did not choose follows the run on screen, or else the task.
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ from models.schedules import learning_rate
 from models.training import train
 
 TASK_SHAPE, RUN_SHAPE = "task default", "as in the run"
-BY_NAME = {each.name: each for each in TRAINING_SETTINGS}
+BY_NAME = {setting.name: setting for setting in TRAINING_SETTINGS}
 MODEL_KINDS = {
     "encoder": "An encoder",
     "decoder": "A decoder",
@@ -74,21 +74,21 @@ OPTIMIZER_NAMES = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon
 IN_SIGHT = ("lr", "steps")
 OPTIMIZER = ("momentum", "beta2", "eps", "weight_decay", "clip", "label_smoothing")
 DATA = ("batch_size", "accumulation", "seed")
-TUNED_SEED = replace(WEIGHTS_SEED, help="Of a new head, and of the adapters at step 0.")
+TUNED_SEED = replace(WEIGHTS_SEED, help="The seed of a new head, and of the adapters at step 0.")
 
 
 def draw_schedule(task: Task, training: TrainConfig, run: Run | None) -> None:
-    """Drawn again and again while the run trains, whose step is marked."""
+    """Draw the learning rate's schedule, repeatedly while the run trains, whose step is marked."""
     every = seconds_between(status_of(run)) if run is not None else None
     fragment(every=every)(_draw_now)(task, training, run)
 
 
 def _draw_now(task: Task, training: TrainConfig, run: Run | None) -> None:
     rows = metrics_of(run).rows if run is not None else []
-    been = [(row.step, row.lr) for row in rows if row.lr is not None]
+    past_rates = [(row.step, row.lr) for row in rows if row.lr is not None]
     chart(
-        schedule_chart(training, max((rate for _, rate in been), default=0.0)),
-        table=rate_table(been),
+        schedule_chart(training, max((rate for _, rate in past_rates), default=0.0)),
+        table=rate_table(past_rates),
         height=SCHEDULE_HEIGHT,
         key="schedule_curve",
         title=f"Learning rate of {task.name if run is None else run.title}",
@@ -96,7 +96,7 @@ def _draw_now(task: Task, training: TrainConfig, run: Run | None) -> None:
 
 
 def draw_size(task: Task, spec: RunSpec) -> None:
-    """One line: what each part is, and where the speed is from, stands in its help."""
+    """Draw the size and the speed in a line, whose help says what they consist of."""
     size = training_size(task, spec)
     line = st.empty()
     trained = trained_parameters(spec)
@@ -125,11 +125,10 @@ def draw_size(task: Task, spec: RunSpec) -> None:
 
 
 def draw_form(run: Run | None) -> Task | None:
-    """The form beside the run on screen; its task, or None while its text is missing."""
+    """Draw the form and return its task, or None while the task has no text."""
     requested = state_of(RequestedRun)
     requested.spec = requested.tokenizer = None
     kinds: dict[str, Task | type[CustomTask]] = {**TASKS, **CUSTOM_TASKS}
-    # What the chosen task is about is said where its help is.
     about = kinds.get(widget_state.get("task")) or kinds[next(iter(kinds))]
     name = one_of("task", [*kinds], as_list=True, help=about.explanation)
     try:
@@ -155,17 +154,17 @@ def requested_run(run: Run | None) -> RequestedRun:
 
 def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     start, size, curve = st.container(), st.container(), st.container()
-    beside = _run_on_screen(task, run, own.parent)
-    live = beside.run if beside and beside.can_go_on else None
+    on_screen = _run_on_screen(task, run, own.parent)
+    live = on_screen.run if on_screen and on_screen.can_go_on else None
     try:
         if own.parent is None:
-            base = settings_for(task, beside.now) if beside else default_spec(task)
-            draw_model = partial(_draw_model_settings, task, base, beside is not None, live)
+            base = settings_for(task, on_screen.now) if on_screen else default_spec(task)
+            draw_model = partial(_draw_model_settings, task, base, on_screen is not None, live)
             inputs = SettingInputs(task.name, live)
             settings, below_steps = _draw_inputs(task, base, inputs, draw_model)
             spec = spec_of(task, settings, base)
         else:
-            spec, below_steps = _draw_tuned(task, own.parent, beside, live)
+            spec, below_steps = _draw_tuned(task, own.parent, on_screen, live)
     except RunError as error:
         draw_start_button(start, None, own, run)
         with start:
@@ -174,25 +173,25 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     requested = state_of(RequestedRun)
     requested.spec, requested.tokenizer = spec, own.tokenizer
     with curve:
-        draw_schedule(task, spec.training, run if beside else None)
+        draw_schedule(task, spec.training, run if on_screen else None)
     if spec.training.warmup > spec.training.steps:
-        reached = learning_rate(spec.training, spec.training.steps - 1)
+        peak = learning_rate(spec.training, spec.training.steps - 1)
         below_steps.caption(
             "The run ends during the warm-up, so its learning rate only rises to "
-            f"{three(reached)}, not {three(spec.training.lr)}."
+            f"{three(peak)}, not {three(spec.training.lr)}."
         )
     draw_start_button(start, spec, own, run)
     with start:
-        if beside:
-            draw_differences(beside.run, beside.now, spec)
-            draw_resets(beside.run, beside.now)
+        if on_screen:
+            draw_differences(on_screen.run, on_screen.now, spec)
+            draw_resets(on_screen.run, on_screen.now)
     with size:
         draw_size(task, spec)
 
 
 @dataclass(frozen=True)
 class _RunOnScreen:
-    """The run on screen, one of the form's task: its settings now, and whether it can go on."""
+    """The run on screen, if it is of the form's task: its settings now, and if it can go on."""
 
     run: Run
     now: RunSpec
@@ -200,10 +199,10 @@ class _RunOnScreen:
 
 
 def _draw_tuned(
-    task: Task, parent: OpenModel, beside: _RunOnScreen | None, live: Run | None
+    task: Task, parent: OpenModel, on_screen: _RunOnScreen | None, live: Run | None
 ) -> tuple[RunSpec, DeltaGenerator]:
-    """The run that trains this model further; RunError where it cannot be."""
-    now = beside.now if beside else None
+    """Draw the settings that train this model further; a RunError says why it cannot be."""
+    now = on_screen.now if on_screen else None
     inputs = SettingInputs(f"{task.name}_{parent.name}", live)
     tuning = draw_tuning(parent.config, inputs, now)
     base = now or finetune_spec(parent, task, tuning)
@@ -222,7 +221,7 @@ def _draw_tuned(
 
 
 def _run_on_screen(task: Task, run: Run | None, parent: OpenModel | None) -> _RunOnScreen | None:
-    """Nothing where the run is of another task, or began with the weights of another model."""
+    """None if the run is of another task or starts from another model."""
     try:
         starts_from = own_name(parent.name) if parent else ""
         if run is None or (run.spec.task, run.spec.parent) != (task.name, starts_from):
@@ -231,13 +230,13 @@ def _run_on_screen(task: Task, run: Run | None, parent: OpenModel | None) -> _Ru
         can_go_on = may_change(run) and (status.is_active or status.can_resume)
         return _RunOnScreen(run, run.spec_now().with_hot(run.requested_values()), can_go_on)
     except RunError:
-        return None  # which is said where the run is drawn
+        return None  # the error is shown where the run is drawn
 
 
 def _draw_inputs(
     task: Task, base: RunSpec, inputs: SettingInputs, draw_model: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], DeltaGenerator]:
-    """The values, and a place below the number of steps; the model's are drawn among them."""
+    """Draw the settings; return their values, and a place below the number of steps."""
     training = base.training
 
     def draw(*names: str) -> dict[str, Any]:
@@ -270,19 +269,19 @@ def _draw_inputs(
 
 
 def _group(key: str, label: str, choice: str) -> Any:
-    """An expander that says what is chosen in it."""
+    """An expander whose label says what is chosen in it."""
     return st.expander(f"{label} · {choice}", expanded=False, key=key)
 
 
 def _input_value(inputs: SettingInputs, name: str, value: Any) -> Any:
-    """What the input of this setting shows, which is drawn later; `value` where that is none."""
+    """The value of this setting's input, which is drawn later, or else `value`."""
     chosen = widget_state.get(inputs.key(name), value)
     options = BY_NAME[name].options if name in BY_NAME else ()
     return chosen if not options or chosen in options else value
 
 
 def _draw_target(task: Task, base: RunSpec, inputs: SettingInputs) -> float | None:
-    """The held-out metric that ends the run, if one does."""
+    """Draw and return the value of the held-out metric that ends the run, if one does."""
     better = "higher" if task.higher_is_better else "lower"
     words = f"The run ends at the first measurement on held-out data that is as good, or {better}."
     stops = inputs.switch("Stop at a target", "stop_at_goal", base.stop_at is not None, words)
@@ -315,7 +314,8 @@ def _draw_model_settings(
             widget_state.put(inputs.key("like"), chosen)
             inputs.draw(Setting("like", "Shape of", (*own, *fitting)), own[0])
         values = {
-            each.name: inside.draw(each, getattr(config, each.field)) for each in MODEL_SETTINGS
+            setting.name: inside.draw(setting, getattr(config, setting.field))
+            for setting in MODEL_SETTINGS
         }
         seed = inside.draw(WEIGHTS_SEED, base.weights_seed)
     return values | {"like": family, "weights_seed": seed}
@@ -326,13 +326,13 @@ OF_THE_TEXT = ("vocab_size", "src_vocab_size", "pad_id", "bos_id", "generation")
 
 
 def training_script(spec: RunSpec, tokenizer: str | None = None) -> Script:
-    """What the reader gave is named and not copied."""
+    """The code of this training; the reader's text is opened by name, not copied."""
     text = None if spec.task in TASKS else Expression('open("your-text.txt").read()')
     if spec.parent:
         settings = {
-            each.name: getattr(spec.training, each.field)
-            for each in TRAINING_SETTINGS
-            if each.field in spec.training.to_dict()
+            setting.name: getattr(spec.training, setting.field)
+            for setting in TRAINING_SETTINGS
+            if setting.field in spec.training.to_dict()
         }
         settings |= {"weights_seed": spec.weights_seed, "lora_rank": spec.lora_rank}
         if spec.lora_rank:
@@ -345,7 +345,7 @@ def training_script(spec: RunSpec, tokenizer: str | None = None) -> Script:
 
 
 def _changes(spec: RunSpec, part: str) -> dict[str, Any]:
-    """What the form changed of the task's own settings."""
+    """The settings that differ from the task's own."""
     mine = getattr(spec, part).to_dict()
     if spec.task not in TASKS:
         return {name: value for name, value in mine.items() if name not in OF_THE_TEXT}

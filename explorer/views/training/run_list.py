@@ -1,4 +1,4 @@
-"""The list of runs; the one on screen is in the address as `run`, and is found in its folder."""
+"""The list of runs, and what the reader can do with the one on screen, the address's `run`."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,12 +21,12 @@ from models.loading.checkpoint import CheckpointError, peek
 
 FORWARD = ":material/arrow_forward:"
 DELETE_WIDTH = 260
-"""Pixels, between the button and the right edge of the page."""
+"""Pixels that fit between the button and the right edge of the page."""
 EMPTY: Mapping[str, str] = {}
 
 
 def draw_run_links(run: Run) -> None:
-    """Its model on Attention maps, its training as a film and from inside, and its parent."""
+    """Draw links to pages about the run: its attention, its film, its inside, its comparison."""
     pages, snapshots = session().pages, run.snapshots()
     if weights := _weights_name(run):
         label = f"Open {weights} on Attention maps"
@@ -35,7 +35,7 @@ def draw_run_links(run: Run) -> None:
         _draw_link(run, "training_history", "Watch its training", "watch_run")
     draw_page_link("inside_training", "Look inside its training", run=run.name)
     if "compare" in pages and snapshots and run.is_readable() and run.spec.parent:
-        # Step 0 is the first of the two, so a difference is what the training has changed.
+        # Step 0 is the first side, so the difference is what the training changed.
         steps = {"training_step": "0", "with": STEP, "other_step": str(snapshots[-1][0])}
         _draw_link(run, "compare", "Compare with what it started from", "compare_run", steps)
 
@@ -43,7 +43,7 @@ def draw_run_links(run: Run) -> None:
 def _draw_link(
     run: Run, page: str, label: str, key: str, address: Mapping[str, str] = EMPTY, **how: Any
 ) -> None:
-    """A button that chooses the model of the run, at a step where the address has one."""
+    """Draw a button that opens the run's model, at the step in `address` if it has one."""
     args = run.name, address.get("training_step")
     chosen = st.button(label, key=key, icon=FORWARD, on_click=_open_model, args=args, **how)
     if chosen and page in session().pages:
@@ -58,7 +58,7 @@ def _open_model(name: str, step: str | None) -> None:
 
 
 def _weights_name(run: Run) -> str:
-    """The run, and the step of its weights where it is not finished; empty before there are any."""
+    """The run's name, with the step of its weights until it is finished; empty without weights."""
     folder = run.checkpoint()
     try:
         record = peek(folder)[1] if folder else None
@@ -71,33 +71,33 @@ def _weights_name(run: Run) -> str:
     return run.title if is_finished else f"step {step:,} of {run.title}"
 
 
-def run_on_screen(says: Callable[[str], None] = lambda sentence: None) -> Run | None:
-    """The run that `choose_run` shows: at first the reader's first that trains; nothing is drawn.
+def run_on_screen(report: Callable[[str], None] = lambda sentence: None) -> Run | None:
+    """The run that `choose_run` shows; its default is the reader's newest run that trains.
 
-    The list shows what a run is called, an address what finds it. So the two are not bound.
+    The list has titles and the address names of folders, so the widget is not bound to it.
     """
-    name = url.value_of("run") if _is_asked() else widget_state.get("run")
+    name = url.value_of("run") if _address_decides() else widget_state.get("run")
     try:
         if name:
             return found_run(name)
     except RunError as error:
-        says(str(error))
+        report(str(error))
     return _first_active(own_runs())
 
 
-def _is_asked() -> bool:
-    """Whether the address is asked: where nobody has chosen, and after the browser's Back."""
+def _address_decides() -> bool:
+    """Whether the address decides: before the reader chooses, and after the browser's Back."""
     return not widget_state.has("run") or streamlit_patches.came_back()
 
 
 def choose_run() -> Run | None:
-    """The run on screen, from the reader's runs, and what the address names."""
+    """Draw the list of the reader's runs and the one that the address names; return the choice."""
     runs = {run.name: run for run in listed_runs()}
-    run = run_on_screen(says=say)
+    run = run_on_screen(say)
     name = run.name if run else None
     if run is not None:
         runs.setdefault(run.name, run)
-    if widget_state.get("run") != name or _is_asked():
+    if widget_state.get("run") != name or _address_decides():
         widget_state.put("run", name)
     labels = reader_models.labels(runs)
     picked = st.selectbox(
@@ -119,12 +119,12 @@ def choose_run() -> Run | None:
 
 
 def choose_run_next(run: Run) -> None:
-    """Show this run; called before the list is drawn."""
+    """Show this run; call it before the list is drawn."""
     widget_state.put("run", run.name)
 
 
 def draw_buttons(run: Run) -> None:
-    """What can be done with the run as a whole: look at it on other pages, delete it."""
+    """Draw the links to other pages about the run, and the button that deletes it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         draw_run_links(run)
         draw_page_link("runs", "All runs")
@@ -133,7 +133,7 @@ def draw_buttons(run: Run) -> None:
 
 
 def _draw_delete_button(run: Run) -> None:
-    """In two steps, since it also stops the run."""
+    """Draw a button that asks before it deletes, since that also stops the run."""
     popover = st.popover("Delete", icon=":material/delete:", key="delete")
     with popover, st.container(width=DELETE_WIDTH):  # a wider one would hang over the sidebar
         st.markdown(

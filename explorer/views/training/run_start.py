@@ -1,4 +1,4 @@
-"""What a run starts from, and its start: of the form's settings, or of the run on screen again."""
+"""The start of a run: its parent, its text and tokenizer, LoRA, and Start, Restart and resets."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,9 +44,9 @@ ALPHA = Setting(
     help="The product is scaled by α/r.",
 )
 BYTES_OF_CHARACTER = 4
-"""At most, in UTF-8: a file that cannot fit is refused unread."""
+"""At most, in UTF-8; a larger file is refused before it is read."""
 MOST_PASTED = 200_000
-"""A pasted text is sent with every click on the page; a file is sent once."""
+"""Characters, since a pasted text is sent with every click on the page, and a file only once."""
 TOKENIZERS = {WORDS: "Its own words", SUBWORDS: "Its own subwords (byte-level BPE)"}
 OF_MODEL = "Those of the model "
 MOST_NAMED = 4
@@ -59,7 +59,7 @@ RESETS = {
 
 @dataclass(frozen=True)
 class OwnText:
-    """What the reader gave: nothing for a task that needs none; a tokenizer as `task_of` has it.
+    """The reader's text and tokenizer, as `task_of` takes them; None for a task without a text.
 
     `parent` is the trained model that the run starts from, whose tokenizer reads the text.
     """
@@ -69,21 +69,21 @@ class OwnText:
     parent: OpenModel | None = None
 
     def task(self, name: str) -> Task:
-        """The task that is made of it; TextError where there is none."""
+        """The task with this text; a TextError says why there is none."""
         if self.parent is not None:
             return task_for(self.parent, name, self.text)
         return task_of(name, self.text, self.tokenizer)
 
 
 def draw_start_from(task: str, key: str = "") -> OpenModel | None:
-    """The model that a run starts from; None for new weights. ModelError where it cannot be.
+    """Draw and open the model that a run starts from; None for new weights.
 
-    With a `key` the choice is not in the address.
+    A ModelError says why it cannot be opened. With a `key`, the choice is not in the address.
     """
     if task in CUSTOM_TASKS and not CUSTOM_TASKS[task].tokenizers:
-        return None  # it has a vocabulary of its own, and no model that was trained on it
+        return None  # it has a vocabulary of its own, which no trained model has
     models, names = _models_by_label()
-    options = (NEW_WEIGHTS, *names)  # what is shown is in the address too, so no key is
+    options = (NEW_WEIGHTS, *names)  # labels, since the address has them too
     if not names:
         return None
     if not key:
@@ -96,13 +96,13 @@ def draw_start_from(task: str, key: str = "") -> OpenModel | None:
 
 
 def _models_by_label() -> tuple[dict[str, ModelEntry], dict[str, str]]:
-    """The models that can be opened, and their names by what a list shows of them."""
+    """The models that can be opened, and their names by their labels in a list."""
     models = reader_models.openable()
     return models, {label: name for name, label in reader_models.labels(models).items()}
 
 
 def draw_own_text(task: str, parent: OpenModel | None) -> OwnText | None:
-    """What a task is made of: its text and its tokenizer; None while there is no text."""
+    """Draw the inputs of a task's text and tokenizer; None while there is no text."""
     kind = CUSTOM_TASKS.get(task)
     if kind is None:
         return OwnText(parent=parent)
@@ -118,7 +118,7 @@ def draw_own_text(task: str, parent: OpenModel | None) -> OwnText | None:
 
 
 def _draw_tokenizer(kind: type[CustomTask]) -> str | None:
-    """What the tokens are, as `task_of` has it; None where they are the usual ones."""
+    """Draw the choice of a tokenizer, as `task_of` takes it; None for the usual one."""
     models, names = _models_by_label()
     chosen = st.selectbox(
         "Tokens",
@@ -145,7 +145,7 @@ def _draw_tokenizer(kind: type[CustomTask]) -> str | None:
 
 
 def _draw_text(kind: type[CustomTask]) -> str | None:
-    """Pasted or uploaded, and checked again here."""
+    """Draw the inputs of a text, pasted or uploaded, and check its size."""
     is_table = bool(kind.columns)
     pasted = st.text_area(
         f"Table with the columns {' and '.join(kind.columns)}" if is_table else "Text",
@@ -177,7 +177,7 @@ def _draw_text(kind: type[CustomTask]) -> str | None:
 def draw_tuning(
     config: TransformerConfig, inputs: SettingInputs, now: RunSpec | None
 ) -> dict[str, Any]:
-    """What of the model is trained, as `finetune_spec` has it; at first what the run `now` does."""
+    """Draw what part of the model is trained, for `finetune_spec`; the default is that of `now`."""
     ranks, inside = target_ranks(config), now if now and now.lora_rank else None
     tuned = st.segmented_control(
         "Train",
@@ -199,7 +199,7 @@ def draw_tuning(
         persist_state="session",
     )
     most = min((ranks[name] for name in chosen), default=1)
-    rank = Setting("lora_rank", "Rank r", low=1, high=most, help="Of each adapter.")
+    rank = Setting("lora_rank", "Rank r", low=1, high=most, help="The rank of each adapter.")
     return {
         "lora_rank": inputs.draw(rank, min(most, inside.lora_rank if inside else USUAL_RANK)),
         "lora_alpha": inputs.draw(ALPHA, inside.lora_alpha if inside else 2.0 * USUAL_RANK),
@@ -208,26 +208,26 @@ def draw_tuning(
 
 
 def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run | None) -> None:
-    """The start; disabled without a spec. A run of the task on screen that trains is stopped."""
+    """Draw the button that starts a run; it first stops a run of the same task that trains."""
     is_same = run is not None and spec and run.is_readable() and run.spec.task == spec.task
-    ends = run if run is not None and is_same and _trains(run) else None
-    stops = ends and f"Stops {literal(ends.title)}, and starts a new run with these settings."
+    former = run if run is not None and is_same and _trains(run) else None
+    words = former and f"Stops {literal(former.title)}, and starts a new run with these settings."
     clicked = place.button(
-        "Restart" if ends else "Start training",
+        "Restart" if former else "Start training",
         type="primary",
         width="stretch",
         key="start_training" if spec else None,
-        icon=":material/restart_alt:" if ends else ":material/play_arrow:",
+        icon=":material/restart_alt:" if former else ":material/play_arrow:",
         disabled=spec is None,
-        help=stops,
+        help=words,
     )
     if clicked and spec:
         with place:
-            start(spec, own, ends)
+            start(spec, own, former)
 
 
 def draw_resets(run: Run, now: RunSpec) -> None:
-    """The run on screen once more from step 0, a click for each way."""
+    """Draw a button for each way to start the run on screen again from step 0."""
     if not is_own(run):
         return
     with st.container(gap=None):
@@ -249,7 +249,7 @@ def draw_resets(run: Run, now: RunSpec) -> None:
 
 
 def reset(spec: RunSpec, label: str) -> RunSpec:
-    """The same settings, with other seeds where `label`, of `RESETS`, says so."""
+    """The same settings, with the seeds that this label of `RESETS` calls for."""
     if label == "New weights":
         return replace(spec, weights_seed=(spec.weights_seed + 1) % LARGEST_SEED)
     if label == "New data":
@@ -259,31 +259,31 @@ def reset(spec: RunSpec, label: str) -> RunSpec:
 
 
 def draw_differences(run: Run, now: RunSpec, spec: RunSpec) -> None:
-    """In what the form differs from the run on screen, whose settings are `now`."""
+    """Say how the form differs from the run on screen, whose settings are `now`."""
     words = [difference.words for difference in differences(now, spec)]
     if words:
         named = first_words(words, MOST_NAMED, last=", and ")
         st.caption(f"Differs from **{literal(run.title)}**: {named}. Needs a restart.")
 
 
-def start(spec: RunSpec, own: OwnText, instead_of: Run | None = None) -> None:
-    """Start a run and show it; one that it is started instead of is stopped, and can go on."""
+def start(spec: RunSpec, own: OwnText, former: Run | None = None) -> None:
+    """Start a run and show it; the `former` one is stopped, and can be resumed."""
     try:
-        if instead_of is not None:
-            cluster().stop(instead_of)
+        if former is not None:
+            cluster().stop(former)
         tokenizer = stored_tokenizer(spec.task, own.text, own.tokenizer)
-        made = cluster().train_new(
+        new_run = cluster().train_new(
             spec, own.text, whose(), whose_network(), tokenizer, parent=own.parent
         )
-        choose_run_next(made)
+        choose_run_next(new_run)
     except (RunError, TextError, OSError) as error:
         say(in_a_sentence(error))
     else:
-        st.rerun()  # with the new run beside the form
+        st.rerun()  # the new run is drawn beside the form
 
 
 def _trains(run: Run) -> bool:
-    """Whether it is this reader's and trains, or waits to."""
+    """Whether it is this reader's run, and trains or is queued."""
     return is_own(run) and may_change(run) and run.status_or_new().is_active
 
 

@@ -1,4 +1,4 @@
-"""What pages say of a run: its state, its progress, its metrics, and what went wrong with it."""
+"""Words about a run for every page: its state, its progress, a duration, and its errors."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.text.number_format import three
 
-METRICS_KEPT = 256
+MOST_METRICS = 256
 STATE_WORDS = {
     WAITING: "queued for a free worker",
     TRAINING: "training",
@@ -41,7 +41,7 @@ STATE_WORDS = {
 
 
 def status_of(run: Run) -> Status:
-    """The status in its folder; interrupted where it waits for a cluster that does not have it."""
+    """The status in its folder; interrupted if it is queued but its cluster does not know it."""
     status = run.status()
     if status.state == WAITING and cluster().is_up and not cluster().has(run):
         return status.replace(state=INTERRUPTED)
@@ -49,25 +49,25 @@ def status_of(run: Run) -> Status:
 
 
 class RunMetrics(dict[Path, Metrics]):
-    """Those of the runs that were drawn last, by folder."""
+    """The metrics of the runs that were drawn last, by folder."""
 
 
 def metrics_of(run: Run) -> Metrics:
-    """Kept for the session, so that only new rows are read."""
-    kept = state_of(RunMetrics)
-    kept[run.folder] = metrics = kept.pop(run.folder, None) or run.metrics()
-    if len(kept) > METRICS_KEPT:
-        del kept[next(iter(kept))]
+    """The metrics of the run, cached for the session, so that only new rows are read."""
+    by_folder = state_of(RunMetrics)
+    by_folder[run.folder] = metrics = by_folder.pop(run.folder, None) or run.metrics()
+    if len(by_folder) > MOST_METRICS:
+        del by_folder[next(iter(by_folder))]
     return metrics.update()
 
 
-def shown_task(run: Run) -> Task:
-    """The task of the run; whose it is not, is shown no word of a text that somebody gave."""
+def visible_task(run: Run) -> Task:
+    """The task of the run, without examples of a text that belongs to another reader."""
     return replace(run.task(), examples=(ANY_EXAMPLE,)) if hides_text(run) else run.task()
 
 
 def hides_text(run: Run) -> bool:
-    """Whether it learns from a text of somebody else."""
+    """Whether it is trained on a text of another reader."""
     return run.is_private and not is_own(run)
 
 
@@ -104,7 +104,7 @@ def first_words(names: Sequence[str], most: int, between: str = ", ", last: str 
 
 @contextmanager
 def errors_noted(key: str) -> Iterator[None]:
-    """In a callback: what goes wrong is said in the next run, where notes of this key are drawn."""
+    """In a callback: keep an error as a note, which the page draws with the notes of this key."""
     try:
         yield
     except (RunError, TextError, OSError) as error:

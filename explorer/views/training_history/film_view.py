@@ -1,4 +1,4 @@
-"""The film: one head, all heads and the answer at every step that was kept of a training."""
+"""The film: one head, all heads and the answer at every snapshot of a training run."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -44,29 +44,29 @@ MAP_HEIGHT = 250
 FILM, STEP = "film", "film_step"
 PASS, LAYER, AROUND = "film_pass", 64, 260
 MOST_FILM_BYTES = 16_000_000
-"""Of all frames together; beyond, no weights of all heads are sent, only their thumbnails."""
+"""Of all frames together; a larger film has the thumbnails of all heads, not their weights."""
 MOST_FILM_TOKENS = 128
 """Of a sentence: the browser has the maps of all frames."""
 MOST_FILM_POINTS = 200
 TOO_LONG_FOR_FILM = (
-    "A film shows at most {most} tokens, and this sentence has {found:,}: shorten it, or compare "
+    "A film shows at most {most} tokens, and this sentence has {length:,}: shorten it, or compare "
     "two moments."
 )
 EVERY = 1.0
-"""Seconds between two looks into the folder of a run that trains."""
+"""Seconds between two reads of the folder of a run that trains."""
 
 
 def draw_two_moments(context: PageContext, history: History) -> None:
-    """Both maps on one scale, and the difference around zero."""
-    named = {str(each.step): each for each in history.passes}
-    names = [*named]
+    """Draw both maps on one scale, and their difference around zero."""
+    by_step = {str(moment.step): moment for moment in history.passes}
+    steps = [*by_step]
     with st.container(horizontal=True):
-        first = one_of(FIRST, names, names[0], width=STEP_WIDTH, as_list=True)
-        second = one_of(SECOND, names, names[-1], width=STEP_WIDTH, as_list=True)
+        first = one_of(FIRST, steps, steps[0], width=STEP_WIDTH, as_list=True)
+        second = one_of(SECOND, steps, steps[-1], width=STEP_WIDTH, as_list=True)
     at, title = context.choice, history.run.title
     before, after = (
-        MapSide(f"Step {one.step:,}", one.forward, at.part, at.layer, at.head)
-        for one in (named[first], named[second])
+        MapSide(f"Step {moment.step:,}", moment.forward, at.part, at.layer, at.head)
+        for moment in (by_step[first], by_step[second])
     )
     top = max(float(before.values.max()), float(after.values.max())) or 1.0
     keys = "moment_first", "moment_second"
@@ -74,27 +74,27 @@ def draw_two_moments(context: PageContext, history: History) -> None:
 
 
 def is_too_long(forward: ForwardPass) -> bool:
-    """Whether no film is made of this, which the page then says."""
-    longest = max(len(forward.source), len(forward.target))
-    if longest > MOST_FILM_TOKENS:
-        st.text(TOO_LONG_FOR_FILM.format(most=MOST_FILM_TOKENS, found=longest))
-    return longest > MOST_FILM_TOKENS
+    """Whether the sentence has too many tokens for a film; if so, say it."""
+    length = max(len(forward.source), len(forward.target))
+    if length > MOST_FILM_TOKENS:
+        st.text(TOO_LONG_FOR_FILM.format(most=MOST_FILM_TOKENS, length=length))
+    return length > MOST_FILM_TOKENS
 
 
 def draw_film(context: PageContext, history: History) -> None:
-    """The curves with the slider, and under them what changes with it."""
-    if is_too_long(history.last):  # the last step may write more than the one on screen
+    """Draw the curves with the slider, and under them the views that follow it."""
+    if is_too_long(history.last):  # the last step's answer may be longer than that on screen
         return
     at, name = context.choice, history.run.title
     scores = history.scores(at.part)
-    shown = _formation_of_head(context, scores)
+    formation = _formation_of_head(context, scores)
     exact = _bytes(context, history) <= MOST_FILM_BYTES
-    name_of_score = f"{shown.score}, layer {shown.layer}, head {shown.head}"
-    curves = (*_curves(history), Curve(name_of_score, tuple(shown.scores), share=True))
-    steps = [each.step for each in history.passes]
+    name_of_score = f"{formation.score}, layer {formation.layer}, head {formation.head}"
+    curves = (*_curves(history), Curve(name_of_score, tuple(formation.scores), share=True))
+    steps = [moment.step for moment in history.passes]
     usual = at.training_step if at.training_step in steps else steps[-1]
     _check_step(steps, usual)
-    message = _encoded(context, history, shown, curves, exact, steps.index(usual))
+    message = _encoded(context, history, formation, curves, exact, steps.index(usual))
     film(
         message,
         key=FILM,
@@ -103,30 +103,30 @@ def draw_film(context: PageContext, history: History) -> None:
         count=len(steps),
         on_compare=partial(_compare, steps),
     )
-    one, every = st.columns(2, gap="large")
-    with one:
+    head_column, all_heads_column = st.columns(2, gap="large")
+    with head_column:
         title = head_title(name, at.part, at.layer, at.head)
         st.markdown(widgets.bold_title(title))
         _draw_map(context, history, history.passes[-1])
-    with every:
+    with all_heads_column:
         st.markdown(widgets.bold_title(map_title(name, at.part, "All heads")))
         _draw_heads(context, history, history.passes[-1], exact)
     st.markdown(widgets.bold_title(f"{name} · The forward pass"))
     _draw_pass(context, history, history.passes[-1])
-    st.caption(_what_is_drawn(history, shown, exact))
+    st.caption(_caption(history, formation, exact))
     widgets.notes(history.last.notes)
 
 
 def _check_step(steps: Sequence[int], usual: int) -> None:
-    """The browser reads the step from the address and writes it; a wrong one is said here, once."""
-    asked = url.value_of(STEP)
-    if asked != widget_state.get(STEP, "") and asked not in map(str, steps):
-        say(url.invalid_option("Step of the film", asked, f"step {usual:,}", "in this training"))
-    widget_state.put(STEP, asked)
+    """Say, once, that the step in the address does not exist; the browser reads and writes it."""
+    step = url.value_of(STEP)
+    if step != widget_state.get(STEP, "") and step not in map(str, steps):
+        say(url.invalid_option("Step of the film", step, f"step {usual:,}", "in this training"))
+    widget_state.put(STEP, step)
 
 
 def _compare(steps: Sequence[int], at: int) -> None:
-    """Show this moment and the last one side by side, or the first beside the last."""
+    """Show this moment beside the last one; the last itself beside the first."""
     first = steps[at] if at < len(steps) - 1 else steps[0]
     widget_state.put(VIEW, TITLE)
     with streamlit_patches.one_entry_in_history():
@@ -138,76 +138,77 @@ def _compare(steps: Sequence[int], at: int) -> None:
 def _formation_of_head(
     context: PageContext, scores: Mapping[int, Mapping[str, Tensor]]
 ) -> Formation:
-    """Of the chosen head: by the expected pattern, else by the score that ends highest."""
+    """When the chosen head forms, by the expected pattern, else by its highest final score."""
     at, last = context.choice, scores[max(scores)]
     if EXPECTED in last:
         return formation_of(scores, EXPECTED, at.layer, at.head)
-    ends = {name: float(each[at.layer, at.head].nan_to_num(-1.0)) for name, each in last.items()}
+    ends = {name: float(score[at.layer, at.head].nan_to_num(-1.0)) for name, score in last.items()}
     return formation_of(scores, max(ends, key=lambda name: ends[name]), at.layer, at.head)
 
 
 def _encoded(
     context: PageContext,
     history: History,
-    shown: Formation,
+    formation: Formation,
     curves: tuple[Curve, ...],
     exact: bool,
     first: int,
 ) -> bytes:
-    """The film as it is sent, which begins with its moment `first`.
+    """The message of the film, which begins with its moment `first`.
 
-    Its frames are kept, and so is the whole while nothing changes.
+    Its frames are cached, and so is the message while nothing changes.
     """
     at, name = context.choice, history.run.title
-    steps = [each.step for each in history.passes]
-    numbers = tuple(_numbers(history, each, shown) for each in history.passes)
-    is_noticeable, formed = shown.final >= NOTICEABLE, shown.step
-    marks = ((formed, "the head forms"),) if is_noticeable and formed is not None else ()
+    steps = [moment.step for moment in history.passes]
+    numbers = tuple(_numbers(history, moment, formation) for moment in history.passes)
+    is_noticeable, step = formation.final >= NOTICEABLE, formation.step
+    marks = ((step, "the head forms"),) if is_noticeable and step is not None else ()
     frames = [(FILM, key, name, at.part, at.layer, at.head, exact) for key in history.keys]
 
     def make() -> bytes:
         messages = [
-            kept(history.opened, frame, partial(_messages, context, history, one, exact))
-            for frame, one in zip(frames, history.passes, strict=True)
+            kept(history.opened, frame, partial(_messages, context, history, moment, exact))
+            for frame, moment in zip(frames, history.passes, strict=True)
         ]
-        moments = [Moment(*each) for each in zip(steps, messages, numbers, strict=True)]
+        moments = list(map(Moment, steps, messages, numbers))
         return encode_film(moments, first, FILM, name, STEP, curves, marks)
 
-    whole = (*frames, first, numbers, curves, marks)
-    return kept(history.opened, whole, make)
+    return kept(history.opened, (*frames, first, numbers, curves, marks), make)
 
 
 def _messages(
-    context: PageContext, history: History, one: PassAtStep, exact: bool
+    context: PageContext, history: History, moment: PassAtStep, exact: bool
 ) -> dict[str, bytes]:
-    """One frame: what every view that changes shows."""
+    """One frame: the message of every view that follows the slider."""
     with filmed() as messages:
-        _draw_map(context, history, one)
-        _draw_heads(context, history, one, exact)
-        _draw_pass(context, history, one)
+        _draw_map(context, history, moment)
+        _draw_heads(context, history, moment, exact)
+        _draw_pass(context, history, moment)
     return messages
 
 
-def _numbers(history: History, one: PassAtStep, shown: Formation) -> tuple[tuple[str, str], ...]:
-    """What stands under the slider: the answer, the score, and what was measured at this step."""
-    score = f"Score, {shown.score}", three(dict(shown.scores)[one.step])
-    row = next((row for row in history.run.metrics().rows if row.step == one.step), None)
-    measured = (("Loss", row.loss), ("Held out", row.value)) if row else ()
-    return one.says, score, *((name, three(x)) for name, x in measured if x is not None)
+def _numbers(
+    history: History, moment: PassAtStep, formation: Formation
+) -> tuple[tuple[str, str], ...]:
+    """The numbers under the slider: the answer, the score, and the metrics of this step."""
+    score = f"Score, {formation.score}", three(dict(formation.scores)[moment.step])
+    row = next((row for row in history.run.metrics().rows if row.step == moment.step), None)
+    metrics = (("Loss", row.loss), ("Held out", row.value)) if row else ()
+    return moment.output, score, *((name, three(x)) for name, x in metrics if x is not None)
 
 
-def _draw_map(context: PageContext, history: History, one: PassAtStep) -> None:
+def _draw_map(context: PageContext, history: History, moment: PassAtStep) -> None:
     at = context.choice
     title = head_title(history.run.title, at.part, at.layer, at.head)
-    widgets.draw_map(one.forward, at.part, at.layer, at.head, "film_map", title, MAP_HEIGHT)
+    widgets.draw_map(moment.forward, at.part, at.layer, at.head, "film_map", title, MAP_HEIGHT)
 
 
-def _draw_heads(context: PageContext, history: History, one: PassAtStep, exact: bool) -> None:
+def _draw_heads(context: PageContext, history: History, moment: PassAtStep, exact: bool) -> None:
     at, name = context.choice, history.run.title
-    small = thumbnails_of(one.forward, at.part)
+    small = thumbnails_of(moment.forward, at.part)
     every = None
     if exact and small.digest:
-        of = f"{name} {at.part} {one.step} {small.digest}"
+        of = f"{name} {at.part} {moment.step} {small.digest}"
         every = EveryHead(of, (map_title(name, at.part, "Layer "), ", head "))
     grid(
         small,
@@ -220,9 +221,9 @@ def _draw_heads(context: PageContext, history: History, one: PassAtStep, exact: 
     )
 
 
-def _draw_pass(context: PageContext, history: History, one: PassAtStep) -> None:
-    """The Overview's picture of the pass, of the first answer; nothing where there is none."""
-    forward, opened = one.forward, opened_at(context.opened, one.folder)
+def _draw_pass(context: PageContext, history: History, moment: PassAtStep) -> None:
+    """Draw the Overview's picture of the pass, for the first answer; nothing where it has none."""
+    forward, opened = moment.forward, opened_at(context.opened, moment.folder)
     if not is_computable(forward):
         return
     picture, usual = picture_of(opened, forward), first_answer(opened, forward)
@@ -243,7 +244,7 @@ def _draw_pass(context: PageContext, history: History, one: PassAtStep) -> None:
 
 
 def _bytes(context: PageContext, history: History) -> int:
-    """What the weights of all heads take in single precision, of all frames."""
+    """The size of all heads' weights in all frames, in single precision."""
     part = history.last.part(context.choice.part)
     cells = len(history.last.rows(part.name)) * len(history.last.columns(part.name))
     return 4 * len(history.passes) * part.layers * part.heads * cells
@@ -262,61 +263,62 @@ def _curves(history: History) -> list[Curve]:
     return [curve for curve in curves if curve.points]
 
 
-def _what_is_drawn(history: History, shown: Formation, exact: bool) -> str:
-    kept = len(history.passes)
+def _caption(history: History, formation: Formation, exact: bool) -> str:
+    count = len(history.passes)
     words = [
-        f"{kept} snapshots of the training, each with its own pass over your sentence; the steps "
+        f"{count} snapshots of the training, each with its own pass over your sentence; the steps "
         "are on a logarithmic scale. Curves of many points are drawn as means."
     ]
     if not exact:
-        words.append("Of all heads only the thumbnails are sent: choose a head to see its weights.")
+        words.append("Only the thumbnails of all heads are sent: choose a head to see its weights.")
     if history.last.source and history.last.target:
         words.append("At every step the decoder reads the answer of the trained model.")
-    if shown.score == EXPECTED and history.task is not None:
+    if formation.score == EXPECTED and history.task is not None:
         words.append(f"Expected after training: {history.task.expectation}")
     return " ".join(words)
 
 
-def follow_run(run: Run, shown: int) -> None:
-    """Say how far the run is while it trains; the page is drawn again once it has more to show.
+def follow_run(run: Run, drawn_snapshots: int) -> None:
+    """Show the progress of a run that trains, and draw the page again when it has a new snapshot.
 
-    `shown` is how many of its snapshots are on screen.
+    `drawn_snapshots` is how many of its snapshots are on screen.
     """
-    with suppress(RunError):  # the film is there, whatever has become of the rest of the run
+    with suppress(RunError):  # the film can be shown even if the rest of the run cannot be read
         if run.status().is_active:
-            fragment(every=EVERY)(_draw_progress)(run, shown)
+            fragment(every=EVERY)(_draw_progress)(run, drawn_snapshots)
 
 
-def _draw_progress(run: Run, shown: int) -> None:
+def _draw_progress(run: Run, drawn_snapshots: int) -> None:
     with suppress(RunError):
         status = run.status()
-        if not status.is_active or len(run.snapshots()) != shown:
+        if not status.is_active or len(run.snapshots()) != drawn_snapshots:
             st.rerun()
         st.progress(status.share, text=progress_words(status))
 
 
 def draw_formations(context: PageContext, history: History) -> None:
-    """Every head that does something in the end, what that is, and when it formed."""
+    """Draw every head with a noticeable score after training, that score, and when it formed."""
     heads = sorted(
         formations(history.scores(context.choice.part)),
         key=lambda head: (head.step is None, head.step or 0, head.layer, head.head),
     )
     if not heads:
-        st.text(f"No head of this attention has a score of {NOTICEABLE} or more in the end.")
+        st.text(f"No head of this attention has a score of {NOTICEABLE} or more after training.")
         return
     names = [f"layer {head.layer}, head {head.head}" for head in heads]
     if (step := heads[0].step) is not None:
         first = [name for name, head in zip(names, heads, strict=True) if head.step == step]
-        named = first_words(first, MOST_HEADS_NAMED, " and ")
-        st.text(f"First to form, by step {step:,}: {named}.")
+        st.text(
+            f"First to form, by step {step:,}: {first_words(first, MOST_HEADS_NAMED, ' and ')}."
+        )
     table(
         {
             "head": names,
             "highest score": [head.score for head in heads],
-            "in the end": [three(head.final) for head in heads],
+            "after training": [three(head.final) for head in heads],
             "forms at step": [head.step for head in heads],
         },
-        right=["in the end"],
+        right=["after training"],
         numbers={"forms at step": "localized"},
         width="stretch",
     )

@@ -1,4 +1,4 @@
-"""What will the heads attend to? A guess among three patterns, then the answer as a ghost."""
+"""A guess among three patterns of what the heads will attend to, then the answer."""
 
 import random
 from collections.abc import Callable
@@ -24,40 +24,41 @@ Pattern = tuple[str, Tensor]
 
 
 class Guesses(dict[tuple[str, str, str], int]):
-    """Which pattern was guessed of a run, an attention and a sentence."""
+    """The guessed pattern for a run, an attention and a sentence."""
 
 
 def draw_guess(context: PageContext, history: History) -> None:
-    """Three patterns to choose from; after the guess, the heads under the one that is expected."""
+    """Draw three patterns to choose from; after the guess, the heads and the expected pattern."""
     part = context.choice.part
     expected = history.expected(part)
     if expected is None:
         st.text(NOTHING_EXPECTED)
         return
     options = _options(expected)
-    asked = history.run.name, part, history.last.text
+    question = history.run.name, part, history.last.text
     guesses = state_of(Guesses)
-    if asked not in guesses:
+    if question not in guesses:
         st.markdown("**Which pattern will the heads show after training?**")
         for at, (column, (_, pattern)) in enumerate(
             zip(st.columns(len(options)), options, strict=True)
         ):
             with column:
-                # How much is on each would tell which of them is expected.
+                # Zeros and ones, since the expected pattern's own weights would give it away.
                 weights, title = (pattern > 0).float(), f"Pattern {at + 1}"
                 widgets.draw_weights(history.last, part, weights, f"pattern_{at}", title, HEIGHT)
-                args, key = (asked, at), f"guess_{at}"
-                st.button("This one", key=key, on_click=_note, args=args, width="stretch")
+                args, key = (question, at), f"guess_{at}"
+                st.button("This one", key=key, on_click=_answer, args=args, width="stretch")
         return
-    _draw_answer(context, history, expected, options, guesses[asked])
-    st.button("Guess again", key="guess_again", on_click=_note, args=(asked, None))
+    _draw_answer(context, history, expected, options, guesses[question])
+    st.button("Guess again", key="guess_again", on_click=_answer, args=(question, None))
 
 
-def _note(asked: tuple[str, str, str], guess: int | None) -> None:
+def _answer(question: tuple[str, str, str], guess: int | None) -> None:
+    """In a callback: store the guess, or forget it."""
     if guess is None:
-        state_of(Guesses).pop(asked, None)
+        state_of(Guesses).pop(question, None)
     else:
-        state_of(Guesses)[asked] = guess
+        state_of(Guesses)[question] = guess
 
 
 def _draw_answer(
@@ -80,23 +81,23 @@ def _draw_answer(
 
 
 def _draw_best_head(
-    context: PageContext, history: History, one: PassAtStep, expected: Tensor
+    context: PageContext, history: History, moment: PassAtStep, expected: Tensor
 ) -> None:
-    """The head with the highest score at this step, with the expected pattern over it."""
-    part, forward = context.choice.part, one.forward
+    """Draw the head with the highest score at this step, with the expected pattern over it."""
+    part, forward = context.choice.part, moment.forward
     scores = pattern_score(forward.all_weights(part), expected)
     layer, head = divmod(int(scores.argmax()), scores.shape[1])
     name = head_title(history.run.title, part, layer, head)
     score = fixed(float(scores[layer, head]), 2)
-    st.markdown(f"**Step {one.step:,}** · {widgets.bold_title(name)} · {score} on the pattern")
-    title = f"{name} at step {one.step:,}"
+    st.markdown(f"**Step {moment.step:,}** · {widgets.bold_title(name)} · {score} on the pattern")
+    title = f"{name} at step {moment.step:,}"
     widgets.draw_map(
-        forward, part, layer, head, f"ghost_{one.step}", title, LARGE, ghost=expected > 0
+        forward, part, layer, head, f"ghost_{moment.step}", title, LARGE, ghost=expected > 0
     )
 
 
 def _options(expected: Tensor) -> list[Pattern]:
-    """The expected pattern among two others, in an order that follows from it."""
+    """The expected pattern and two others, shuffled with a seed from its size."""
     rows, columns = expected.shape
     last = columns - 1
     keys: dict[str, Callable[[int], int]] = {

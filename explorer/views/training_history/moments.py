@@ -1,4 +1,4 @@
-"""The sentence through every snapshot of a run: one pass each, kept."""
+"""The forward pass of the sentence through every snapshot of a run, cached."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from explorer.views.shared.training_snapshots import identity_of, open_snapshot
 
 EXPECTED = "expected pattern"
 FILM_SCORES = ("previous", "first", "itself", "induction", "duplicate", "diagonal", "anti_diagonal")
-"""The head metrics that say what a head attends to."""
+"""The head metrics that describe what a head attends to."""
 FILM_GUESSES = 4
 MOST_OFFERED = 6
 TOO_LONG_FOR_SCORES = "So many passes of this model take too long: shorten the sentence."
@@ -41,10 +41,10 @@ TOO_LONG_FOR_SCORES = "So many passes of this model take too long: shorten the s
 
 @dataclass(frozen=True, eq=False)
 class PassAtStep:
-    """The pass with the weights of one step; `answer` is what the model made of the text alone.
+    """The pass with the weights of one step; `answer` is the model's own output for the text.
 
-    The decoder of an encoder-decoder reads what the last step writes, at every step: so a row of
-    a map is the same word in all of them.
+    At every step, the decoder of an encoder-decoder reads the answer of the last step, so a row
+    of a map is the same word at all steps.
     """
 
     step: int
@@ -57,8 +57,8 @@ class PassAtStep:
         return self.forward.bytes
 
     @property
-    def says(self) -> tuple[str, str]:
-        """What it writes or predicts, in a line."""
+    def output(self) -> tuple[str, str]:
+        """Its generated text or its predictions, in a line."""
         if not self.answer.guesses:
             return "Writes", self.answer.text or "–"
         guesses = self.answer.guesses[:FILM_GUESSES]
@@ -67,10 +67,10 @@ class PassAtStep:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """A run, and the sentence at every step of it that was kept.
+    """A run, and the pass of the sentence at every snapshot of it.
 
-    `opened` is the model that everything hangs on which is computed of the passes, and `keys` say
-    which passes these are, by the contents of the snapshots and the sentence.
+    What is computed from the passes is cached with the model `opened`, under their `keys`, which
+    name the contents of the snapshots and the sentence.
     """
 
     run: Run
@@ -85,13 +85,13 @@ class History:
 
     @property
     def origin(self) -> dict[str, str]:
-        """What an export says of its steps: that of the film has the numbers of the last one."""
+        """The steps, as an export names them; the export of a film has the last one's numbers."""
         first, last = self.passes[0].step, self.passes[-1].step
         words = f"steps {first:,} to {last:,}; the numbers of the film are those of step {last:,}"
         return {"snapshots": words}
 
     def expected(self, part: str) -> Tensor | None:
-        """The attention that the task leads one to expect of this kind, (rows, columns)."""
+        """The task's expected pattern for this attention, (rows, columns), if it has one."""
         if self.task is None or not self.task.pattern_site.endswith(part.partition(".")[2]):
             return None
         last = self.last
@@ -100,22 +100,22 @@ class History:
         return pattern_of(self.task, last.tokens, written, shape)
 
     def scores(self, part: str) -> Mapping[int, Mapping[str, Tensor]]:
-        """By step, every score of every head of this attention, (layers, heads)."""
+        """For each step, every score of every head of this attention, (layers, heads)."""
 
         def make() -> Mapping[int, Mapping[str, Tensor]]:
             expected = self.expected(part)
-            return {each.step: _scores(each.forward, part, expected) for each in self.passes}
+            return {moment.step: _scores(moment.forward, part, expected) for moment in self.passes}
 
         return kept(self.opened, ("scores at every step", part, self.keys), make)
 
 
 def snapshots_in(context: PageContext) -> bool:
-    """Whether any are kept of the chosen model; the page ends where there is no model."""
+    """Whether the chosen model has snapshots; without a model, the page ends here."""
     return bool(context.opened and snapshots_of(context.models[context.choice.model]))
 
 
 def history_of(context: PageContext) -> History | None:
-    """Of the chosen model; None, and a sentence, where there is none or it is not made yet."""
+    """The history of the chosen model, or None where it takes too long or has not been run yet."""
     entry = context.models[context.choice.model]
     snapshots = snapshots_of(entry)
     run = Run(run_of(entry.folder))
@@ -123,15 +123,15 @@ def history_of(context: PageContext) -> History | None:
     text, pair = context.choice.text, context.choice.pair
     last = identity_of(folders[-1])
 
-    def passed(at: int) -> PassAtStep:
+    def run_step(at: int) -> PassAtStep:
         return _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair)
 
-    keys = [("pass at a step", text, pair, identity_of(each), last) for each in folders]
+    keys = [("pass at a step", text, pair, identity_of(folder), last) for folder in folders]
     passes = measurements(
         context.opened,
         "training_history",
         keys,
-        passed,
+        run_step,
         cost=len(steps) * _cost(context.opened, context.forward),
         doing="The sentence at every step",
         too_long=TOO_LONG_FOR_SCORES,
@@ -142,14 +142,14 @@ def history_of(context: PageContext) -> History | None:
 
 
 def opened_at(opened: OpenModel, folder: Path) -> OpenModel:
-    """The model of a snapshot, for this page alone: elsewhere its decoder reads its own words."""
+    """The model of a snapshot, cached for this page, where its decoder reads the last's answer."""
     return open_snapshot(opened, folder, "film")
 
 
 def _pass_at(
     opened: OpenModel, step: int, folder: Path, newest: Path, text: str, pair: str
 ) -> PassAtStep:
-    """The pass of one step; a decoder beside an encoder reads what the last step writes."""
+    """The pass of one step; the decoder of an encoder-decoder reads the last step's answer."""
     model = opened_at(opened, folder)
     if model.config.kind != "encoder-decoder" or folder == newest:
         forward = run_text(model, text, pair)
@@ -161,15 +161,15 @@ def _pass_at(
 
 
 def _cost(opened: OpenModel, forward: ForwardPass) -> int:
-    """Multiplications of one step, at most.
+    """At most this many multiplications for one step.
 
-    A decoder beside an encoder writes its answer, is passed over it, and over that of the last
-    step: three times, of answers that may be as long as any.
+    An encoder-decoder runs three times: it generates its answer, reads it, and reads the last
+    step's; each may have the greatest length.
     """
-    read = len(forward.source) + len(forward.target)
+    tokens = len(forward.source) + len(forward.target)
     if forward.config.kind == "encoder-decoder":
-        read = 3 * (len(forward.source) + longest_answer(opened))
-    return read * opened.model.n_parameters
+        tokens = 3 * (len(forward.source) + longest_answer(opened))
+    return tokens * opened.model.n_parameters
 
 
 def _task_of(run: Run) -> Task | None:
@@ -181,17 +181,17 @@ def _task_of(run: Run) -> Task | None:
 
 def _scores(forward: ForwardPass, part: str, expected: Tensor | None) -> dict[str, Tensor]:
     metrics = join_layers([*metrics_by_layer(forward, part)])
-    found = {METRICS[name].title.lower(): metrics.values[name] for name in FILM_SCORES}
+    scores = {METRICS[name].title.lower(): metrics.values[name] for name in FILM_SCORES}
     if expected is None:
-        return found
-    return {EXPECTED: pattern_score(forward.all_weights(part), expected), **found}
+        return scores
+    return {EXPECTED: pattern_score(forward.all_weights(part), expected), **scores}
 
 
 def draw_no_history(context: PageContext) -> None:
-    """Where the chosen model has no snapshots: the runs that have some, and where to train."""
+    """Say that the chosen model has no snapshots, and offer runs that have some, or training."""
     runs = [name for name, entry in context.models.items() if snapshots_of(entry)][:MOST_OFFERED]
     more = "These have some:" if runs else "Train one here:"
-    st.text(f"No snapshots are kept of the training of this model. {more}")
+    st.text(f"This model has no snapshots of its training. {more}")
     with st.container(horizontal=True):
         for name in runs:
             label = literal(context.models[name].short_name)
