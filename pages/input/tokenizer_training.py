@@ -39,7 +39,7 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
     shown = (
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
     )
-    learned = {"algorithm": algorithm, "learned from": tokenizer_source.told(text)}
+    learned = {"algorithm": algorithm, "learned from": tokenizer_source.text_for_export(text)}
     widgets.closing(learned, *shown, script=lines)
 
 

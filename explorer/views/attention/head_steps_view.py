@@ -66,7 +66,7 @@ def draw_stages(context: PageContext) -> None:
     )
     again = "The weights, recomputed in float64 from these queries and keys"
     st.caption(widgets.recomputed(again, made.difference))
-    widgets.notes(pinned.read_and_written(forward, at.part, query))
+    widgets.notes(pinned.row_note(forward, at.part, query))
     if not session().pages:  # a page that is run alone has no others
         return
     pass_position.forward_pass_link(context, PinnedCell(query, key))

@@ -54,7 +54,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
         st.markdown(widgets.head_heading(context))
         names = f"“{label_at(rows, query)}”", f"“{label_at(columns, key)}”"
         st.text(pair_sentence(found, words.cell, *names))
-        widgets.notes(pinned.read_and_written(forward, at.part, query))
+        widgets.notes(pinned.row_note(forward, at.part, query))
         pass_position.forward_pass_link(context, PinnedCell(query, key))
         _draw_bars(found, order, forward.config)
     with numbers:

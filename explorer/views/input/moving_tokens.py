@@ -185,7 +185,7 @@ def caption_of(space: EmbeddingSpace, choice: SpaceChoice) -> str:
         "tokens by cosine similarity in all dimensions."
     )
     some = f"{space.sampled:,} of {size:,} tokens, sampled with seed {SEED}"
-    text += f" Grey is the vocabulary{f': {some}' if found.sampled < size else ''}."
+    text += f" Grey is the vocabulary{f': {some}' if space.sampled < size else ''}."
     if axes.rows < axes.size:
         text += f" The components are computed from {axes.rows:,} of {axes.size:,} vectors."
     if len(choice.places) < len(choice.tokens):
