@@ -1,4 +1,4 @@
-"""Every lesson with what this browser keeps of it, and a lesson of one's own."""
+"""Every lesson with the progress that this browser remembers, and a lesson of the reader's own."""
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ from explorer.views.shared import widgets
 
 
 def draw_lessons() -> None:
-    """The list, and why a file of the folder is none."""
+    """The list of lessons, and what is wrong with the other files of the folder."""
     catalog = lessons_of_reader()
     begin = state_of(BeginLesson)
     begins, begin.name = begin.name, ""
@@ -26,7 +26,7 @@ def draw_lessons() -> None:
 
 
 def draw_own_lesson() -> None:
-    """A file for this reader alone."""
+    """The upload of a lesson for this reader alone."""
     st.subheader("A lesson of your own", anchor=False)
     st.markdown(
         "A lesson is a text file (TOML): addresses of the app with words, and what to do there. "
@@ -43,9 +43,9 @@ def draw_own_lesson() -> None:
 
 
 def _take() -> None:
-    """Read the file that was uploaded."""
+    """For a callback: read the uploaded file."""
     file = widget_state.get("lesson_file")
-    if not isinstance(file, Upload):  # it was taken away, or a message names one that is not there
+    if not isinstance(file, Upload):  # the reader removed it, or it does not exist
         return
     try:
         lesson = lesson_from(file.getvalue(), file.name, address_table.of_pages())

@@ -113,13 +113,13 @@ def indented_table(
             heads[0]: [f"{INDENT * depth}{name}" for depth, name, *_ in rows],
             heads[1]: [formula for _, _, formula, _, _ in rows],
             heads[2]: [numbers for _, _, _, numbers, _ in rows],
-            heads[3]: aligned([count for *_, count in rows]),
+            heads[3]: align_counts([count for *_, count in rows]),
         },
         description,
     )
 
 
-def aligned(counts: list[int]) -> list[str]:
+def align_counts(counts: list[int]) -> list[str]:
     """Whole numbers as text of one width, so that their digits are aligned."""
     widest = f"{max(counts, default=0):,}"
     blank = "".join(COMMA if character == "," else DIGIT for character in widest)
