@@ -74,17 +74,17 @@ def choose_other(scheme: str) -> list[str]:
 
 
 def draw_scheme(
-    context: PageContext, first: str, *second: str, row: DeltaGenerator | None = None
+    context: PageContext, scheme: str, *second: str, row: DeltaGenerator | None = None
 ) -> Script | None:
     """What every position gets, and how two positions compare; returns the code.
 
     The other controls go into the `row` in which the second scheme is chosen.
     """
-    names, head = [first, *second], context.choice.head
+    names, head = [scheme, *second], context.choice.head
     own = context.opened, context.choice.part.split(".")[0]
     learned = _with_learned(context, *own) if "learned" in names else own
     if learned is None:
-        st.caption(scheme_caption(context, first))
+        st.caption(scheme_caption(context, scheme))
         draw_missing_positions(context, "learned", NO_TABLE)
         return None
     with row or st.container(horizontal=True):
@@ -94,16 +94,16 @@ def draw_scheme(
     rows = learned[0].config.max_len if "learned" in names else MOST_POSITIONS
     count = min(MOST_POSITIONS, rows)
     sources = [learned if name == "learned" else own for name in names]
-    schemes = [
+    results = [
         position_scheme(name, opened.model, count, head, stack, width)
         for name, (opened, stack) in zip(names, sources, strict=True)
     ]
     if by_cosine:
-        schemes = [scheme and scheme.by_cosine() for scheme in schemes]
-    on_screen = tuple(scheme for scheme in schemes if scheme is not None)
+        results = [result and result.by_cosine() for result in results]
+    on_screen = tuple(result for result in results if result is not None)
     columns = [
-        SchemeColumn(name, *source, scheme, on_screen, head, key, source[0] is not context.opened)
-        for name, source, scheme, key in zip(names, sources, schemes, ("", "other_"), strict=False)
+        SchemeColumn(name, *source, result, on_screen, head, key, source[0] is not context.opened)
+        for name, source, result, key in zip(names, sources, results, ("", "other_"), strict=False)
     ]
     is_alone = len(columns) == 1
     places = [st.container()] if is_alone else widgets.side_by_side(1, 1)
