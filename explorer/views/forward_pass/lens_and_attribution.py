@@ -52,8 +52,8 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
         chart(spec, height=BAR * len(steps) + 30, key="way", title=title)
         st.caption(
             f"Its probability after each layer, and its rank among all {kind}. In the forward pass "
-            "the output head reads the last layer alone: what it makes of earlier ones need not be "
-            "what the model would say there."
+            "the output head reads the last layer alone: its output for earlier ones need not be "
+            "what the model would predict there."
         )
 
 

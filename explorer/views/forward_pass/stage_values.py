@@ -127,7 +127,7 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
         where.append(f"{name.lower()} {head}")
     place = ", ".join(filter(None, where))
     kind = KINDS[stage.kind]
-    with st.container(gap="xxsmall"):  # a formula brings room of its own
+    with st.container(gap="xxsmall"):  # a formula has margins of its own
         st.markdown(f"**{stage.title}** · {literal(opened.name)} · {place}")
         st.latex(kind.formula(stage, values.config))
         st.caption(kind.sentence(values.config))
@@ -145,7 +145,7 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
     view = cut_stage(values, stage, at.row, at.window, lambda option: option_name(opened, option))
     cell = _pinned_cell(values, view, at)
     with st.container(gap="xxsmall"):
-        if cell is not None:  # over the matrix: in view where the cell is clicked
+        if cell is not None:  # above the matrix, in view when a cell is clicked
             _draw_equation(values, stage, view, cell)
         title = stage_title(opened.name, values, stage)
         _draw_matrix(values, stage, view, at, cell, title)

@@ -1,4 +1,4 @@
-"""Length extrapolation: what a head and the loss do beyond the positions of the training."""
+"""Length extrapolation: what a head and the loss do beyond the trained positions."""
 
 import streamlit as st
 from torch import Tensor

@@ -26,7 +26,7 @@ from explorer.charts.space_scatter import MovingTokens, moving_scatter
 from explorer.charts.theme import palette
 from explorer.components.chart import Table, plotly_chart
 from explorer.inference.results_cache import kept
-from explorer.text.number_format import three
+from explorer.text.number_format import percent, three
 from explorer.text.token_labels import named_at, texts
 from explorer.text.visible_text import literal
 from explorer.views.input.token_neighbours import SpaceChoice, nearest_list, vocabulary_labels
@@ -151,10 +151,6 @@ def moving_tokens(space: EmbeddingSpace, names: list[str], labels: Labels) -> Mo
         names=[labels[token] for token in space.vocabulary[: space.sampled]],
         around=space.around[: space.sampled],
     )
-
-
-def percent(share: float) -> str:
-    return f"{three(100 * share)} %"
 
 
 def table_of(space: EmbeddingSpace, choice: SpaceChoice, names: list[str], labels: Labels) -> Table:

@@ -1,4 +1,4 @@
-"""The tokens in another order: what changes, and that nothing does without positions."""
+"""The tokens in another order, and what that changes in the forward pass."""
 
 import math
 import re
@@ -23,7 +23,7 @@ from explorer.inference.position_passes import (
     swapped_order,
 )
 from explorer.inference.results_cache import kept
-from explorer.text.number_format import three
+from explorer.text.number_format import percent, three
 from explorer.text.token_labels import texts
 from explorer.text.visible_text import cut
 from explorer.views.input.scheme import CANNOT, draw_missing_positions
@@ -108,14 +108,10 @@ def _verdict(permutation: Permutation) -> str:
         return NO_VALUES
     if permutation.largest < PERMUTATION_ROUNDING:
         return "Only the order changes: the final vector of every token stays the same."
-    change = _percent(permutation.largest)
+    change = percent(permutation.largest)
     return (
         f"The order affects the output: the final vectors change by up to {change} of their norm."
     )
-
-
-def _percent(share: float) -> str:
-    return three(share) if math.isnan(share) else f"{three(100 * share)} %"
 
 
 def _reason(permutation: Permutation, scheme: str, own: str) -> str:
@@ -180,7 +176,7 @@ def _draw_token_changes(permutation: Permutation) -> None:
             "token": texts(tokens),
             "from position": [str(at) for at in range(len(tokens))],
             "to position": [str(at) for at in permutation.places],
-            "change": [_percent(float(change)) for change in permutation.changes],
+            "change": [percent(float(change)) for change in permutation.changes],
         }
     )
 

@@ -63,7 +63,7 @@ LIST_WIDTH = 176
 DOT, COSINE = "Dot product", "Cosine similarity"
 WITH_TABLE = {"sinusoidal", "learned", "rotary"}
 ALONE_HEIGHT = 350
-"""Pixels of the curve beside the only matrix of a scheme without a table."""
+"""Pixels of the curve next to the only matrix of a scheme without a table."""
 
 
 def choose_other(scheme: str) -> list[str]:

@@ -132,7 +132,7 @@ class SchemeColumn:
             self._draw_chart(title, spec, "by_head", height=height)
             if own.unit == "bias":
                 st.caption(
-                    f"Head {self.head}, chosen above: its biases as a map, and the thick line here."
+                    f"The map and the thick line show the biases of head {self.head}, chosen above."
                 )
             return
         unit = _unit_name(own.unit)
@@ -224,7 +224,7 @@ def _unit_name(unit: str) -> str:
 
 
 def _height(rows: int, columns: int) -> int:
-    """The height in pixels; a table of many dimensions has small cells, so it is less high."""
+    """The height in pixels; a table of many dimensions has small cells and is less high."""
     cell = min(7.0, WIDTH / columns)
     return max(LOWEST, min(MATRIX_HEIGHT, int(AROUND + rows * cell)))
 

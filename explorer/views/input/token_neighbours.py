@@ -48,7 +48,7 @@ class SpaceChoice:
 
     @property
     def places(self) -> range:
-        """Of the tokens that are drawn: the first of an encoder's, the last of a decoder's."""
+        """The places of the drawn tokens: the first of an encoder's, the last of a decoder's."""
         count = len(self.tokens)
         most = min(count, MOST_MOVING_TOKENS)
         return range(most) if self.stack == "encoder" else range(count - most, count)

@@ -32,8 +32,8 @@ def draw_own_lesson() -> None:
         "A lesson is a text file (TOML): addresses of the app with words, and what to do there. "
         "`python -m explorer lesson new my-lesson` writes one to fill in and "
         "`python -m explorer lesson check my-lesson.toml` says what is wrong with it; "
-        "`docs/how_to/write_a_lesson.md` has an example. Here it is shown to you alone, as long "
-        "as this server runs; for a class, start it with `EXPLORER_LESSONS=its/folder`."
+        "`docs/how_to/write_a_lesson.md` has an example. Only you see it here, as long as this "
+        "server runs; for a class, start the server with `EXPLORER_LESSONS=its/folder`."
     )
     file = st.file_uploader(
         "Lesson", type="toml", key="lesson_file", on_change=_take, max_upload_size=1, width=520

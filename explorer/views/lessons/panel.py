@@ -58,7 +58,7 @@ def draw_lesson() -> None:
         return
     with st.bottom, st.container(key="lesson_panel"):
         if lesson is None:
-            st.text(f"There is no lesson “{name[:40]}” here; the page Lessons has all there are.")
+            st.text(f"There is no lesson “{name[:40]}” here; the page Lessons lists all of them.")
             st.button("Close", key="leave_lesson", type="tertiary", on_click=_leave)
             return
         step = lesson.steps[at - 1]

@@ -1,8 +1,8 @@
 """The code panel: a script that computes what is on screen, and the core's functions behind it.
 
-A view names a function and its arguments. The script is the body of that function, below the lines
-that create the arguments and the imports of all names. So type checks and renames cover it like all
-code.
+A view names a function and its arguments. The script is the body of that function, below the
+imports of its names and the lines that create its arguments. So it is checked and renamed like
+all code.
 """
 
 import ast

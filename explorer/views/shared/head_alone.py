@@ -1,4 +1,4 @@
-"""Draw only what depends on the chosen head again when the reader chooses another head.
+"""Redraw only what depends on the chosen head when the reader chooses another head.
 
 The rest of the page, the navigation and most of the bar stay on screen as they are. This costs the
 server about a third of a whole page, which matters with fifty readers at once.
@@ -26,15 +26,15 @@ P = ParamSpec("P")
 def head_alone(
     draw: Callable[Concatenate[PageContext, P], None],
 ) -> Callable[P, None]:
-    """Let `draw` alone run again when another head is chosen, in the bar or by `draw_head_alone`.
+    """Run only `draw` again when another head is chosen, in the bar or with `draw_head_alone`.
 
-    It gets the context of the run, with the chosen head.
+    `draw` gets the context of the run, with the chosen head.
     """
 
     @fragment(key=HEAD_ALONE)
     def draw_again(*args: P.args, **kwargs: P.kwargs) -> None:
         now = session().head_alone
-        if now is None:  # the page is run by itself, without the bar
+        if now is None:  # the page runs alone, without the bar
             draw(page_context(), *args, **kwargs)
             return
         with _context(now) as context:

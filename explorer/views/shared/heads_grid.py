@@ -69,9 +69,9 @@ def heads_grid(
 ) -> None:
     """`values` (layers, heads), the chosen head framed; a click chooses a head.
 
-    An additional last column is the feed-forward layers. `parts` are the kinds of attention whose
-    heads are drawn side by side, by default the chosen one. `layers_across` makes columns of the
-    layers. `drawing` are more arguments of `cells`.
+    A last column may have the feed-forward layers. `parts` are the kinds of attention whose heads
+    are drawn side by side, by default the chosen one. `layers_across` makes columns of the layers.
+    `drawing` are more arguments of `cells`.
     """
     at, layers = context.choice, [str(layer) for layer in range(len(values))]
     heads = [(part, head) for part in parts or (at.part,) for head in range(context.part.heads)]

@@ -26,7 +26,7 @@ Report = Callable[[float], None]
 
 
 class StartedMeasurements(dict[str, Hashable]):
-    """For each name of a measurement the key for which the reader started it."""
+    """By the name of a measurement, the key for which the reader started it."""
 
 
 def measurement(

@@ -47,7 +47,7 @@ def query_of(part: str) -> str:
 
 
 def key_of(part: str) -> str:
-    """And its key: cross-attention attends to the tokens of the encoder."""
+    """The parameter that holds its key: cross-attention attends to the tokens of the encoder."""
     return "encoder_token" if part == "decoder.cross_attn" else "key_token"
 
 
@@ -65,7 +65,7 @@ def take_pinned(context: PageContext) -> None:
 
 
 def pin_chosen(context: PageContext, stage: Stage) -> None:
-    """Pin the tokens that are chosen here, for the other pages; their own defaults stay."""
+    """Pin the tokens chosen here for the other pages; a token that nobody chose is not pinned."""
     part = stage.part or context.choice.part
     cell = PinnedCell(_place(query_of(part)), _place(key_of(part))).within(context.forward, part)
     if str(cell) != state_of(PinnedStage).text:

@@ -37,7 +37,7 @@ def draw_miniature() -> None:
     For a long text it takes long, so it is drawn after the page's own run.
     """
     context, place = current_context(), session().sidebar_head
-    if context is None or place is None:  # a page that is run alone
+    if context is None or place is None:  # a page that runs alone
         return
     opened, forward = context.model, context.passed
     if not isinstance(opened, OpenModel) or not isinstance(forward, ForwardPass):
@@ -75,7 +75,7 @@ def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None
         height=HEIGHT,
         on_go=_go,
     )
-    state_of(PageViews).drawn.pop(KEY, None)  # the page's own pictures are what one exports
+    state_of(PageViews).drawn.pop(KEY, None)  # a reader exports the page's own pictures
 
 
 def mark_layer(context: PageContext) -> None:
@@ -109,7 +109,7 @@ def _go(name: str, layer: int | None) -> None:
 
 
 HIDE, FOLD, LOCK = "hide_in_link", "fold_in_link", "lock_in_link"
-"""The keys of the choices for a class, which the copied link has and the address has not."""
+"""The keys of the choices for a class, which are in the copied link and not in the address."""
 
 OPENS = "It opens what is on screen: every choice that differs from the default."
 SESSION = "Several views as one file: “Add to session” under a figure keeps each."

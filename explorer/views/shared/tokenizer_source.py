@@ -24,7 +24,7 @@ SIZES_OFFERED = ("20", "50", "100", "200", "500", "1000")
 FIRST_SIZE = "100"
 CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
 BYTES_OF_CHARACTER = 4
-"""At most, in UTF-8: a file that cannot fit is refused unread."""
+"""The most bytes in UTF-8; a file that is too long in any case is refused unread."""
 MOST_EXPORTED = 400
 """Characters of a training text in an exported file."""
 
@@ -52,7 +52,7 @@ def chosen_training() -> tuple[str, int]:
 
 
 def training_summary() -> str:
-    """What `chosen_training` is, in a sentence."""
+    """The choices of `chosen_training` in a sentence."""
     name, most = (_chosen(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
     name = name if name in (*TEXTS, OWN, FILE) else TEXTS[0]
     most = most if most in SIZES_OFFERED else FIRST_SIZE
@@ -77,7 +77,7 @@ def _chosen(key: str, first: str) -> str:
 
 
 def choose_text() -> str:
-    """The training text; TextError says why there is none."""
+    """The training text. Raises TextError, which says why there is none."""
     name = one_of("learn_from", (*TEXTS, OWN, FILE), **PERSISTENT)
     if name == OWN:
         return _choose_own()

@@ -33,14 +33,14 @@ from explorer.views.shared.code_panel import Script, code_panel
 from explorer.views.shared.export_panel import Make, export_button, origin
 from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
-SMALL_WIDTH, SMALL_HEIGHT = 384, 370
-"""A sentence of ten tokens keeps all its labels; side by side as far as the screen allows."""
+SMALL_HEIGHT = 370
+"""Pixels: a sentence of ten tokens keeps all its labels."""
 
 WIDEST = 1760
 """Pixels: a picture and the one next to it stay together on a wide screen."""
 
 LONGEST_TITLE = 400
-"""A title has the name of a folder in it, of at most 255 characters."""
+"""A title contains the name of a folder, which has at most 255 characters."""
 
 OUTPUTS = {
     "next": "Next-token probabilities",
