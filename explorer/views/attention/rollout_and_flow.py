@@ -23,7 +23,7 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import input_key
 
-NUMBERS_HELD = 2_000_000
+MOST_DRAWN = 2_000_000
 """The most numbers of all layers together that are drawn."""
 
 
@@ -33,7 +33,7 @@ def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -
         if not panel.open:
             return
         tokens = texts(forward.rows(part))
-        if layers * len(tokens) ** 2 > NUMBERS_HELD:
+        if layers * len(tokens) ** 2 > MOST_DRAWN:
             st.caption("This text is too long to follow layer by layer; choose a lower layer.")
             return
         shares = rollout.edge_shares([*rollout.half_residual_layers(forward, part, layers)], token)
@@ -80,7 +80,7 @@ TOO_MANY = (
     f"input tokens may be at most {rollout.STEPS_SOLVED:,}. Choose a lower layer or an earlier "
     "token, or enter a shorter text."
 )
-CELLS_HELD = 2_000_000
+MOST_FLOW_CELLS = 2_000_000
 """The most numbers of all layers together in the graph of a flow."""
 
 
@@ -163,14 +163,10 @@ def _is_one_stack(context: PageContext) -> bool:
                 st.button(
                     part.title,
                     key=f"follow_{part.title}",
-                    on_click=_choose_part,
-                    args=(part.name,),
+                    on_click=widget_state.put,
+                    args=("part", part.name),
                 )
     return False
-
-
-def _choose_part(part: str) -> None:
-    widget_state.put("part", part)
 
 
 def _through_layer(context: PageContext) -> int:
@@ -231,7 +227,7 @@ def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
 def _edges(masks: list[Tensor], place: int, first: int) -> int:
     """An upper bound of the edges below the token; of a large graph, all possible edges."""
     most = len(masks) * first * first
-    if most > CELLS_HELD:
+    if most > MOST_FLOW_CELLS:
         return most
     itself = torch.eye(first, dtype=torch.bool)
     return rollout.edges_below([mask[:first, :first] | itself for mask in masks], place)

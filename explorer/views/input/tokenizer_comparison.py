@@ -40,15 +40,15 @@ def difference(text: str, back: str) -> str:
     pairs = enumerate(zip(words, decoded, strict=False))
     shorter = min(len(words), len(decoded))
     start = next((at for at, (word, decoded_word) in pairs if word != decoded_word), shorter)
-    differ, come = words[start : start + WORDS_COMPARED], decoded[start : start + WORDS_COMPARED]
-    _, _, end, _, ended = SequenceMatcher(None, differ, come, autojunk=False).get_opcodes()[0]
-    was, is_now = (
+    before, after = words[start : start + WORDS_COMPARED], decoded[start : start + WORDS_COMPARED]
+    _, _, end, _, new_end = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()[0]
+    old, new = (
         f"“{cut(readable(' '.join(part)), LONGEST_DIFFERENCE)}”" if part else "nothing"
-        for part in (differ[:end], come[:ended])
+        for part in (before[:end], after[:new_end])
     )
-    if not differ[:end]:
-        return f"Decoding adds {is_now} before word {start + 1}."
-    return f"The first difference is at word {start + 1}: {was} is decoded as {is_now}."
+    if not before[:end]:
+        return f"Decoding adds {new} before word {start + 1}."
+    return f"The first difference is at word {start + 1}: {old} is decoded as {new}."
 
 
 TRAINED_HERE = "Trained here: "

@@ -130,7 +130,12 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
     query = cell.query if after.rows(at) is tokens else None  # pinned in its rows and columns
     key = cell.key if after.columns(at) is tokens else None
     position = _choose_position(tokens, min(_first(query, key, 1), len(tokens) - 1))
-    chips(tokens, key="token_to_change", highlight=position, on_pick=_pick_token)
+    chips(
+        tokens,
+        key="token_to_change",
+        highlight=position,
+        on_pick=lambda place: TOKEN_AT.put("token_at", str(place)),
+    )
     st.text(f"Token {position} is “{label_at(tokens, position)}”. Click another one to replace it.")
 
     def replace_by(token_id: int) -> ReplaceToken:
@@ -145,10 +150,6 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
             edit_button(context, replace_by(mask), "Mask it", "mask_token")
     if why:
         st.text(why)
-
-
-def _pick_token(position: int) -> None:
-    TOKEN_AT.put("token_at", str(position))
 
 
 def _choose_position(tokens: Sequence[Token], default: int) -> int:

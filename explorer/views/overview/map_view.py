@@ -1,7 +1,6 @@
 """The Overview page's picture of the pass: its selection, its links, its lens, its export."""
 
 from functools import partial
-from typing import Any
 
 import streamlit as st
 import torch
@@ -107,11 +106,8 @@ def draw_late(context: PageContext, picture: PassMap) -> None:
     opened, forward = context.opened, context.forward
     if is_requested or pass_picture.has_lens(opened, forward):
         other_answers(KEY, pass_picture.all_answers(opened, forward), picture.of)
-        pass_picture.hand_over_lens(opened, forward, partial(_hand, picture))
-
-
-def _hand(picture: PassMap, first: int, rows: Any) -> None:
-    lens_rows(KEY, first, rows, picture.of)
+        for first, rows in pass_picture.lens_by_layer(opened, forward):
+            lens_rows(KEY, first, rows, picture.of)
 
 
 def code(context: PageContext, *, has_edges: bool) -> Script:

@@ -1,7 +1,7 @@
 """The picture of the pass: the shares of all parts, the answers, and the logit lens."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -146,22 +146,18 @@ def _words(opened: OpenModel, values: Tensor, indices: Tensor) -> tuple[tuple[Ce
     )
 
 
-def hand_over_lens(
-    opened: OpenModel,
-    forward: ForwardPass,
-    hand: Callable[[int, Sequence[Sequence[Cell]]], None],
-) -> None:
-    """Compute the logit lens from the last layer down and pass a few layers at a time to `hand`.
+def lens_by_layer(
+    opened: OpenModel, forward: ForwardPass
+) -> Iterator[tuple[int, list[list[Cell]]]]:
+    """The logit lens from the last layer down, a few layers at a time: the first, and a row each.
 
-    The cost grows with layers × tokens × d_model × vocabulary: more than the pass itself. A new
-    run of the page ends it between two calls.
+    The cost grows with layers × tokens × d_model × vocabulary: more than the pass itself.
     """
     _, count = last_streams(forward.config)
     for first in reversed(range(0, count, LAYERS_AT_ONCE)):
         layers = range(first, min(count, first + LAYERS_AT_ONCE))
         key = "lens of the map", forward.text, forward.pair, first
-        rows = kept(opened, key, lambda: _lens(opened, forward, layers))  # noqa: B023
-        hand(first, rows)
+        yield first, kept(opened, key, lambda: _lens(opened, forward, layers))  # noqa: B023
 
 
 def has_lens(opened: OpenModel, forward: ForwardPass) -> bool:

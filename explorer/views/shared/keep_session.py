@@ -46,7 +46,12 @@ def draw_session() -> None:
             "Nothing is kept yet: “Add to session” under a figure keeps the view on screen."
         )
         return
-    st.text_input("Name", kept_session.title, key="kept_name", on_change=_name_session)
+    st.text_input(
+        "Name",
+        kept_session.title,
+        key="kept_name",
+        on_change=lambda: KEPT.call(owner(), widget_state.get("kept_name")),
+    )
     _draw_files(kept_session)
     for at, view in enumerate(kept_session.views):
         _draw_view(at, view, len(kept_session.views))
@@ -91,10 +96,6 @@ def _draw_view(at: int, view: KeptView, count: int) -> None:
             )
         elif origin := [view.about[name] for name in ORIGIN_FIELDS if name in view.about]:
             st.caption(" · ".join(map(literal, origin)))
-
-
-def _name_session() -> None:
-    KEPT.call(owner(), widget_state.get("kept_name"))
 
 
 def _draw_files(kept_session: KeptSession) -> None:
