@@ -140,7 +140,7 @@ def _choose_edge(edge: list[float], picture: PassMap) -> None:
     part, layer, query, key, head = edge
     names = part_names(picture)
     if part not in range(len(names)):
-        if session().persistent.get("held", {}).get("held"):
+        if session().persistent.get("pinned", {}).get("pinned"):
             pin(PinnedCell())
         return
     name = names[int(part)]

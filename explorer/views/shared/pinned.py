@@ -33,7 +33,7 @@ class HeadOfLines:
     head: int | None = None
 
 
-IN_ADDRESS = PersistentChoices("held", {"held": "", "drawn": ""}, goes_with=HeadOfLines)
+IN_ADDRESS = PersistentChoices("pinned", {"pinned": "", "drawn": ""}, goes_with=HeadOfLines)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def current_pin(context: PageContext, forward: ForwardPass | None = None) -> Pin
     forward = forward or context.forward
     is_new = IN_ADDRESS.is_new
     texts = IN_ADDRESS.texts()
-    text, heads_text = str(texts.get("held", "")), str(texts.get("drawn", ""))
+    text, heads_text = str(texts.get("pinned", "")), str(texts.get("drawn", ""))
     cell, count = in_text(context, forward), forward.part(at.part).heads
     heads = parse_heads(heads_text, count)
     if lines.head not in (None, at.head):  # the reader chose another head: that one is drawn
@@ -76,7 +76,7 @@ def current_pin(context: PageContext, forward: ForwardPass | None = None) -> Pin
         _choose_pinned(cell)
         notes = [*_pinned_note(text, str(cell)), *_drawn_note(heads_text, heads, count)]
         keep_note("pinned", *notes, until=at)
-    IN_ADDRESS.settle({"held": str(cell), "drawn": heads_text if heads else ""})
+    IN_ADDRESS.settle({"pinned": str(cell), "drawn": heads_text if heads else ""})
     draw_notes("pinned", at)
     return cell
 
@@ -84,14 +84,14 @@ def current_pin(context: PageContext, forward: ForwardPass | None = None) -> Pin
 def in_text(context: PageContext, forward: ForwardPass) -> PinnedCell:
     """The same for pages that draw no notes about the address."""
     part = context.choice.part
-    text = str(IN_ADDRESS.texts().get("held", ""))
+    text = str(IN_ADDRESS.texts().get("pinned", ""))
     return parse_pinned(text, len(forward.rows(part)), len(forward.columns(part)))
 
 
 def pinned_anywhere() -> PinnedCell:
     """What another page has pinned, for a text of any length."""
     texts = session().persistent.get(IN_ADDRESS.name, {})
-    return parse_pinned(str(texts.get("held", "")), MOST, MOST)
+    return parse_pinned(str(texts.get("pinned", "")), MOST, MOST)
 
 
 def drawn_heads(context: PageContext) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ def drawn_heads(context: PageContext) -> tuple[int, ...]:
 def pin(cell: PinnedCell) -> None:
     """For a callback: pin this cell."""
     drop_notes("pinned")
-    IN_ADDRESS.put("held", str(cell))
+    IN_ADDRESS.put("pinned", str(cell))
     _choose_pinned(cell)
 
 
@@ -210,7 +210,7 @@ def _pinned_note(text: str, cell: str) -> list[str]:
     if text == cell:
         return []
     instead = f"{cell} is pinned" if cell else "nothing is pinned"
-    can = "“held” can be a query and a key of this text, such as q0k0"
+    can = "“pinned” can be a query and a key of this text, such as q0k0"
     return [f"{can}, not “{cut(text, 20)}”; {instead}."]
 
 
