@@ -210,7 +210,7 @@ _on(
 )
 _on(
     "overview attention head_steps interventions",
-    state("held", "a query and a key by their places, such as q5k2"),
+    state("pinned", "a query and a key by their places, such as q5k2"),
     state("drawn", "heads drawn as lines, such as 0.2.3, or all", "the chosen head"),
 )
 _on(

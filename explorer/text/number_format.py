@@ -59,6 +59,10 @@ def _rounded(size: float, places: int) -> Decimal:
     return Decimal(size).quantize(Decimal(1).scaleb(-places), context=EXACT)
 
 
+def percent(share: float) -> str:
+    return three(share) if math.isnan(share) else f"{three(100 * share)} %"
+
+
 DISPLAY_ROUNDING = 1e-12
 """Below this a standard deviation is float64 rounding, which differs between machines."""
 

@@ -14,12 +14,12 @@ widgets.opening(
 )
 context = page_context()
 at, forward = context.choice, context.forward
-found = draw_query_key(context)
+pair = draw_query_key(context)
 widgets.notes(forward.notes)
 widgets.closing(
     context,
     attention_scores,
     attention_weights,
     RotaryPositions.turn,
-    script=script(product_code, forward, *at.place, found.query, found.key),
+    script=script(product_code, forward, *at.place, pair.query, pair.key),
 )

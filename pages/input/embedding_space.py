@@ -8,7 +8,7 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.input.moving_tokens import draw_moving_tokens
 from explorer.views.input.token_neighbours import (
-    StackSpace,
+    SpaceChoice,
     draw_neighbours_of_all,
     draw_neighbours_of_one,
     space_code,
@@ -30,20 +30,20 @@ with st.container(horizontal=True):
     if len(opened.config.stacks) > 1:
         own = context.choice.part.partition(".")[0].capitalize()
         stack = STACKS[one_of("of_stack", tuple(STACKS), own)]
-    has_unembedding = StackSpace(opened, forward, stack, EMBEDDING).has_unembedding
+    has_unembedding = SpaceChoice(opened, forward, stack, EMBEDDING).has_unembedding
     options = (EMBEDDING, STREAM, *([UNEMBEDDING] if has_unembedding else []))
-    shown = StackSpace(opened, forward, stack, one_of("space_of", options))
-drawn, beside = st.columns([5, 3], gap="medium")
-with beside:
-    chosen = draw_neighbours_of_one(shown)
-with drawn:
-    draw_moving_tokens(context, shown, chosen.place)
-draw_neighbours_of_all(shown)
+    choice = SpaceChoice(opened, forward, stack, one_of("space_of", options))
+figure, neighbours = st.columns([5, 3], gap="medium")
+with neighbours:
+    chosen = draw_neighbours_of_one(choice)
+with figure:
+    draw_moving_tokens(context, choice, chosen.place)
+draw_neighbours_of_all(choice)
 widgets.notes(forward.notes)
 widgets.closing(
     context,
     principal_components.principal_axes,
     nearest_tokens.nearest_by_part,
     embedding_space.token_paths,
-    script=script(space_code, opened, forward, stack, shown.axes, chosen.id, chosen.listed),
+    script=script(space_code, opened, forward, stack, choice.axes, chosen.id, chosen.count),
 )

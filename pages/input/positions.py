@@ -25,7 +25,7 @@ widgets.opening(
     "each token is.",
 )
 own = context.opened.config.positions
-by_label = {SCHEMES[name]: name for name in [own, *(each for each in SCHEMES if each != own)]}
+by_label = {SCHEMES[name]: name for name in [own, *(name for name in SCHEMES if name != own)]}
 with st.container(horizontal=True):
     scheme = by_label[one_of("scheme", tuple(by_label), SCHEMES[own])]
     view = one_of("lab", tuple(VIEWS))
@@ -38,4 +38,4 @@ if view == "Scheme":
 else:
     st.caption(scheme_caption(context, scheme))
     lines = VIEWS[view](context, scheme)
-widgets.closing(context, *(CODE[each] for each in schemes), script=lines)
+widgets.closing(context, *(CODE[name] for name in schemes), script=lines)

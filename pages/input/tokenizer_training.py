@@ -36,11 +36,11 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
         return
     lines = training_code(widget_state.get("learn_from"), text, algorithm, most, step)
     is_unigram = algorithm == UNIGRAM
-    shown = (
+    functions = (
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
     )
-    learned = {"algorithm": algorithm, "learned from": tokenizer_source.told(text)}
-    widgets.closing(learned, *shown, script=lines)
+    learned = {"algorithm": algorithm, "learned from": tokenizer_source.text_for_export(text)}
+    widgets.closing(learned, *functions, script=lines)
 
 
 try:

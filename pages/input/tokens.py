@@ -48,11 +48,11 @@ st.header("Step by step", anchor=False)
 def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
     """What a new step draws again."""
     try:
-        found = steps(tokenizer, text)
+        stages = steps(tokenizer, text)
     except TextError as error:
         say(str(error))
         return
-    step = found[stepper("step", len(found), 0, arrows=True)]
+    step = stages[stepper("step", len(stages), 0, arrows=True)]
     st.text(step.action)
     if has_pair:
         st.caption("The steps are those of the first sentence alone.")

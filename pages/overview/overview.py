@@ -23,11 +23,11 @@ with st.container():  # what stands below keeps its place when the offer is gone
 forward, opened = context.forward, context.opened
 picture = map_view.draw_map(context)
 widgets.notes(forward.notes)
-map_of_head, beside = widgets.side_by_side(2, 1)
+map_of_head, output = widgets.side_by_side(2, 1)
 with map_of_head:
     st.markdown(widgets.head_heading(context))
     widgets.draw_head(context, key="start_head")
-with beside:
+with output:
     widgets.draw_answer(forward)
     st.space("small")
     widgets.page_links("tokens", "positions", "attention", "masks", "training")

@@ -34,7 +34,7 @@ def test_nonsense_in_an_address_does_no_harm(visitor: Visitor) -> None:
 def test_a_link_repeats_what_is_chosen_and_leaves_it_to_its_owner(
     visitor: Visitor, visit: Visit
 ) -> None:
-    """The sentence, hidden keys and a held cell; lines of two heads; a stage; an edited pass."""
+    """The sentence, hidden keys and a pinned cell; lines of two heads; a stage; an edited pass."""
     friend = visit()
     visitor.open("/attention?model=shakespeare&layer=0&head=0&text=To+be")
     visitor.until_run(lambda: visitor.type("To be, or not to be"))
@@ -46,7 +46,7 @@ def test_a_link_repeats_what_is_chosen_and_leaves_it_to_its_owner(
     visitor.changed("attention_head", plain)
     visitor.page.keyboard.press("Escape")
     visitor.click("attention_head", 3, 1)
-    visitor.asks(held="q3k1")
+    visitor.asks(pinned="q3k1")
     same_for(friend, visitor, "attention_head")
     sentence = friend.page.get_by_label("Your sentence", exact=True)
     expect(sentence).to_have_value("To be, or not to be")

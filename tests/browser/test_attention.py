@@ -185,7 +185,7 @@ def test_the_stages_of_a_head_follow_the_keys_the_pointer_and_the_equation(
     visitor: Visitor,
 ) -> None:
     text = "To+be,+or+not+to+be"
-    page = visitor.open(f"/head_steps?model=shakespeare&layer=1&head=1&text={text}&held=q5k2")
+    page = visitor.open(f"/head_steps?model=shakespeare&layer=1&head=1&text={text}&pinned=q5k2")
     visitor.drawn("stages")
     view = visitor.widget("stages")
     # M, which is over queries and keys, begins as high as the vectors of either.
@@ -193,11 +193,11 @@ def test_the_stages_of_a_head_follow_the_keys_the_pointer_and_the_equation(
     weight = number(visitor, "weights").inner_text()
     panel(visitor, "dots").locator("canvas").focus()
     page.keyboard.press("ArrowLeft")
-    visitor.asks(held="q5k1")
+    visitor.asks(pinned="q5k1")
     expect(number(visitor, "weights")).not_to_have_text(weight)
     for _ in range(6):
         page.keyboard.press("ArrowRight")
-    visitor.asks(held="q5k7")
+    visitor.asks(pinned="q5k7")
     for of, said in (("added", "−∞"), ("logits", "−∞"), ("weights", "0")):
         expect(number(visitor, of)).to_have_text(said)
     expect(view.locator(".sentence")).to_contain_text("is masked for")

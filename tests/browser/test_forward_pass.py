@@ -113,7 +113,7 @@ def test_the_sum_of_a_clicked_cell_is_in_view_and_a_pinned_pair_travels(visitor:
     visitor.titled("Forward pass")
     visitor.asks(stage=stage, encoder_token="1", key_token="5")
     visitor.follow("Head, step by step")
-    visitor.asks(held="q1k5", model="translation", text=TEXT, head="0")
+    visitor.asks(pinned="q1k5", model="translation", text=TEXT, head="0")
 
 
 def part(visitor: Visitor, name: str) -> Locator:

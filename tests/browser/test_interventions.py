@@ -43,7 +43,7 @@ def edits(visitor: Visitor) -> str:
 def test_a_pinned_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: Visitor) -> None:
     page = visitor.open(f"/attention?{OURS}&layer=0&head=1")
     visitor.click("attention_head", 2, 1)
-    visitor.asks(held="q2k1")
+    visitor.asks(pinned="q2k1")
     page.get_by_role("link", name="Interventions on the pinned cell").click()
     visitor.titled("Interventions")
     visitor.rest()

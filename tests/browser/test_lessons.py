@@ -302,7 +302,7 @@ def test_a_link_opens_a_lesson_and_one_of_one_s_own_is_there_after_a_reload(visi
     """A link that names only the lesson opens its first step, as Start does."""
     visitor = visit()
     page = visitor.open("/attention?lesson=why_sqrt_d&sidebar=folded")
-    visitor.asks(lesson="why_sqrt_d", lesson_step="1", held="q0k3", sidebar="folded")
+    visitor.asks(lesson="why_sqrt_d", lesson_step="1", pinned="q0k3", sidebar="folded")
     visitor.titled("Head, step by step")
     visitor.open("/lessons")
     mine = {"name": "mine.toml", "mimeType": "text/plain", "buffer": FIRST.read_bytes()}

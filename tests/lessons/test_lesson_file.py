@@ -49,12 +49,12 @@ def test_a_lesson_is_what_its_file_says() -> None:
 
 def test_a_step_is_done_when_the_address_says_so() -> None:
     step = LessonStep(
-        "t", "/attention?layer=1&hide=2", "x", done={"layer": "2", "held": "*", "hide": ""}
+        "t", "/attention?layer=1&hide=2", "x", done={"layer": "2", "pinned": "*", "hide": ""}
     )
-    assert is_done(step, "attention", {"layer": "2", "held": "q1k1", "head": "3"})
+    assert is_done(step, "attention", {"layer": "2", "pinned": "q1k1", "head": "3"})
     assert not is_done(step, "attention", {"layer": "2"})
-    assert not is_done(step, "masks", {"layer": "2", "held": "q1k1"})
-    assert not is_done(step, "attention", {"layer": "2", "held": "q1k1", "hide": "2"})
+    assert not is_done(step, "masks", {"layer": "2", "pinned": "q1k1"})
+    assert not is_done(step, "attention", {"layer": "2", "pinned": "q1k1", "hide": "2"})
     assert is_done(LessonStep("t", "/", "x", done={"page": "masks"}), "masks", {})
     assert not is_done(LessonStep("t", "/", "x"), "overview", {})
 

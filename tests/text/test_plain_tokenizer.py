@@ -26,7 +26,7 @@ from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
 from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, segmentations, train_unigram
 from explorer.views.input import tokenizer_comparison
-from explorer.views.input.tokenizer_comparison import lost
+from explorer.views.input.tokenizer_comparison import difference
 from tests.calls import watched
 
 TEXT = shipped_text(TRANSLATION)
@@ -158,7 +158,8 @@ def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
 )
 def test_there_and_back(way: str, text: str, said: str) -> None:
     tokenizer = trained_tokenizer(TEXT + ", .", way, 100)
-    assert lost(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == said
+    decoded = tokenizer.decode([token.id for token in tokenizer.encode(text)])
+    assert difference(text, decoded) == said
 
 
 def test_what_is_lost_is_said() -> None:
@@ -170,7 +171,7 @@ def test_what_is_lost_is_said() -> None:
         ("a b c", "a c", "The first difference is at word 2: “b” is decoded as nothing."),
         ("a b", "a b c", "Decoding adds “c” before word 3."),
     ):
-        assert lost(text, decoded) == said
+        assert difference(text, decoded) == said
 
 
 def test_few_words_after_the_first_to_differ_are_matched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +180,7 @@ def test_few_words_after_the_first_to_differ_are_matched(monkeypatch: pytest.Mon
     tell = watched(matcher, lambda _, one, other, **__: matched.extend((len(one), len(other))))
     monkeypatch.setattr(tokenizer_comparison, "SequenceMatcher", tell)
     same, rest = ["a", "b"] * 2_000, ["c"] * 4_000
-    said = lost(" ".join([*same, "x", *rest]), " ".join([*same, "y", *rest]))
+    said = difference(" ".join([*same, "x", *rest]), " ".join([*same, "y", *rest]))
     assert said == "The first difference is at word 4001: “x” is decoded as “y”."
     assert max(matched) <= tokenizer_comparison.WORDS_COMPARED
 
@@ -187,4 +188,4 @@ def test_few_words_after_the_first_to_differ_are_matched(monkeypatch: pytest.Mon
 @given(ANY)
 def test_bytes_lose_nothing(text: str) -> None:
     tokenizer = tokenizer_after(trained_merges(TEXT, 60, BPE), 60)
-    assert lost(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == ""
+    assert difference(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == ""

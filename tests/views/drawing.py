@@ -136,7 +136,7 @@ def run(lines: str, models: Path | None = None) -> tuple[dict[str, Any], list[st
     """
     if models:
         lines = re.sub(
-            r"'([^']+)'(?=\)?  # put the way to it in front)",
+            r"'([^']+)'(?=\)?  # put the path to it in front)",
             lambda short: repr(str(models / short[1])),
             lines,
         )

@@ -107,9 +107,9 @@ def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None
     at.selectbox(key="metric").set_value("Entropy").run()
     assert "Wisdom" not in said(at)
 
-    at = page("attention/attention", model="letters", view="Lines", held="q99k0", drawn="77")
+    at = page("attention/attention", model="letters", view="Lines", pinned="q99k0", drawn="77")
     at.text_input(key="text").set_value("the hat").run()
-    assert "“held”" not in said(at)
+    assert "“pinned”" not in said(at)
 
     at = page("generation/generation", model="letters", length="x")
     at.slider(key="length").set_value(5).run()

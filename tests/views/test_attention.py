@@ -199,31 +199,31 @@ def test_what_is_pinned_reaches_as_far_as_the_rows_and_the_columns() -> None:
 
 
 def test_heads_drawn_belong_to_the_head_beside_them() -> None:
-    at = page(model="letters", view="Lines", head="1", drawn="1.2", held="q2k1")
-    assert persistent(at, "held") == {"drawn": "1.2", "held": "q2k1"}
-    assert "“held”" not in said(at)
+    at = page(model="letters", view="Lines", head="1", drawn="1.2", pinned="q2k1")
+    assert persistent(at, "pinned") == {"drawn": "1.2", "pinned": "q2k1"}
+    assert "“pinned”" not in said(at)
     at.selectbox(key="head").set_value(3).run()
-    assert persistent(at, "held") == {"held": "q2k1"}
+    assert persistent(at, "pinned") == {"pinned": "q2k1"}
 
 
 @grid("view, part", ["Matrix", "Lines", "Tokens"], ["Encoder", "Decoder", "Cross"])
 def test_a_pinned_cell_is_the_pair_of_the_query_and_key_page(view: str, part: str) -> None:
-    at = page(model="translation", part=part, view=view, held="q1k2", words="true")
-    assert persistent(at, "held") == {"held": "q1k2"}
+    at = page(model="translation", part=part, view=view, pinned="q1k2", words="true")
+    assert persistent(at, "pinned") == {"pinned": "q1k2"}
     at.switch_page("../../pages/attention/query_key.py").run()
     assert not at.exception
     assert (at.selectbox(key="query").value, at.selectbox(key="key").value) == (1, 2)
 
 
 def test_a_text_that_does_not_reach_what_is_pinned_unpins_it() -> None:
-    at = page(model="letters", held="q3k1", text="the cat and the hat")
-    assert persistent(at, "held") == {"held": "q3k1"}
+    at = page(model="letters", pinned="q3k1", text="the cat and the hat")
+    assert persistent(at, "pinned") == {"pinned": "q3k1"}
     at.text_input(key="text").set_value("t").run()
     assert not at.exception
-    assert "q3" not in str(persistent(at, "held"))
-    assert "“held”" not in said(at)
-    at = page(model="reverse", text="7", view="Tokens", held="q0")
-    assert persistent(at, "held") == {"held": "q0"}
+    assert "q3" not in str(persistent(at, "pinned"))
+    assert "“pinned”" not in said(at)
+    at = page(model="reverse", text="7", view="Tokens", pinned="q0")
+    assert persistent(at, "pinned") == {"pinned": "q0"}
 
 
 def test_no_view_makes_streamlit_look_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.catalog import opened_model
-from explorer.views.input.moving_tokens import percent
+from explorer.text.number_format import percent
 from tests import apps
 from tests.apps import said
 from tests.tiny import save_model

@@ -159,9 +159,9 @@ def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> 
 def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
     held = {"decoder_token": "1", "encoder_token": "2"}
     at = page("decoder.0.cross_attn.weights", model="translation", **held)
-    assert persistent(at, "held")["held"] == "q1k2"
+    assert persistent(at, "pinned")["pinned"] == "q1k2"
     assert (at.session_state["query"], at.session_state["key"]) == (1, 2)
-    put_persistent(at, "held", held="q0k1")
+    put_persistent(at, "pinned", pinned="q0k1")
     assert (kept(at)["decoder_token"], kept(at)["encoder_token"]) == ("0", "1")
 
 

@@ -93,7 +93,7 @@ def test_of_a_long_text_a_window_around_the_pinned_cell_is_shown(
 ) -> None:
     long_model(tmp_path, "long")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    at = page(model="long", text="abc " * 499, held="q1000k40")
+    at = page(model="long", text="abc " * 499, pinned="q1000k40")
     assert "32 of 1,9" in sent(at, "stages")[0]["about"]
     assert at.slider(key="queries").value == 1000 - WINDOW_TOKENS // 2
     assert at.slider(key="keys").value == 40 - WINDOW_TOKENS // 2

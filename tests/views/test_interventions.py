@@ -75,7 +75,7 @@ def test_a_patch_begins_with_the_text_of_the_address_and_one_of_another_length_i
     assert at.button(key="patch").disabled
     at.text_input(key="patch_text").set_value("the hat").run()
     assert "patched from “the hat”" in said(press(at, "patch"))
-    at = page(text="the cat", layer="0", head="1", held="q2k1", change="Edge")
+    at = page(text="the cat", layer="0", head="1", pinned="q2k1", change="Edge")
     assert (at.selectbox(key="edge_query").value, at.selectbox(key="edge_key").value) == (2, 1)
 
 
@@ -111,7 +111,7 @@ def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPa
 
 def test_a_held_cell_is_changed_by_one_click() -> None:
     at = page(text="the cat", layer="0", head="1")
-    put_persistent(at, "held", held="q2k1")
+    put_persistent(at, "pinned", pinned="q2k1")
     labels = [each.label for each in at.button if str(each.key).startswith("held_edit")]
     assert labels == [
         "Cut this edge in head 1",
@@ -130,7 +130,7 @@ def test_the_other_weights_of_a_cut_edge_sum_to_what_is_said() -> None:
     row = run_text(open_model("letters"), head["text"]).weights(D, 0, 1)[2].double()
     others = three(float(row.sum() - row[1]))
     for edited in ("", "1.1~x.d.0.1.2.1.z"):
-        at = page(**head, held="q2k1", change="Edge", edits=edited)
+        at = page(**head, pinned="q2k1", change="Edge", edits=edited)
         assert f"stay as they are: in this head they sum to {others}." in said(at)
 
 

@@ -44,7 +44,7 @@ def header(at: AppTest) -> dict[str, Any]:
 
 def kept(at: AppTest) -> dict[str, Any]:
     """What a link would repeat of the picture."""
-    names = ("answer", "traced", "least", "block", "held")
+    names = ("answer", "traced", "least", "block", "pinned")
     return {name: at.query_params[name] for name in names if name in at.query_params}
 
 
@@ -68,12 +68,12 @@ def test_a_link_repeats_what_is_held() -> None:
 
 
 def test_the_edge_is_the_chosen_head_s_pinned_cell() -> None:
-    at = page(text=TEXT, part="Cross", head="1", held="q1k2")
+    at = page(text=TEXT, part="Cross", head="1", pinned="q1k2")
     parts = ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
     assert [part for stack in header(at)["stacks"] for part in stack["parts"]] == parts
     assert choice(at)[6:] == [2, 0, 1, 2, 1]
-    assert choice(page(text=TEXT, part="Cross", held="q1"))[6:] == NOTHING, "a token is no edge"
-    assert choice(page(text=TEXT, part="Encoder", held="q1k99"))[6:] == NOTHING
+    assert choice(page(text=TEXT, part="Cross", pinned="q1"))[6:] == NOTHING, "a token is no edge"
+    assert choice(page(text=TEXT, part="Encoder", pinned="q1k99"))[6:] == NOTHING
 
 
 HOSTILE = {
@@ -117,11 +117,11 @@ def holding(value: object) -> None:
 
     from explorer.app.context import page_context
     from explorer.views.overview.pass_picture import picture_of
-    from explorer.views.overview.pinned_parts import hold
+    from explorer.views.overview.pinned_parts import select
 
     st.session_state.update(text="the black cat sleeps", model="translation")
     context = page_context()
-    hold(value, picture_of(context.opened, context.forward), 0)
+    select(value, picture_of(context.opened, context.forward), 0)
 
 
 def told(value: Any) -> tuple[AppTest, Session]:
@@ -134,7 +134,7 @@ def test_what_is_told_is_in_the_address_from_then_on() -> None:
     at, session = told([2, 0, 3, 0.05, 1, 0, 2, 0, 1, 2, 1])
     assert session.persistent["answer"] == {"answer": "2"}
     assert session.persistent["map"] == {"traced": "e3", "least": "0.05", "block": "d0"}
-    assert session.persistent["held"] == {"held": "q1k2"}
+    assert session.persistent["pinned"] == {"pinned": "q1k2"}
     chosen = [at.session_state[name] for name in ("part", "layer", "head")]
     assert chosen == ["decoder.cross_attn", 0, 1]
     _, session = told([0, -1, -1, LEAST_USUAL, -1, -1, *NOTHING])
@@ -156,16 +156,16 @@ def test_anything_else_that_is_told_changes_nothing() -> None:
     ]
     for value in hostile:
         _, session = told(value)
-        assert session.persistent.keys() <= {"held"}, value
+        assert session.persistent.keys() <= {"pinned"}, value
     names = ["answer", "traced", "traced", "least", "block", "block"]
     for at, wrong in [(0, 99), (0, -1), (0, 1.5), (2, 99), (1, 7), (3, 0.3), (4, 2), (5, 1)]:
         _, session = told([*right[:at], wrong, *right[at + 1 :]])
         kept = {**session.persistent["answer"], **session.persistent["map"]}
-        assert {*kept, "held"} == {*names, "held"} - {names[at]}, (at, wrong)
+        assert {*kept, "pinned"} == {*names, "pinned"} - {names[at]}, (at, wrong)
     for at, wrong in [(6, 3), (6, -2), (7, 1), (8, 99), (9, 99), (10, 2), (9, -1), (8, 0.5)]:
         state, session = told([*right[:at], wrong, *right[at + 1 :]])
         assert "part" not in state.session_state, (at, wrong)
-        assert not session.persistent.get("held", {}).get("held"), (at, wrong)
+        assert not session.persistent.get("pinned", {}).get("pinned"), (at, wrong)
     for at in range(len(right)):
         odd = (float("nan"), float("inf"), 1e300)[at % 3]
         told([*right[:at], odd, *right[at + 1 :]])

@@ -112,7 +112,7 @@ def test_behind_a_door_head_and_tokens_are_chosen() -> None:
     assert session.next_address == {"up_to": "scaled"}
     assert "up_to" not in at.session_state
     assert [at.session_state[name] for name in ("part", "layer", "head")] == [*CROSS.values()][:3]
-    assert session.persistent["held"]["held"] == "q0k1"
+    assert session.persistent["pinned"]["pinned"] == "q0k1"
 
     at, session = opened(asked("query_key", key=None))
     assert session.next_page == "query_key"

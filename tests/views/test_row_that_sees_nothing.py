@@ -36,7 +36,7 @@ def differs_by_less_than_a_millionth(at: AppTest, sentence: str) -> bool:
 def test_every_page_is_drawn_without_a_number_that_is_none(subtests: pytest.Subtests) -> None:
     for path in map(path_of, PAGES):
         with subtests.test(path=path):
-            at = apps.page(path, model="blind", held="q0k0", query="0 · <s>", key="0 · <s>")
+            at = apps.page(path, model="blind", pinned="q0k0", query="0 · <s>", key="0 · <s>")
             assert "no value" not in said(at)
             assert not any("no value" in str(table.value.to_dict()) for table in at.table)
 
@@ -48,7 +48,7 @@ def test_pages_say_that_a_row_sees_nothing() -> None:
     at = apps.page("attention/query_key", model="blind", query="0 · <s>")
     assert "Every key is masked for “<s>”: its whole row of weights is 0." in said(at)
     assert dict(zip(*at.table[0].value.to_dict("list").values(), strict=True))["weight"] == "0"
-    at = apps.page("attention/head_steps", model="blind", held="q0k0", up_to="values")
+    at = apps.page("attention/head_steps", model="blind", pinned="q0k0", up_to="values")
     sentence = r"max relative error (\S+)\."
     assert differs_by_less_than_a_millionth(at, sentence)
 

@@ -48,7 +48,7 @@ IN_VAIN: Rows = {
     ],
     f"attention/attention?mass={HUGE}": ["“mass” can be 10 to 100 %"],
     **{
-        f"attention/attention?held=q99k0&drawn=77&view={view}": [
+        f"attention/attention?pinned=q99k0&drawn=77&view={view}": [
             "not “q99k0”; k0 is pinned.",
             "“drawn” can be heads 0 to 3 with dots between them, not “77”",
         ]
@@ -81,9 +81,9 @@ IN_VAIN: Rows = {
     ],
     "attention/heads?side=Rollout&through=9": ["“Through layer” has no “9” here; showing 1."],
     "attention/heads?side=Flow&flow_to=9+dog": ["“Token” has no “9 dog” here; showing"],
-    "attention/head_steps?up_to=nothing&held=q99k0": [
+    "attention/head_steps?up_to=nothing&pinned=q99k0": [
         "“Steps up to” has no “nothing” here; showing values.",
-        "“held” can be a query and a key of this text",
+        "“pinned” can be a query and a key of this text",
     ],
     "generation/generation?temperature=9&top_k=-3&top_p=0&seed=x&branches=0d5.7f3": [
         "“Temperature” goes from 0 to 3, not “9”; showing 1.",
@@ -217,17 +217,17 @@ CAPTIONS: Rows = {
     "experiments/interventions?edits=1.1~h.d.0.1.z~h.d.1.1.z~junk": [
         "“junk” in the address is not an intervention and was dropped."
     ],
-    "experiments/interventions?text=the+cat&layer=0&head=1&held=q2k1": ["Pinned: “"],
-    "experiments/interventions?text=the+cat&layer=0&head=1&held=q2k1&change=Token": [
+    "experiments/interventions?text=the+cat&layer=0&head=1&pinned=q2k1": ["Pinned: “"],
+    "experiments/interventions?text=the+cat&layer=0&head=1&pinned=q2k1&change=Token": [
         "Token 2 is “"
     ],
-    "experiments/interventions?model=translation&part=Encoder&held=q2k3&change=Token": [
+    "experiments/interventions?model=translation&part=Encoder&pinned=q2k3&change=Token": [
         "Token 2 is “"
     ],
-    "experiments/interventions?model=translation&part=Decoder&held=q1k0&change=Token": [
+    "experiments/interventions?model=translation&part=Decoder&pinned=q1k0&change=Token": [
         "Token 1 is “"
     ],
-    "experiments/interventions?model=translation&part=Cross&held=q0k3&change=Token": [
+    "experiments/interventions?model=translation&part=Cross&pinned=q0k3&change=Token": [
         "Token 3 is “"
     ],
     "experiments/interventions?text=the+cat&edits=1.1~k.d.a.3": [
@@ -453,7 +453,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
         {
             "explorer.analysis.rollout.STEPS_SOLVED": 1,
-            "explorer.views.attention.rollout_and_flow.CELLS_HELD": 5,
+            "explorer.views.attention.rollout_and_flow.MOST_FLOW_CELLS": 5,
         },
         "attention/heads?side=Flow&through=1&text=the+hat",
         ["Up to "],

@@ -1,4 +1,4 @@
-"""How the large head is drawn: the controls, and what an address may ask for."""
+"""The display options of the large head: their controls, and their values in the address."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -53,10 +53,10 @@ KEPT = PersistentChoices("display", DEFAULTS)
 
 
 def choose_display(context: PageContext) -> DisplayOptions:
-    """One row over the figures: what is chosen, and the button with every control behind it.
+    """One row over the figures: a summary of the options, and the button that opens the controls.
 
-    It is on the left, so that what opens leaves the large figure in sight. Each control is
-    in the address.
+    The button is on the left, so that the large figure stays in sight. Each control is in the
+    address.
     """
     names = _key_names(context)
     chosen, notes = parse_options(KEPT.texts(), names, _two_sentences(context))
@@ -76,15 +76,15 @@ def choose_display(context: PageContext) -> DisplayOptions:
 
 
 def parse_options(
-    asked: Mapping[str, Text], names: Sequence[str], paired: bool
+    texts: Mapping[str, Text], names: Sequence[str], paired: bool
 ) -> tuple[dict[str, Any], list[str]]:
     """The value of every control, the default instead of an invalid one, and notes on these.
 
-    `names` are those of the keys; a text is `paired` where there is a second sentence.
+    `names` are the names of the keys; the text is `paired` if there is a second sentence.
     """
     values, notes = dict(DEFAULTS), []
     for key, options in CHOICES.items():
-        text = asked.get(key, options[0])
+        text = texts.get(key, options[0])
         if text not in options:
             either = ", ".join(options[:-1]) + " or " + options[-1]
             notes.append(f"“{key}” can be {either}, not “{text[:20]}”; showing {options[0]}.")
@@ -93,24 +93,24 @@ def parse_options(
         else:
             values[key] = text
     for key in SWITCHES:
-        text = str(asked.get(key, "false"))
+        text = str(texts.get(key, "false"))
         values[key] = text.lower() == "true"
         if text.lower() not in ("true", "false"):
             notes.append(f"“{key}” can be true or false, not “{text[:20]}”; it is off.")
-    if "mass" in asked:
-        mass = whole_number(asked["mass"], 101)
+    if "mass" in texts:
+        mass = whole_number(texts["mass"], 101)
         if mass is None or mass < MASS.low:
             can = f"“mass” can be {MASS.low:g} to 100 %"
-            notes.append(f"{can}, not “{str(asked['mass'])[:20]}”; all keys are shown.")
+            notes.append(f"{can}, not “{str(texts['mass'])[:20]}”; all keys are shown.")
         else:
             values["mass"] = mass
-    hide = asked.get("hide", [])
-    known = [name for name in hide if name in names]
+    hide = texts.get("hide", [])
+    hidden = [name for name in hide if name in names]
     missing = [name for name in hide if name and name not in names]
-    values["hide"] = known[: HIDE.most]
+    values["hide"] = hidden[: HIDE.most]
     if missing:
         notes.append(f"This text has no key “{missing[0][:30]}” to hide.")
-    if len(known) > HIDE.most:
+    if len(hidden) > HIDE.most:
         notes.append(TOO_MANY_HIDDEN)
     return values, notes
 
@@ -132,7 +132,7 @@ def options_summary(options: DisplayOptions) -> str:
 
 
 def heads_title(context: PageContext, options: DisplayOptions) -> str:
-    """What is drawn, as a heading."""
+    """The title of what is drawn."""
     at = context.choice
     if options.heads == "one":
         return head_title(at.called, *at.place)
@@ -140,7 +140,7 @@ def heads_title(context: PageContext, options: DisplayOptions) -> str:
 
 
 def layer_title(context: PageContext, options: DisplayOptions) -> str:
-    """Whose heads they are: the model, the attention, and the layer or all of them."""
+    """The model, the attention, and the layer or all of them, as a title."""
     at = context.choice
     combined = options.all_layers and context.part.layers > 1
     where = f"All {context.part.layers} layers" if combined else f"Layer {at.layer}"
@@ -154,7 +154,7 @@ def combined_title(context: PageContext, options: DisplayOptions) -> str:
 
 
 def show_single_head(layer: int, head: int) -> None:
-    """Draw this head by itself; for the callback of a view in which heads are clicked."""
+    """For the callback of a view of heads: draw this head by itself."""
     choose_head(layer, head)
     if "heads" in KEPT.texts():
         KEPT.put("heads", DEFAULTS["heads"])
@@ -163,9 +163,9 @@ def show_single_head(layer: int, head: int) -> None:
 
 
 def toggle_hidden_keys(context: PageContext, keys: Sequence[int]) -> None:
-    """Hide these keys, or show them again where all of them were hidden; for a callback.
+    """For a callback: hide these keys, or show them again if all of them are hidden.
 
-    A switch that hides one of them is turned off, and what else it hid stays hidden by name.
+    A switch that hides one of them is turned off, and its other keys stay hidden by name.
     """
     names, now = _key_names(context), KEPT.texts()
     named = [names.index(name) for name in now.get("hide", []) if name in names]
@@ -225,7 +225,7 @@ def _switch(key: str, chosen: dict[str, Any], **how: Any) -> None:
 
 
 def _control(key: str) -> dict[str, Any]:
-    """Arguments of a control that stays chosen while the panel is closed."""
+    """The arguments of a control that keeps its value while the panel is closed."""
     return url.words_of(key) | {"on_change": KEPT.take, "args": (key,)}
 
 
@@ -265,7 +265,7 @@ def _two_sentences(context: PageContext) -> bool:
 
 
 def _has_cut_words(context: PageContext) -> bool:
-    """Only where the tokenizer has cut a word is there something to merge."""
+    """Whether the tokenizer has split a word, so that there are pieces to merge."""
     forward, part = context.forward, context.choice.part
     sides = (forward.rows(part), forward.columns(part))
     return any(len(group_words(side, forward.text, forward.pair)) < len(side) for side in sides)

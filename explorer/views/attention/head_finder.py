@@ -1,4 +1,4 @@
-"""The head finder: heads ranked by a metric, the best of them small, the chosen one large."""
+"""The head finder: heads ranked by a metric, the best ones small, the chosen one large."""
 
 import streamlit as st
 
@@ -27,23 +27,20 @@ FIRST_CHOICES = ("previous", "diagonal")
 
 
 def draw_finder(context: PageContext) -> Script | None:
-    """The best heads by the chosen metric, then all of them as a table, then the chosen one.
-
-    Gives the code.
-    """
-    found = measured_heads(context)
-    if not found.known:
-        say(why_unmeasured(found))
+    """The best heads by the chosen metric, a grid of all, the chosen head; returns the code."""
+    metrics = measured_heads(context)
+    if not metrics.known:
+        say(why_unmeasured(metrics))
         return None
-    metric, order, shown = _choose(found.known)
-    values = found.values[metric.name]
+    metric, order, count = _choose(metrics.known)
+    values = metrics.values[metric.name]
     places = ranking(values, highest=order == HIGHEST)
     named = f"{metric.title}, {order.lower()}"
-    found_ones, large = widgets.side_by_side(1, 1)
-    with found_ones:
-        first = places[: int(shown)]
+    best, large = widgets.side_by_side(1, 1)
+    with best:
+        first = places[: int(count)]
         head_strip(context, first, len(places), key="best_heads", order=named, across=3)
-        st.caption(f"{metric.meaning} {rows_counted(found, metric)}")
+        st.caption(f"{metric.meaning} {rows_counted(metrics, metric)}")
         st.markdown(f"**{metric.title} of every head**")
         metric_grid(context, values, metric, "heads_table")
     with large:
@@ -55,18 +52,18 @@ def draw_finder(context: PageContext) -> Script | None:
 def head_strip(
     context: PageContext, places: list[HeadRank], total: int, key: str, order: str, across: int = 6
 ) -> None:
-    """Ranked heads as thumbnails, `order` says by what; a click chooses one."""
+    """Ranked heads as thumbnails; `order` names the ranking, and a click chooses a head."""
     at = context.choice
     small = thumbnails_of(context.forward, at.part)
     items = [
         RankedHead(
-            each.layer,
-            each.head,
-            f"{each.place} of {total}",
-            three(each.value),
-            small.cells[each.layer, each.head],
+            rank.layer,
+            rank.head,
+            f"{rank.place} of {total}",
+            three(rank.value),
+            small.cells[rank.layer, rank.head],
         )
-        for each in places
+        for rank in places
     ]
     title = map_title(at.called, at.part, f"Heads by {order[:1].lower()}{order[1:]}")
     ranked(
@@ -80,15 +77,15 @@ def head_strip(
     )
 
 
-def _choose(known: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:
+def _choose(metrics: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:
     with st.container(horizontal=True, vertical_alignment="top"):
         with st.container(width=220):
-            usual = [title for title, each in known.items() if each.name in FIRST_CHOICES]
-            first = (usual or [*known])[0]
-            title = one_of("metric", list(known), first, as_list=True)
+            usual = [title for title, metric in metrics.items() if metric.name in FIRST_CHOICES]
+            first = (usual or [*metrics])[0]
+            title = one_of("metric", list(metrics), first, as_list=True)
         order = one_of("best_is", (HIGHEST, LOWEST))
-        shown = one_of("best", HEADS_SHOWN)
-    return known[title], order, shown
+        count = one_of("best", HEADS_SHOWN)
+    return metrics[title], order, count
 
 
 def _draw_chosen(
@@ -96,15 +93,15 @@ def _draw_chosen(
 ) -> None:
     """The rank of the chosen head, and the head itself."""
     at = context.choice
-    place = next((each for each in places if (each.layer, each.head) == (at.layer, at.head)), None)
+    rank = next((rank for rank in places if (rank.layer, rank.head) == (at.layer, at.head)), None)
     st.markdown(widgets.head_heading(context))
-    if place is None:
+    if rank is None:
         st.caption(f"{metric.title} has no value for this head.")
     else:
         unit = "" if metric.unit == "weight" else f" {metric.unit}"
         st.caption(
-            f"Rank {place.place} of {len(places)} by {metric.title.lower()}, {order.lower()}: "
-            f"{three(place.value)}{unit}"
+            f"Rank {rank.place} of {len(places)} by {metric.title.lower()}, {order.lower()}: "
+            f"{three(rank.value)}{unit}"
         )
     widgets.draw_head(context, key="found_head")
     widgets.page_links("attention")

@@ -46,7 +46,7 @@ HALVES_SCALES = (
 
 
 def every_head(context: PageContext) -> EveryHead | None:
-    """All heads of the chosen attention under one name, where the overview has every weight."""
+    """All heads of the chosen attention under one name, if the overview has every weight."""
     at, small = context.choice, thumbnails_of(context.forward, context.choice.part)
     if not small.digest:
         return None
@@ -55,7 +55,7 @@ def every_head(context: PageContext) -> EveryHead | None:
 
 
 def raw_head(context: PageContext, options: DisplayOptions) -> Head | None:
-    """The chosen head of them, where its weights are drawn as they are."""
+    """The chosen head, if its raw weights are drawn; else None."""
     every, at = every_head(context), context.choice
     if every is None or replace(options, log=False) != DisplayOptions():
         return None
@@ -64,35 +64,35 @@ def raw_head(context: PageContext, options: DisplayOptions) -> Head | None:
 
 def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
     """The chosen head, or several combined: queries down, keys across."""
-    words, made = context.part.words, adjusted(context, options)
-    groups = made.row_groups, made.groups
-    found = pinned.current_pin(context)
+    words, weights = context.part.words, adjusted_weights(context, options)
+    groups = weights.row_groups, weights.groups
+    cell = pinned.current_pin(context)
 
     def hide(column: int) -> None:
-        display_options.toggle_hidden_keys(context, made.groups[column])
-        st.rerun()  # the whole page: the options stand above
+        display_options.toggle_hidden_keys(context, weights.groups[column])
+        st.rerun()  # the whole page, since the options are above
 
     matrix(
-        made.values,
-        made.rows,
-        made.columns,
+        weights.values,
+        weights.rows,
+        weights.columns,
         key="attention_head",
-        allowed=made.allowed,
+        allowed=weights.allowed,
         row_name=words.row,
         column_name=words.column,
-        sentence=made.sentence,
+        sentence=weights.sentence,
         title=heads_title(context, options),
-        unit=made.unit,
-        height=window_room(len(made.rows), len(made.columns)),
-        hidden=made.hidden,
-        cut=made.cut if options.mass < 100 else None,
+        unit=weights.unit,
+        height=window_room(len(weights.rows), len(weights.columns)),
+        hidden=weights.hidden,
+        cut=weights.cut if options.mass < 100 else None,
         on_hide=hide,
-        pinned=pinned.pinned_cell(found, *groups),
-        on_pin=lambda cell: pinned.pin_cell(cell, *groups),
+        pinned=pinned.pinned_cell(cell, *groups),
+        on_pin=lambda place: pinned.pin_cell(place, *groups),
         head=raw_head(context, options),
         **_colours(options),
     )
-    _draw_below(found, " ".join(made.notes))
+    _draw_below(cell, " ".join(weights.notes))
 
 
 def draw_lines(context: PageContext, options: DisplayOptions) -> None:
@@ -100,30 +100,30 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
     at, part = context.choice, context.part
     heads = _heads_that_fit(context) if options.heads == "one" else []
     if heads:
-        made = adjust_heads(context.forward, at.part, at.layer, options, heads)
-        values, names = made.values, [f"head {head}" for head in heads]
+        weights = adjust_heads(context.forward, at.part, at.layer, options, heads)
+        values, names = weights.values, [f"head {head}" for head in heads]
         if len(heads) < part.heads:
             st.text(f"Long text: only head {at.head} is drawn as lines.")
     else:
-        made = adjusted(context, options)
-        values, names = made.values[None], [combined_title(context, options)]
-    groups = made.row_groups, made.groups
-    found = pinned.current_pin(context)
+        weights = adjusted_weights(context, options)
+        values, names = weights.values[None], [combined_title(context, options)]
+    groups = weights.row_groups, weights.groups
+    cell = pinned.current_pin(context)
     chosen = set(pinned.drawn_heads(context))
 
-    def choose(drawn: tuple[int, ...], token: Place | None) -> None:
-        pinned.pin_token(found, token, *groups)
+    def choose(places: tuple[int, ...], token: Place | None) -> None:
+        pinned.pin_token(cell, token, *groups)
         if len(heads) > 1:
-            pinned.draw_heads([heads[place] for place in drawn], context)
+            pinned.draw_heads([heads[place] for place in places], context)
 
     lines(
         values,
-        made.rows,
-        made.columns,
+        weights.rows,
+        weights.columns,
         key="attention_lines",
         title=layer_title(context, options),
         drawn=[place for place, head in enumerate(heads) if head in chosen] or [0],
-        pinned=pinned.pinned_token(found, *groups),
+        pinned=pinned.pinned_token(cell, *groups),
         on_choice=choose,
         row_name=part.words.row,
         column_name=part.words.column,
@@ -132,7 +132,7 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         hues=[head / part.heads for head in heads] or [0.0],
         **_colours(options),
     )
-    _draw_below(found, " ".join(made.notes))
+    _draw_below(cell, " ".join(weights.notes))
 
 
 def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
@@ -140,31 +140,31 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
 
     Cross-attention has two strips of tokens, and so has one sentence of a pair over the other.
     """
-    words, made = context.part.words, adjusted(context, options)
-    groups = made.row_groups, made.groups
-    found = pinned.current_pin(context)
-    is_one_strip = context.choice.part.endswith("self_attn") and made.rows == made.columns
+    words, weights = context.part.words, adjusted_weights(context, options)
+    groups = weights.row_groups, weights.groups
+    cell = pinned.current_pin(context)
+    is_one_strip = context.choice.part.endswith("self_attn") and weights.rows == weights.columns
     inspect(
-        made.values,
-        made.rows,
-        made.columns,
+        weights.values,
+        weights.rows,
+        weights.columns,
         key="attention_tokens",
         title=heads_title(context, options),
-        allowed=made.allowed,
+        allowed=weights.allowed,
         same=is_one_strip,
         row_name=words.row,
         column_name=words.column,
-        unit=made.unit,
+        unit=weights.unit,
         height="content",
-        pinned=pinned.pinned_token(found, *groups, one_strip=is_one_strip),
-        on_pin=lambda token: pinned.pin_token(found, token, *groups),
+        pinned=pinned.pinned_token(cell, *groups, one_strip=is_one_strip),
+        on_pin=lambda token: pinned.pin_token(cell, token, *groups),
     )
     own = [HALVES_SCALES] if options != _without_colours(options) else []
-    _draw_below(found, *made.notes, *own)
+    _draw_below(cell, *weights.notes, *own)
 
 
-def adjusted(context: PageContext, options: DisplayOptions) -> AdjustedWeights:
-    """The matrix of one head is made each time; that of several heads combined is kept."""
+def adjusted_weights(context: PageContext, options: DisplayOptions) -> AdjustedWeights:
+    """The matrix of one head, computed each time, or of several heads combined, which is cached."""
     at, forward = context.choice, context.forward
     if options.heads == "one":
         return adjust_head(forward, *at.place, options)
@@ -175,16 +175,17 @@ def adjusted(context: PageContext, options: DisplayOptions) -> AdjustedWeights:
 
     layer = None if options.all_layers else at.layer
     key = ("adjusted", at.text, at.pair, at.part, layer, _without_colours(options))
-    return kept(context.opened, key, make, lambda made: 2 * made.values.nbytes)
+    return kept(context.opened, key, make, lambda weights: 2 * weights.values.nbytes)
 
 
 def head_figures(context: PageContext, options: DisplayOptions) -> list[FigureData]:
-    """What the matrix shows, with its origin, for the export."""
-    return [_figure(context, options, heads_title(context, options), adjusted(context, options))]
+    """The figure of the matrix, with its origin, for the export."""
+    weights = adjusted_weights(context, options)
+    return [_figure(context, options, heads_title(context, options), weights)]
 
 
 def line_figures(context: PageContext, options: DisplayOptions) -> list[FigureData]:
-    """What the lines show: the chosen head, then the others of its layer; or what is combined."""
+    """The figures of the lines: the chosen head, then the others of its layer; or all combined."""
     at, heads = context.choice, _heads_that_fit(context)
     if options.heads != "one":
         return head_figures(context, options)
@@ -200,7 +201,7 @@ def line_figures(context: PageContext, options: DisplayOptions) -> list[FigureDa
 
 
 def _figure(
-    context: PageContext, options: DisplayOptions, title: str, made: AdjustedWeights
+    context: PageContext, options: DisplayOptions, title: str, weights: AdjustedWeights
 ) -> FigureData:
     at, words = context.choice, context.part.words
     summary = options_summary(options)
@@ -209,17 +210,17 @@ def _figure(
         names = token_names(context.forward.columns(at.part))
         about["hidden keys"] = ", ".join(names[key] for key in options.hidden)
     return FigureData(
-        values=made.values,
-        rows=tuple(texts(made.rows)),
-        columns=tuple(texts(made.columns)),
+        values=weights.values,
+        rows=tuple(texts(weights.rows)),
+        columns=tuple(texts(weights.columns)),
         title=title,
-        unit=made.unit,
+        unit=weights.unit,
         row_name=words.row,
         column_name=words.column,
-        allowed=made.allowed,
+        allowed=weights.allowed,
         about=about,
-        hidden=made.hidden,
-        note=" ".join((f"“{at.text}”.", f"{summary}.", *made.notes)),
+        hidden=weights.hidden,
+        note=" ".join((f"“{at.text}”.", f"{summary}.", *weights.notes)),
         **_colours(options),
     )
 
@@ -229,13 +230,13 @@ FIGURES = {
     "attention_lines": line_figures,
     "attention_tokens": head_figures,
 }
-"""By the key of its view, what makes the figures of the export."""
+"""By the key of a view, the function that makes its figures for the export."""
 
 
 def head_caption(context: PageContext, options: DisplayOptions) -> str:
-    """What is true of one head's map as it is drawn.
+    """A summary of one head's map as it is drawn.
 
-    Empty where its rows are not whole or their first key is hidden: what is hidden has a note.
+    Empty if rows are incomplete or their first key is hidden; a note says what is hidden.
     """
     numbers, title = _without_colours(options), heads_title(context, options)
     if numbers == DisplayOptions():
@@ -243,15 +244,15 @@ def head_caption(context: PageContext, options: DisplayOptions) -> str:
     is_whole = (options.heads, options.weighting, options.sentences) == ("one", "plain", ALL)
     if not is_whole or options.mass < 100 or 0 in options.hidden:
         return ""
-    made = adjusted(context, options)
-    shown = made.allowed & (made.values.sum(-1, keepdim=True) > 0)
-    shown[:, list(made.hidden)] = False
-    summary = summary_of(made.values, shown, made.rows, made.columns, made.sentence)
+    weights = adjusted_weights(context, options)
+    visible = weights.allowed & (weights.values.sum(-1, keepdim=True) > 0)
+    visible[:, list(weights.hidden)] = False
+    summary = summary_of(weights.values, visible, weights.rows, weights.columns, weights.sentence)
     return f"{title}, as drawn. {summary}" if summary else ""
 
 
 def head_lines(context: PageContext, options: DisplayOptions) -> Script:
-    """The weights of the chosen head, as the display options change them."""
+    """The code of the chosen head's weights, with the display options that change numbers."""
     at, options = context.choice, _without_colours(options)
     head = context.forward, *at.place
     if options == DisplayOptions():
@@ -271,9 +272,9 @@ def adjusted_code(
     print(weights)  # a row per query, a column per key
 
 
-def _draw_below(found: PinnedCell, *notes: str) -> None:
+def _draw_below(cell: PinnedCell, *notes: str) -> None:
     widgets.notes(notes)
-    pinned.links_from(found)
+    pinned.links_from(cell)
 
 
 def _without_colours(options: DisplayOptions) -> DisplayOptions:
@@ -282,7 +283,7 @@ def _without_colours(options: DisplayOptions) -> DisplayOptions:
 
 
 def _colours(options: DisplayOptions) -> dict[str, Any]:
-    """Weights end at 1; weighted by value norms they have no end of their own."""
+    """The colours of weights end at 1; of weights times value norms they end at the largest."""
     ends_at_one = options.scaling == "one" and options.weighting == "plain"
     return {
         "top": 1.0 if ends_at_one else None,

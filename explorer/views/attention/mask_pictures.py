@@ -39,9 +39,9 @@ def draw_mask_example(context: PageContext, example: str) -> Script:
 
 
 def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
-    """What padding masks, what causality masks and both; then the scores and weights of a head.
+    """The padding mask, the causal mask and both combined; then the scores and weights of a head.
 
-    `of` says whose they are, where they are exported.
+    `of` begins the titles of the exported figures.
     """
     pictures: list[tuple[str, Tensor, str, dict[str, Any]]] = [
         ("Padding mask", masks.padding, "mask_padding", {"scale": "mask"}),

@@ -1,4 +1,4 @@
-"""Query and key: the chosen pair of tokens, their product, the way to the weight, the distance."""
+"""Query and key: the chosen pair of tokens, their product, the steps to the weight, distances."""
 
 import math
 from dataclasses import replace
@@ -35,7 +35,7 @@ KEYS_IN_SIGHT = 15
 
 
 def draw_query_key(context: PageContext) -> QueryKeyPair:
-    """The whole screen for the chosen head, and which two tokens are chosen."""
+    """Draw the page for the chosen head; returns the chosen pair of tokens."""
     at, forward, words = context.choice, context.forward, context.part.words
     here = at.place
     rows, columns = forward.rows(at.part), forward.columns(at.part)
@@ -48,29 +48,29 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
         key = token("key", columns, best, label=label, on_change=_pin, args=("key",))
     with places[2]:
         order = one_of("order", (BY_DIMENSION, BY_SIZE))
-    found = query_key_pair(forward, *here, query, key)
-    drawn, numbers = widgets.side_by_side(7, 4)
-    with drawn:
+    pair = query_key_pair(forward, *here, query, key)
+    figures, numbers = widgets.side_by_side(7, 4)
+    with figures:
         st.markdown(widgets.head_heading(context))
         names = f"“{label_at(rows, query)}”", f"“{label_at(columns, key)}”"
-        st.text(pair_sentence(found, words.cell, *names))
-        widgets.notes(pinned.read_and_written(forward, at.part, query))
+        st.text(pair_sentence(pair, words.cell, *names))
+        widgets.notes(pinned.row_note(forward, at.part, query))
         pass_position.forward_pass_link(context, PinnedCell(query, key))
-        _draw_bars(found, order, forward.config)
+        _draw_bars(pair, order, forward.config)
     with numbers:
         st.markdown("**From the product to the weight**")
         tables.value_table(
-            weight_steps(found), "Every step from the product of query and key to the weight"
+            weight_steps(pair), "Every step from the product of query and key to the weight"
         )
-        st.caption(_checked(found))
-        _draw_row(found, token_names(columns))
+        st.caption(_recomputation_note(pair))
+        _draw_row(pair, token_names(columns))
     draw_value_path(context, query, key)
-    _draw_distance(context, found)
-    return found
+    _draw_distance(context, pair)
+    return pair
 
 
 def _pin(which: str) -> None:
-    """For the callbacks: the other pages show the same token."""
+    """For the callbacks: pin this token for the other pages."""
     before, place = pinned.pinned_anywhere(), widget_state.get(which)
     pinned.pin(replace(before, **{which: place}))
 
@@ -80,94 +80,94 @@ def _label(label: str, role: str) -> str:
     return label if role == label.lower() else f"{label}: {role}"
 
 
-def pair_sentence(found: QueryKeyPair, cell: str, row: str, column: str) -> str:
-    """The pair in words, with its weight or the reason why there is none."""
-    if found.allowed:
-        return cell.format(row=row, column=column, value=three(found.weight))
-    if not found.seen:
+def pair_sentence(pair: QueryKeyPair, cell: str, row: str, column: str) -> str:
+    """The pair in words, with its weight or the reason why it is 0."""
+    if pair.allowed:
+        return cell.format(row=row, column=column, value=three(pair.weight))
+    if not pair.seen:
         return f"Every key is masked for {row}: its whole row of weights is 0."
     return f"{column} is masked for {row}: the score becomes −∞, so the weight is 0."
 
 
-def weight_steps(found: QueryKeyPair) -> list[tuple[str, str]]:
+def weight_steps(pair: QueryKeyPair) -> list[tuple[str, str]]:
     """Every step from the products to the weight, in the order the model takes them."""
-    width = len(found.q)
-    is_root = math.isclose(found.scale, width**-0.5)
-    scaled = f"÷ √{width}" if is_root else f"× {three(found.scale)}"
-    steps = [(f"q·k, the sum of {width} products", three(found.dot))]
-    if found.cap is None:
-        steps.append((f"{scaled}: the score", three(found.score)))
+    width = len(pair.q)
+    is_root = math.isclose(pair.scale, width**-0.5)
+    scaled = f"÷ √{width}" if is_root else f"× {three(pair.scale)}"
+    steps = [(f"q·k, the sum of {width} products", three(pair.dot))]
+    if pair.cap is None:
+        steps.append((f"{scaled}: the score", three(pair.score)))
     else:
         steps += [
-            (scaled, three(found.dot * found.scale)),
-            (f"capped at ± {three(found.cap)} by tanh: the score", three(found.score)),
+            (scaled, three(pair.dot * pair.scale)),
+            (f"capped at ± {three(pair.cap)} by tanh: the score", three(pair.score)),
         ]
-    if found.bias is not None:
-        steps += [("+ position bias", three(found.bias)), (SCORE_WITH_BIAS, three(found.biased))]
-    steps.append(("mask", "visible" if found.allowed else "masked"))
-    if found.allowed:
-        is_known = math.isfinite(found.biased) and math.isfinite(found.largest)
-        share = math.exp(found.biased - found.largest) if is_known else math.nan
-        keys = "1 key" if found.seen == 1 else f"{found.seen:,} keys"
+    if pair.bias is not None:
+        steps += [("+ position bias", three(pair.bias)), (SCORE_WITH_BIAS, three(pair.biased))]
+    steps.append(("mask", "visible" if pair.allowed else "masked"))
+    if pair.allowed:
+        is_finite = math.isfinite(pair.biased) and math.isfinite(pair.largest)
+        share = math.exp(pair.biased - pair.largest) if is_finite else math.nan
+        keys = "1 key" if pair.seen == 1 else f"{pair.seen:,} keys"
         steps += [
-            ("largest score of the row", three(found.largest)),
+            ("largest score of the row", three(pair.largest)),
             ("e^(score − largest)", three(share)),
-            (f"÷ sum of these over {keys}", three(found.total)),
+            (f"÷ sum of these over {keys}", three(pair.total)),
         ]
-    return [*steps, ("weight", three(found.weight))]
+    return [*steps, ("weight", three(pair.weight))]
 
 
-def _draw_row(found: QueryKeyPair, names: list[str]) -> None:
+def _draw_row(pair: QueryKeyPair, names: list[str]) -> None:
     """Every key that is visible to the query, the largest weight first."""
-    order = found.strongest_keys()
+    order = pair.strongest_keys()
     if not order:
         return
     many = f"All {len(order):,} visible keys" if len(order) > 1 else "The only visible key"
-    score = "score" if found.bias is None else SCORE_WITH_BIAS
+    score = "score" if pair.bias is None else SCORE_WITH_BIAS
     st.markdown(f"**{many} of this query**")
     columns = {
         "key": [names[place] for place in order],
-        score: [three(value) for value in found.row_scores[order].tolist()],
-        "weight": [three(value) for value in found.row_weights[order].tolist()],
+        score: [three(value) for value in pair.row_scores[order].tolist()],
+        "weight": [three(value) for value in pair.row_weights[order].tolist()],
     }
     tables.table(columns, right=(score, "weight"), most_rows=KEYS_IN_SIGHT)
 
 
-def _checked(found: QueryKeyPair) -> str:
-    """How far the same weights recomputed are from the pass, and who shares the key."""
+def _recomputation_note(pair: QueryKeyPair) -> str:
+    """The error of the recomputed weights, and the heads that share the key."""
     again = "The row of weights, recomputed in float64 from the queries and keys"
-    text = f"Numbers of the forward pass. {widgets.recomputed(again, found.difference)}"
-    if len(found.sharing) > 1:
+    text = f"Numbers of the forward pass. {widgets.recomputed(again, pair.difference)}"
+    if len(pair.sharing) > 1:
         text += (
-            f" Heads {found.sharing[0]} to {found.sharing[-1]} share this key (grouped-query "
+            f" Heads {pair.sharing[0]} to {pair.sharing[-1]} share this key (grouped-query "
             "attention); the query belongs to this head alone."
         )
     return text
 
 
-def _draw_bars(found: QueryKeyPair, order: str, config: TransformerConfig) -> None:
-    """Query, key and product under each other, every dimension in one line."""
-    places = found.by_size() if order == BY_SIZE else list(range(len(found.q)))
+def _draw_bars(pair: QueryKeyPair, order: str, config: TransformerConfig) -> None:
+    """Query, key and product one below the other, with their dimensions aligned."""
+    places = pair.by_size() if order == BY_SIZE else list(range(len(pair.q)))
     for name, values, height in (
-        ("query", found.q, SMALL_HEIGHT),
-        ("key", found.k, SMALL_HEIGHT),
-        ("product", found.products, HEIGHT),
+        ("query", pair.q, SMALL_HEIGHT),
+        ("key", pair.k, SMALL_HEIGHT),
+        ("product", pair.products, HEIGHT),
     ):
         spec = dimension_bars(values.tolist(), places, name, last=name == "product")
         chart(spec, height=height, key=f"pair_{name}", title=f"{name.capitalize()} by dimension")
     applied = {"norm": config.qk_norm, "rotation": config.positions == "rotary"}
     after = " and ".join(what for what, is_applied in applied.items() if is_applied)
     st.caption(
-        f"Positive products sum to {three(found.positive)}, negative ones to "
-        f"{three(found.dot - found.positive)}: {three(found.dot)} in all."
+        f"Positive products sum to {three(pair.positive)}, negative ones to "
+        f"{three(pair.dot - pair.positive)}: {three(pair.dot)} in all."
         + (f" Query and key are shown after their {after}." if after else "")
     )
 
 
-def _draw_distance(context: PageContext, found: QueryKeyPair) -> None:
+def _draw_distance(context: PageContext, pair: QueryKeyPair) -> None:
     """The pair at other distances, where positions act on the score."""
     at, forward = context.choice, context.forward
-    curve = by_distance(forward, *at.place, found.query, found.key)
+    curve = by_distance(forward, *at.place, pair.query, pair.key)
     with st.container(width=widgets.WIDEST):
         st.markdown("**The same pair at other distances**")
         if curve is None:
@@ -203,90 +203,90 @@ def _no_curve(forward: ForwardPass, part: str) -> str:
 def product_code(
     forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
 ) -> None:
-    seen, at, group = forward.trace, site(part, layer), forward.config.kv_head(head)
-    q = seen[f"{at}.q"][0, head, query]
-    k = seen[f"{at}.k"][0, group, key]
+    trace, at, group = forward.trace, site(part, layer), forward.config.kv_head(head)
+    q = trace[f"{at}.q"][0, head, query]
+    k = trace[f"{at}.k"][0, group, key]
     products = q * k
     score = forward.scores(part, layer, head)[query, key]
     weights = forward.weights(part, layer, head)[query]
     print(products.sum(), score, weights[key])
 
-    values = seen[f"{at}.v"][0, group]
+    values = trace[f"{at}.v"][0, group]
     stack, attention = part.split(".")
-    w_o = seen.model.get_parameter(f"{stack}.blocks.{layer}.{attention}.o_proj.weight")
+    w_o = trace.model.get_parameter(f"{stack}.blocks.{layer}.{attention}.o_proj.weight")
     width = forward.config.head_width
     to_stream = w_o[:, head * width : (head + 1) * width]
-    written = to_stream @ (weights @ values)
+    output = to_stream @ (weights @ values)
     for_this_key = to_stream @ (weights[key] * values[key])
-    print(written, for_this_key)
+    print(output, for_this_key)
 
 
 VALUE_HEIGHT, MOST_NUMBERS = 110, 32
 
 
 def draw_value_path(context: PageContext, query: int, key: int) -> None:
-    """The key's value on its way, then one dimension of the stream with all that is added to it."""
+    """The key's value up to the residual stream, then one dimension of it with all its terms."""
     at = context.choice
-    found = key_contribution(context.forward, *at.place, query, key)
-    order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
-    # pinned on the Forward pass page, or asked for by a link
-    number = url.whole_number(url.current_value("number"), len(found.written))
+    contribution = key_contribution(context.forward, *at.place, query, key)
+    order = contribution.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
+    # chosen on the Forward pass page or by a link
+    number = url.whole_number(url.current_value("number"), len(contribution.written))
     options = [*order, *([] if number in (None, *order) else [number])]
-    drawn, numbers = widgets.side_by_side(7, 4)
-    with drawn:
+    figures, numbers = widgets.side_by_side(7, 4)
+    with figures:
         st.markdown("**From the weight to the residual stream**")
-        _draw_value_bars(found, order)
+        _draw_value_bars(contribution, order)
     with numbers:
-        names = [str(each) for each in options]
+        names = [str(option) for option in options]
         number = int(one_of("number", names, as_list=True))
-        lines = stream_terms(found).items()
+        lines = stream_terms(contribution).items()
         tables.value_table(
             [(name, three(float(values[number]))) for name, values in lines],
             "Every step from the value to one dimension of the residual stream",
         )
         again = "The residual stream after the whole block at this query, recomputed"
-        st.caption(widgets.recomputed(again, found.difference))
+        st.caption(widgets.recomputed(again, contribution.difference))
 
 
-def stream_terms(found: KeyContribution) -> dict[str, Tensor]:
-    """What is added up to the stream, (d) each, in the order of the model."""
+def stream_terms(contribution: KeyContribution) -> dict[str, Tensor]:
+    """The terms of the residual stream, (d) each, in the order of the model."""
     terms = {
-        "this key: weight × value × W_O": found.written_for_key,
-        "all keys: output of this head": found.written,
-        "other heads": found.others,
-        "bias of W_O": found.bias,
-        "attention output": found.out,
+        "this key: weight × value × W_O": contribution.written_for_key,
+        "all keys: output of this head": contribution.written,
+        "other heads": contribution.others,
+        "bias of W_O": contribution.bias,
+        "attention output": contribution.out,
     }
-    if found.out_changes:
-        terms["attention output, as it is added"] = found.added
-    terms["residual stream before"] = found.before
-    if found.sum_changes:
+    if contribution.out_changes:
+        terms["attention output, as it is added"] = contribution.added
+    terms["residual stream before"] = contribution.before
+    if contribution.sum_changes:
         return {
             **terms,
-            "sum": found.residual_sum,
-            "residual stream after: sum, normed": found.after,
+            "sum": contribution.residual_sum,
+            "residual stream after: sum, normed": contribution.after,
         }
-    return {**terms, "residual stream after": found.after}
+    return {**terms, "residual stream after": contribution.after}
 
 
-def _draw_value_bars(found: KeyContribution, order: list[int]) -> None:
-    places = list(range(len(found.value)))
+def _draw_value_bars(contribution: KeyContribution, order: list[int]) -> None:
+    places = list(range(len(contribution.value)))
     for name, title, values in (
-        ("value", "value", found.value),
-        ("weighted", "× weight", found.weighted_value),
-        ("head", "all keys", found.head_out),
+        ("value", "value", contribution.value),
+        ("weighted", "× weight", contribution.weighted_value),
+        ("head", "all keys", contribution.head_out),
     ):
         spec = dimension_bars(values.tolist(), places, title, last=name == "head")
         height = VALUE_HEIGHT + 50 * (name == "head")
         chart(spec, height=height, key=f"onward_{name}", title=f"Value of the key: {title}")
     st.caption(
-        f"The value of the key, the value × its weight {three(found.weight)}, and the sum over all "
-        "keys: the output of the head."
+        f"The value of the key, the value × its weight {three(contribution.weight)}, and the sum "
+        "over all keys: the output of the head."
     )
-    spec = dimension_bars(found.written.tolist(), order, "W_O", last=True)
+    spec = dimension_bars(contribution.written.tolist(), order, "W_O", last=True)
     title = "Written to the residual stream"
     chart(spec, height=VALUE_HEIGHT + 50, key="onward_written", title=title)
-    count = len(found.written)
+    count = len(contribution.written)
     which = (
         f"the {len(order)} largest of {count} dimensions"
         if len(order) < count

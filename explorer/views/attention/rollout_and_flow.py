@@ -1,4 +1,4 @@
-"""What reaches a token of a later layer from the input: attention rollout and attention flow."""
+"""Attention rollout and attention flow: how much of each input token reaches a later layer."""
 
 import streamlit as st
 import torch
@@ -23,17 +23,17 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import input_key
 
-NUMBERS_HELD = 2_000_000
-"""Of all layers together; more are not drawn."""
+MOST_DRAWN = 2_000_000
+"""The most numbers of all layers together that are drawn."""
 
 
 def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -> None:
-    """An expander with the ways through the first so many layers to one token."""
+    """An expander with the paths through the first `layers` layers to one token."""
     with expander("flow_sankey") as panel:
         if not panel.open:
             return
         tokens = texts(forward.rows(part))
-        if layers * len(tokens) ** 2 > NUMBERS_HELD:
+        if layers * len(tokens) ** 2 > MOST_DRAWN:
             st.caption("This text is too long to follow layer by layer; choose a lower layer.")
             return
         shares = rollout.edge_shares([*rollout.half_residual_layers(forward, part, layers)], token)
@@ -50,13 +50,13 @@ def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -
 
 
 def _caption(edges: list[FlowEdge], layers: int) -> str:
-    drawn = [sum(edge.share for edge in edges if edge.layer == layer) for layer in range(layers)]
+    shares = [sum(edge.share for edge in edges if edge.layer == layer) for layer in range(layers)]
     return (
         "Attention rollout of the chosen token: the text at the left, the token after the last of "
         "these layers at the right. A band is the share of the token that passes through it; "
         "at least half of every token stays in its own row, the residual stream. "
-        f"Drawn are at most the {EDGES_DRAWN} strongest bands of each layer, at least "
-        f"{min(drawn):.0%} of the whole."
+        f"At most the {EDGES_DRAWN} strongest bands of each layer are drawn, at least "
+        f"{min(shares):.0%} of the whole."
     )
 
 
@@ -80,12 +80,12 @@ TOO_MANY = (
     f"input tokens may be at most {rollout.STEPS_SOLVED:,}. Choose a lower layer or an earlier "
     "token, or enter a shorter text."
 )
-CELLS_HELD = 2_000_000
-"""Numbers of all layers together that are held to find a flow."""
+MOST_FLOW_CELLS = 2_000_000
+"""The most numbers of all layers together in the graph of a flow."""
 
 
 def draw_rollout(context: PageContext) -> Script | None:
-    """Tokens after the layers down, the input across; gives the code."""
+    """Tokens after the layers down, the input across; returns the code."""
     if not _is_one_stack(context):
         return None
     part = context.part.name
@@ -112,10 +112,7 @@ def draw_rollout(context: PageContext) -> Script | None:
 
 
 def draw_flow(context: PageContext) -> Script | None:
-    """One token after the layers: the flow to it, beside rollout and plain weight.
-
-    Gives the code.
-    """
+    """The flow to one token after the layers, with its rollout and weights; returns the code."""
     if not _is_one_stack(context):
         return None
     part, forward = context.part, context.forward
@@ -166,25 +163,21 @@ def _is_one_stack(context: PageContext) -> bool:
                 st.button(
                     part.title,
                     key=f"follow_{part.title}",
-                    on_click=_choose_part,
-                    args=(part.name,),
+                    on_click=widget_state.put,
+                    args=("part", part.name),
                 )
     return False
 
 
-def _choose_part(part: str) -> None:
-    widget_state.put("part", part)
-
-
 def _through_layer(context: PageContext) -> int:
-    """The last layer that is taken: the last of all, unless the reader chooses another."""
+    """The last layer that is included, by default the last of all."""
     layers = [str(layer) for layer in range(context.part.layers)]
     with st.container(width=CHOICE_WIDTH):
         return int(one_of("through", layers, layers[-1], as_list=True))
 
 
 def _title(context: PageContext, layer: int, what: str) -> str:
-    """Whose layers they are, and what is made of them."""
+    """The model, the attention, its layers, and the measure, as a title."""
     through = f"Layers 0 to {layer}" if layer else "Layer 0"
     return map_title(context.choice.model, context.part.name, f"{through}, {what}")
 
@@ -198,12 +191,12 @@ def _draw_title(context: PageContext, layer: int, what: str) -> None:
 
 
 def _rolled_out(context: PageContext, layer: int) -> tuple[Tensor, Tensor]:
-    """Rollout up to a layer, and which inputs the masks let through to each token."""
+    """The rollout up to a layer, and the inputs that the masks let through to each token."""
     forward, part = context.forward, context.part.name
 
     def make() -> tuple[Tensor, Tensor]:
         steps = rollout.half_residual_layers(forward, part, layer + 1)
-        masks = (forward.mask(part, each) for each in range(layer + 1))
+        masks = (forward.mask(part, index) for index in range(layer + 1))
         with st.spinner("Multiplying the layers"):
             return rollout.rollout(steps), rollout.reached(masks)
 
@@ -212,10 +205,10 @@ def _rolled_out(context: PageContext, layer: int) -> tuple[Tensor, Tensor]:
 
 
 def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
-    """The flow to the token from each input, or the sentence why that is not solved."""
+    """The flow to the token from each input, or the reason why it is not computed."""
     forward, part = context.forward, context.part.name
     count, tokens = layer + 1, len(forward.rows(part))
-    masks = [forward.mask(part, each) for each in range(count)]
+    masks = [forward.mask(part, index) for index in range(count)]
     sees_later = any(bool(mask[: place + 1, place + 1 :].any()) for mask in masks)
     first = tokens if sees_later else place + 1  # what comes later cannot be reached
     if count > 1 and (edges := _edges(masks, place, first)) * first > rollout.STEPS_SOLVED:
@@ -232,9 +225,9 @@ def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
 
 
 def _edges(masks: list[Tensor], place: int, first: int) -> int:
-    """The most edges that there can be below the token; of a large graph, all there is room for."""
+    """An upper bound of the edges below the token; of a large graph, all possible edges."""
     most = len(masks) * first * first
-    if most > CELLS_HELD:
+    if most > MOST_FLOW_CELLS:
         return most
     itself = torch.eye(first, dtype=torch.bool)
     return rollout.edges_below([mask[:first, :first] | itself for mask in masks], place)

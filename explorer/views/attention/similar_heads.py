@@ -43,7 +43,7 @@ MEANING = (
 
 
 def draw_similarity(context: PageContext) -> Script | None:
-    """The heads most similar to the chosen one, then the matrix of all pairs; gives the code."""
+    """The heads most similar to the chosen one, then the matrix of all pairs; returns the code."""
     at, forward, part = context.choice, context.forward, context.part
     if part.layers * part.heads == 1:
         say("This attention has a single head: there is no other to compare it with.")

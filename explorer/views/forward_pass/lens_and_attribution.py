@@ -27,7 +27,7 @@ LAYERS_WIDTH = 560
 
 
 def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
-    """One row per layer of (layers + 1, options); then the output's probability and rank."""
+    """A row per layer of `logits` (layers + 1, options); then the output's probability and rank."""
     steps = ["embedding", *(f"layer {n}" for n in range(len(logits) - 1))]
     probabilities, output = logits.double().softmax(-1), int(logits[-1].argmax())
     kind = "classes" if opened.config.head == "classifier" else "tokens"
@@ -52,13 +52,13 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
         chart(spec, height=BAR * len(steps) + 30, key="way", title=title)
         st.caption(
             f"Its probability after each layer, and its rank among all {kind}. In the forward pass "
-            "the output head reads the last layer alone: what it makes of earlier ones need not be "
-            "what the model would say there."
+            "the output head reads the last layer alone: its output for earlier ones need not be "
+            "what the model would predict there."
         )
 
 
 def option_text(opened: OpenModel, index: int) -> str:
-    """What a token or a class is called in tables."""
+    """The name of a token or a class in tables."""
     name = option_name(opened, index)
     return name if opened.config.head == "classifier" else text_of(name)
 
@@ -67,66 +67,66 @@ OPTIONS = 12
 
 
 def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) -> int:
-    """One cell per head and feed-forward layer; beside it the sums that give the logit.
+    """One cell per head and feed-forward layer, and next to them the sums that give the logit.
 
-    `logits` (options,) are the pass's own. Gives the index of the token or class.
+    `logits` (options,) are those of the pass. Returns the index of the token or class.
     """
     opened, at = context.opened, context.choice
     best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
     names = [f"{option_text(opened, option)} ({option})" for option in best]
     picked = one_of("logit_of", names, as_list=True, width=320)
     option, forward = best[names.index(picked)], context.forward
-    found = kept(
+    terms = kept(
         opened,
         ("contributions", at.text, at.pair, position, option),
         lambda: contributions(forward, position, option),
     )
-    drawn, numbers = widgets.side_by_side(6, 4)
-    with drawn:
+    grid, numbers = widgets.side_by_side(6, 4)
+    with grid:
         title = f"{at.called} · Direct logit attribution of “{names[best.index(option)]}”"
         heads_grid(
             context,
-            torch.cat([*found.heads.values(), found.feed_forward[:, None]], 1),
+            torch.cat([*terms.heads.values(), terms.feed_forward[:, None]], 1),
             key="made_of",
             title=title,
-            parts=tuple(found.heads),
+            parts=tuple(terms.heads),
             unit="logits",
             scale="diverging",
         )
-        cross = "; x is cross-attention" if CROSS in found.heads else ""
+        cross = "; x is cross-attention" if CROSS in terms.heads else ""
         st.caption(
             f"Heads by number, MLP is the feed-forward layer{cross}. Click a head to select it."
         )
     with numbers:
         st.markdown("**Sum**")
-        rows = sums(found)
-        terms = {"logits": [three(value) for value in rows.values()]}
-        table({"what": list(rows), **terms}, right=terms)
-        logit = three(found.logit)
+        rows = sums(terms)
+        column = {"logits": [three(value) for value in rows.values()]}
+        table({"what": list(rows), **column}, right=column)
+        logit = three(terms.logit)
         source = (
             f"Logit of the forward pass: {logit}"
-            if found.in_pass
+            if terms.in_pass
             else f"Logit from the last residual stream: {logit}"
         )
         st.caption(
-            f"{source}; the sum differs from it by {three(found.difference)}. Biases: β of the "
+            f"{source}; the sum differs from it by {three(terms.difference)}. Biases: β of the "
             "norms, W_O and the head."
         )
     return option
 
 
-def sums(found: Contributions) -> dict[str, float]:
-    """What adds up to the logit, in the order it enters the residual stream."""
+def sums(terms: Contributions) -> dict[str, float]:
+    """The terms whose sum is the logit, in the order in which they enter the residual stream."""
     heads = {
         f"all heads{' of cross-attention' if part == CROSS else ''}": float(values.sum())
-        for part, values in found.heads.items()
+        for part, values in terms.heads.items()
     }
     return {
-        **{f"embedding: {name}": value for name, value in found.embedding.items()},
+        **{f"embedding: {name}": value for name, value in terms.embedding.items()},
         **heads,
-        "all feed-forward layers": float(found.feed_forward.sum()),
-        "biases": found.constant,
-        "logit": found.total,
+        "all feed-forward layers": float(terms.feed_forward.sum()),
+        "biases": terms.constant,
+        "logit": terms.total,
     }
 
 
@@ -134,6 +134,6 @@ def lens_code(forward: ForwardPass, position: int, option: int) -> None:
     logits = lens_logits(forward.trace, position)
     print(logits.softmax(-1).topk(min(5, logits.shape[-1])))  # a row per residual stream
 
-    found = contributions(forward, position, option)
-    print(found.heads, found.feed_forward, found.embedding, found.constant)
-    print(found.total, found.logit)
+    terms = contributions(forward, position, option)
+    print(terms.heads, terms.feed_forward, terms.embedding, terms.constant)
+    print(terms.total, terms.logit)

@@ -1,4 +1,4 @@
-"""The page “Forward pass”: the list of its stages, and the values of the chosen one."""
+"""The page “Forward pass”: the list of the stages, and the values of the chosen one."""
 
 import math
 
@@ -49,10 +49,9 @@ BRANCHES = {
 
 
 def draw_forward_pass(context: PageContext) -> None:
-    """The list of stages on the left, the chosen one beside it; in a fragment of its own.
+    """The list of stages on the left, the chosen stage on the right; in a fragment of its own.
 
-    Where a step or a link leads to another layer, the whole page is drawn, so that the bar
-    follows.
+    If a step or a link leads to another layer, the whole page is drawn so that the bar follows.
     """
     clicks = state_of(pass_position.StageClicks)
     if clicks.bar_follows:  # before this run writes its own address
@@ -78,7 +77,7 @@ def draw_forward_pass(context: PageContext) -> None:
 
 
 def values_of(context: PageContext, at: PassPosition) -> PassValues:
-    """The values of the pass; what is recorded besides the pass itself is kept, block by block."""
+    """The values of the pass; what is recorded in addition is cached, block by block."""
     chosen, forward = context.choice, context.forward
 
     def record(sites: tuple[str, ...]) -> Trace:
@@ -89,15 +88,15 @@ def values_of(context: PageContext, at: PassPosition) -> PassValues:
 
 
 def sections(values: PassValues, at: PassPosition) -> list[StageSection]:
-    """The sections of the pass, each with the norm of the chosen token's stream behind it."""
+    """The sections of the pass, each with the norm of the residual stream of the chosen token."""
     grouped: dict[tuple[str, str], list[Stage]] = {}
     for stage in values.stages.values():
         grouped.setdefault((stage.stack, stage.section), []).append(stage)
-    found = []
+    result = []
     for (stack, section), group in grouped.items():
         norm = _stream_norm(values.forward, group[-1], at.tokens[stack])
         two = len(values.config.stacks) == 2
-        found.append(
+        result.append(
             StageSection(
                 title=f"{stack.capitalize()} {section.lower()}" if two else section,
                 stages=tuple(stage.title for stage in group),
@@ -107,11 +106,11 @@ def sections(values: PassValues, at: PassPosition) -> list[StageSection]:
                 label="NaN" if math.isnan(norm) else three(norm) if norm else "",
             )
         )
-    return found
+    return result
 
 
 def _stream_norm(forward: ForwardPass, last: Stage, token: int) -> float:
-    """Of the stream behind a section, as the pass recorded it; nothing more is computed."""
+    """The norm of the residual stream after a section, if the pass recorded it; else 0."""
     name = f"{last.stack}.{last.layer}.resid_post"
     if last.layer is None:
         name = f"{last.stack}.0.resid_pre" if last.section == "Input" else ""
@@ -128,7 +127,7 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
         where.append(f"{name.lower()} {head}")
     place = ", ".join(filter(None, where))
     kind = KINDS[stage.kind]
-    with st.container(gap="xxsmall"):  # a formula brings room of its own
+    with st.container(gap="xxsmall"):  # a formula has margins of its own
         st.markdown(f"**{stage.title}** · {literal(opened.name)} · {place}")
         st.latex(kind.formula(stage, values.config))
         st.caption(kind.sentence(values.config))
@@ -143,29 +142,27 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
     pass_position.draw_controls(
         at, names, windows(values[stage.name].shape[1]) if in_ranges else []
     )
-    drawn = cut_stage(values, stage, at.row, at.window, lambda option: option_name(opened, option))
-    cell = _pinned_cell(values, drawn, at)
+    view = cut_stage(values, stage, at.row, at.window, lambda option: option_name(opened, option))
+    cell = _pinned_cell(values, view, at)
     with st.container(gap="xxsmall"):
-        if cell is not None:  # over the matrix: in view where the cell is clicked
-            _draw_equation(values, stage, drawn, cell)
+        if cell is not None:  # above the matrix, in view when a cell is clicked
+            _draw_equation(values, stage, view, cell)
         title = stage_title(opened.name, values, stage)
-        _draw_matrix(values, stage, drawn, at, cell, title)
-    st.caption(" ".join([*stage_notes(values, stage, drawn, at), recorded_as]))
+        _draw_matrix(values, stage, view, at, cell, title)
+    st.caption(" ".join([*stage_notes(values, stage, view, at), recorded_as]))
     if stage.part:
         pass_position.head_page_links(at.tokens[stage.stack], _key(values, at))
 
 
-def _draw_equation(
-    values: PassValues, stage: Stage, drawn: StageCut, cell: tuple[int, int]
-) -> None:
-    """The pinned number, from the numbers that it is computed from."""
-    row, column = values.rows(stage.name).index(drawn.rows[cell[0]]), drawn.columns[cell[1]]
-    if made := values.equation(stage, row, column):
-        st.latex(made.of(float(drawn.values[cell])))
+def _draw_equation(values: PassValues, stage: Stage, view: StageCut, cell: tuple[int, int]) -> None:
+    """The equation that computes the pinned number."""
+    row, column = values.rows(stage.name).index(view.rows[cell[0]]), view.columns[cell[1]]
+    if equation := values.equation(stage, row, column):
+        st.latex(equation.of(float(view.values[cell])))
 
 
 def stage_title(model: str, values: PassValues, stage: Stage) -> str:
-    """Whose values they are: the model, the place in it, the head where they are one head's."""
+    """The title of the values: the model, the place in it, and the head if they are of one head."""
     if stage.part and stage.layer is not None:
         whose = f"Layer {stage.layer}"
         if stage.per_head:
@@ -177,14 +174,14 @@ def stage_title(model: str, values: PassValues, stage: Stage) -> str:
 
 
 def _head_of(values: PassValues, stage: Stage) -> tuple[str, int, int]:
-    """What a head is called there, which one is shown, and how many there are."""
+    """The name of a head at this stage, the head that is shown, and the number of heads."""
     is_shared = "kv heads" in stage.shapes[-1]
     count = values.config.kv_heads if is_shared else values.config.n_heads
     return "Key-value head" if is_shared else "Head", values.head_of(count), count
 
 
 def _origin(stage: Stage) -> str:
-    """Under which name the trace records it, or what it is computed from."""
+    """The name under which the trace records the stage, or what it is computed from."""
     if stage.kind == "tokens":
         return "The input of the model, so it is not recorded."
     if stage.site:
@@ -195,19 +192,19 @@ def _origin(stage: Stage) -> str:
 
 
 def _shapes(values: PassValues, stage: Stage) -> str:
-    """The shapes that it goes through: symbols with their numbers."""
+    """The shapes that the stage goes through: symbols with their numbers."""
     tokens, source = len(tokens_of(values, stage.stack)), len(values.forward.source)
     keys = source if stage.branch == "cross_attn" else tokens
     config = values.config.of_encoder if stage.stack == "encoder" else values.config
-    known = sizes(config, 1, tokens, source, keys)
-    shapes = [" × ".join(f"{name} {known[name]:,}" for name in shape) for shape in stage.shapes]
+    numbers = sizes(config, 1, tokens, source, keys)
+    shapes = [" × ".join(f"{name} {numbers[name]:,}" for name in shape) for shape in stage.shapes]
     return f"Shape: {' → '.join(shapes)}."
 
 
 def _draw_matrix(
     values: PassValues,
     stage: Stage,
-    drawn: StageCut,
+    view: StageCut,
     at: PassPosition,
     pinned: tuple[int, int] | None,
     title: str,
@@ -215,26 +212,26 @@ def _draw_matrix(
     shares = stage.kind in ("weights", "probabilities")
     allowed = None
     if stage.kind in ("masked", "weights"):
-        allowed = values.mask(stage)[torch.tensor(drawn.rows)][:, torch.tensor(drawn.columns)]
+        allowed = values.mask(stage)[torch.tensor(view.rows)][:, torch.tensor(view.columns)]
     what, cell_text = columns_are(stage), "{row}, {column}: {value}"
     row_name = "query" if stage.is_square else "token"
     if writes(values, stage):
         row_name = "reads" if what == "dimension" else "reads / writes"
     if what == "dimension":
         cell_text = "{row}, dimension {column}: {value}"
-    high = 54 * len(drawn.rows) + 120, 40 * max(len(drawn.rows), 2) + 118
+    high = 54 * len(view.rows) + 120, 40 * max(len(view.rows), 2) + 118
 
     def pin(cell: tuple[int, int] | None) -> None:
         if cell is not None:
-            row = None if stage.per_text else drawn.rows[cell[0]]
-            pass_position.choose_cell(at, row, drawn.columns[cell[1]])
+            row = None if stage.per_text else view.rows[cell[0]]
+            pass_position.choose_cell(at, row, view.columns[cell[1]])
         else:
             pass_position.choose_cell(at, None, None)
 
     matrix(
-        drawn.values,
-        drawn.row_labels,
-        drawn.column_labels,
+        view.values,
+        view.row_labels,
+        view.column_labels,
         key="stage_values",
         title=title,
         scale="sequential" if shares else "diverging",
@@ -246,24 +243,24 @@ def _draw_matrix(
         height=min(SQUARE_HEIGHT, high[0]) if stage.is_square else min(MATRIX_HEIGHT, high[1]),
         top=1.0 if shares else None,
         exact=True,
-        places=(drawn.rows, drawn.columns),
+        places=(view.rows, view.columns),
         pinned=pinned,
         on_pin=pin,
     )
 
 
-def _pinned_cell(values: PassValues, drawn: StageCut, at: PassPosition) -> tuple[int, int] | None:
-    """The cell of the chosen token and column; the first column where that is not drawn."""
-    is_one = len(drawn.rows) == 1
-    if not (is_one or at.row in drawn.rows) or not drawn.columns:
+def _pinned_cell(values: PassValues, view: StageCut, at: PassPosition) -> tuple[int, int] | None:
+    """The cell of the chosen token and column; the first column if that one is not drawn."""
+    is_one = len(view.rows) == 1
+    if not (is_one or at.row in view.rows) or not view.columns:
         return None
     chosen = _key(values, at) if columns_are(at.stage) == "key" else at.column
-    column = drawn.columns.index(chosen) if chosen in drawn.columns else 0
-    return 0 if is_one else drawn.rows.index(at.row), column
+    column = view.columns.index(chosen) if chosen in view.columns else 0
+    return 0 if is_one else view.rows.index(at.row), column
 
 
 def _key(values: PassValues, at: PassPosition) -> int:
-    """The chosen key, or else the one that the query attends to most, as on other pages."""
+    """The chosen key, else the one that the query attends to most, as on other pages."""
     stage = at.stage
     chosen = at.columns.get(pass_position.key_of(stage.part))
     if chosen is not None or stage.layer is None:
@@ -272,39 +269,39 @@ def _key(values: PassValues, at: PassPosition) -> int:
     return strongest(values.forward, stage.part, stage.layer, values.head, query)
 
 
-def stage_notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosition) -> list[str]:
-    """Whose head it is, what is not drawn, and how exactly the values follow from each other."""
-    found, what = [], columns_are(stage)
+def stage_notes(values: PassValues, stage: Stage, view: StageCut, at: PassPosition) -> list[str]:
+    """The head that is shown, what is not drawn, and the error of the recomputed values."""
+    notes, what = [], columns_are(stage)
     if at.place == len(at.stages) - 1 and values.config.head == "none":
-        found.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
+        notes.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
     if stage.per_head:
         name, head, count = _head_of(values, stage)
-        found.append(f"{name} {head}, one of 0 to {count - 1}: the others are chosen above.")
-    if drawn.width > len(drawn.columns):
+        notes.append(f"{name} {head}, one of 0 to {count - 1}: the others are chosen above.")
+    if view.width > len(view.columns):
         largest = ": the largest of the chosen token, then the largest of every other row"
         order = largest if what == "option" else ""
-        found.append(f"{len(drawn.columns)} of {drawn.width:,} {what}s are drawn{order}.")
-    if drawn.height > len(drawn.rows):
-        found.append(f"{len(drawn.rows)} of {drawn.height:,} tokens are drawn.")
-    if at.column is not None and at.column not in drawn.columns:
+        notes.append(f"{len(view.columns)} of {view.width:,} {what}s are drawn{order}.")
+    if view.height > len(view.rows):
+        notes.append(f"{len(view.rows)} of {view.height:,} tokens are drawn.")
+    if at.column is not None and at.column not in view.columns:
         why = f"{what.capitalize()} {at.column:,} is not among those drawn"
-        if at.column >= drawn.width:
-            why = f"There is no {what} {at.column:,} here, the last is {drawn.width - 1:,}"
-        found.append(f"{why}: the first one drawn is pinned; click another to pin it.")
+        if at.column >= view.width:
+            why = f"There is no {what} {at.column:,} here, the last is {view.width - 1:,}"
+        notes.append(f"{why}: the first one drawn is pinned; click another to pin it.")
     rows = values.rows(stage.name)
     row = rows.index(at.row) if at.row in rows else 0
     of_words = stage.kind == "logits"  # a whole vocabulary would be too much for each step
-    error = values.relative_error(stage, slice(row, row + 1), [*drawn.columns] if of_words else ALL)
+    error = values.relative_error(stage, slice(row, row + 1), [*view.columns] if of_words else ALL)
     part = "The text's row" if stage.per_text else "This token's row"
     part = f"{part} (the values drawn)" if of_words else part
-    found.append(widgets.recomputed(f"{part}, recomputed in float64", error))
-    return found
+    notes.append(widgets.recomputed(f"{part}, recomputed in float64", error))
+    return notes
 
 
 def stage_script(context: PageContext) -> Script:
-    """The chosen stage, of the chosen head; of the chosen token where all are too many."""
+    """The code of the chosen stage and head; of the chosen token alone if there are too many."""
     forward = context.forward
-    stages = [each.name for each in stages_of(forward.config)]
+    stages = [stage.name for stage in stages_of(forward.config)]
     name = str(STAGE_CHOICES.texts().get("stage") or "")
     stack = forward.config.stacks[-1]
     token = token_of(stack, len(forward.source if stack == "encoder" else forward.target))
@@ -322,7 +319,7 @@ TOKENS_IN_SIGHT, LONGEST, TOKEN_ID = 16, 24, "token ID"
 
 
 def draw_tokenization(values: PassValues, stage: Stage, row: int) -> None:
-    """The tokens to choose one from, and a table with the ID of each."""
+    """The tokens, of which a click chooses one, and a table with the ID of each."""
     tokens, forward = tokens_of(values, stage.stack), values.forward
     chips(
         tokens,
@@ -333,11 +330,11 @@ def draw_tokenization(values: PassValues, stage: Stage, row: int) -> None:
     names = [cut(name, LONGEST) for name in texts(tokens)]
     ids = [f"{token.id:,}" for token in tokens]
     if writes(values, stage):
-        written = [cut(name, LONGEST) for name in texts(forward.written)]
-        columns = {"reads": names, TOKEN_ID: ids, "writes": written}
+        outputs = [cut(name, LONGEST) for name in texts(forward.written)]
+        columns = {"reads": names, TOKEN_ID: ids, "writes": outputs}
     else:
         spans = [forward.typed[token.start : token.end] for token in forward.placed]
-        characters = [cut(readable(each), LONGEST) or "none: added" for each in spans]
+        characters = [cut(readable(span), LONGEST) or "none: added" for span in spans]
         columns = {"characters": characters, "token": names, TOKEN_ID: ids}
     positions = [str(place) for place in range(len(tokens))]
     right = ("position", TOKEN_ID)

@@ -1,4 +1,4 @@
-"""A common mistake: the exponent of the sinusoids doubled, beside the right one."""
+"""A common mistake, the doubled exponent of the sinusoids, next to the correct formula."""
 
 import streamlit as st
 from torch import Tensor
@@ -21,7 +21,7 @@ WRONG = "Wrong: the exponent is 2i / d for the sine and 2(i + 1) / d for the cos
 
 
 def draw_doubled_exponent(context: PageContext, scheme: str) -> Script | None:
-    """Both tables over 60 positions, and the numbers in which they differ; gives the code."""
+    """Both tables over 60 positions, and the numbers in which they differ; returns the code."""
     if scheme != "sinusoidal":
         say("This mistake exists only with sinusoidal positions: choose Sinusoidal above.")
         return None
@@ -30,14 +30,14 @@ def draw_doubled_exponent(context: PageContext, scheme: str) -> Script | None:
     right, wrong = right_and_doubled(width, PLACES, OFFSET)
     sides = {RIGHT: ("right", right), WRONG: ("doubled", wrong)}
     with st.container(width=widgets.WIDEST):
-        for title, (key, found) in sides.items():
+        for title, (key, side) in sides.items():
             st.markdown(f"**{title}**")
-            _draw_matrix(found.table, "dimension", f"exponent_{key}", STRIP)
-    for place, (title, (key, found)) in zip(widgets.side_by_side(1, 1), sides.items(), strict=True):
+            _draw_matrix(side.table, "dimension", f"exponent_{key}", STRIP)
+    for place, (title, (key, side)) in zip(widgets.side_by_side(1, 1), sides.items(), strict=True):
         with place:
             st.markdown(f"**{title.partition(':')[0]}: dot product of two positions**")
-            _draw_matrix(found.table @ found.table.T, "position", f"products_{key}", SQUARE)
-            tables.value_table(_measurements(found), f"{title}: measurements")
+            _draw_matrix(side.table @ side.table.T, "position", f"products_{key}", SQUARE)
+            tables.value_table(_measurements(side), f"{title}: measurements")
     st.caption(
         "i is 0, 2, 4, …, the dimension of the sine; the wrong code doubles it as if it were the "
         "index of the pair. So the divisor of the position, 10,000 to the exponent, is squared "
@@ -47,18 +47,18 @@ def draw_doubled_exponent(context: PageContext, scheme: str) -> Script | None:
     return script(doubled_code, width, PLACES, OFFSET)
 
 
-def _measurements(found: MeasuredTable) -> list[tuple[str, str]]:
-    first = "  ".join(f"{value:.4f}".replace("-", "−") for value in found.first)
+def _measurements(measured: MeasuredTable) -> list[tuple[str, str]]:
+    first = "  ".join(f"{value:.4f}".replace("-", "−") for value in measured.first)
     return [
         ("dimensions 0 to 3 of position 1", first),
-        ("nearly constant dimensions", f"{found.still} of {found.table.shape[1]}"),
-        (f"standard deviation of the dot products at distance {OFFSET}", spread(found.spread)),
+        ("nearly constant dimensions", f"{measured.still} of {measured.table.shape[1]}"),
+        (f"standard deviation of the dot products at distance {OFFSET}", spread(measured.spread)),
     ]
 
 
 def _draw_matrix(values: Tensor, across: str, key: str, height: int) -> None:
     """Positions down, dimensions or positions across."""
-    rows, columns = ([str(each) for each in range(size)] for size in values.shape)
+    rows, columns = ([str(index) for index in range(size)] for size in values.shape)
     matrix(
         values,
         rows,
@@ -75,5 +75,5 @@ def _draw_matrix(values: Tensor, across: str, key: str, height: int) -> None:
 
 def doubled_code(width: int, places: int, offset: int) -> None:
     right, wrong = right_and_doubled(width, places, offset)
-    for each in (right, wrong):
-        print(each.first, each.still, each.spread)
+    for measured in (right, wrong):
+        print(measured.first, measured.still, measured.spread)

@@ -1,4 +1,4 @@
-"""A text longer than in training: what a head and the loss do beyond the trained positions."""
+"""Length extrapolation: what a head and the loss do beyond the trained positions."""
 
 import streamlit as st
 from torch import Tensor
@@ -40,7 +40,7 @@ BEYOND = {
 
 
 def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | None:
-    """The chosen head and a decoder's loss, up to the trained length and beyond; gives the code."""
+    """The chosen head and a decoder's loss at and beyond the trained length; returns the code."""
     opened = context.opened
     trained = opened.config.max_len
     if not can_run(opened.model, scheme):
@@ -64,29 +64,29 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | Non
         draw_missing_positions(context, scheme, CANNOT)
         return None
     forward, at = context.forward, context.choice
-    found = kept(
+    result = kept(
         opened,
         ("longer", forward.text, forward.pair, count, scheme, *at.place),
         lambda: extrapolate(opened, forward, count, scheme, *at.place),
     )
-    if found.part != at.part:
+    if result.part != at.part:
         st.caption(
             f"{forward.part(at.part).words.name}, chosen above, reads the generated text. "
             "Only the encoder's text is longer here, so layer 0 of the encoder is shown."
         )
-    where = head_title(at.called, found.part, found.layer, at.head)
-    other = "" if scheme == opened.config.positions else " It was trained with other positions."
+    where = head_title(at.called, result.part, result.layer, at.head)
+    note = "" if scheme == opened.config.positions else " It was trained with other positions."
     st.text(
-        f"Your sentence repeated to {found.length:,} tokens, in one forward pass; the model's "
-        f"maximum length is {found.trained:,}.{other}"
+        f"Your sentence repeated to {result.length:,} tokens, in one forward pass; the model's "
+        f"maximum length is {result.trained:,}.{note}"
     )
-    _draw_curves(found, at.called, where)
+    _draw_curves(result, at.called, where)
     widgets.notes(forward.notes)
     return script(longer_code, opened, forward, count, scheme, *at.place)
 
 
 def _choose_length(trained: int) -> int:
-    """How many tokens are run; a note names the lengths that are too long to offer."""
+    """The number of tokens to run; a note names the lengths that are too long to offer."""
     fitting = [
         name for name, factor in LENGTH_FACTORS.items() if trained * factor <= MAX_EXTRAPOLATED
     ]
@@ -99,24 +99,24 @@ def _choose_length(trained: int) -> int:
     return int(trained * factor)
 
 
-def _draw_curves(found: LengthExtrapolation, model: str, where: str) -> None:
-    places = widgets.side_by_side(1, 1) if found.nats is not None else widgets.side_by_side(1)
+def _draw_curves(result: LengthExtrapolation, model: str, where: str) -> None:
+    places = widgets.side_by_side(1, 1) if result.nats is not None else widgets.side_by_side(1)
     titles = [f"{where}, effective keys per query", f"{own_name(model)} · Loss on each next token"]
-    values = [(found.effective_keys, "keys", "e to the entropy of its weights")]
-    if found.nats is not None:
-        values.append((found.nats, "nats", "−ln of the probability of the next token"))
+    values = [(result.effective_keys, "keys", "e to the entropy of its weights")]
+    if result.nats is not None:
+        values.append((result.nats, "nats", "−ln of the probability of the next token"))
     for place, title, (numbers, unit, formula) in zip(places, titles, values, strict=False):
         with place:
             st.markdown(widgets.bold_title(title))
-            spec = position_curve(numbers.tolist(), found.trained, unit)
+            spec = position_curve(numbers.tolist(), result.trained, unit)
             chart(spec, height=LENGTHS_HEIGHT, key=f"extrapolated_{unit}", title=title)
-            st.caption(_averages(found, numbers, unit, formula))
+            st.caption(_averages(result, numbers, unit, formula))
 
 
-def _averages(found: LengthExtrapolation, values: Tensor, unit: str, formula: str) -> str:
-    inside, beyond = found.halves(values)
+def _averages(result: LengthExtrapolation, values: Tensor, unit: str, formula: str) -> str:
+    inside, beyond = result.halves(values)
     return (
-        f"On average {three(inside)} {unit} up to position {found.trained - 1}, {three(beyond)} "
+        f"On average {three(inside)} {unit} up to position {result.trained - 1}, {three(beyond)} "
         f"beyond ({formula})."
     )
 
@@ -130,5 +130,5 @@ def longer_code(
     layer: int,
     head: int,
 ) -> None:
-    found = extrapolate(opened, forward, length, scheme, part, layer, head)
-    print(found.effective_keys, found.nats)
+    result = extrapolate(opened, forward, length, scheme, part, layer, head)
+    print(result.effective_keys, result.nats)

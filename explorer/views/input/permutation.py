@@ -1,4 +1,4 @@
-"""The sentence in another order: what changes, and what a model without positions does not see."""
+"""The tokens in another order, and what that changes in the forward pass."""
 
 import math
 import re
@@ -23,7 +23,7 @@ from explorer.inference.position_passes import (
     swapped_order,
 )
 from explorer.inference.results_cache import kept
-from explorer.text.number_format import three
+from explorer.text.number_format import percent, three
 from explorer.text.token_labels import texts
 from explorer.text.visible_text import cut
 from explorer.views.input.scheme import CANNOT, draw_missing_positions
@@ -45,7 +45,7 @@ SAME_ANSWER = (
 
 
 def draw_permutation(context: PageContext, scheme: str) -> Script | None:
-    """The forward passes in both orders and what changed for every token; gives the code."""
+    """The forward passes in both orders and what changed for every token; returns the code."""
     opened, forward, at = context.opened, context.forward, context.choice
     if not can_run(opened.model, scheme, longest_text(forward)):
         draw_missing_positions(context, scheme, CANNOT)
@@ -53,22 +53,22 @@ def draw_permutation(context: PageContext, scheme: str) -> Script | None:
     order = _choose_order(forward)
     if order is None:
         return None
-    found = kept(
+    permutation = kept(
         opened,
         ("permuted", forward.text, forward.pair, tuple(order), scheme),
         lambda: permuted(opened, forward, order, scheme),
-        lambda made: made.before.bytes + made.after.bytes,
+        lambda result: result.before.bytes + result.after.bytes,
     )
     own = opened.config.positions
     chips([forward.tokens[place] for place in order], key="new_order")
-    st.markdown(f"**{_verdict(found)}**")
-    st.caption(_reason(found, scheme, own))
-    _draw_maps(found, at)
+    st.markdown(f"**{_verdict(permutation)}**")
+    st.caption(_reason(permutation, scheme, own))
+    _draw_maps(permutation, at)
     left, right = widgets.side_by_side(1, 1)
     with left:
-        _draw_token_changes(found)
+        _draw_token_changes(permutation)
     with right:
-        _draw_outputs(found)
+        _draw_outputs(permutation)
     widgets.notes(forward.notes)
     return script(order_code, opened, forward, order, scheme, *at.place)
 
@@ -81,67 +81,63 @@ def _choose_order(forward: ForwardPass) -> list[int] | None:
     last = len(forward.tokens) - 1
     if how == SWAP:
         places = widgets.side_by_side(1, 1, 2)
-        typed = [at for at, each in enumerate(forward.tokens) if not each.special] or [0]
+        ordinary = [at for at in range(last + 1) if not forward.tokens[at].special] or [0]
         with places[0]:
-            first = token("swap_one", forward.tokens, typed[0])
+            first = token("swap_one", forward.tokens, ordinary[0])
         with places[1]:
-            second = token("swap_other", forward.tokens, typed[-1])
+            second = token("swap_other", forward.tokens, ordinary[-1])
         return swapped_order(forward, first, second)
     in_order = " ".join(map(str, range(last + 1)))
     usual = in_order if len(in_order) <= TEXT_LIMIT else ""
     follow("places", usual)
-    written = text_field("places", usual)
-    named = [int(place) for place in re.findall(r"\d{1,5}", written)]
+    typed = text_field("places", usual)
+    named = [int(place) for place in re.findall(r"\d{1,5}", typed)]
     if sorted(named) == list(range(last + 1)):
         return named
     say(
-        f"“{cut(written or '', 30)}” is not a permutation of {last + 1:,} tokens: name each "
+        f"“{cut(typed or '', 30)}” is not a permutation of {last + 1:,} tokens: name each "
         f"position from 0 to {last:,} once, with spaces between them."
     )
     return None
 
 
-def _verdict(found: Permutation) -> str:
-    if found.order == tuple(sorted(found.order)):
+def _verdict(permutation: Permutation) -> str:
+    if permutation.order == tuple(sorted(permutation.order)):
         return "The order is the same, so nothing changes."
-    if math.isnan(found.largest):
+    if math.isnan(permutation.largest):
         return NO_VALUES
-    if found.largest < PERMUTATION_ROUNDING:
+    if permutation.largest < PERMUTATION_ROUNDING:
         return "Only the order changes: the final vector of every token stays the same."
-    change = _percent(found.largest)
+    change = percent(permutation.largest)
     return (
         f"The order affects the output: the final vectors change by up to {change} of their norm."
     )
 
 
-def _percent(share: float) -> str:
-    return three(share) if math.isnan(share) else f"{three(100 * share)} %"
-
-
-def _reason(found: Permutation, scheme: str, own: str) -> str:
+def _reason(permutation: Permutation, scheme: str, own: str) -> str:
     """How the order enters the model."""
     ways = ["its positions"] if scheme != "none" else []
-    if found.stack == "decoder":
+    if permutation.stack == "decoder":
         ways.append("its causal mask, by which a token attends only to itself and those before it")
     weights = "with its own scheme" if scheme == own else "with another scheme than in training"
-    said = f"The model's own weights {weights} ({SCHEMES[scheme]})."
+    intro = f"The model's own weights {weights} ({SCHEMES[scheme]})."
     if ways:
-        return f"{said} The order enters through {' and '.join(ways)}."
-    if math.isnan(found.largest):
-        return said
+        return f"{intro} The order enters through {' and '.join(ways)}."
+    if math.isnan(permutation.largest):
+        return intro
     return (
-        f"{said} Without positions and without a causal mask no token can know its position; the "
-        f"largest change is {three(found.largest)}, which is rounding."
+        f"{intro} Without positions and without a causal mask no token can know its position; the "
+        f"largest change is {three(permutation.largest)}, which is rounding."
     )
 
 
-def _draw_maps(found: Permutation, at: Choice) -> None:
-    """The chosen head before, after with every token put back, and the difference."""
-    before = found.before.weights(*at.place)
-    after = found.put_back(*at.place)
-    rows, columns = found.before.rows(at.part), found.before.columns(at.part)
-    words = found.before.part(at.part).words
-    mask, mask_after = found.masks(at.part, at.layer)
+def _draw_maps(permutation: Permutation, at: Choice) -> None:
+    """The chosen head in both orders, the new one mapped back to the original; the difference."""
+    before = permutation.before.weights(*at.place)
+    after = permutation.put_back(*at.place)
+    rows, columns = permutation.before.rows(at.part), permutation.before.columns(at.part)
+    words = permutation.before.part(at.part).words
+    mask, mask_after = permutation.masks(at.part, at.layer)
     change = after - before
     title = head_title(at.called, *at.place)
     titles = {
@@ -171,22 +167,22 @@ def _draw_maps(found: Permutation, at: Choice) -> None:
             )
 
 
-def _draw_token_changes(found: Permutation) -> None:
-    """Every token's positions, and how much its last vector changed."""
-    tokens = found.before.tokens
+def _draw_token_changes(permutation: Permutation) -> None:
+    """Every token's two positions, and how much its final vector changed."""
+    tokens = permutation.before.tokens
     st.markdown("**Change in each token's final vector**")
     table(
         {
             "token": texts(tokens),
             "from position": [str(at) for at in range(len(tokens))],
-            "to position": [str(at) for at in found.places],
-            "change": [_percent(float(each)) for each in found.changes],
+            "to position": [str(at) for at in permutation.places],
+            "change": [percent(float(change)) for change in permutation.changes],
         }
     )
 
 
-def _draw_outputs(found: Permutation) -> None:
-    passes = {"Output, original order": found.before, "Output, new order": found.after}
+def _draw_outputs(permutation: Permutation) -> None:
+    passes = {"Output, original order": permutation.before, "Output, new order": permutation.after}
     for title, forward in passes.items():
         st.markdown(f"**{title}**")
         guesses = forward.answer.guesses[:3]
@@ -196,7 +192,7 @@ def _draw_outputs(found: Permutation) -> None:
             st.text(", ".join(f"{guess.label} {three(guess.probability)}" for guess in guesses))
         else:
             st.text(forward.answer.note or widgets.ENDS_IN_VECTORS)
-    if found.before.answer.kind == "text":
+    if permutation.before.answer.kind == "text":
         st.caption(SAME_ANSWER)
 
 
@@ -209,7 +205,7 @@ def order_code(
     layer: int,
     head: int,
 ) -> None:
-    found = permuted(opened, forward, order, scheme)
-    before = found.before.weights(part, layer, head)
-    weights = found.put_back(part, layer, head)  # with every token where it was
-    print(before, weights, found.changes)
+    permutation = permuted(opened, forward, order, scheme)
+    before = permutation.before.weights(part, layer, head)
+    weights = permutation.put_back(part, layer, head)  # with every token where it was
+    print(before, weights, permutation.changes)

@@ -30,14 +30,14 @@ DO_NOT_WORK = "The weights of this model do not work with this scheme: choose an
 
 
 def draw_missing_positions(context: PageContext, scheme: str, why: str) -> None:
-    """One sentence, with models here that have such positions, or how to get one."""
+    """Say why the positions are missing; offer models that have them, or say how to get one."""
     if scheme not in TRAINED_POSITIONS:
         say(DO_NOT_WORK)
         return
-    found = [
+    names = [
         entry.name for entry in context.models.values() if config_of(entry).positions == scheme
     ][:MOST_MODELS_NAMED]
-    if not found:
+    if not names:
         say(
             f"{why} No other model here has them either: train one with them (Model, Positions), "
             "open a published one, or choose another scheme."
@@ -45,43 +45,42 @@ def draw_missing_positions(context: PageContext, scheme: str, why: str) -> None:
         widgets.page_links("training", "checkpoints")
         return
     say(f"{why} Open a model that was trained with them, or choose another scheme.")
-    offer_models(found)
+    offer_models(names)
 
 
 def offer_models(names: Sequence[str]) -> None:
-    """A button for each, which chooses it."""
+    """A button for each model, which opens it."""
     with st.container(horizontal=True):
         for model in names:
             label = f"Open {literal(model)}"
             st.button(label, key=f"with_{model}", on_click=choose_model, args=(model,))
 
 
-SHOWN, ODD = 48, 7
+MOST_POSITIONS, ODD = 48, 7
 OWN_WIDTH, ODD_WIDTH = "This model's width", f"An odd width, {ODD}"
 ALONE = "No other scheme"
 LIST_WIDTH = 176
 DOT, COSINE = "Dot product", "Cosine similarity"
 WITH_TABLE = {"sinusoidal", "learned", "rotary"}
 ALONE_HEIGHT = 350
-"""Pixels of the curve beside the only matrix of a scheme without a table."""
+"""Pixels of the curve next to the only matrix of a scheme without a table."""
 
 
 def choose_other(scheme: str) -> list[str]:
-    """The scheme to be shown beside this one, if any."""
-    others = {SCHEMES[name]: name for name in SCHEMES if name != scheme}
-    chosen = one_of("other_scheme", (ALONE, *others), as_list=True, width=LIST_WIDTH)
-    other = others.get(chosen)
-    return [] if other is None else [other]
+    """The second scheme, shown next to this one; empty if the reader wants none."""
+    names = {SCHEMES[name]: name for name in SCHEMES if name != scheme}
+    title = one_of("other_scheme", (ALONE, *names), as_list=True, width=LIST_WIDTH)
+    return [names[title]] if title in names else []
 
 
 def draw_scheme(
-    context: PageContext, scheme: str, *other: str, row: DeltaGenerator | None = None
+    context: PageContext, scheme: str, *second: str, row: DeltaGenerator | None = None
 ) -> Script | None:
-    """What every position gets, and how two positions compare; gives the code.
+    """What every position gets, and how two positions compare; returns the code.
 
-    What can be chosen stands in the `row` of the other scheme.
+    The other controls go into the `row` in which the second scheme is chosen.
     """
-    names, head = [scheme, *other], context.choice.head
+    names, head = [scheme, *second], context.choice.head
     own = context.opened, context.choice.part.split(".")[0]
     learned = _with_learned(context, *own) if "learned" in names else own
     if learned is None:
@@ -92,18 +91,19 @@ def draw_scheme(
         chosen = _choose_width(names)
         by_cosine = _choose_similarity(names)
     width = _width(chosen, learned[0].config.d_model)
-    rows = learned[0].config.max_len if "learned" in names else SHOWN
-    count = min(SHOWN, rows)
+    rows = learned[0].config.max_len if "learned" in names else MOST_POSITIONS
+    count = min(MOST_POSITIONS, rows)
     sources = [learned if name == "learned" else own for name in names]
-    schemes = [
+    results = [
         position_scheme(name, opened.model, count, head, stack, width)
         for name, (opened, stack) in zip(names, sources, strict=True)
     ]
-    schemes = [each.by_cosine() if each and by_cosine else each for each in schemes]
-    together = tuple(each for each in schemes if each is not None)
+    if by_cosine:
+        results = [result and result.by_cosine() for result in results]
+    on_screen = tuple(result for result in results if result is not None)
     columns = [
-        SchemeColumn(name, *source, found, together, head, key, source[0] is not context.opened)
-        for name, source, found, key in zip(names, sources, schemes, ("", "other_"), strict=False)
+        SchemeColumn(name, *source, result, on_screen, head, key, source[0] is not context.opened)
+        for name, source, result, key in zip(names, sources, results, ("", "other_"), strict=False)
     ]
     is_alone = len(columns) == 1
     places = [st.container()] if is_alone else widgets.side_by_side(1, 1)
@@ -116,22 +116,24 @@ def draw_scheme(
     if is_alone:
         _draw_alone(columns[0])
     else:
-        _draw_beside(columns)
+        _draw_two(columns)
     draw_position_surface([column for column in columns if column.has_figures])
-    made = [
-        script(scheme_code, each.opened, each.name, each.stack, count, head, width, by_cosine)
-        for each in columns
-        if each.has_figures
+    scripts = [
+        script(scheme_code, column.opened, column.name, column.stack, count, head, width, by_cosine)
+        for column in columns
+        if column.has_figures
     ]
-    return sum(made[1:], start=made[0])
+    return sum(scripts[1:], start=scripts[0])
 
 
 def _with_learned(context: PageContext, own: OpenModel, stack: str) -> tuple[OpenModel, str] | None:
-    """The chosen model where it has learned positions, else one that has, a shipped one first."""
+    """The chosen model if it has learned positions, else another that has, shipped ones first."""
     if learned_table(own.model, stack) is not None:
         return own, stack
-    entries = [each for each in context.models.values() if config_of(each).positions == "learned"]
-    for entry in sorted(entries, key=lambda each: each.origin != "shipped"):
+    entries = [
+        entry for entry in context.models.values() if config_of(entry).positions == "learned"
+    ]
+    for entry in sorted(entries, key=lambda entry: entry.origin != "shipped"):
         try:
             opened = opened_model.open_entry(entry)
         except ModelError:
@@ -141,14 +143,14 @@ def _with_learned(context: PageContext, own: OpenModel, stack: str) -> tuple[Ope
 
 
 def _choose_width(names: Sequence[str]) -> str:
-    """Whether the model's own width, or an odd one; beside another scheme it is the own one."""
+    """The model's own width or an odd one; with a second scheme always its own."""
     if names != ["sinusoidal"]:
         return OWN_WIDTH
     return one_of("table_width", (OWN_WIDTH, ODD_WIDTH))
 
 
 def _width(chosen: str, usual: int) -> int:
-    """The usual width, of the model or the learned table, or an odd one: its last sine is alone."""
+    """The width of the model or of the learned table, or an odd one."""
     width = usual if chosen == OWN_WIDTH else ODD
     if width % 2:
         half = width // 2
@@ -162,7 +164,7 @@ def _width(chosen: str, usual: int) -> int:
 
 
 def _choose_similarity(names: Sequence[str]) -> bool:
-    """Whether position vectors are compared by cosine: at first those of two schemes are."""
+    """Whether position vectors are compared by cosine, which is the default for two schemes."""
     if not WITH_TABLE & {*names}:
         return False
     default = DOT if len(names) == 1 else COSINE
@@ -170,7 +172,7 @@ def _choose_similarity(names: Sequence[str]) -> bool:
 
 
 def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone: bool) -> None:
-    """The name of one of two schemes, and what is true of it here."""
+    """What is true of a scheme in this model, below its name if there are two."""
     if not alone:
         st.markdown(f"**{SCHEMES[column.name]}**")
     words = [scheme_caption(context, column.name, alone=alone)]
@@ -183,8 +185,8 @@ def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone
         words.append(f"They are {width} wide, as is the learned table beside them.")
     if column.scheme and column.scheme.unit == "bucket":
         words.append(
-            "This model has no trained biases for distances; shown is the bucket of each distance, "
-            "at this model's sizes."
+            "This model has no trained biases for distances; the map shows the bucket of each "
+            "distance, at this model's sizes."
         )
     st.caption(" ".join(words))
     if column.is_borrowed:
@@ -205,7 +207,7 @@ def scheme_caption(context: PageContext, scheme: str, *, alone: bool = True) -> 
 
 
 def _how_many(names: Sequence[str], count: int, rows: int) -> str:
-    """How many positions are shown; a learned table ends, and nothing is made up beyond it."""
+    """How many positions are shown, and that a learned table has no more of them."""
     if "learned" not in names or rows > count:
         return f"The first {count} positions are shown."
     return (
@@ -230,8 +232,8 @@ def _draw_alone(column: SchemeColumn) -> None:
         column.draw_hands(_choose_place([column]))
 
 
-def _draw_beside(columns: Sequence[SchemeColumn]) -> None:
-    """Row by row, so that figures of one kind stand beside each other."""
+def _draw_two(columns: Sequence[SchemeColumn]) -> None:
+    """Two schemes row by row, so that figures of the same kind are side by side."""
 
     def draw_row(draw: Callable[[SchemeColumn], None]) -> None:
         for place, column in zip(widgets.side_by_side(1, 1), columns, strict=True):
@@ -249,11 +251,12 @@ def _draw_beside(columns: Sequence[SchemeColumn]) -> None:
 
 
 def _choose_pair(columns: Sequence[SchemeColumn]) -> int:
-    return number("dimensions", min(len(each.scheme.pairs) for each in columns if each.scheme) - 1)
+    last = min(len(column.scheme.pairs) for column in columns if column.scheme) - 1
+    return number("dimensions", last)
 
 
 def _choose_place(columns: Sequence[SchemeColumn]) -> int:
-    last = min(len(each.scheme.products) for each in columns if each.scheme) - 1
+    last = min(len(column.scheme.products) for column in columns if column.scheme) - 1
     with st.container(width=widgets.WIDEST):
         return number("place", last, min(3, last))
 
@@ -261,6 +264,7 @@ def _choose_place(columns: Sequence[SchemeColumn]) -> int:
 def scheme_code(
     opened: OpenModel, scheme: str, stack: str, count: int, head: int, width: int, by_cosine: bool
 ) -> None:
-    shown = position_scheme(scheme, opened.model, count, head, stack, width)
-    shown = shown.by_cosine() if shown and by_cosine else shown
-    print(shown)
+    positions = position_scheme(scheme, opened.model, count, head, stack, width)
+    if positions and by_cosine:
+        positions = positions.by_cosine()
+    print(positions)

@@ -1,4 +1,4 @@
-"""The figures of one scheme of positions, alone or beside those of another on the same scales."""
+"""The figures of one scheme of positions, alone or next to a second one on the same scales."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ UP_IS = {
 
 @dataclass(frozen=True)
 class SchemeColumn:
-    """One scheme on screen, of a model's stack; None where its weights do not work with the scheme.
+    """One scheme on screen, of one stack of a model; None if the weights do not work with it.
 
-    `on_screen` are all schemes on screen, `key` stands in front of the keys of its figures, and a
-    model that is not the chosen one is named in their titles.
+    `on_screen` are all schemes on screen, and `key` is the prefix of the keys of the figures. Their
+    titles name the model if it is not the chosen one (`is_borrowed`).
     """
 
     name: str
@@ -49,7 +49,7 @@ class SchemeColumn:
 
     @property
     def drawn_scheme(self) -> PositionScheme:
-        assert self.scheme is not None, "only what works is drawn"
+        assert self.scheme is not None, "these weights do not work with the scheme"
         return self.scheme
 
     @property
@@ -61,93 +61,98 @@ class SchemeColumn:
         return self.scheme is not None and self.scheme.table is not None
 
     @property
-    def alike(self) -> tuple[PositionScheme, ...]:
-        """Those whose pairs of positions have the same unit, and so the same scale."""
-        unit, drawn = (
-            self.drawn_scheme.unit,
-            [each for each in self.on_screen if each.name != "none"],
+    def same_unit(self) -> tuple[PositionScheme, ...]:
+        """The schemes on screen whose maps have the same unit, and so the same scale."""
+        unit = self.drawn_scheme.unit
+        return tuple(
+            scheme for scheme in self.on_screen if scheme.name != "none" and scheme.unit == unit
         )
-        return tuple(each for each in drawn if each.unit == unit)
 
     def draw_table(self) -> None:
         """Positions down, dimensions across."""
         table = self.scheme.table if self.scheme else None
         if table is None:
             return
-        tables = [each.table for each in self.on_screen if each.table is not None]
+        tables = [scheme.table for scheme in self.on_screen if scheme.table is not None]
         self._draw_matrix(
             "dimension",
             self.drawn_scheme.title,
             "value",
             "positions_table",
             table,
-            max(float(each.abs().max()) for each in tables),
-            max(_height(*each.shape) for each in tables),
-            beside=[_as_beside(each) for each in tables],
+            max(float(values.abs().max()) for values in tables),
+            max(_height(*values.shape) for values in tables),
+            neighbours=[_table_labels(values) for values in tables],
         )
 
     def draw_waves(self, pair: int) -> None:
-        """Two dimensions over the positions."""
+        """The values of two dimensions at every position."""
         scheme = self.scheme
         if scheme is None or scheme.table is None:
             return
-        spec = wave_curves(scheme.wave(pair), list(self._waves_beside(pair)))
+        spec = wave_curves(scheme.wave(pair), list(self._wave_values(pair)))
         self._draw_chart(f"pair {pair} of dimensions", spec, "waves", height=CURVE_HEIGHT)
         if scheme.wavelengths:
             st.caption(f"One period takes {three(scheme.wavelengths[pair])} positions.")
 
-    def _waves_beside(self, pair: int) -> Iterator[float]:
-        for each in self.on_screen:
-            if each.table is not None:
-                yield from each.table[:, list(each.pairs[pair])].flatten().tolist()
+    def _wave_values(self, pair: int) -> Iterator[float]:
+        """Those of all schemes on screen, for a common scale."""
+        for scheme in self.on_screen:
+            if scheme.table is not None:
+                yield from scheme.table[:, list(scheme.pairs[pair])].flatten().tolist()
 
     @property
     def pairs_title(self) -> str:
-        """What is drawn of every two positions."""
+        """The title of the map over every two positions."""
         biases = {"bias": f"bias of head {self.head}", "bucket": "bucket"}
         if self.drawn_scheme.unit in biases:
             return f"{biases[self.drawn_scheme.unit]}, query against key"
-        return f"{_spoken(self.drawn_scheme.unit)} of two positions"
+        return f"{_unit_name(self.drawn_scheme.unit)} of two positions"
 
     def draw_pairs(self) -> None:
-        """What two positions give on_screen: rows are queries or positions, as columns are."""
+        """The map over every two positions: queries or positions down, keys or positions across."""
         if not self.has_figures:
             return
-        scheme, title = self.drawn_scheme, self.pairs_title
-        values, top = scheme.products, max(float(each.products.abs().max()) for each in self.alike)
+        own, title = self.drawn_scheme, self.pairs_title
+        top = max(float(scheme.products.abs().max()) for scheme in self.same_unit)
         row, across = ("position", "position") if self.has_table else ("query", "key")
-        self._draw_matrix(across, title, scheme.unit, "products", values, top, MATRIX_HEIGHT, row)
+        self._draw_matrix(
+            across, title, own.unit, "products", own.products, top, MATRIX_HEIGHT, row
+        )
 
     def draw_by_distance(self, height: int = CURVE_HEIGHT) -> None:
-        """The same over the distance of the two, and whether that is all it depends on."""
+        """The same values by distance, and whether they depend on the distance alone."""
         if not self.has_figures:
             return
-        scheme = self.drawn_scheme
+        own = self.drawn_scheme
         if not self.has_table:
-            title = f"{'bias of every head' if scheme.unit == 'bias' else 'bucket'} by distance"
-            beside = [value for each in self.alike for _, _, value in each.by_head]
-            spec = head_curves(scheme.by_head, scheme.unit, f"head {self.head}", beside)
+            title = f"{'bias of every head' if own.unit == 'bias' else 'bucket'} by distance"
+            values = [value for scheme in self.same_unit for _, _, value in scheme.by_head]
+            spec = head_curves(own.by_head, own.unit, f"head {self.head}", values)
             self._draw_chart(title, spec, "by_head", height=height)
-            if scheme.unit == "bias":
+            if own.unit == "bias":
                 st.caption(
-                    f"Head {self.head}, chosen above: its biases as a map, and the thick line here."
+                    f"The map and the thick line show the biases of head {self.head}, chosen above."
                 )
             return
-        unit = _spoken(scheme.unit)
-        rows = scheme.against_offset()
-        beside = [
-            value for each in self.alike for row in each.against_offset() for value in row[1:]
+        unit = _unit_name(own.unit)
+        rows = own.against_offset()
+        values = [
+            value
+            for scheme in self.same_unit
+            for row in scheme.against_offset()
+            for value in row[1:]
         ]
-        spec = offset_curve(rows, scheme.unit, beside)
+        spec = offset_curve(rows, own.unit, values)
         self._draw_chart(f"{unit} by distance", spec, "by_offset", height=height)
         st.caption(
             f"The {unit} follows from the distance alone."
-            if scheme.knows_distance
-            else f"Two pairs at the same distance differ by up to {three(scheme.spread)}."
+            if own.knows_distance
+            else f"Two pairs at the same distance differ by up to {three(own.spread)}."
         )
 
     def draw_hands(self, place: int) -> None:
-        """Some of the pairs as clock hands, fast ones first."""
+        """A few pairs of dimensions as clock hands, the fastest first."""
         scheme = self.scheme
         if scheme is None or scheme.table is None:
             return
@@ -186,7 +191,7 @@ class SchemeColumn:
         top: float,
         height: int,
         row: str = "position",
-        beside: Sequence[MatrixLabels] = (),
+        neighbours: Sequence[MatrixLabels] = (),
     ) -> None:
         self.draw_heading(title)
         matrix(
@@ -201,11 +206,11 @@ class SchemeColumn:
             top=top or None,
             title=self._title(title),
             height=height,
-            beside=beside,
+            beside=neighbours,
         )
 
 
-def _as_beside(table: Tensor) -> MatrixLabels:
+def _table_labels(table: Tensor) -> MatrixLabels:
     rows, columns = map(_places, table.shape)
     return MatrixLabels(rows, columns, "position", "dimension")
 
@@ -214,12 +219,12 @@ def _places(count: int) -> list[str]:
     return [str(place) for place in range(count)]
 
 
-def _spoken(unit: str) -> str:
+def _unit_name(unit: str) -> str:
     return "dot product" if unit == "product" else unit
 
 
 def _height(rows: int, columns: int) -> int:
-    """Pixels; a table of many dimensions has small cells, and is only as high as they need."""
+    """The height in pixels; a table of many dimensions has small cells and is less high."""
     cell = min(7.0, WIDTH / columns)
     return max(LOWEST, min(MATRIX_HEIGHT, int(AROUND + rows * cell)))
 
@@ -233,28 +238,26 @@ CAPTIONS = {
 
 
 def draw_position_surface(columns: Sequence[SchemeColumn]) -> None:
-    """An expander; nothing is sent while it is closed."""
+    """The map in three dimensions, in an expander; nothing is sent while it is closed."""
     with expander("position_surface") as panel:
         if not panel.open:
             return
         colours = palette(st.context.theme.type)
         for place, column in zip(widgets.side_by_side(*[1] * len(columns)), columns, strict=True):
-            scheme = column.drawn_scheme
+            own = column.drawn_scheme
             with place:
-                others = [each.products for each in column.alike if each is not scheme]
+                others = [scheme.products for scheme in column.same_unit if scheme is not own]
                 half = len(columns) > 1
-                figure = surface_of_positions(
-                    scheme.products, scheme.unit, colours, others, half=half
-                )
+                figure = surface_of_positions(own.products, own.unit, colours, others, half=half)
                 if half:
                     column.draw_heading(column.pairs_title)
-                count = len(scheme.products)
+                count = len(own.products)
                 table: Table = {
                     "query position": [query for query in range(count) for _ in range(count)],
                     "key position": [*range(count)] * count,
-                    scheme.unit: scheme.products.flatten().tolist(),
+                    own.unit: own.products.flatten().tolist(),
                 }
                 plotly_chart(
                     figure, key=f"{column.key}positions_3d", title=column.pairs_title, table=table
                 )
-                st.caption(f"{CAPTIONS[scheme.unit]} The first {count} positions are shown.")
+                st.caption(f"{CAPTIONS[own.unit]} The first {count} positions are shown.")

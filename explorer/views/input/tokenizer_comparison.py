@@ -28,27 +28,27 @@ WORDS_COMPARED = 50
 """Words after the first difference that are compared: the cost is their square."""
 
 
-def lost(text: str, back: str) -> str:
-    """One sentence; empty where the decoded text is the same."""
+def difference(text: str, back: str) -> str:
+    """In one sentence; empty if the decoded text is the same."""
     if text == back:
         return ""
     if "".join(text.split()) == "".join(back.split()):
         return "Decoding loses or adds spaces; every other character is the same."
     if text.casefold() == back.casefold():
         return "Decoding loses capitals; every letter is otherwise the same."
-    words, others = text.split(), back.split()
-    pairs = enumerate(zip(words, others, strict=False))
-    shorter = min(len(words), len(others))
-    start = next((at for at, (word, other) in pairs if word != other), shorter)
-    differ, come = words[start : start + WORDS_COMPARED], others[start : start + WORDS_COMPARED]
-    _, _, end, _, ended = SequenceMatcher(None, differ, come, autojunk=False).get_opcodes()[0]
-    was, is_now = (
+    words, decoded = text.split(), back.split()
+    pairs = enumerate(zip(words, decoded, strict=False))
+    shorter = min(len(words), len(decoded))
+    start = next((at for at, (word, decoded_word) in pairs if word != decoded_word), shorter)
+    before, after = words[start : start + WORDS_COMPARED], decoded[start : start + WORDS_COMPARED]
+    _, _, end, _, new_end = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()[0]
+    old, new = (
         f"“{cut(readable(' '.join(part)), LONGEST_DIFFERENCE)}”" if part else "nothing"
-        for part in (differ[:end], come[:ended])
+        for part in (before[:end], after[:new_end])
     )
-    if not differ[:end]:
-        return f"Decoding adds {is_now} before word {start + 1}."
-    return f"The first difference is at word {start + 1}: {was} is decoded as {is_now}."
+    if not before[:end]:
+        return f"Decoding adds {new} before word {start + 1}."
+    return f"The first difference is at word {start + 1}: {old} is decoded as {new}."
 
 
 TRAINED_HERE = "Trained here: "
@@ -82,14 +82,14 @@ def _span(token: Token) -> str:
 
 
 def _bytes(characters: str) -> str:
-    found = characters.encode()
-    return found[:MOST_BYTES].hex(" ") + (" …" if len(found) > MOST_BYTES else "")
+    encoded = characters.encode()
+    return encoded[:MOST_BYTES].hex(" ") + (" …" if len(encoded) > MOST_BYTES else "")
 
 
 def draw_comparison(context: PageContext) -> None:
-    """The chosen tokenizers one below the other; nothing is made until the panel is open."""
-    title, is_asked = "Compare with other tokenizers", url.is_named("beside")
-    with st.expander(title, is_asked, key="beside_open", on_change="rerun") as panel:
+    """The chosen tokenizers one below the other; nothing is computed while the panel is closed."""
+    title, is_named = "Compare with other tokenizers", url.is_named("beside")
+    with st.expander(title, is_named, key="beside_open", on_change="rerun") as panel:
         if panel.open:
             _draw_tokenizers(context)
 
@@ -109,16 +109,16 @@ def _draw_tokenizers(context: PageContext) -> None:
 
 
 def _choose(names: Sequence[str], mine: str) -> list[str]:
-    """Tokenizers to compare with the chosen model's; a note names those that are not there."""
+    """The tokenizers to compare with the chosen model's; a note names those that do not exist."""
     is_chosen, most = widget_state.has("beside"), url.row_of("beside").most
     usual = list(names[: len(tokenizer_source.ALGORITHMS)])
-    asked = widget_state.get("beside") if is_chosen else url.values_of("beside")
+    requested = widget_state.get("beside") if is_chosen else url.values_of("beside")
     in_address = [value for name, value in url.everything() if name == "beside"]
-    if not is_chosen and asked != in_address:
-        url.write("beside", asked)
+    if not is_chosen and requested != in_address:
+        url.write("beside", requested)
         st.rerun()  # a widget takes from the address what it had when the run began
-    if asked:
-        widget_state.put("beside", [name for name in asked if name in names][:most])
+    if requested:
+        widget_state.put("beside", [name for name in requested if name in names][:most])
     picked: list[str] = st.multiselect(
         options=names,
         default=usual,
@@ -126,23 +126,23 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
         persist_state="session",
         **url.bound("beside"),
     )
-    if notes := invalid_names(asked, names, mine):
+    if notes := invalid_names(requested, names, mine):
         note_invalid("beside", (mine, picked), " ".join(notes))
     say_invalid("beside", (mine, picked))
     return picked
 
 
-def invalid_names(asked: Sequence[str], names: Sequence[str], mine: str) -> list[str]:
+def invalid_names(requested: Sequence[str], names: Sequence[str], mine: str) -> list[str]:
     """A sentence for each name that cannot be compared with the chosen model's tokenizer."""
     notes = [
         f"{name} is the chosen model now, so its tokenizer comes first."
         if name == mine
         else f"“Compare with” has no “{cut(name, LONGEST_NAME)}” here."
-        for name in dict.fromkeys(asked)
+        for name in dict.fromkeys(requested)
         if name not in names
     ]
     most = url.row_of("beside").most
-    beyond = [name for name in dict.fromkeys(asked) if name in names][most:]
+    beyond = [name for name in dict.fromkeys(requested) if name in names][most:]
     if beyond:
         left = ", ".join(f"“{cut(name, LONGEST_NAME)}”" for name in beyond)
         notes.append(f"At most {most} can be compared; left out: {left}.")
@@ -159,9 +159,9 @@ def _draw_tokens(
 
 
 def decoding_note(decode: Callable[[list[int]], str], tokens: Sequence[Token], text: str) -> str:
-    """Whether the token IDs, without special tokens, decode to the text again."""
-    difference = lost(text, decode([token.id for token in tokens if not token.special]))
-    return difference or "The token IDs decode to exactly this text."
+    """Whether the token IDs without the special ones decode to the same text."""
+    decoded = decode([token.id for token in tokens if not token.special])
+    return difference(text, decoded) or "The token IDs decode to exactly this text."
 
 
 def _tokenizer(name: str, models: Mapping[str, ModelEntry]) -> AnyTokenizer | PlainTokenizer:

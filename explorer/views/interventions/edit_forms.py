@@ -58,13 +58,13 @@ PRESETS = {
 SIZED = ("padding", "window", "prefix", "blocks")
 PRESET, KEY, CELLS = "Preset", "One key", "Cell by cell"
 MOST_PAINTED = 96
-"""Tokens a side that a finger or a pointer can still hit."""
+"""Tokens per side whose cells a finger or a pointer can still hit."""
 OF_TEXTS = "Difference of two texts"
 TOKEN_AT = PersistentChoices("token_at", {"token_at": ""})
 
 
 def draw_edit_form(context: PageContext, after: ForwardPass) -> None:
-    """The form of one kind; the head and layer are those of the bar.
+    """The form of one kind of intervention, for the head and layer of the bar.
 
     `after` is the pass with the interventions so far.
     """
@@ -95,11 +95,11 @@ def _draw_layer_form(context: PageContext, after: ForwardPass) -> None:
 
 
 def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
-    at, held = context.choice, pinned.in_text(context, after)
+    at, cell = context.choice, pinned.in_text(context, after)
     rows, columns = after.rows(at.part), after.columns(at.part)
     with st.container(horizontal=True):
-        query = token("edge_query", rows, _first(held.query, len(rows) - 1))
-        key = token("edge_key", columns, _first(held.key, 0))
+        query = token("edge_query", rows, _first(cell.query, len(rows) - 1))
+        key = token("edge_key", columns, _first(cell.key, 0))
     scope = one_of("edge_in", (THIS_HEAD, ALL_HEADS))
     to = CUT_TO[one_of("edge_becomes", tuple(CUT_TO))]
     head = at.head if scope == THIS_HEAD else None
@@ -119,18 +119,23 @@ def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
 
 
 def _first(*positions: int | None) -> int:
-    """The first that there is."""
-    return next(each for each in positions if each is not None)
+    """The first position that is given."""
+    return next(position for position in positions if position is not None)
 
 
 def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
-    opened, at, held = context.opened, context.choice.part, pinned.in_text(context, after)
+    opened, at, cell = context.opened, context.choice.part, pinned.in_text(context, after)
     part = "encoder.self_attn" if after.source else "decoder.self_attn"
     tokens = after.source or after.target
-    query = held.query if after.rows(at) is tokens else None  # pinned in its rows and columns
-    key = held.key if after.columns(at) is tokens else None
+    query = cell.query if after.rows(at) is tokens else None  # pinned in its rows and columns
+    key = cell.key if after.columns(at) is tokens else None
     position = _choose_position(tokens, min(_first(query, key, 1), len(tokens) - 1))
-    chips(tokens, key="token_to_change", highlight=position, on_pick=_pick_token)
+    chips(
+        tokens,
+        key="token_to_change",
+        highlight=position,
+        on_pick=lambda place: TOKEN_AT.put("token_at", str(place)),
+    )
     st.text(f"Token {position} is “{label_at(tokens, position)}”. Click another one to replace it.")
 
     def replace_by(token_id: int) -> ReplaceToken:
@@ -147,36 +152,32 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
         st.text(why)
 
 
-def _pick_token(position: int) -> None:
-    TOKEN_AT.put("token_at", str(position))
-
-
 def _choose_position(tokens: Sequence[Token], default: int) -> int:
-    """Which token is replaced; an invalid value in the address is replaced with a message."""
-    asked = str(TOKEN_AT.texts().get("token_at", ""))
-    found = whole_number(asked, len(tokens))
-    if asked and found is None:
-        why = f"There is no token “{cut(asked, 20)}” in this text; showing {default}."
+    """The token to replace; a note names an invalid value in the address."""
+    text = str(TOKEN_AT.texts().get("token_at", ""))
+    place = whole_number(text, len(tokens))
+    if text and place is None:
+        why = f"There is no token “{cut(text, 20)}” in this text; showing {default}."
         note_invalid("token_at", default, why)
-    TOKEN_AT.settle({"token_at": "" if found is None else str(found)})
-    place = default if found is None else found
-    say_invalid("token_at", place)
-    return place
+    TOKEN_AT.settle({"token_at": "" if place is None else str(place)})
+    position = default if place is None else place
+    say_invalid("token_at", position)
+    return position
 
 
 def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
     at = context.choice
     explanation = (
-        "Activation patching: the value that this sentence has there replaces that of yours."
+        "Activation patching: the value of this sentence at that place replaces the value of yours."
     )
-    other = text_field("patch_text", help=explanation)
+    source = text_field("patch_text", help=explanation)
     is_head = one_of("patch_what", (HEAD_OUTPUT, STREAM)) == HEAD_OUTPUT
     part = at.part if is_head else f"{at.part.split('.')[0]}.self_attn"
     rows = context.forward.rows(part)
     position = token("patch_at", rows, len(rows) - 1)
     edit = None
-    if other and other.strip():
-        edit = Patch(part, at.layer, at.head if is_head else None, position, other)
+    if source and source.strip():
+        edit = Patch(part, at.layer, at.head if is_head else None, position, source)
     of = f"layer {at.layer}, head {at.head}" if is_head else f"layer {at.layer}"
     edit_button(context, edit, f"Patch {of}", "patch", type="primary")
 

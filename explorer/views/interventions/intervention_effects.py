@@ -52,7 +52,7 @@ ABLATED = " An ablated output changes what later layers read, not the weights of
 
 
 def choose_baseline(context: PageContext, history: EditHistory) -> EditedPass:
-    """What the result is compared with: the original pass, or the pass after earlier steps."""
+    """The pass to compare with: the original pass, or the pass after earlier interventions."""
     steps = [ORIGINAL, *(f"After intervention {n}" for n in range(1, history.done))]
     if len(steps) == 1:
         return EditedPass(context.forward)
@@ -65,7 +65,7 @@ def draw_output_change(
 ) -> int | None:
     """Probabilities as pairs of bars, then every number of the change.
 
-    Gives the token or class whose logit is tracked; None without an output head.
+    Returns the token or class whose logit is tracked; None without an output head.
     """
     opened = context.opened
     if opened.config.head == "none":
@@ -73,17 +73,17 @@ def draw_output_change(
         return None
     if opened.config.kind == "encoder-decoder":
         draw_answers(opened, before, after)
-    old, new = (logits_at(each.forward.trace, position) for each in (before, after))
-    found = likeliest(old, new)
-    labels = [option_name(opened, option) for option in found]
-    probabilities = (each.double().softmax(-1)[found].tolist() for each in (old, new))
+    old, new = (logits_at(edited.forward.trace, position) for edited in (before, after))
+    options = likeliest(old, new)
+    labels = [option_name(opened, option) for option in options]
+    probabilities = (logits.double().softmax(-1)[options].tolist() for logits in (old, new))
     bars = before_after_bars(labels, *probabilities)
     with st.container(key="probabilities"):
         title = "Probabilities before and after"
         chart(bars, height=BARS_HEIGHT, key="before_after", title=title)
-    names = [f"{label} ({option})" for label, option in zip(labels, found, strict=True)]
+    names = [f"{label} ({option})" for label, option in zip(labels, options, strict=True)]
     label = "Tracked token" if has_words(opened.config) else "Tracked class"
-    tracked = found[names.index(one_of("watched", names, label=label, as_list=True))]
+    tracked = options[names.index(one_of("watched", names, label=label, as_list=True))]
     was, now = float(old[tracked]), float(new[tracked])
     facts(
         [
@@ -100,7 +100,7 @@ def draw_output_change(
 def _facts_over_text(
     opened: OpenModel, before: EditedPass, after: EditedPass
 ) -> list[tuple[str, str]]:
-    """KL over all positions, and the loss where the model predicts next tokens; made once."""
+    """KL over all positions, and the loss if the model predicts next tokens; computed once."""
     if not has_words(opened.config):
         return []
 
@@ -111,14 +111,14 @@ def _facts_over_text(
 
     forward = before.forward
     key = ("over text", forward.text, forward.pair, before.applied, after.applied)
-    found = kept(opened, key, measure, lambda made: made.kl.nbytes)
-    most = int(found.kl.argmax())
+    change = kept(opened, key, measure, lambda change: change.kl.nbytes)
+    most = int(change.kl.argmax())
     rows = [
-        ("mean KL over positions", _nats(found.kl.mean())),
-        (f"largest KL, at position {most}", _nats(found.kl[most])),
+        ("mean KL over positions", _nats(change.kl.mean())),
+        (f"largest KL, at position {most}", _nats(change.kl[most])),
     ]
-    if found.loss is not None:
-        old, new = found.loss
+    if change.loss is not None:
+        old, new = change.loss
         rows += [
             ("loss per token before", f"{three(old)} nats"),
             ("loss per token after", f"{three(new)} nats"),
@@ -132,8 +132,8 @@ def _nats(value: Tensor) -> str:
 
 
 def _draw_stream_change(before: EditedPass, after: EditedPass) -> None:
-    """A model without a head gives vectors: how far they moved."""
-    old, new = (last_stream(each.forward.trace)[0] for each in (before, after))
+    """The change of the final vectors of a model without an output head."""
+    old, new = (last_stream(edited.forward.trace)[0] for edited in (before, after))
     size, moved = float(old.norm()), float((new - old).norm())
     st.text("This model has no output head, so its last residual stream is compared instead.")
     facts(
@@ -145,7 +145,7 @@ def _draw_stream_change(before: EditedPass, after: EditedPass) -> None:
 
 
 def base_words(edited: EditedPass) -> str:
-    """Which pass the many passes differ from."""
+    """The pass that many passes are compared with, in words."""
     return "in the pass with your interventions" if edited.applied else "in the original pass"
 
 
@@ -158,9 +158,9 @@ def draw_maps(
 ) -> Script:
     """Both maps on one scale, and the difference around zero.
 
-    Gives the lines that make them, the output at this position, and the change of the output.
+    Returns the code of the maps, of the output at this position, and of its change.
     """
-    at, held = context.choice, pinned.current_pin(context, after.forward)
+    at, cell = context.choice, pinned.current_pin(context, after.forward)
     st.markdown(f"{widgets.head_heading(context)} · before, after and after − before")
     aligned = draw_map_pair(
         MapSide("Before", before.forward, at.part, at.layer, at.head),
@@ -169,10 +169,10 @@ def draw_maps(
         models=(at.model, at.model),
         keys=("map_before", "map_after"),
         title="After − before",
-        pinned=None if held.query is None or held.key is None else (held.query, held.key),
+        pinned=None if cell.query is None or cell.key is None else (cell.query, cell.key),
         on_pin=_pin,
     )
-    _draw_cell_actions(context, after.forward, held)
+    _draw_cell_actions(context, after.forward, cell)
     if aligned is not None and not largest_change(aligned.difference):
         changed = set(after.applied) ^ set(before.applied)
         why = ABLATED if any(isinstance(edit, ABLATIONS) for edit in changed) else ""
@@ -189,13 +189,13 @@ def draw_maps(
 
 
 def _pin(place: Place | None) -> None:
-    """For the callback of a map: every row and column is one token there."""
+    """For the callback of a map, in which every row and column is one token."""
     pinned.pin(PinnedCell() if place is None else PinnedCell(*place))
 
 
-def _draw_cell_actions(context: PageContext, after: ForwardPass, held: PinnedCell) -> None:
+def _draw_cell_actions(context: PageContext, after: ForwardPass, cell: PinnedCell) -> None:
     """The pinned cell in words, and a button for each intervention on it in the chosen layer."""
-    at, query, key = context.choice, held.query, held.key
+    at, query, key = context.choice, cell.query, cell.key
     if query is None or key is None:
         st.caption("Click a cell to pin it: its edge can then be cut, or the cell masked.")
         return
@@ -216,19 +216,19 @@ def _draw_cell_actions(context: PageContext, after: ForwardPass, held: PinnedCel
 
 
 def maps_code(before: EditedPass, after: EditedPass, part: str, layer: int, head: int) -> None:
-    first, second = (each.forward.weights(part, layer, head) for each in (before, after))
+    first, second = (edited.forward.weights(part, layer, head) for edited in (before, after))
     weights = second - first
     print(weights)  # a row per query, a column per key
 
 
 def last_stream_code(before: EditedPass, after: EditedPass) -> None:
-    old, new = (last_stream(each.forward.trace)[0] for each in (before, after))
+    old, new = (last_stream(edited.forward.trace)[0] for edited in (before, after))
     moved, size = (new - old).norm(), old.norm()
     print(moved, moved / size)
 
 
 def output_code(before: EditedPass, after: EditedPass, position: int, tracked: int) -> None:
-    old, new = (logits_at(each.forward.trace, position) for each in (before, after))
+    old, new = (logits_at(edited.forward.trace, position) for edited in (before, after))
     likely = likeliest(old, new)
     probabilities = torch.stack([old, new]).double().softmax(-1)[:, likely]
     print(likely, probabilities)  # a row before, a row after
@@ -246,5 +246,5 @@ def over_text_code(before: EditedPass, after: EditedPass) -> None:
 
 
 def answers_code(opened: OpenModel, before: EditedPass, after: EditedPass) -> None:
-    answers = [edited_answer(opened, each).text for each in (before, after)]
+    answers = [edited_answer(opened, edited).text for edited in (before, after)]
     print(answers)

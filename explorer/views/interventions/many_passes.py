@@ -1,4 +1,4 @@
-"""Many passes, each with one intervention more: every head ablated or patched, edges cut."""
+"""Many passes, each with one more intervention: every head ablated or patched, or edges cut."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,7 +50,7 @@ TOO_LONG_FOR_HEADS = "One pass for every head of this model takes too long: shor
 
 
 def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> Script | None:
-    """One cell per head, then the heads that matter most; gives the lines of the chosen layer."""
+    """One cell per head, then the largest effects; returns the code of the chosen layer."""
     opened, at = context.opened, context.choice
     if opened.config.head == "none":
         st.text(NO_HEAD)
@@ -59,45 +59,45 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
         way = one_of("heads_are", (ABLATED, PATCHED))
         is_kl = one_of("number", (KL, LOGIT)) == KL
         one_of("click", (SELECTS, ABLATES))
-    text, other = "", None
+    text, source = "", None
     if way == PATCHED:
         text = text_field("heads_from").strip()
         try:
-            other = same_length_pass(opened, context.forward, at.part, text)
+            source = same_length_pass(opened, context.forward, at.part, text)
         except NotApplicableError as error:
             st.text(str(error))
             return None
     passes = opened, context.forward, edited
     lines = script(heads_code, *passes, position, at.part, at.layer, text)
     base, part = recorded_pass(edited, position), edited.forward.part(at.part)
-    if other is not None and opened.config.kind == "decoder":
-        alike = shared_tokens(*(ids_of([each.target]) for each in (edited.forward, other)))
-        base = replace(base, from_position=alike)
+    if source is not None and opened.config.kind == "decoder":
+        shared = shared_tokens(*(ids_of([forward.target]) for forward in (edited.forward, source)))
+        base = replace(base, from_position=shared)
     costs = [multiplications(base, at.part, layer) for layer in range(part.layers)]
-    found = measurement(
+    changes = measurement(
         opened,
         "heads",
         ("every head", *edited.key, at.part, position, text),
-        lambda report: _measure(base, at.part, part.layers, other, report),
+        lambda report: _measure(base, at.part, part.layers, source, report),
         cost=part.heads * sum(costs),
         doing="Every head, by layer",
         too_long=TOO_LONG_FOR_HEADS,
     )
-    if found is None:
+    if changes is None:
         return lines
-    values, unit = (found[0], "nats") if is_kl else (found[1], "logits")
+    values, unit = (changes[0], "nats") if is_kl else (changes[1], "logits")
     top = option_name(opened, int(logits_at(base.trace, position).argmax()))
     what = "KL(before ‖ after)" if is_kl else f"change in the logit of “{top}”"
     how = "patched from the source sentence" if text else "ablated to zero"
 
     def pick(layer: int, head: int, part: str) -> None:
         choose_head(layer, head, part)
-        # Chosen perhaps since this was drawn: the server may hear of both at once.
+        # The reader may have chosen it since this was drawn: both may arrive at once.
         if widget_state.get("click") == ABLATES:
             add_edit(AblateHead(at.part, layer, head))
 
-    drawn, numbers = widgets.side_by_side(6, 4)
-    with drawn:
+    grid, numbers = widgets.side_by_side(6, 4)
+    with grid:
         heads_grid(
             context,
             values,
@@ -121,18 +121,18 @@ def _measure(
     base: RecordedPass,
     part: str,
     layers: int,
-    other: ForwardPass | None,
+    source: ForwardPass | None,
     report: Report,
 ) -> Tensor:
     """(2, layers, heads): KL in nats, and the change in the logit of the likeliest option."""
     before = logits_at(base.trace, base.position)
     top = int(before.argmax())
     patched: Callable[[int], Tensor] | None = None
-    if other is not None:
+    if source is not None:
         heads = range(base.model.config.n_heads)
 
         def patched(layer: int) -> Tensor:
-            return torch.stack([head_output(other, part, layer, head) for head in heads])
+            return torch.stack([head_output(source, part, layer, head) for head in heads])
 
     rows = []
     for after in ablate_every_head(base, part, layers, patched):
@@ -153,8 +153,8 @@ def heads_code(
     at, heads = f"{site(part, layer)}.head_out", range(forward.config.n_heads)
     edits: list[Edit] = [AblateHeads(at, (head,)) for head in heads]
     if text:
-        other = same_length_pass(opened, forward, part, text)
-        values = torch.stack([head_output(other, part, layer, head) for head in heads])
+        source = same_length_pass(opened, forward, part, text)
+        values = torch.stack([head_output(source, part, layer, head) for head in heads])
         edits = [PatchHeads(at, (head,), values) for head in heads]
 
     passed, after = edited.forward, []
@@ -162,12 +162,12 @@ def heads_code(
         how = [*edited.core_edits, edit]
         again = rerun(opened, passed, passed.source, passed.target, how)
         after.append(logits_at(again.trace, position))
-    found = kl(logits_at(passed.trace, position), torch.stack(after))
-    print(found)  # nats, a number for each head of the layer
+    divergence = kl(logits_at(passed.trace, position), torch.stack(after))
+    print(divergence)  # nats, a number for each head of the layer
 
 
 def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -> Script | None:
-    """KL over the number of cut edges, as a chart; gives the lines that make its first curve."""
+    """KL divergence by the number of cut edges, as a chart; returns the code."""
     opened, at = context.opened, context.choice
     if opened.config.head == "none":
         st.text(NO_HEAD)
@@ -184,7 +184,7 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     except TooManyEdgesError as error:
         st.text(str(error))
         return lines
-    found = measurement(
+    cuts = measurement(
         opened,
         "cuts",
         ("faithfulness", *edited.key, *which, position, seed),
@@ -192,14 +192,14 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         cost=cost,
         doing="Cutting edges",
     )
-    if found is None:
+    if cuts is None:
         return lines
-    if not found.counts:
+    if not cuts.counts:
         st.text("No query attends to any key here, so there is no edge to cut.")
         return lines
     points = [
         EdgeCut(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
-        for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
+        for count, best, draws in zip(cuts.counts, cuts.strongest, cuts.random, strict=True)
     ]
     with st.container(key="faithfulness"):
         title = "Output against the number of edges cut"
@@ -207,7 +207,7 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     of = f"layer {at.layer}" if head is None else f"layer {at.layer}, head {head}"
     st.caption(
         f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "
-        f"draws: mean and range), {base_words(edited)}. There are {found.edges:,} edges; all are "
+        f"draws: mean and range), {base_words(edited)}. There are {cuts.edges:,} edges; all are "
         "cut at the last point. If the strongest edges change the output no more than random "
         "ones, the map does not show what matters here."
     )
@@ -217,8 +217,8 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
 def faithfulness_code(
     edited: EditedPass, position: int, part: str, layer: int, head: int | None, seed: int
 ) -> None:
-    found = faithfulness(recorded_pass(edited, position), part, layer, head, seed)
+    cuts = faithfulness(recorded_pass(edited, position), part, layer, head, seed)
     for count, strongest, random in zip(
-        found.counts, found.strongest.tolist(), found.random.tolist(), strict=True
+        cuts.counts, cuts.strongest.tolist(), cuts.random.tolist(), strict=True
     ):
         print(count, strongest, random)  # KL divergence in nats, after so many edges are cut

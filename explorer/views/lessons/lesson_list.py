@@ -1,4 +1,4 @@
-"""Every lesson with what this browser keeps of it, and a lesson of one's own."""
+"""Every lesson with the progress that this browser remembers, and a lesson of the reader's own."""
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ from explorer.views.shared import widgets
 
 
 def draw_lessons() -> None:
-    """The list, and why a file of the folder is none."""
+    """The list of lessons, and what is wrong with the other files of the folder."""
     catalog = lessons_of_reader()
     begin = state_of(BeginLesson)
     begins, begin.name = begin.name, ""
@@ -26,14 +26,14 @@ def draw_lessons() -> None:
 
 
 def draw_own_lesson() -> None:
-    """A file for this reader alone."""
+    """The upload of a lesson for this reader alone."""
     st.subheader("A lesson of your own", anchor=False)
     st.markdown(
         "A lesson is a text file (TOML): addresses of the app with words, and what to do there. "
         "`python -m explorer lesson new my-lesson` writes one to fill in and "
         "`python -m explorer lesson check my-lesson.toml` says what is wrong with it; "
-        "`docs/how_to/write_a_lesson.md` has an example. Here it is shown to you alone, as long "
-        "as this server runs; for a class, start it with `EXPLORER_LESSONS=its/folder`."
+        "`docs/how_to/write_a_lesson.md` has an example. Only you see it here, as long as this "
+        "server runs; for a class, start the server with `EXPLORER_LESSONS=its/folder`."
     )
     file = st.file_uploader(
         "Lesson", type="toml", key="lesson_file", on_change=_take, max_upload_size=1, width=520
@@ -43,9 +43,9 @@ def draw_own_lesson() -> None:
 
 
 def _take() -> None:
-    """Read the file that was uploaded."""
+    """For a callback: read the uploaded file."""
     file = widget_state.get("lesson_file")
-    if not isinstance(file, Upload):  # it was taken away, or a message names one that is not there
+    if not isinstance(file, Upload):  # the reader removed it, or it does not exist
         return
     try:
         lesson = lesson_from(file.getvalue(), file.name, address_table.of_pages())

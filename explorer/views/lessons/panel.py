@@ -1,7 +1,7 @@
-"""The panel of the open lesson, docked at the foot of the window on whatever page is drawn.
+"""The panel of the open lesson, at the foot of the window on every page.
 
-The address says which lesson is open and at which step. Its head is drawn by the browser
-(`explorer.components.lesson`), its words by Streamlit, which never reads them as HTML.
+The address says which lesson is open and at which step. The browser draws the head of the panel
+(`explorer.components.lesson`), Streamlit its words, which it never reads as HTML.
 """
 
 import streamlit as st
@@ -21,7 +21,7 @@ LIST = "lessons"
 
 
 class Predictions(dict[tuple[str, int], str]):
-    """What was predicted, by lesson and step."""
+    """The reader's predictions, by lesson and step."""
 
 
 def lessons_of_reader() -> LessonCatalog:
@@ -31,34 +31,34 @@ def lessons_of_reader() -> LessonCatalog:
 
 
 def address_at(lesson: Lesson, at: int, address: str = "") -> str:
-    """Where a step begins, from 1, or another address with that step in the panel."""
+    """The address at which a step (from 1) begins, or `address` with that step in the panel."""
     opened = address or lesson.steps[at - 1].begins
     mark = "&" if "?" in opened else "?"
     return f"{base()}{opened}{mark}lesson={lesson.name}&lesson_step={at}"
 
 
 def base() -> str:
-    """What stands before the address of every page, where the app is not at a server's root."""
+    """The path before the address of every page; empty if the app is at the server's root."""
     path = str(st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{path}" if path else ""
 
 
 def open_step() -> tuple[Lesson | None, int]:
-    """The lesson that the address names, and which of its steps, from 1."""
+    """The lesson that the address names, and the number of its step, from 1."""
     lesson = lessons_of_reader().lessons.get(name) if (name := url.value_of("lesson")) else None
     at = url.whole_number(url.value_of("lesson_step") or "1") or 1
     return lesson, min(at, len(lesson.steps)) if lesson else at
 
 
 def draw_lesson() -> None:
-    """Draw the step that the address names, if it names a lesson; the presenter's notes on it."""
+    """Draw the step of the lesson that the address names, and the presenter's notes on it."""
     name, (lesson, at) = url.value_of("lesson"), open_step()
     mount_presenter(_notes(lesson, at))
     if not name:
         return
     with st.bottom, st.container(key="lesson_panel"):
         if lesson is None:
-            st.text(f"There is no lesson “{name[:40]}” here; the page Lessons has all there are.")
+            st.text(f"There is no lesson “{name[:40]}” here; the page Lessons lists all of them.")
             st.button("Close", key="leave_lesson", type="tertiary", on_click=_leave)
             return
         step = lesson.steps[at - 1]
@@ -70,9 +70,9 @@ def draw_lesson() -> None:
 
 
 def _notes(lesson: Lesson | None, at: int) -> list[str]:
-    """Of a step, from 1: its lesson, its place in it, title and notes, and the title of the next.
+    """The lesson, the place, the title and the notes of a step (from 1), and the next title.
 
-    The presenter's second window shows them; they are empty where no lesson is open.
+    The presenter's second window shows them; they are empty if no lesson is open.
     """
     if lesson is None:
         return [""] * 5
@@ -87,15 +87,15 @@ def _leave() -> None:
 
 
 def _data(lesson: Lesson, at: int) -> dict[str, object]:
-    """What the browser has to know of the lesson, and of the step that is open."""
+    """What the browser needs to know about the lesson and its open step."""
     step = lesson.steps[at - 1]
     return {
         "name": lesson.name,
         "title": lesson.title,
         "at": at,
         "steps": [
-            {"title": each.title, "open": address_at(lesson, place)}
-            for place, each in enumerate(lesson.steps, 1)
+            {"title": step.title, "open": address_at(lesson, place)}
+            for place, step in enumerate(lesson.steps, 1)
         ],
         "base": base(),
         "end": f"{base()}/{LIST}",
@@ -109,19 +109,19 @@ def _data(lesson: Lesson, at: int) -> dict[str, object]:
 
 
 def _usual() -> dict[str, str]:
-    """What the bar has where the address does not say it, since it leaves out what is usual."""
+    """The defaults of the bar, which the address leaves out."""
     context = current_context()
     if context is None or not context.models:
         return {}
     entry = context.models[context.choice.model]
     part, layer, head = context.default_head
-    title = next(each.title for each in parts_of(entry) if each.name == part)
+    title = next(kind.title for kind in parts_of(entry) if kind.name == part)
     return {"text": entry.example, "part": title, "layer": str(layer), "head": str(head)}
 
 
 @st.fragment
 def _draw_predict(name: str, at: int, predict: Predict) -> None:
-    """The question; with its answer once something was predicted."""
+    """The question, and the answer once the reader has predicted one."""
     guesses, key = state_of(Predictions), f"lesson_guess_{name}_{at}"
     before = guesses.get((name, at))
     default = before if before in predict.options else None  # a file may have changed since

@@ -1,7 +1,6 @@
-"""The Overview page's picture of the pass: what is held in it, its links, its lens, its export."""
+"""The Overview page's picture of the pass: its selection, its links, its lens, its export."""
 
 from functools import partial
-from typing import Any
 
 import streamlit as st
 import torch
@@ -33,25 +32,25 @@ from explorer.views.shared.widgets import ANSWER
 
 KEY = "pass_map"
 LAYER, AROUND, LOWEST, FEW = 64, 190, 330, 5
-"""Pixels of a layer where there are few, of what stands around them, and the least of all. A
-picture of more layers is as high as the window lets it be (view.css)."""
+"""Pixels of a layer if there are few, of the rest of the picture, and its least height. A picture
+of more layers is as high as the window allows (view.css)."""
 INSIDE = 296
 """Pixels of an open block."""
 
 
 def draw_map(context: PageContext) -> PassMap | None:
-    """The picture; None, and a sentence, where the text is too long for one."""
+    """The picture; None, and the page says why, if the text is too long for one."""
     opened, forward = context.opened, context.forward
     if not is_computable(forward):
         st.text(pass_picture.too_long(forward))
         return None
     picture = pass_picture.picture_of(opened, forward)
     usual = pass_picture.first_answer(opened, forward)
-    found = pinned_parts.current_selection(context, picture, usual)
-    continued = pass_picture.continued(opened, forward)
+    selection = pinned_parts.current_selection(context, picture, usual)
+    continuations = pass_picture.continuations(opened, forward)
     layers = max(len(blocks) for blocks in picture.flow.stacks.values())
     title = f"{opened.title}: the forward pass over “{forward.text}”"
-    appends = [bool(text) for text in continued]
+    appends = [bool(text) for text in continuations]
     message = kept(
         opened,
         ("message of the map", forward.text, forward.pair),
@@ -62,16 +61,16 @@ def draw_map(context: PageContext) -> PassMap | None:
         message,
         key=KEY,
         title=title,
-        choice=pinned_parts.choice_of(found, context, picture),
-        height=_height(layers, found.block is not None),
-        on_chosen=lambda value: pinned_parts.hold(value, picture, usual),
+        choice=pinned_parts.choice_of(selection, context, picture),
+        height=_height(layers, selection.block is not None),
+        on_chosen=lambda value: pinned_parts.select(value, picture, usual),
         on_go=partial(page_links.open_link, context),
         appends=appends,
-        on_append=lambda option: _append(context, continued[option]),
-        figures=lambda: figures(picture, found, title),
+        on_append=lambda option: _append(context, continuations[option]),
+        figures=lambda: figures(picture, selection, title),
     )
-    if found.block is not None:
-        _draw_block(context, picture, *found.block)
+    if selection.block is not None:
+        _draw_block(context, picture, *selection.block)
     return picture
 
 
@@ -81,9 +80,9 @@ def _height(layers: int, is_open: bool) -> int | str:
 
 
 def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) -> None:
-    """The inside of the open block; its message is made once."""
+    """The inside of the open block; its message is computed once."""
     opened, forward = context.opened, context.forward
-    names = [each.name for each in picture.stacks]
+    names = [stack.name for stack in picture.stacks]
 
     def make() -> bytes:
         inside = block_inside(forward, names[stack], layer)
@@ -97,32 +96,29 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
 
 @fragment()
 def draw_late(context: PageContext, picture: PassMap) -> None:
-    """The answers of all positions, then the logit lens layer by layer: what costs most.
+    """The answers of all positions, then the logit lens layer by layer, which cost most.
 
-    Where they are not there yet, they come in a run of their own, which the browser asks for.
+    If they are not computed yet, the browser asks for a run of their own.
     """
     if not picture.has_lens:
         return
-    is_asked = asks_for(KEY, picture.of)
+    is_requested = asks_for(KEY, picture.of)
     opened, forward = context.opened, context.forward
-    if is_asked or pass_picture.is_read(opened, forward):
+    if is_requested or pass_picture.has_lens(opened, forward):
         other_answers(KEY, pass_picture.all_answers(opened, forward), picture.of)
-        pass_picture.hand_over_lens(opened, forward, partial(_hand, picture))
-
-
-def _hand(picture: PassMap, first: int, rows: Any) -> None:
-    lens_rows(KEY, first, rows, picture.of)
+        for first, rows in pass_picture.lens_by_layer(opened, forward):
+            lens_rows(KEY, first, rows, picture.of)
 
 
 def code(context: PageContext, *, has_edges: bool) -> Script:
-    """The chosen head and the output; the edges of the picture, where there is one."""
+    """The code of the chosen head and the output, and of the edges if there is a picture."""
     at, forward = context.choice, context.forward
     head = script(head_code, forward, *at.place)
     if not has_edges:
         return head
     usual = pass_picture.first_answer(context.opened, forward)
-    asked = whole_number(str(ANSWER.texts().get("answer", "")))
-    return head + script(edges_code, forward, at.part, usual if asked is None else asked)
+    answer = whole_number(str(ANSWER.texts().get("answer", "")))
+    return head + script(edges_code, forward, at.part, usual if answer is None else answer)
 
 
 def head_code(forward: ForwardPass, part: str, layer: int, head: int) -> None:
@@ -143,7 +139,7 @@ def edges_code(forward: ForwardPass, part: str, answer: int) -> None:
 
 
 def _append(context: PageContext, text: str) -> None:
-    """For the callback: this is the text from now on; a prompt goes on being one."""
+    """For the callback: make this the text; a prompt stays a prompt."""
     widget_state.put("text", text)
     if context.choice.special:
         widget_state.put("special", text)
@@ -151,16 +147,16 @@ def _append(context: PageContext, text: str) -> None:
     pinned_parts.IN_ADDRESS.put("traced", "")
 
 
-def figures(picture: PassMap, found: MapSelection, title: str) -> list[Figure]:
+def figures(picture: PassMap, selection: MapSelection, title: str) -> list[Figure]:
     """The edges that lead to the answer, the strongest first."""
-    traced = route(picture.flow, picture.flow.starts[found.answer])
+    traced = route(picture.flow, picture.flow.starts[selection.answer])
     tokens = {stack.name: texts(stack.tokens) for stack in picture.stacks}
     rows = []
     for part, edges in traced.edges.items():
         stack = part.split(".")[0]
         keys = tokens["encoder" if part.endswith("cross_attn") else stack]
         blocks = picture.flow.stacks[stack]
-        for layer, query, key in (edges >= found.least).nonzero().tolist():
+        for layer, query, key in (edges >= selection.least).nonzero().tolist():
             shares = blocks[layer].attended[part]
             rows.append(
                 (
@@ -176,4 +172,4 @@ def figures(picture: PassMap, found: MapSelection, title: str) -> list[Figure]:
     rows.sort(key=lambda row: -row[-1])
     names = ("attention", "layer", "head", "query", "key", "share", "importance")
     columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
-    return [TableData(columns, f"{title} · edges to answer {found.answer}")]
+    return [TableData(columns, f"{title} · edges to answer {selection.answer}")]

@@ -1,7 +1,7 @@
 """The links of the picture of the pass: each part of a block, and each edge, leads to a page.
 
-There the layer, the head and the tokens of the picture are chosen. What a browser reports is
-checked as a whole: what does not exist in this model and text opens nothing.
+The link chooses the layer, the head and the tokens of the picture on that page. What a browser
+reports is checked: a link to something that does not exist in this model and text opens nothing.
 """
 
 from collections.abc import Mapping
@@ -36,8 +36,8 @@ ADDRESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "masks": ("example", (YOURS,)),
     "interventions": ("change", tuple(FORMS)),
 }
-"""By page: what a link may choose there besides, and its values. Of the Forward pass page it is
-the `stage`, any of the model."""
+"""By page, what else a link may choose there, and its values. On the Forward pass page it is the
+`stage`, any of the model."""
 LEADS: dict[str, tuple[str, dict[str, str]]] = {
     "scores": ("head_steps", {"up_to": "scaled"}),
     "bias": ("head_steps", {"up_to": "masked"}),
@@ -45,26 +45,26 @@ LEADS: dict[str, tuple[str, dict[str, str]]] = {
     "weights": ("attention", {}),
     "head out": ("head_steps", {"up_to": "values"}),
 }
-"""By the kind of a stage: the page that shows it best, and what is chosen there."""
+"""By the kind of a stage, the page that shows it best, and what the link chooses there."""
 
 
 @dataclass(frozen=True)
 class PageLink:
-    """An opened link, checked: a page of `TITLES`, or this one, and all that is chosen there."""
+    """A checked link: a page of `TITLES` or this one, and all that the link chooses there."""
 
     page: str
     part: str
     layer: int
     head: int
-    found: PinnedCell
+    cell: PinnedCell
     address: Mapping[str, str] = field(default_factory=dict)
 
 
 def link_of_stage(stage: Stage) -> PartLink:
-    """Where a part of a block leads: a page of its head, else its stage of the forward pass.
+    """The link of a part of a block: to a page of its head, else to its stage of the forward pass.
 
-    Queries and keys lead to their page as the scores are made of them; the values before a norm
-    or a rotation are shown by their stage.
+    Queries and keys that the scores are computed from lead to their page; queries and keys before
+    a norm or a rotation lead to their stage.
     """
     page, address = LEADS.get(stage.kind, (STAGES, {"stage": stage.name}))
     tail = stage.name.split(".")[-1]
@@ -76,42 +76,42 @@ def link_of_stage(stage: Stage) -> PartLink:
 
 
 def checked_link(forward: ForwardPass, value: Any) -> PageLink | None:
-    """What a browser reports as an opened link, if all of it exists in this pass.
+    """The link that a browser reports, if all of it exists in this pass; None for anything else.
 
-    A dictionary of `page`, `part`, `layer`, `head`, `query`, `key` (None where no token is meant)
-    and `address`. None for anything else.
+    It is a dictionary of `page`, `part`, `layer`, `head`, `query`, `key` (None for no token) and
+    `address`.
     """
     if not isinstance(value, dict) or value.get("page") not in (HERE, *TITLES):
         return None
-    page, asked = str(value["page"]), value.get("address") or {}
+    page, choices = str(value["page"]), value.get("address") or {}
     parts = {part.name: part for part in forward.parts}
     part = parts.get(value["part"]) if isinstance(value.get("part"), str) else None
-    address = _checked_address(forward, page, asked)
+    address = _checked_address(forward, page, choices)
     if part is None or address is None:
         return None
     layer = events.place(value.get("layer"), part.layers)
     head = events.place(value.get("head"), part.heads)
     counts = len(forward.rows(part.name)), len(forward.columns(part.name))
     tokens = value.get("query"), value.get("key")
-    query, key = (events.place(*each) for each in zip(tokens, counts, strict=True))
+    query, key = (events.place(*pair) for pair in zip(tokens, counts, strict=True))
     if layer is None or head is None or (query, key) != tokens:
         return None
     return PageLink(page, part.name, layer, head, PinnedCell(query, key), address)
 
 
-def _checked_address(forward: ForwardPass, page: str, asked: Any) -> dict[str, str] | None:
-    """What is chosen on the page besides head and tokens; None where there is no such thing."""
-    if not isinstance(asked, dict) or not all(isinstance(each, str) for each in asked.values()):
+def _checked_address(forward: ForwardPass, page: str, choices: Any) -> dict[str, str] | None:
+    """What a link chooses on the page besides head and tokens; None if that does not exist."""
+    if not isinstance(choices, dict) or not all(isinstance(text, str) for text in choices.values()):
         return None
     name, values = ADDRESS.get(page, ("", ()))
     if page == STAGES:
         name, values = "stage", tuple(stage.name for stage in stages_of(forward.config))
-    is_known = all(each == name and text in values for each, text in asked.items())
-    return dict(asked) if is_known else None
+    exists = all(choice == name and text in values for choice, text in choices.items())
+    return dict(choices) if exists else None
 
 
 def open_link(context: PageContext, value: Any) -> None:
-    """For a callback: the page of a link in this run, with its layer, head and tokens chosen."""
+    """For a callback: open the page of a link in this run and choose its layer, head and tokens."""
     link = checked_link(context.forward, value)
     if link is None:
         return
@@ -121,27 +121,27 @@ def open_link(context: PageContext, value: Any) -> None:
     if stage:
         layer = _choose_stage(context, link, stage)
     choose_head(layer, link.head, link.part)
-    if str(link.found):
-        pinned.pin(link.found)
-        if link.found.key is None and link.page == "query_key":
+    if str(link.cell):
+        pinned.pin(link.cell)
+        if link.cell.key is None and link.page == "query_key":
             widget_state.forget("key")  # the key that this query attends to most
-    if link.page == "interventions" and link.found.is_cell:
+    if link.page == "interventions" and link.cell.is_cell:
         address = {"change": "Edge", **address}
-    for name in address:  # what was chosen there before gives way
+    for name in address:  # they replace what was chosen there before
         widget_state.forget(name)
         reader.defaults.pop(name, None)
     if link.page != HERE:
         reader.next_page, reader.next_address = link.page, address
 
 
-def _choose_stage(context: PageContext, link: PageLink, stage: str) -> int:
-    """The stage and its token are chosen on the Forward pass page; the layer that it is of."""
+def _choose_stage(context: PageContext, link: PageLink, name: str) -> int:
+    """Choose the stage and its token on the Forward pass page; returns the layer of the stage."""
     forward = context.forward
-    named = {each.name: each for each in stages_of(forward.config)}
-    own = named[stage].layer
-    layer = link.layer if own is None or named[stage].stack != link.part.split(".")[0] else own
-    STAGE_CHOICES.put("stage", stage)
+    stage = next(stage for stage in stages_of(forward.config) if stage.name == name)
+    is_of_stack = stage.stack == link.part.split(".")[0]
+    layer = stage.layer if stage.layer is not None and is_of_stack else link.layer
+    STAGE_CHOICES.put("stage", name)
     state_of(StageBar).at = context.choice.model, link.part, layer
-    if link.found.query is not None:
-        STAGE_CHOICES.put(query_of(link.part), str(link.found.query))
+    if link.cell.query is not None:
+        STAGE_CHOICES.put(query_of(link.part), str(link.cell.query))
     return layer

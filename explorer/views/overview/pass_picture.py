@@ -1,7 +1,7 @@
-"""The picture of the whole pass of a page's context: its shares, its answers, its lens."""
+"""The picture of the pass: the shares of all parts, the answers, and the logit lens."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ BEHIND = {
 
 
 def too_long(forward: ForwardPass) -> str:
-    """That the text is too long for the picture, and the way out."""
+    """Why there is no picture for this text, and what to do."""
     tokens = max(len(forward.source), len(forward.target))
     return (
         f"The picture of the pass is drawn for texts of up to {most_tokens(forward):,} tokens of "
@@ -39,9 +39,9 @@ def too_long(forward: ForwardPass) -> str:
 
 
 def picture_of(opened: OpenModel, forward: ForwardPass) -> PassMap:
-    """All that the map shows of a pass at first, computed once."""
+    """All that the picture shows of a pass at first, computed once."""
     key = "picture of the pass", forward.text, forward.pair
-    # What it holds is counted where the shares and the pass are kept.
+    # Its bytes are counted with the cached shares and the cached pass.
     return kept(opened, key, lambda: _picture(opened, forward), lambda _: 0)
 
 
@@ -60,13 +60,13 @@ def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
     behind = BEHIND[forward.config.kind] if words else "Class of the text"
     passed = repr((id(opened), forward.text, forward.pair)).encode()
     of = hashlib.sha256(passed).hexdigest()[:12]
-    asked = first_answer(opened, forward)
-    known = {}
+    first = first_answer(opened, forward)
+    first_answers = {}
     if words:
-        known = {asked: answers(opened, forward, range(asked, asked + 1))[0]}
+        first_answers = {first: answers(opened, forward, range(first, first + 1))[0]}
     elif forward.config.head == "classifier":
-        known = {0: _class(opened, forward)}
-    return PassMap(flow, stacks, known, forward.config.n_heads, behind, words, of)
+        first_answers = {0: _class(opened, forward)}
+    return PassMap(flow, stacks, first_answers, forward.config.n_heads, behind, words, of)
 
 
 def _class(opened: OpenModel, forward: ForwardPass) -> MapAnswer:
@@ -74,52 +74,52 @@ def _class(opened: OpenModel, forward: ForwardPass) -> MapAnswer:
     p = forward.trace.output[forward.row].softmax(-1)
     top = p.topk(min(MOST_OPTIONS, len(p)))
     pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
-    found = [(names[i], value) for i, value in pairs]
-    return MapAnswer(found[0][0], found)
+    options = [(names[i], value) for i, value in pairs]
+    return MapAnswer(options[0][0], options)
 
 
 def answers(opened: OpenModel, forward: ForwardPass, places: range) -> list[MapAnswer]:
-    """What the model answers at some positions. Cost grows with these × d_model × vocabulary."""
+    """The model's answers at some positions; the cost grows with these × d_model × vocabulary."""
     stream = _stream(forward, -1)[:, places.start : places.stop]
-    tokens = [each.label for each in forward.last_stack_tokens]
+    tokens = [token.label for token in forward.last_stack_tokens]
     values, indices = likeliest_by_position(forward.trace, stream, MOST_OPTIONS)
     labels = iter(labels_of(opened.tokenizer, indices.flatten().tolist()))
-    made = []
+    result = []
     for place, row in zip(places, values.tolist(), strict=True):
         before = tokens[: place + 1] if forward.config.kind == "decoder" else ()
         cells = [(candidate_text(next(labels), before), p) for p in row]
-        made.append(MapAnswer(cells[0][0], cells))
-    return made
+        result.append(MapAnswer(cells[0][0], cells))
+    return result
 
 
 def all_answers(opened: OpenModel, forward: ForwardPass) -> list[MapAnswer]:
-    """What the model answers at every position, computed once."""
+    """The model's answers at every position, computed once."""
     key = "answers of the map", forward.text, forward.pair
     places = range(len(forward.last_stack_tokens))
     return kept(opened, key, lambda: answers(opened, forward, places))
 
 
 def first_answer(opened: OpenModel, forward: ForwardPass) -> int:
-    """The answer that is traced first; the only one where the model gives a class."""
+    """The answer that is traced first; the only one if the model predicts a class."""
     if forward.config.head == "classifier":
         return 0
     return first_place(opened, forward.last_stack_tokens)
 
 
-def continued(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
-    """The text with each of the likeliest next tokens behind it; empty where it cannot stand there.
+def continuations(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
+    """The text followed by each of the likeliest next tokens, computed once.
 
-    That is a token that ends the text, or a part of a character. Nothing where the model does
-    not continue a text. Computed once.
+    A text is empty if its token ends the text or is a part of a character. There are no
+    continuations if the model does not continue a text.
     """
     config = forward.config
     if config.kind != "decoder" or config.head != "language-model":
         return ()
     key = "continued", forward.text, forward.pair
-    return kept(opened, key, lambda: _continued(opened, forward))
+    return kept(opened, key, lambda: _continuations(opened, forward))
 
 
-def _continued(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
+def _continuations(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
     _, indices = likeliest_by_position(forward.trace, _stream(forward, -1)[:, -1:], MOST_OPTIONS)
     ids = [token.id for token in forward.target]
     before, texts = opened.tokenizer.decode(ids), []
@@ -133,7 +133,7 @@ def _continued(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
 
 
 def _stream(forward: ForwardPass, layer: int) -> Tensor:
-    """What leaves a layer of the last stack, (1, tokens, d)."""
+    """The residual stream after a layer of the last stack, (1, tokens, d)."""
     stack, count = last_streams(forward.config)
     passed = forward.trace[f"{stack}.{layer % count}.resid_post"]
     return passed[forward.row : forward.row + 1]
@@ -146,26 +146,22 @@ def _words(opened: OpenModel, values: Tensor, indices: Tensor) -> tuple[tuple[Ce
     )
 
 
-def hand_over_lens(
-    opened: OpenModel,
-    forward: ForwardPass,
-    hand: Callable[[int, Sequence[Sequence[Cell]]], None],
-) -> None:
-    """Read the logit lens from above, some layers at a time, and hand each on as it is there.
+def lens_by_layer(
+    opened: OpenModel, forward: ForwardPass
+) -> Iterator[tuple[int, list[list[Cell]]]]:
+    """The logit lens from the last layer down, a few layers at a time: the first, and a row each.
 
-    Cost grows with layers × tokens × d_model × vocabulary: more than the pass itself. A script
-    that is run again ends it between two of them.
+    The cost grows with layers × tokens × d_model × vocabulary: more than the pass itself.
     """
     _, count = last_streams(forward.config)
     for first in reversed(range(0, count, LAYERS_AT_ONCE)):
         layers = range(first, min(count, first + LAYERS_AT_ONCE))
         key = "lens of the map", forward.text, forward.pair, first
-        rows = kept(opened, key, lambda: _lens(opened, forward, layers))  # noqa: B023
-        hand(first, rows)
+        yield first, kept(opened, key, lambda: _lens(opened, forward, layers))  # noqa: B023
 
 
-def is_read(opened: OpenModel, forward: ForwardPass) -> bool:
-    """Whether all of the lens is there to be had at once."""
+def has_lens(opened: OpenModel, forward: ForwardPass) -> bool:
+    """Whether the whole lens is in the cache."""
     return is_kept(opened, ("lens of the map", forward.text, forward.pair, 0))
 
 

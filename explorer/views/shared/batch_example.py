@@ -1,4 +1,4 @@
-"""One example of a batch as the model reads it, with what it is to predict."""
+"""One example of a batch: the tokens that the model reads, and the targets that it predicts."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -11,9 +11,9 @@ from explorer.text.number_format import three
 from explorer.text.visible_text import literal
 
 TOKENS_SHOWN = 128
-"""Of one example; it says how many it has."""
+"""The most tokens of an example that are shown; a caption says how many it has."""
 NO_VALUE = -1.0
-"""What `chips` draw without a shade."""
+"""A value that `chips` draws without a shade."""
 BATCH_EXPLAINED = (
     "The second row is the target at each position; “–” is ignored in the loss. Muted tokens are "
     "special or padding."
@@ -23,9 +23,9 @@ BATCH_EXPLAINED = (
 def draw_example(
     example: Example, name: str, key: str, losses: Sequence[float] | None = None
 ) -> None:
-    """Its stacks as chips under this name; the last one has the labels below.
+    """The tokens of each stack as chips under this name, the last stack with the labels below.
 
-    With `losses`, in nats, each label has its own as a shade, and a class has it in words.
+    With `losses`, in nats, the shade of a label is its loss; the title has the loss of a class.
     """
     for stack, tokens in enumerate(example.inputs):
         is_last = stack == len(example.inputs) - 1
@@ -40,7 +40,7 @@ def draw_example(
         st.caption(title)
         values = None
         if below and losses:
-            values = [each if isfinite(each) else NO_VALUE for each in losses[:TOKENS_SHOWN]]
+            values = [loss if isfinite(loss) else NO_VALUE for loss in losses[:TOKENS_SHOWN]]
         chips(tokens[:TOKENS_SHOWN], key=f"{key}_{stack}", below=below, values=values, unit="nats")
         if len(tokens) > TOKENS_SHOWN:
             st.caption(f"The first {TOKENS_SHOWN} of {len(tokens)} tokens.")

@@ -1,8 +1,8 @@
-"""The code panel: a script that makes what is on screen, and the core's functions behind it.
+"""The code panel: a script that computes what is on screen, and the core's functions behind it.
 
-A view names a function and its arguments. The script is the body of that function, below the lines
-that make its arguments: it is type-checked and renamed like all code, and its imports are those of
-the names in it.
+A view names a function and its arguments. The script is the body of that function, below the
+imports of its names and the lines that create its arguments. So it is checked and renamed like
+all code.
 """
 
 import ast
@@ -27,44 +27,44 @@ from explorer.runs.run import Run
 
 ROOT = Path(__file__).resolve().parents[3]
 WIDTH, LIST_WIDTH = 96, 60
-"""Characters of a line, and of what stands on one line in a list."""
+"""Characters of a line, and of a list that is written on one line."""
 OURS = ("explorer", "models")
 P = ParamSpec("P")
 
 
 class Expression(str):
-    """Printed as it stands: a text that the reader gave is named in a script, not copied."""
+    """Code that is printed as it is: a script names a text of the reader and does not copy it."""
 
     __repr__ = str.__str__
 
 
 @dataclass(frozen=True, eq=False)
 class Script:
-    """Functions with their arguments; the bodies are printed when somebody opens the panel."""
+    """Functions with their arguments; the text is written when a reader opens the panel."""
 
     calls: tuple[tuple[Callable[..., None], dict[str, Any]], ...]
 
     def __add__(self, other: "Script") -> "Script":
-        """One after the other; an argument that both have is made once."""
+        """One after the other; an argument of both is created once."""
         return Script(self.calls + other.calls)
 
     def text(self) -> str:
-        """Run it where the README is."""
-        made = _Lines()
+        """The script, which runs in the folder of the README."""
+        lines = _Lines()
         for function, arguments in self.calls:
-            made.add(function, arguments)
-        return "\n".join([*made.import_lines(), *made.lines])
+            lines.add(function, arguments)
+        return "\n".join([*lines.import_lines(), *lines.lines])
 
 
 def script(function: Callable[P, None], *args: P.args, **named: P.kwargs) -> Script:
-    """The script of a function: models, passes, questions and runs are made, the rest is plain."""
+    """The script of a function: its lines create models, passes, questions and runs."""
     return Script(((function, inspect.signature(function).bind(*args, **named).arguments),))
 
 
 def code_panel(
     *functions: Callable[..., Any], script: Script | None = None, label: str = "Code"
 ) -> None:
-    """The script, and the core's own functions behind it; not even sent until it is opened."""
+    """The script, and the core's functions behind it; nothing is sent while the panel is closed."""
     with expander("code", label=label) as panel:
         if not panel.open:
             return
@@ -92,13 +92,13 @@ class _Lines:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.imports: dict[str, set[str]] = {}
-        self.made: dict[str, object] = {}
+        self.values: dict[str, object] = {}
 
     def add(self, function: Callable[..., None], arguments: dict[str, Any]) -> None:
-        """The arguments that are not made yet, then the body."""
+        """Add the arguments that the script does not have yet, then the body."""
         plain, is_first = {}, not self.lines
         for name, value in arguments.items():
-            if name in self.made and self.made[name] == value:
+            if name in self.values and self.values[name] == value:
                 continue
             match value:
                 case OpenModel():
@@ -106,7 +106,7 @@ class _Lines:
                 case ForwardPass():
                     self._run(name, value)
                 case EditedPass():
-                    if "forward" not in self.made:
+                    if "forward" not in self.values:
                         self._run("forward", replace(value.forward, edits=()))
                     self._edit(name, "forward", value.applied)
                 case Question():
@@ -119,35 +119,35 @@ class _Lines:
                     self._put_folder(name, value)
                 case _:
                     plain[name] = self._literal(value)
-            self.made[name] = value
-        together = f"{', '.join(plain)} = {', '.join(plain.values())}"
-        if len(together) > WIDTH:
+            self.values[name] = value
+        line = f"{', '.join(plain)} = {', '.join(plain.values())}"
+        if len(line) > WIDTH:
             self.lines += [f"{name} = {value}" for name, value in plain.items()]
         elif plain:
-            self.lines.append(together)
+            self.lines.append(line)
         if is_first and self.lines:
             self.lines.append("")
         self.lines += [*self._body(function), ""]
 
     def _open(self, folder: Path, reads_prompts: bool) -> None:
-        if self.made.get("opened from") == (folder, reads_prompts):
+        if self.values.get("opened from") == (folder, reads_prompts):
             return
-        self.made["opened from"] = folder, reads_prompts
+        self.values["opened from"] = folder, reads_prompts
         self._put_folder("folder", folder)
         how = ", reads_prompts=True" if reads_prompts else ""
         self.lines.append(f"opened = {self._name(opened_from)}(folder, folder.name{how})")
 
     def _run(self, name: str, forward: ForwardPass) -> None:
-        """Its text is run; the tokens of an earlier argument, where another model read them."""
+        """Run its text, or the tokens of an earlier pass if another model read the same ones."""
         self._open(forward.folder, forward.reads_prompts)
-        typed = ", ".join(repr(each) for each in (forward.text, forward.pair) if each)
+        typed = ", ".join(repr(text) for text in (forward.text, forward.pair) if text)
         call = f"{self._name(run_text)}(opened, {typed})"
-        for first, other in self.made.items():
-            if isinstance(other, ForwardPass) and _is_given(forward, other):
+        for earlier, value in self.values.items():
+            if isinstance(value, ForwardPass) and _reads_tokens_of(forward, value):
                 again = self._name(rerun)
-                call = f"{again}(opened, {first}, {first}.source, {first}.target, ())"
+                call = f"{again}(opened, {earlier}, {earlier}.source, {earlier}.target, ())"
         self.lines.append(f"{name} = {call}")
-        self.made[name] = forward
+        self.values[name] = forward
         if forward.edits:
             self._edit(name, name, forward.edits, ".forward")
 
@@ -156,35 +156,35 @@ class _Lines:
         self.lines.append(f"{name} = {call}")
 
     def _put_folder(self, name: str, folder: Path, kind: type = Path) -> None:
-        """From where the README is; of a folder elsewhere only its name: nobody else knows more."""
+        """Its path from the README; of a folder elsewhere only the name, not where it is."""
         if folder.is_relative_to(ROOT):
-            shown, hint = folder.relative_to(ROOT).as_posix(), ""
+            path, hint = folder.relative_to(ROOT).as_posix(), ""
         else:
-            shown, hint = folder.name, "  # put the way to it in front"
-        self.lines.append(f"{name} = {self._name(kind)}({shown!r}){hint}")
-        self.made[name] = folder
+            path, hint = folder.name, "  # put the path to it in front"
+        self.lines.append(f"{name} = {self._name(kind)}({path!r}){hint}")
+        self.values[name] = folder
 
     def _literal(self, value: object) -> str:
         """A plain value as code."""
         if isinstance(value, Tensor):
             raise TypeError("A tensor is no argument of a script.")
         if is_dataclass(value) and not isinstance(value, type):
-            given = [
+            arguments = [
                 f"{field.name}={self._literal(getattr(value, field.name))}"
                 for field in fields(value)
                 if field.default is MISSING or getattr(value, field.name) != field.default
             ]
-            return f"{self._name(type(value))}({', '.join(given)})"
+            return f"{self._name(type(value))}({', '.join(arguments)})"
         if not isinstance(value, list | tuple | dict):
             return repr(value)
         start, end = {list: ("[", "]"), tuple: ("(", ")"), dict: ("{", "}")}[type(value)]
-        items = [self._literal(each) for each in value]
+        items = [self._literal(item) for item in value]
         if isinstance(value, dict):
-            items = [f"{key!r}: {self._literal(each)}" for key, each in value.items()]
-        together = ", ".join(items) + ("," if end == ")" and len(items) == 1 else "")
-        if len(together) <= LIST_WIDTH:
-            return f"{start}{together}{end}"
-        return "\n".join([start, *(f"    {each}," for each in items), end])
+            items = [f"{key!r}: {self._literal(item)}" for key, item in value.items()]
+        line = ", ".join(items) + ("," if end == ")" and len(items) == 1 else "")
+        if len(line) <= LIST_WIDTH:
+            return f"{start}{line}{end}"
+        return "\n".join([start, *(f"    {item}," for item in items), end])
 
     def _name(self, value: Callable[..., Any]) -> str:
         """The name of a function or class, which is imported."""
@@ -192,7 +192,7 @@ class _Lines:
         return value.__name__
 
     def _body(self, function: Callable[..., None]) -> list[str]:
-        """The lines of a function below its docstring; their names are imported as in its file."""
+        """The lines of a function below its docstring; imports their names as its file does."""
         source = textwrap.dedent(inspect.getsource(function))
         definition = ast.parse(source).body[0]
         assert isinstance(definition, ast.FunctionDef)
@@ -200,28 +200,28 @@ class _Lines:
         nodes = (node for statement in statements for node in ast.walk(statement))
         used = {node.id for node in nodes if isinstance(node, ast.Name)}
         module = sys.modules[function.__module__]
-        for each in ast.parse(inspect.getsource(module)).body:
-            if isinstance(each, ast.Import | ast.ImportFrom):
-                package = (each.module or "") if isinstance(each, ast.ImportFrom) else ""
-                if names := {name.name for name in each.names} & used:
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                package = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+                if names := {name.name for name in node.names} & used:
                     self.imports.setdefault(package, set()).update(names)
-            elif isinstance(each, ast.ClassDef | ast.FunctionDef) and each.name in used:
-                self.imports.setdefault(module.__name__, set()).add(each.name)
+            elif isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in used:
+                self.imports.setdefault(module.__name__, set()).add(node.name)
         body = source.splitlines()[statements[0].lineno - 1 :]
         return textwrap.dedent("\n".join(body)).splitlines()
 
     def import_lines(self) -> list[str]:
-        """Those of the standard library, of other packages, and of this project."""
+        """The imports of the standard library, then of other packages, then of this project."""
         groups: list[list[str]] = [[], [], []]
         for module, names in sorted(self.imports.items()):
             top = module.partition(".")[0]
             group = 0 if top in sys.stdlib_module_names else 2 if top in OURS else 1
-            listed = ", ".join(sorted(names))
-            groups[group].append(f"from {module} import {listed}" if module else f"import {listed}")
+            start = f"from {module} import" if module else "import"
+            groups[group].append(f"{start} {', '.join(sorted(names))}")
         return [line for group in groups if group for line in (*group, "")]
 
 
-def _is_given(forward: ForwardPass, first: ForwardPass) -> bool:
-    """Whether another model was given the tokens of this pass."""
+def _reads_tokens_of(forward: ForwardPass, first: ForwardPass) -> bool:
+    """Whether this pass reads the tokens of the first with another model."""
     tokens = (forward.source, forward.target) == (first.source, first.target)
     return tokens and forward.folder != first.folder and not first.edits

@@ -14,14 +14,14 @@ from explorer.components.fragment import fragment
 from explorer.text.number_format import megabytes
 
 ONE_TASK = ("shipped", "run")
-"""Of these origins a model is small and learned one task."""
+"""A model of one of these origins is small and learned one task."""
 LINE = "This small model learned one task. A pretrained one continues any sentence."
 
 
 def draw_offer(context: PageContext) -> None:
-    """Nothing where the model is there, was named at the start, or may not be added here.
+    """Offer the model unless it is already here, was named at the start, or may not be added.
 
-    When the download that this reader asked for is done, the model is opened.
+    It opens when the download that this reader requested is done.
     """
     model = PRETRAINED_MODELS[FIRST]
     state = background_downloads.state_of(model)
@@ -31,7 +31,7 @@ def draw_offer(context: PageContext) -> None:
         return
     with st.container(key="offer"):
         if state.kind == "running":
-            st.markdown(f"**{model.title}** is opened here when it is there.")
+            st.markdown(f"**{model.title}** opens here when the download is complete.")
             draw_progress(model, "offer")
             return
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -52,43 +52,43 @@ def draw_offer(context: PageContext) -> None:
 
 
 PROGRESS_EVERY = 0.5
-"""Seconds between two looks at a running download."""
+"""Seconds between two updates of a running download's bar."""
 
 
 class RequestedDownloads(set[str]):
-    """The pretrained models that this reader asked for; each is opened once it is there."""
+    """The pretrained models that this reader requested; each opens when it is downloaded."""
 
 
 def may_add() -> bool:
-    """Whether this reader may have models added: who runs the app, or whom they allowed it."""
+    """Whether this reader may add models: the person who runs the app may, and may allow others."""
     return paths_allowed(is_local())
 
 
 def begin(model: PretrainedModel) -> None:
-    """Download it, and open it for this reader once it is there; for a callback."""
+    """For a callback: download the model, and open it for this reader when it is complete."""
     if may_add():
         state_of(RequestedDownloads).add(model.name)
         background_downloads.start(model)
 
 
 def end(model: PretrainedModel) -> None:
-    """End its download; for a callback."""
+    """For a callback: cancel the download of the model."""
     if may_add():
         state_of(RequestedDownloads).discard(model.name)
         background_downloads.cancel(model)
 
 
 def open_when_there(model: PretrainedModel, state: DownloadState) -> None:
-    """Open it in a run that begins now, if this reader waited for it."""
-    wanted = state_of(RequestedDownloads)
-    if state.kind == "there" and model.name in wanted:
-        wanted.discard(model.name)
+    """Open the downloaded model in a new run, if this reader requested it."""
+    requested = state_of(RequestedDownloads)
+    if state.kind == "there" and model.name in requested:
+        requested.discard(model.name)
         session().open_next = model.folder
         st.rerun()
 
 
 def draw_progress(model: PretrainedModel, key: str) -> None:
-    """The bar of a running download, drawn again until it ends; then the whole page is."""
+    """The bar of a running download, drawn again until it ends; then the whole page runs again."""
     fragment(every=PROGRESS_EVERY)(_draw_now)(model, key)
 
 
@@ -104,20 +104,20 @@ def _draw_now(model: PretrainedModel, key: str) -> None:
                 key=f"cancel_{key}_{model.name}",
                 on_click=end,
                 args=(model,),
-                help="What is downloaded is kept, and the next try goes on from there.",
+                help="The downloaded part is kept, and the next download continues from there.",
             )
 
 
 def size_in_words(model: PretrainedModel) -> str:
-    """What is downloaded of it, as `93 MB`, which is about so much."""
+    """The approximate size of its download, such as `93 MB`."""
     return f"{model.download / 1e6:,.0f} MB"
 
 
 def progress_words(state: DownloadState) -> str:
-    """How far a running download is, how fast, and how long it will take."""
+    """The progress of a running download, its speed, and the time that is left."""
     now = state.progress
     if now is None or now.phase == "asking":
-        return "Asking where it is"
+        return "Looking for the file"
     if now.phase == "converting":
         return f"Downloaded {megabytes(now.total)}; converting it, which takes some seconds"
     words = f"{megabytes(now.done)} of {megabytes(now.total)}"

@@ -34,19 +34,19 @@ FULL = "The address has no room for more interventions: remove some."
 def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     """The interventions of the address and the pass with them; draws their list and buttons.
 
-    What does not apply to this model and text stays in the list with the reason, and applies
-    again where it can. What cannot be read is dropped with a message.
+    An intervention that does not apply to this model and text stays in the list with the reason,
+    and applies again where it can. One that cannot be read is dropped with a note.
     """
     buttons = st.container(horizontal=True, vertical_alignment="center")
     listed, field = st.container(), st.container()
     chosen = session().choose_next
-    if "edits" in chosen:  # where no bar has taken it
+    if "edits" in chosen:  # a page without the bar
         widget_state.put("edits", chosen.pop("edits"))
     with field, st.expander("Interventions as text"):
         st.text_input(label_visibility="collapsed", **url.bound("edits"))
     history, notes = from_address(_text())
     if notes:
-        chosen |= {"edits": to_address(history)}  # its field is drawn already
+        chosen |= {"edits": to_address(history)}  # the field is already drawn
         keep_note("edits", *notes, until=to_address(history))
         st.rerun()
     edited = run_edited(context.opened, context.forward, history.active)
@@ -63,7 +63,7 @@ def _text() -> str:
 
 
 def store_history(history: EditHistory) -> None:
-    """For a callback: these are the interventions from now on."""
+    """For a callback: write these interventions into the address."""
     widget_state.put("edits", to_address(history))
     drop_notes("edits")
 
@@ -73,7 +73,7 @@ def current_history() -> EditHistory:
 
 
 def add_edit(edit: Intervention) -> None:
-    """For a callback: one more, or the message that there is no room for it."""
+    """For a callback: add one, or say that there is no room for it."""
     if why := _why_no_room(current_history(), edit):
         keep_note("edits", why, until=_text())
     else:
@@ -81,7 +81,7 @@ def add_edit(edit: Intervention) -> None:
 
 
 def add_intervention(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> None:
-    """The same; but a mask cell that has this value without an intervention needs none."""
+    """The same, but a mask cell that has this value anyway needs no intervention."""
     without = current_history().without_target(edit)
     if isinstance(edit, MaskCell) and len(without.active) < current_history().done:
         mask = run_edited(opened, forward, without.active).forward.mask
@@ -110,7 +110,7 @@ def edit_button(
 
 
 def _why_no_room(history: EditHistory, edit: Intervention) -> str:
-    """Why the address cannot hold one more, in a sentence; empty where it can."""
+    """Why the address has no room for one more, in a sentence; empty if it has."""
     if has_room_for(history, edit):
         return ""
     if has_room_for(EditHistory(), edit):
@@ -122,7 +122,7 @@ def _why_no_room(history: EditHistory, edit: Intervention) -> str:
 
 
 def _draw_notes(edited: EditedPass) -> None:
-    """What of the address was dropped, and how many interventions do not apply."""
+    """What was dropped from the address, and how many interventions do not apply."""
     draw_notes("edits", _text())
     if count := len(edited.not_applicable):
         which = "1 intervention does" if count == 1 else f"{count} interventions do"
@@ -184,7 +184,7 @@ PRESET_WORDS = {
 
 
 def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> str:
-    """One line, tokens by their labels."""
+    """The intervention in one line, with the labels of its tokens."""
     exists = edit.part in {part.name for part in forward.parts}
     title = "" if exists and len(forward.parts) == 1 else TITLES[edit.part]
     layer = getattr(edit, "layer", None)
@@ -225,17 +225,17 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
 
 
 def direction_words(head: int | None, texts: Sequence[str]) -> str:
-    """A direction in words: the texts that it is made from, or the head."""
+    """A direction in words: its texts, or the head."""
     if head is not None:
         return f"the output of head {head} on “{cut(texts[0], LONGEST_TEXT)}”"
-    first, *rest = (f"“{cut(each, LONGEST_TEXT)}”" for each in texts)
+    first, *rest = (f"“{cut(text, LONGEST_TEXT)}”" for text in texts)
     pairs = f", mean over {len(texts) // 2} pairs" if len(texts) > 2 else ""
     return f"({first} − {rest[0] if rest else 'nothing'}{pairs})"
 
 
 def _named(tokens: Sequence[Token], position: int) -> str:
-    known = position < len(tokens)
-    return f"“{tokens[position].label}” ({position})" if known else f"token {position}"
+    exists = position < len(tokens)
+    return f"“{tokens[position].label}” ({position})" if exists else f"token {position}"
 
 
 TEACHER_FORCED = (
@@ -247,8 +247,8 @@ MOST_CHANGES = 5
 
 
 def draw_answers(opened: OpenModel, before: EditedPass, after: EditedPass) -> None:
-    """Both whole answers; what stands below them on a page follows the one of `before`."""
-    answers = [edited_answer(opened, each) for each in (before, after)]
+    """Both whole answers; the figures below them on a page follow the answer of `before`."""
+    answers = [edited_answer(opened, edited) for edited in (before, after)]
     for when, answer in zip(("before", "after"), answers, strict=True):
         st.text(f"Generated {when}: {answer.text or 'no readable text'}")
     if changed := changed_words(*(answer.text for answer in answers)):
@@ -258,12 +258,12 @@ def draw_answers(opened: OpenModel, before: EditedPass, after: EditedPass) -> No
 
 
 def changed_words(before: str, after: str) -> str:
-    """Which words became which, at most `MOST_CHANGES`; empty where both texts are the same."""
+    """Which words became which, at most `MOST_CHANGES`; empty if both texts are the same."""
     old, new = before.split(), after.split()
-    found = [
+    changes = [
         f"“{' '.join(old[a:b]) or 'nothing'}” → “{' '.join(new[c:d]) or 'nothing'}”"
         for how, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
         if how != "equal"
     ]
-    more = f" and {len(found) - MOST_CHANGES} more" if len(found) > MOST_CHANGES else ""
-    return ", ".join(found[:MOST_CHANGES]) + more
+    more = f" and {len(changes) - MOST_CHANGES} more" if len(changes) > MOST_CHANGES else ""
+    return ", ".join(changes[:MOST_CHANGES]) + more

@@ -1,4 +1,4 @@
-"""Export of what is on screen: a figure for print, its numbers, or its views as one page."""
+"""The export of what is on screen: a figure for print, its numbers, or all views as one page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,36 +31,36 @@ Make = Callable[[], Sequence[Figure]]
 
 
 def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = None) -> None:
-    """Every figure of the page in every format behind one button; nothing is made before.
+    """Every figure of the page in every format behind one button; a click makes the file.
 
     `about` says where the numbers come from. `own` makes the main figures, by the key of their
-    view, where the page can say more of them than the view.
+    view, if the page knows more about them than the view.
     """
-    drawn = mounting.drawn()
-    if not drawn:
+    views = mounting.drawn()
+    if not views:
         return
-    mine = {key: make for key, make in (own or {}).items() if key in drawn}
-    with st.container(gap=None):  # what stands beside the buttons takes no room
+    mine = {key: make for key, make in (own or {}).items() if key in views}
+    with st.container(gap=None):  # elements without height take no room
         recall()
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            _draw_export(about, mine, drawn)
+            _draw_export(about, mine, views)
             draw_keep(about, mine)
 
 
 def _draw_export(
-    about: Mapping[str, str], mine: Mapping[str, Make], drawn: Mapping[str, PageView]
+    about: Mapping[str, str], mine: Mapping[str, Make], views: Mapping[str, PageView]
 ) -> None:
     with popover("export", ":material/download:") as opened:
         if not opened.open:
             return
-        others = [view.figures for key, view in drawn.items() if key not in mine]
+        others = [view.figures for key, view in views.items() if key not in mine]
         figures = [
             replace(figure, about={**about, **figure.about})
             for make in (*mine.values(), *others)
             for figure in make()
         ]
         figure = _choose_figure(figures)
-        for label, ending, file in file_formats(figure, [*drawn.values()]):
+        for label, ending, file in file_formats(figure, [*views.values()]):
             st.download_button(
                 label,
                 data=file,
@@ -72,7 +72,7 @@ def _draw_export(
 
 
 def _choose_figure(figures: Sequence[Figure]) -> Figure:
-    """The one to export, at first the page's own or what stands at its top."""
+    """The figure to export, by default the page's own or the one at its top."""
     if len(figures) == 1:
         st.caption(literal(figures[0].title))
         return figures[0]
@@ -87,28 +87,29 @@ def _choose_figure(figures: Sequence[Figure]) -> Figure:
 
 
 def file_formats(
-    figure: Figure, drawn: Sequence[PageView]
+    figure: Figure, views: Sequence[PageView]
 ) -> list[tuple[str, str, Callable[[], bytes]]]:
-    """For each format: what it is, the file's ending, and how the file is made."""
+    """For each format its label, the ending of the file, and the function that makes it."""
     return [
         ("Figure for print, PNG", "png", partial(as_picture, figure, "png")),
         ("Figure for print, SVG", "svg", partial(as_picture, figure, "svg")),
         ("Numbers, CSV", "csv", partial(as_csv, figure)),
         ("Numbers, JSON", "json", partial(as_json, figure)),
         ("Numbers, npz", "npz", partial(as_npz, figure)),
-        ("These views, offline HTML", "html", partial(offline, figure, drawn)),
+        ("These views, offline HTML", "html", partial(offline, figure, views)),
     ]
 
 
-def offline(figure: Figure, drawn: Sequence[PageView]) -> bytes:
-    """Everything the page draws: its views alive, its charts as pictures."""
-    views: list[OfflineView | OfflinePicture] = []
-    for one in drawn:
-        if one.offline is not None:
-            views.append(one.offline)
+def offline(figure: Figure, views: Sequence[PageView]) -> bytes:
+    """Everything that the page draws: interactive views, and charts as pictures."""
+    pictures: list[OfflineView | OfflinePicture] = []
+    for view in views:
+        if view.offline is not None:
+            pictures.append(view.offline)
             continue
-        views += [OfflinePicture(chart.title, as_picture(chart, "svg")) for chart in one.figures()]
-    return offline_html(figure.title, figure.about, views)
+        charts = view.figures()
+        pictures += [OfflinePicture(chart.title, as_picture(chart, "svg")) for chart in charts]
+    return offline_html(figure.title, figure.about, pictures)
 
 
 def origin(context: PageContext) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""What follows the chosen head, drawn again alone when another is chosen.
+"""Redraw only what depends on the chosen head when the reader chooses another head.
 
-The rest of the page, the navigation and most of the bar then stay on screen as they are. It costs
-the server about a third of a page, and fifty readers at once notice it.
+The rest of the page, the navigation and most of the bar stay on screen as they are. This costs the
+server about a third of a whole page, which matters with fifty readers at once.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,44 +26,44 @@ P = ParamSpec("P")
 def head_alone(
     draw: Callable[Concatenate[PageContext, P], None],
 ) -> Callable[P, None]:
-    """Draw this again alone when another head is chosen, in the bar or with `draw_head_alone`.
+    """Run only `draw` again when another head is chosen, in the bar or with `draw_head_alone`.
 
-    It is given the context of the run, in which the head is the chosen one.
+    `draw` gets the context of the run, with the chosen head.
     """
 
     @fragment(key=HEAD_ALONE)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
+    def draw_again(*args: P.args, **kwargs: P.kwargs) -> None:
         now = session().head_alone
-        if now is None:  # the page is run by itself, without the bar
+        if now is None:  # the page runs alone, without the bar
             draw(page_context(), *args, **kwargs)
             return
         with _context(now) as context:
             now.draw_lists()
             draw(context, *args, **kwargs)
-            mark_layer(context)  # at the end, where what has no height takes no room
+            mark_layer(context)  # at the end, where an element without height takes no room
 
-    return drawn
+    return draw_again
 
 
 @contextmanager
 def _context(now: HeadAlone) -> Iterator[PageContext]:
-    """That of the page, within its run; else a new one, with the head that is chosen now."""
+    """The context of the page within its run; else a new one, with the head that is chosen now."""
     current = state_of(CurrentContext)
     if current.made is not None:
-        now.drawn_for = _but_head(current.made.choice)
+        now.drawn_for = _without_head(current.made.choice)
         yield current.made
         return
     with count_seconds(), turn(), streamlit_patches.one_entry_in_history():
-        for name in ("layer", "head"):  # a callback's choice, which Streamlit took as told already
+        for name in ("layer", "head"):  # a callback chose them, and Streamlit took them as sent
             widget_state.put(name, widget_state.get(name))
         context = current.made = make_context(now.models)
         try:
-            if has_notes() or _but_head(context.choice) != now.drawn_for:
+            if has_notes() or _without_head(context.choice) != now.drawn_for:
                 st.rerun()
             yield context
         finally:
             current.made = None
 
 
-def _but_head(choice: Choice) -> Choice:
+def _without_head(choice: Choice) -> Choice:
     return replace(choice, layer=0, head=0)

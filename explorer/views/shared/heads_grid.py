@@ -1,4 +1,4 @@
-"""A number of every head: the grid that draws it, and the head metrics of the reader's text."""
+"""A grid with a number for every head, and the head metrics of the reader's text."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ NO_WEIGHTS = "The weights of every head are NaN, so no metric has a value: choos
 
 
 def measured_heads(context: PageContext, part: str = "") -> HeadMetrics:
-    """The metrics of the chosen kind of attention, or of this one; a bar while it takes long."""
+    """The head metrics of this `part`, by default the chosen one, with a progress bar."""
     forward, part = context.forward, part or context.choice.part
     total = forward.part(part).layers
     return kept(
@@ -35,24 +35,25 @@ def measured_heads(context: PageContext, part: str = "") -> HeadMetrics:
 
 
 def input_key(forward: ForwardPass) -> tuple[tuple[int, int], ...]:
-    """The input of the model, as a key for what was computed from it."""
+    """The input of the model, as a key for results that depend on it."""
     return tuple((token.id, token.segment) for token in (*forward.source, *forward.target))
 
 
-def why_unmeasured(found: HeadMetrics) -> str:
+def why_unmeasured(metrics: HeadMetrics) -> str:
     """Why no metric has a value for any head."""
-    return NO_VISIBLE_KEYS if found.fully_masked == found.rows else NO_WEIGHTS
+    return NO_VISIBLE_KEYS if metrics.fully_masked == metrics.rows else NO_WEIGHTS
 
 
-def rows_counted(found: HeadMetrics, metric: HeadMetric) -> str:
-    """Over how many rows this metric is the mean, and how many of the others are fully masked."""
-    counted = found.counted[metric.name]
+def rows_counted(metrics: HeadMetrics, metric: HeadMetric) -> str:
+    """The number of rows that this metric is the mean of, and how many rows are fully masked."""
+    counted = metrics.counted[metric.name]
     least, most = int(counted.min()), int(counted.max())
-    if least == most == found.rows:
-        return f"Mean over {found.rows:,} rows, one for each query."
+    if least == most == metrics.rows:
+        return f"Mean over {metrics.rows:,} rows, one for each query."
     several = f"{least:,} to {most:,}, by layer," if least < most else f"{most:,}"
-    masked = f" {found.fully_masked:,} are fully masked and left out." if found.fully_masked else ""
-    return f"Mean over {several} of {found.rows:,} rows.{masked}"
+    count = metrics.fully_masked
+    masked = f" {count:,} are fully masked and left out." if count else ""
+    return f"Mean over {several} of {metrics.rows:,} rows.{masked}"
 
 
 def heads_grid(
@@ -68,9 +69,9 @@ def heads_grid(
 ) -> None:
     """`values` (layers, heads), the chosen head framed; a click chooses a head.
 
-    One more column is that of the feed-forward layers. The heads of several `parts`, kinds of
-    attention, stand beside each other; usually they are those of the chosen one. `layers_across`
-    makes columns of the layers. `drawing` is what `cells` takes besides.
+    A last column may have the feed-forward layers. `parts` are the kinds of attention whose heads
+    are drawn side by side, by default the chosen one. `layers_across` makes columns of the layers.
+    `drawing` are more arguments of `cells`.
     """
     at, layers = context.choice, [str(layer) for layer in range(len(values))]
     heads = [(part, head) for part in parts or (at.part,) for head in range(context.part.heads)]
@@ -119,19 +120,19 @@ def heads_grid(
 
 
 def metric_grid(context: PageContext, values: Tensor, metric: HeadMetric, key: str) -> None:
-    """`values` (layers, heads) of one metric."""
+    """The `values` (layers, heads) of one metric."""
     at = context.choice
     title = map_title(at.called, at.part, f"{metric.title} of every head")
     heads_grid(context, values, key=key, title=title, unit=metric.unit, top=metric.top)
 
 
 def height_across(rows: int, columns: int) -> int:
-    """Room for square cells where all columns have to fit beside each other."""
+    """The height that makes the cells square if all columns have to fit side by side."""
     cell = max(SMALLEST_CELL, min(LARGEST_PICKED_CELL, ROOM // columns))
     return min(HIGHEST_VIEW, rows * cell + AROUND_CELLS)
 
 
 def metrics_code(forward: ForwardPass, part: str, layer: int) -> None:
-    measured = join_layers([*metrics_by_layer(forward, part)])
-    scores = {name: values[layer] for name, values in measured.values.items()}
+    metrics = join_layers([*metrics_by_layer(forward, part)])
+    scores = {name: values[layer] for name, values in metrics.values.items()}
     print(scores)  # a number for each head of the layer

@@ -1,4 +1,4 @@
-"""Keep a session: the button under the figures of a page, and the window with what was kept."""
+"""Keep a session: the buttons under the figures of a page, and the dialog with the kept views."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,30 +29,35 @@ from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.system.limits import MB
 from explorer.text.visible_text import literal
 
-ORIGIN_SHOWN = ("model", "training step", "sentence", "second sentence", "run")
-"""Of where a view comes from, what tells two of a page apart."""
+ORIGIN_FIELDS = ("model", "training step", "sentence", "second sentence", "run")
+"""What tells two views of one page apart."""
 
 
-def kept_now() -> KeptSession:
-    """This reader's."""
+def current_session() -> KeptSession:
+    """The session that this reader keeps."""
     return KEPT.of(owner()) or KeptSession()
 
 
 @st.dialog("Session", width="large", icon=":material/slideshow:", on_dismiss="rerun")
 def draw_session() -> None:
-    kept = kept_now()
-    if not kept.views:
+    kept_session = current_session()
+    if not kept_session.views:
         st.markdown(
             "Nothing is kept yet: “Add to session” under a figure keeps the view on screen."
         )
         return
-    st.text_input("Name", kept.title, key="kept_name", on_change=_name_session)
-    _draw_files(kept)
-    for at, view in enumerate(kept.views):
-        _draw_view(at, view, kept)
+    st.text_input(
+        "Name",
+        kept_session.title,
+        key="kept_name",
+        on_change=lambda: KEPT.call(owner(), widget_state.get("kept_name")),
+    )
+    _draw_files(kept_session)
+    for at, view in enumerate(kept_session.views):
+        _draw_view(at, view, len(kept_session.views))
 
 
-def _draw_view(at: int, view: KeptView, kept: KeptSession) -> None:
+def _draw_view(at: int, view: KeptView, count: int) -> None:
     reader, title, note = owner(), f"kept_title_{view.id}", f"kept_note_{view.id}"
     with st.container(border=True, gap="small"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
@@ -62,10 +67,9 @@ def _draw_view(at: int, view: KeptView, kept: KeptSession) -> None:
                 key=title,
                 on_change=lambda: KEPT.rename(reader, view.id, title=widget_state.get(title)),
             )
-            last = len(kept.views) - 1
             for label, icon, act, disabled in (
                 ("Up", "arrow_upward", partial(KEPT.move, by=-1), at == 0),
-                ("Down", "arrow_downward", partial(KEPT.move, by=1), at == last),
+                ("Down", "arrow_downward", partial(KEPT.move, by=1), at == count - 1),
                 ("Remove", "delete", KEPT.remove, False),
             ):
                 st.button(
@@ -87,43 +91,34 @@ def _draw_view(at: int, view: KeptView, kept: KeptSession) -> None:
         )
         if not view.is_drawn:
             st.markdown(
-                "Its picture is not here any more: "
-                f"[open it again]({_markdown_link(view.address)}) to draw it, and add it again."
+                "The picture of this view is no longer here: "
+                f"[open the view]({_markdown_link(view.address)}) and add it again."
             )
-        elif origin := [view.about[name] for name in ORIGIN_SHOWN if name in view.about]:
+        elif origin := [view.about[name] for name in ORIGIN_FIELDS if name in view.about]:
             st.caption(" · ".join(map(literal, origin)))
 
 
-def _name_session() -> None:
-    KEPT.call(owner(), widget_state.get("kept_name"))
-
-
-def _draw_files(kept: KeptSession) -> None:
+def _draw_files(kept_session: KeptSession) -> None:
     """The session as an offline page, as slides and as a lesson.
 
-    A file is made in the run that its button begins, which knows all that was typed before.
+    The run that a button begins makes the file, so it has all that was typed before.
     """
-    base = _base()
+    title, views, base = kept_session.title, kept_session.views, _base()
+    elsewhere = partial(turn_elsewhere, network(), owner())
     files: dict[str, Callable[[], bytes]] = {
-        "html": partial(session_page.session_html, kept.title, kept.views, base),
-        "pdf": partial(
-            session_pdf, kept.title, kept.views, base, partial(turn_elsewhere, network(), owner())
-        ),
-        "toml": partial(session_toml, kept.title, kept.views),
+        "html": partial(session_page.session_html, title, views, base),
+        "pdf": partial(session_pdf, title, views, base, elsewhere),
+        "toml": partial(session_toml, title, views),
     }
-    size, why = session_page.size_of(kept.views), session_page.refusal(kept.views)
+    size, why = session_page.size_of(views), session_page.refusal(views)
     ending = ""
     with st.container(horizontal=True, gap="small"):
         if why:
             st.text(why)
         for label, kind, about in (
             ("Offline HTML", "html", f"{size / MB:.1f} MB, no server needed"),
-            ("Slides, PDF", "pdf", "A page for each view; drawn in some seconds"),
-            (
-                "Talk, TOML",
-                "toml",
-                "A lesson without tasks, to open on the page Lessons",
-            ),
+            ("Slides, PDF", "pdf", "A page for each view; takes a few seconds"),
+            ("Talk, TOML", "toml", "A lesson without tasks, to open on the page Lessons"),
         ):
             icon, key = ":material/download:", f"kept_{kind}"
             if not (why and kind == "html") and st.button(label, icon=icon, key=key, help=about):
@@ -132,18 +127,18 @@ def _draw_files(kept: KeptSession) -> None:
             "Open as a talk",
             icon=":material/slideshow:",
             key="kept_talk",
-            help="Present it: a step for each view. It is among your lessons then",
+            help="Present it with a step for each view. It is then among your lessons",
         ):
-            _open_as_talk(kept)
+            _open_as_talk(kept_session)
     if ending:
-        with st.spinner("The file is being made …"):
-            hand_over(f"{lesson_name(kept.title)}.{ending}", files[ending]())
+        with st.spinner("Making the file …"):
+            hand_over(f"{lesson_name(title)}.{ending}", files[ending]())
 
 
-def _open_as_talk(kept: KeptSession) -> None:
-    file = session_toml(kept.title, kept.views)
+def _open_as_talk(kept_session: KeptSession) -> None:
+    file = session_toml(kept_session.title, kept_session.views)
     try:
-        name = f"{lesson_name(kept.title)}.toml"
+        name = f"{lesson_name(kept_session.title)}.toml"
         lesson = lesson_from(file, name, address_table.of_pages())
         OWN_LESSONS.add(owner(), lesson, len(file))
     except LessonError as error:
@@ -154,26 +149,26 @@ def _open_as_talk(kept: KeptSession) -> None:
 
 
 def _markdown_link(address: str) -> str:
-    """As a link that ends where the address ends, whatever is in it."""
+    """The address with all characters escaped that could end a link in Markdown."""
     return _base() + quote(address, safe="/?=&%+")
 
 
 def _base() -> str:
-    """The address of this app, without that of the page."""
+    """The address of this app, without the page."""
     parts = urlsplit(st.context.url or "")
     path = parts.path.rstrip("/").removesuffix(f"/{session().page}")
     return f"{parts.scheme}://{parts.netloc}{path}" if parts.scheme in ("http", "https") else ""
 
 
 OF_LINK = {*address_table.OF_LESSON, *address_table.AROUND, "version"}
-"""What an address says of the app around a view."""
+"""The parameters of an address that concern the app around a view."""
 Make = Callable[[], Sequence[Figure]]
 
 
 def recall() -> None:
-    """Have the browser remember the list; where this process knows none, take the browser's."""
-    kept = KEPT.of(owner())
-    KEPT.take_back(owner(), remembered(None if kept is None else kept.listed()))
+    """Let the browser remember the list; a process that has none takes the browser's."""
+    kept_session = KEPT.of(owner())
+    KEPT.take_back(owner(), remembered(None if kept_session is None else kept_session.listed()))
 
 
 def draw_keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
@@ -191,7 +186,7 @@ def draw_keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
         on_click=_keep,
         args=(_in_words(about), own),
     )
-    count = len(kept_now().views)
+    count = len(current_session().views)
     if st.button(
         f"Session · {count}" if count else "Session",
         icon=":material/slideshow:",
@@ -205,31 +200,31 @@ def kept_view(
     title: str,
     address: str,
     about: Mapping[str, str],
-    shown: Mapping[str, PageView],
+    views: Mapping[str, PageView],
     own: Mapping[str, Make],
 ) -> KeptView:
-    """What the page has drawn, as it is now: nothing in it is computed again.
+    """What the page has drawn, as it is now; nothing is computed again.
 
-    The page's own figures are the first, on a slide and on a page.
+    The page's own figures come first, on a slide and on a page.
     """
     pictures: list[OfflineView | OfflinePicture] = []
     figures: dict[str, list[Figure]] = {key: [] for key in own}
-    own_first = sorted(shown, key=lambda key: key not in own)
-    for key, each in ((key, shown[key]) for key in own_first):
-        figures[key] = [_own_copy(figure) for figure in own.get(key, each.figures)()]
-        if each.offline is not None:
-            pictures.append(each.offline)
+    own_first = sorted(views, key=lambda key: key not in own)
+    for key, view in ((key, views[key]) for key in own_first):
+        figures[key] = [_own_copy(figure) for figure in own.get(key, view.figures)()]
+        if view.offline is not None:
+            pictures.append(view.offline)
         else:
-            pictures += [OfflinePicture(one.title, as_picture(one, "svg")) for one in figures[key]]
-    said = {name: text for name, text in about.items() if text}
-    made = [*chain.from_iterable(figures.values())]
+            pictures += [OfflinePicture(fig.title, as_picture(fig, "svg")) for fig in figures[key]]
+    origin = {name: text for name, text in about.items() if text}
+    every = [*chain.from_iterable(figures.values())]
     return KeptView(
-        one_line(title), address, "", said, pictures, made[:MOST_KEPT_FIGURES], had=len(made)
+        one_line(title), address, "", origin, pictures, every[:MOST_KEPT_FIGURES], had=len(every)
     )
 
 
 def _own_copy(figure: Figure) -> Figure:
-    """The figure with numbers of its own: a part of a tensor would hold all of it."""
+    """The figure with a copy of its numbers: a slice would keep the whole tensor in memory."""
     if not isinstance(figure, FigureData):
         return figure
     allowed = None if figure.allowed is None else figure.allowed.detach().cpu().clone()
@@ -240,15 +235,15 @@ def _own_copy(figure: Figure) -> Figure:
 def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
     with turn():  # a chart becomes a picture
         view = kept_view(_title(about), _address(), about, drawn(), own)
-        last = kept_now().views[-1:]
+        last = current_session().views[-1:]
         if last and (last[0].address, last[0].drawn) == (view.address, view.drawn):
-            st.toast("This view is kept already.")
+            st.toast("This view is already in your session.")
         elif why := KEPT.add(owner(), view):
             st.toast(why, duration="infinite")
 
 
 def _title(about: Mapping[str, str]) -> str:
-    """The page's, and the head that is chosen on it."""
+    """The title of the page, and the head that is chosen on it."""
     reader = session()
     page = reader.pages[reader.page].title if reader.page in reader.pages else "View"
     is_head = "head" in reader.bar and {"layer", "head"} <= about.keys()
@@ -256,19 +251,19 @@ def _title(about: Mapping[str, str]) -> str:
 
 
 def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
-    """The same, with the kind of attention called what the bar calls it, under the bar's word."""
+    """The same, with the kind of attention in the words of the bar."""
     context = current_context()
     if context is None or "part" not in about:
         return about
-    parts = {each.name: each.title for each in parts_of(context.models[context.choice.model])}
-    said = {**about, "part": parts.get(about["part"], about["part"])}
-    return {"attention" if name == "part" else name: text for name, text in said.items()}
+    parts = {part.name: part.title for part in parts_of(context.models[context.choice.model])}
+    words = {**about, "part": parts.get(about["part"], about["part"])}
+    return {"attention" if name == "part" else name: text for name, text in words.items()}
 
 
 def _address() -> str:
-    """That of the page that is drawn, with its model."""
+    """The address of the page on screen, with its model."""
     reader = session()
-    asked = [(name, value) for name, value in url.everything() if name not in OF_LINK]
-    if reader.shown_model and "model" in reader.bar and "model" not in dict(asked):
-        asked = [("model", reader.shown_model), *asked]
-    return address_of(reader.page, asked)
+    parameters = [(name, value) for name, value in url.everything() if name not in OF_LINK]
+    if reader.shown_model and "model" in reader.bar and "model" not in dict(parameters):
+        parameters = [("model", reader.shown_model), *parameters]
+    return address_of(reader.page, parameters)

@@ -94,10 +94,10 @@ class AlignedMaps:
 
 
 def align_sides(first: MapSide, second: MapSide) -> AlignedMaps:
-    """Both maps over what their tokens have in common. NotAlignedError says why there is nothing.
+    """Both maps over their common tokens. Raises NotAlignedError, which says why there are none.
 
-    Tokens of one text are aligned by their characters, others by their places where there are
-    as many on both sides.
+    Tokens of one text are aligned by their characters, others by their places if both sides have
+    the same number.
     """
     rows = _align(first, second, first.rows, second.rows, "rows")
     columns = rows
@@ -124,10 +124,10 @@ def _align(
     axis: str,
 ) -> AlignedTokens:
     """The groups of one axis of both maps."""
-    one, other = first.forward, second.forward
-    are_typed = mine is one.tokens and theirs is other.tokens
-    if are_typed and (one.text, one.pair) == (other.text, other.pair):
-        return align_tokens(mine, theirs, one.text, one.pair)
+    first_pass, second_pass = first.forward, second.forward
+    are_typed = mine is first_pass.tokens and theirs is second_pass.tokens
+    if are_typed and (first_pass.text, first_pass.pair) == (second_pass.text, second_pass.pair):
+        return align_tokens(mine, theirs, first_pass.text, first_pass.pair)
     if len(mine) == len(theirs):
         return align_places(mine, theirs)
     counts = f"{len(mine):,} and {len(theirs):,} tokens"
@@ -153,11 +153,11 @@ def draw_map_pair(
     title: str = "Second − first",
     **pinning: Any,
 ) -> AlignedMaps | None:
-    """Both maps under their `keys`, their colours ending at `top`; then second − first.
+    """Both maps under their `keys` with colours that end at `top`, and second − first.
 
-    `models` are the names in their titles. The difference is over the groups of tokens that both
-    have; None where there are none, and its place says why. All are drawn in cells of one size.
-    `pinning` is the cell that is pinned in all three, and what to call when another one is.
+    `models` are the names in the titles. The difference is over the groups of tokens that both
+    maps have; if there are none, its place says why and this returns None. All cells have one size.
+    `pinning` is the cell that is pinned in all three, and the callback that pins another.
     """
     sides, aligned, refusal = (first, second), None, ""
     try:
@@ -166,13 +166,13 @@ def draw_map_pair(
         refusal = str(error)
     places = widgets.side_by_side(1, 1, 1, bottom=aligned is not None)
     names, words = _map_names(first, second, models), second.words
-    beside = [
-        MatrixLabels(each.rows, each.columns, each.words.row, each.words.column) for each in sides
+    pictures = [
+        MatrixLabels(side.rows, side.columns, side.words.row, side.words.column) for side in sides
     ]
     if aligned is not None:
         labels = aligned.rows.labels, aligned.columns.labels
-        beside.append(MatrixLabels(*labels, words.row, words.column))
-    alike = {"height": "content", "beside": beside, **pinning}
+        pictures.append(MatrixLabels(*labels, words.row, words.column))
+    options = {"height": "content", "beside": pictures, **pinning}
     for place, side, key, name in zip(places, sides, keys, names, strict=False):
         with place:
             st.markdown(f"**{literal(side.title)}**")
@@ -188,7 +188,7 @@ def draw_map_pair(
                 sentence=side.words.cell,
                 top=top,
                 title=f"{name}, {side.title.lower()}" if names[0] == names[1] else name,
-                **alike,
+                **options,
             )
     with places[2]:
         whole = difference_title(first, second, models, title)
@@ -211,7 +211,7 @@ def draw_map_pair(
             sentence="{row}, {column}: {value}",
             unit="change in weight",
             top=largest_change(aligned.difference) or 1.0,
-            **alike,
+            **options,
         )
     return aligned
 
@@ -219,13 +219,10 @@ def draw_map_pair(
 def difference_title(
     first: MapSide, second: MapSide, models: tuple[str, str], title: str = "Second − first"
 ) -> str:
-    """Both maps in full; of one head that is on both sides, what their difference is called."""
-    one, other = _map_names(first, second, models)
-    return f"{other}, {title[:1].lower()}{title[1:]}" if one == other else f"{other} − {one}"
+    """Both maps by name; if one head is on both sides, its name and the `title`."""
+    start, end = _map_names(first, second, models)
+    return f"{end}, {title[:1].lower()}{title[1:]}" if start == end else f"{end} − {start}"
 
 
 def _map_names(first: MapSide, second: MapSide, models: tuple[str, str]) -> tuple[str, str]:
-    one, other = (
-        head_title(model, *side.place) for model, side in zip(models, (first, second), strict=True)
-    )
-    return one, other
+    return head_title(models[0], *first.place), head_title(models[1], *second.place)

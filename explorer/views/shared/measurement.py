@@ -1,6 +1,6 @@
-"""Measurements of more than seconds: behind a Run button, with a bar and a Stop button.
+"""Long measurements: a Run button starts them, and they have a progress bar and a Stop button.
 
-`measurement` makes one result, `measurements` several that are kept one by one.
+`measurement` computes one result, `measurements` several that are cached one by one.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -26,7 +26,7 @@ Report = Callable[[float], None]
 
 
 class StartedMeasurements(dict[str, Hashable]):
-    """By the name of a measurement, what the reader started it for."""
+    """By the name of a measurement, the key for which the reader started it."""
 
 
 def measurement(
@@ -39,10 +39,10 @@ def measurement(
     doing: str,
     too_long: str = "",
 ) -> Result | None:
-    """What `make` gives, kept; None where it is not there yet, and the page says why.
+    """The cached result of `make`; None if it is not computed yet, and the page says why.
 
-    `make` is handed a function to report the share that is done. `cost` is in multiplications; of
-    what is too much, `too_long` is said. Another key under the same `name` waits for another click.
+    `make` gets a function that reports the share that is done. `cost` is in multiplications; if it
+    is too high, the page shows `too_long`. A new key under the same `name` needs a new click.
     """
     results = _measure(opened, name, [key], lambda _, report: make(report), cost, doing, too_long)
     return None if results is None else results[0]
@@ -58,9 +58,9 @@ def measurements(
     doing: str,
     too_long: str = "",
 ) -> list[Result] | None:
-    """What `make` gives for the place of each key; None where not all of them are there yet.
+    """The result of `make` for the place of each key; None if some are not computed yet.
 
-    A run that is stopped keeps what it made, and the next goes on from there. `cost` is that of
+    A stopped run keeps its results, and the next run continues from there. `cost` is the cost of
     all keys.
     """
     return _measure(opened, name, keys, lambda at, _: make(at), cost, doing, too_long)
@@ -75,10 +75,10 @@ def _measure(
     doing: str,
     too_long: str,
 ) -> list[Result] | None:
-    known = [if_kept(opened, key) for key in keys]
-    missing = sum(result is None for result in known)
+    cached = [if_kept(opened, key) for key in keys]
+    missing = sum(result is None for result in cached)
     if not missing:
-        return known
+        return cached
     if too_long and cost > MOST:
         st.text(too_long)
         return None
@@ -106,9 +106,9 @@ def _measure(
 def is_started(
     name: str, key: Hashable, cost: int, doing: str = "This takes", rest: int | None = None
 ) -> bool:
-    """Whether to run now: at once where it is quick, else after a click for exactly this key.
+    """Whether to run now: at once if it is quick, else after a click for exactly this key.
 
-    `rest` is the cost of what a stopped run has left, which waits for a click as the whole does.
+    `rest` is the cost that a stopped run has left; it needs a click if the whole needs one.
     """
     if cost <= QUICK or state_of(StartedMeasurements).get(name) == key:
         return True
@@ -120,7 +120,7 @@ def is_started(
 
 @contextmanager
 def stoppable(name: str, cost: int) -> Iterator[None]:
-    """A Stop button beside a measurement of this name, while it lasts."""
+    """A Stop button while the measurement of this name runs."""
     place = st.empty()
     if cost > QUICK:
         place.button("Stop", key=f"stop_{name}", on_click=_stop, args=(name,))

@@ -1,4 +1,4 @@
-"""The position in the forward pass: the stage, the tokens and the columns, kept in the address."""
+"""The position in the forward pass, which the address has: the stage, the tokens, the columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,37 +47,37 @@ def query_of(part: str) -> str:
 
 
 def key_of(part: str) -> str:
-    """And its key: cross-attention attends to the tokens of the encoder."""
+    """The parameter that holds its key: cross-attention attends to the tokens of the encoder."""
     return "encoder_token" if part == "decoder.cross_attn" else "key_token"
 
 
 def take_pinned(context: PageContext) -> None:
-    """Choose the tokens that another page has pinned since; once.
+    """Choose, once, the tokens that another page has pinned in the meantime.
 
     After the browser's Back, the tokens of the address stay chosen.
     """
-    found = pinned.pinned_anywhere()
-    if str(found) == state_of(PinnedStage).text:
+    cell = pinned.pinned_anywhere()
+    if str(cell) == state_of(PinnedStage).text:
         return
-    state_of(PinnedStage).text = str(found)
+    state_of(PinnedStage).text = str(cell)
     if not streamlit_patches.came_back():
-        _choose_tokens(context.choice.part, found)
+        _choose_tokens(context.choice.part, cell)
 
 
 def pin_chosen(context: PageContext, stage: Stage) -> None:
-    """Pin for the other pages what was chosen here; what nobody chose keeps their own defaults."""
+    """Pin the tokens chosen here for the other pages; a token that nobody chose is not pinned."""
     part = stage.part or context.choice.part
-    found = PinnedCell(_place(query_of(part)), _place(key_of(part))).within(context.forward, part)
-    if str(found) != state_of(PinnedStage).text:
-        state_of(PinnedStage).text = str(found)
-        pinned.pin(found)
+    cell = PinnedCell(_place(query_of(part)), _place(key_of(part))).within(context.forward, part)
+    if str(cell) != state_of(PinnedStage).text:
+        state_of(PinnedStage).text = str(cell)
+        pinned.pin(cell)
     number = STAGE_CHOICES.texts().get("number")
     if number and stage.shapes[-1][-1] == "d_model":
         widget_state.put("number", number)
 
 
-def _choose_tokens(part: str, found: PinnedCell) -> None:
-    for name, place in ((query_of(part), found.query), (key_of(part), found.key)):
+def _choose_tokens(part: str, cell: PinnedCell) -> None:
+    for name, place in ((query_of(part), cell.query), (key_of(part), cell.key)):
         if place is not None:
             STAGE_CHOICES.put(name, str(place))
 
@@ -86,23 +86,23 @@ def _place(name: str) -> int | None:
     return whole_number(STAGE_CHOICES.texts().get(name, ""))
 
 
-def forward_pass_link(context: PageContext, found: PinnedCell) -> None:
-    """From a page of the chosen head to its weights in the forward pass."""
+def forward_pass_link(context: PageContext, cell: PinnedCell) -> None:
+    """A link from a page of the chosen head to its weights in the forward pass."""
     key, label = "to_forward_pass", "This head in the forward pass"
-    _draw_link("forward_pass", label, key, _choose_weights, context, found)
+    _draw_link("forward_pass", label, key, _choose_weights, context, cell)
 
 
-def _choose_weights(context: PageContext, found: PinnedCell) -> None:
+def _choose_weights(context: PageContext, cell: PinnedCell) -> None:
     at = context.choice
     STAGE_CHOICES.put("stage", f"{site(at.part, at.layer)}.weights")
     state_of(StageBar).at = at.model, at.part, at.layer
-    pinned.pin(found)
-    state_of(PinnedStage).text = str(found)
-    _choose_tokens(at.part, found)
+    pinned.pin(cell)
+    state_of(PinnedStage).text = str(cell)
+    _choose_tokens(at.part, cell)
 
 
 def head_page_links(query: int, key: int) -> None:
-    """From a stage of an attention to the pages of its head, which show the same query and key."""
+    """Links from a stage of an attention to the pages of its head, with the same query and key."""
     with st.container(horizontal=True):
         for page, label in (
             ("head_steps", "This head, step by step"),
@@ -112,7 +112,7 @@ def head_page_links(query: int, key: int) -> None:
 
 
 def _draw_link(page: str, label: str, key: str, choose: Callable[..., None], *args: Any) -> None:
-    """A link that chooses something on its way; a page that is run alone has no others."""
+    """A link that also chooses something; a page that runs alone has no links."""
     if page in session().pages and st.button(
         label,
         key=key,
@@ -135,19 +135,19 @@ LONGEST_QUOTED_NAME = 40
 
 @dataclass
 class StageClicks:
-    """Which runs a view of the Forward pass page has caused, not the bar."""
+    """Whether a view of the Forward pass page caused the run, and not the bar."""
 
     was_clicked: bool = False
     """It caused this run."""
     bar_follows: bool = False
     """The whole page is drawn again, since the bar has to show another layer."""
     outdated: frozenset[tuple[str, str, int]] = frozenset()
-    """What the browser may still report of the bar, which a stage has changed since."""
+    """Former values of the bar, changed by a stage, that the browser may still report."""
 
 
 @dataclass(frozen=True)
 class PassPosition:
-    """`place` among the stages, a token of each stack, a column of each kind."""
+    """The `place` among the stages, a token of each stack, and a column of each kind."""
 
     stages: tuple[Stage, ...]
     place: int
@@ -160,7 +160,7 @@ class PassPosition:
 
     @property
     def row(self) -> int:
-        """The chosen position, of the text that the rows of the stage stand for."""
+        """The chosen token of the stack whose tokens are the rows of the stage."""
         return self.tokens[row_stack(self.stage)]
 
     @property
@@ -169,21 +169,21 @@ class PassPosition:
 
     @property
     def window(self) -> int:
-        """Which range of a vector is shown: the one with the chosen dimension."""
+        """The number of the range of dimensions that is shown, with the chosen dimension."""
         return self.columns.get("number", 0) // DIMENSIONS
 
 
 def chosen_position(context: PageContext) -> PassPosition:
-    """What is chosen here or in the address; a message names what is invalid there."""
+    """The position chosen here or in the address; a note names what is invalid there."""
     forward = context.forward
     is_new = _follow_bar(context)
     take_pinned(context)
     stages = {stage.name: stage for stage in stages_of(forward.config)}
-    asked = {name: str(text or "") for name, text in STAGE_CHOICES.texts().items()}
+    texts = {name: str(text or "") for name, text in STAGE_CHOICES.texts().items()}
     invalid: dict[str, str] = {}
 
     def number_of(name: str, kind: str, usual: object, *count: int) -> int | None:
-        text = asked.get(name, "")
+        text = texts.get(name, "")
         number = whole_number(text, *count)
         if text and number is None:
             quoted = cut(text, LONGEST_QUOTED_NAME)
@@ -191,32 +191,32 @@ def chosen_position(context: PageContext) -> PassPosition:
         return number
 
     first = next(iter(stages.values()))
-    stage = asked.get("stage") or first.name
+    stage = texts.get("stage") or first.name
     if stage not in stages:
         quoted = cut(stage, LONGEST_QUOTED_NAME)
         invalid["stage"] = f"This model has no stage “{quoted}”; showing {first.title}."
         stage = first.name
     counts = {"encoder": len(forward.source), "decoder": len(forward.target)}
-    tokens, columns, kept = {}, {}, {"stage": "" if stage == first.name else stage}
+    tokens, columns, address = {}, {}, {"stage": "" if stage == first.name else stage}
     for stack in forward.config.stacks:
         name, last = f"{stack}_token", counts[stack] - 1
         number = number_of(name, "token", last, counts[stack])
         tokens[stack] = last if number is None else number
-        if asked.get(name):
-            kept[name] = str(tokens[stack])
-    if "encoder_token" in kept:
+        if texts.get(name):
+            address[name] = str(tokens[stack])
+    if "encoder_token" in address:
         columns["encoder_token"] = tokens["encoder"]
     for name, (kind, usual) in COLUMNS.items():
         if (number := number_of(name, kind, usual)) is not None:
             columns[name] = number
-            kept[name] = str(number)
+            address[name] = str(number)
     at = PassPosition(tuple(stages.values()), [*stages].index(stage), tokens, columns)
-    STAGE_CHOICES.settle(dict.fromkeys(STAGE_PARAMETERS, "") | kept)
+    STAGE_CHOICES.settle(dict.fromkeys(STAGE_PARAMETERS, "") | address)
     of_tokens = {f"{stack}_token": place for stack, place in tokens.items()}
-    shown = {"stage": stage, **columns, **of_tokens}
+    values = {"stage": stage, **columns, **of_tokens}
     now = context.choice
-    for name in STAGE_PARAMETERS:  # each note stays while its replacement is shown, of this text
-        until = now.model, now.text, now.pair, shown.get(name)
+    for name in STAGE_PARAMETERS:  # a note stays while its replacement is shown for this text
+        until = now.model, now.text, now.pair, values.get(name)
         if name in invalid:
             keep_note(f"stage, {name}", invalid[name], until=until)
         draw_notes(f"stage, {name}", until)
@@ -228,9 +228,9 @@ def chosen_position(context: PageContext) -> PassPosition:
 
 
 def token_of(stack: str, count: int) -> int:
-    """The chosen token of a stack that reads so many; the last where no such one is chosen."""
-    found = whole_number(STAGE_CHOICES.texts().get(f"{stack}_token", ""), count)
-    return count - 1 if found is None else found
+    """The chosen token of a stack that reads `count` tokens; the last if none of them is chosen."""
+    place = whole_number(STAGE_CHOICES.texts().get(f"{stack}_token", ""), count)
+    return count - 1 if place is None else place
 
 
 def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
@@ -246,17 +246,17 @@ def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
 
 
 def _bar(context: PageContext) -> tuple[str, str, int]:
-    """Model, part and layer of the bar, also what a callback has just set there."""
+    """Model, part and layer of the bar, including what a callback has just set there."""
     now = context.choice
     part, layer = widget_state.get("part", now.part), widget_state.get("layer", now.layer)
     return now.model, part, layer
 
 
 def _bar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
-    """The attention and layer that the bar has to change to; nothing if it shows them.
+    """The attention and layer that the bar has to change to; empty if it shows them.
 
-    The browser may not have heard yet of what a click before this one made the bar show, so
-    what it reports is not enough.
+    The browser may not know yet what an earlier click changed in the bar, so its report is not
+    enough.
     """
     model, part, _ = _bar(context)
     if stage.layer is None:
@@ -277,22 +277,22 @@ def _follow_bar(context: PageContext) -> bool:
 
     True if the page was opened by a link or with another model: then the bar has to follow
     the stage. A view of this page may cause a run before the browser has the bar's new
-    layer; what that run has of the bar is the layer before, so it is set again. Any other
-    layer was chosen by the reader, in the time that the view took to cause its run.
+    layer; that run reports the former layer, so the new one is set again. Any other layer was
+    chosen by the reader while the view caused its run.
     """
     here, bar, clicks = _bar(context), state_of(StageBar), state_of(StageClicks)
     model, part, layer = here
-    seen, bar.at = bar.at, here
+    before, bar.at = bar.at, here
     was_clicked, clicks.was_clicked = clicks.was_clicked, False
-    if seen is None or seen[0] != model:
+    if before is None or before[0] != model:
         return True
-    if seen == here:
+    if before == here:
         if was_clicked:  # so the browser reports what the bar was changed to
             clicks.outdated = frozenset()
         return False
     if was_clicked and here in clicks.outdated:
-        bar.at = seen
-        session().choose_next = {"part": seen[1], "layer": seen[2]}
+        bar.at = before
+        session().choose_next = {"part": before[1], "layer": before[2]}
         st.rerun()
     clicks.outdated = frozenset()
     stack, branch = part.split(".")
@@ -315,7 +315,7 @@ def choose_cell(at: PassPosition, row: int | None, column: int | None) -> None:
 
 
 def _column_of(stage: Stage) -> str:
-    """The name in the address of its columns."""
+    """The parameter of the address that holds its column."""
     kind = columns_are(stage)
     if kind == "key":
         return key_of(stage.part)
@@ -323,10 +323,7 @@ def _column_of(stage: Stage) -> str:
 
 
 def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -> None:
-    """The token, and which dimensions of its vector, above the matrix.
-
-    The tokens of each text are a list of their own: see `_draw_list`.
-    """
+    """The lists above the matrix: the token, and the range of dimensions of its vector."""
     token = f"{row_stack(at.stage)}_token"
     window = min(at.window, len(cuts) - 1)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -341,9 +338,9 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
 def _draw_list(
     label: str, options: Sequence[str], at: int, key: str, name: str, step: int, *, width: int
 ) -> None:
-    """A list that shows the option `at`, and chooses the place of another times `step`.
+    """A list that shows the option `at`; choosing option n writes n × `step` under `name`.
 
-    A list that a quick step skipped reports what it showed once more: that chooses nothing.
+    A list that a quick step skipped reports its former option again, which chooses nothing.
     """
 
     def take() -> None:

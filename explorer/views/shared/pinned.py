@@ -1,7 +1,7 @@
-"""The pinned query and key of the chosen head, and the heads drawn as lines; a link repeats both.
+"""The pinned query and key of the chosen head, and the heads drawn as lines; the address has both.
 
 A pinned cell is a query and a key, a pinned token one of them. Both are positions in the text,
-whatever the view makes of it, so what is pinned in one view is pinned in the next.
+however a view groups its tokens, so what is pinned in one view is pinned in the next.
 """
 
 import re
@@ -22,7 +22,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.text.token_labels import label_at
 from explorer.text.visible_text import cut
 
-WRITTEN = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
+CELL = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
 EVERY, MOST = "all", 100_000
 
 
@@ -33,7 +33,7 @@ class HeadOfLines:
     head: int | None = None
 
 
-IN_ADDRESS = PersistentChoices("held", {"held": "", "drawn": ""}, goes_with=HeadOfLines)
+IN_ADDRESS = PersistentChoices("pinned", {"pinned": "", "drawn": ""}, goes_with=HeadOfLines)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PinnedCell:
     key: int | None = None
 
     def __str__(self) -> str:
-        """As it stands in the address: q5k2, q5 or k2."""
+        """Its form in the address: q5k2, q5 or k2."""
         query = "" if self.query is None else f"q{self.query}"
         return query if self.key is None else f"{query}k{self.key}"
 
@@ -53,63 +53,63 @@ class PinnedCell:
         return self.query is not None and self.key is not None
 
     def within(self, forward: ForwardPass, part: str) -> "PinnedCell":
-        """As far as this text reaches in this attention."""
+        """Without positions that this attention does not have for this text."""
         return parse_pinned(str(self), len(forward.rows(part)), len(forward.columns(part)))
 
 
 def current_pin(context: PageContext, forward: ForwardPass | None = None) -> PinnedCell:
-    """What is pinned in the text of this pass; what an address asks for and is invalid is said.
+    """The pinned cell in the text of this pass; a note names what is invalid in the address.
 
-    Where the text is too short for it, it is unpinned.
+    A position beyond the end of the text is unpinned.
     """
     lines, at = state_of(HeadOfLines), context.choice
     forward = forward or context.forward
     is_new = IN_ADDRESS.is_new
-    asked = IN_ADDRESS.texts()
-    held, heads = str(asked.get("held", "")), str(asked.get("drawn", ""))
-    found, count = in_text(context, forward), forward.part(at.part).heads
-    known = parse_heads(heads, count)
-    if lines.head not in (None, at.head):  # another head was chosen: that one is drawn
-        heads, known = "", ()
+    texts = IN_ADDRESS.texts()
+    text, heads_text = str(texts.get("pinned", "")), str(texts.get("drawn", ""))
+    cell, count = in_text(context, forward), forward.part(at.part).heads
+    heads = parse_heads(heads_text, count)
+    if lines.head not in (None, at.head):  # the reader chose another head: that one is drawn
+        heads_text, heads = "", ()
     lines.head = at.head
     if is_new:
-        _carry(found)
-        notes = [*_pinned_note(held, str(found)), *_drawn_note(heads, known, count)]
+        _choose_pinned(cell)
+        notes = [*_pinned_note(text, str(cell)), *_drawn_note(heads_text, heads, count)]
         keep_note("pinned", *notes, until=at)
-    IN_ADDRESS.settle({"held": str(found), "drawn": heads if known else ""})
+    IN_ADDRESS.settle({"pinned": str(cell), "drawn": heads_text if heads else ""})
     draw_notes("pinned", at)
-    return found
+    return cell
 
 
 def in_text(context: PageContext, forward: ForwardPass) -> PinnedCell:
-    """The same for other pages, which say nothing about the address."""
+    """The same for pages that draw no notes about the address."""
     part = context.choice.part
-    held = str(IN_ADDRESS.texts().get("held", ""))
-    return parse_pinned(held, len(forward.rows(part)), len(forward.columns(part)))
+    text = str(IN_ADDRESS.texts().get("pinned", ""))
+    return parse_pinned(text, len(forward.rows(part)), len(forward.columns(part)))
 
 
 def pinned_anywhere() -> PinnedCell:
-    """What another page has pinned, whatever the text."""
-    kept = session().persistent.get(IN_ADDRESS.name, {})
-    return parse_pinned(str(kept.get("held", "")), MOST, MOST)
+    """What another page has pinned, for a text of any length."""
+    texts = session().persistent.get(IN_ADDRESS.name, {})
+    return parse_pinned(str(texts.get("pinned", "")), MOST, MOST)
 
 
 def drawn_heads(context: PageContext) -> tuple[int, ...]:
-    """The heads that are drawn as lines: the chosen one, unless others were picked there."""
+    """The heads that are drawn as lines: the chosen one, unless the reader picked others."""
     at = context.choice
     heads = str(IN_ADDRESS.texts().get("drawn", ""))
     return parse_heads(heads, context.part.heads) or (at.head,)
 
 
-def pin(found: PinnedCell) -> None:
-    """For a callback: this is pinned from now on."""
+def pin(cell: PinnedCell) -> None:
+    """For a callback: pin this cell."""
     drop_notes("pinned")
-    IN_ADDRESS.put("held", str(found))
-    _carry(found)
+    IN_ADDRESS.put("pinned", str(cell))
+    _choose_pinned(cell)
 
 
 def draw_heads(heads: Sequence[int], context: PageContext) -> None:
-    """For a callback: these heads are drawn as lines."""
+    """For a callback: draw these heads as lines."""
     state_of(HeadOfLines).head = head = context.choice.head
     drop_notes("pinned")
     if tuple(heads) == (head,):
@@ -121,30 +121,30 @@ def draw_heads(heads: Sequence[int], context: PageContext) -> None:
     IN_ADDRESS.put("drawn", text)
 
 
-def read_and_written(forward: ForwardPass, part: str, query: int) -> list[str]:
-    """A step of an answer reads one token and writes another: pages call it by either."""
+def row_note(forward: ForwardPass, part: str, query: int) -> list[str]:
+    """A note, since a row of a generated answer reads one token and predicts another."""
     if not forward.written or not part.startswith("decoder"):
         return []
-    read, written = label_at(forward.target, query), label_at(forward.written, query)
-    return [f"Row {query} reads “{read}” and predicts “{written}”."]
+    read_token, predicted = label_at(forward.target, query), label_at(forward.written, query)
+    return [f"Row {query} reads “{read_token}” and predicts “{predicted}”."]
 
 
 def group_with(place: int | None, groups: Sequence[Group]) -> int | None:
-    """The row or column of a view in which this token is."""
+    """The row or column of a view that holds this token."""
     return next((at for at, group in enumerate(groups) if place in group), None)
 
 
-def pinned_cell(found: PinnedCell, rows: Sequence[Group], columns: Sequence[Group]) -> Place | None:
+def pinned_cell(cell: PinnedCell, rows: Sequence[Group], columns: Sequence[Group]) -> Place | None:
     """The pinned cell of a view; the groups are the tokens behind each row and column."""
-    row, column = group_with(found.query, rows), group_with(found.key, columns)
+    row, column = group_with(cell.query, rows), group_with(cell.key, columns)
     return None if row is None or column is None else (row, column)
 
 
 def pinned_token(
-    found: PinnedCell, rows: Sequence[Group], columns: Sequence[Group], *, one_strip: bool = False
+    cell: PinnedCell, rows: Sequence[Group], columns: Sequence[Group], *, one_strip: bool = False
 ) -> Place | None:
-    """The pinned token, the query before the key; its side is 0 where there is one strip."""
-    row, column = group_with(found.query, rows), group_with(found.key, columns)
+    """The pinned token as side and place, the query before the key; one strip has side 0 only."""
+    row, column = group_with(cell.query, rows), group_with(cell.key, columns)
     if row is not None:
         return 0, row
     return None if column is None else (0 if one_strip else 1, column)
@@ -156,23 +156,23 @@ def pin_cell(place: Place | None, rows: Sequence[Group], columns: Sequence[Group
 
 
 def pin_token(
-    found: PinnedCell, place: Place | None, rows: Sequence[Group], columns: Sequence[Group]
+    cell: PinnedCell, place: Place | None, rows: Sequence[Group], columns: Sequence[Group]
 ) -> None:
     """For the callback of a view of tokens; a pinned cell stays while its query is pinned."""
     if place is None:
         pin(PinnedCell())
-    elif place != pinned_token(found, rows, columns):
+    elif place != pinned_token(cell, rows, columns):
         side, at = place
         pin(PinnedCell(key=columns[at][0]) if side else PinnedCell(query=rows[at][0]))
 
 
-def links_from(found: PinnedCell) -> None:
-    """Links to where a weight comes from, and to where it is changed."""
-    what = "the pinned cell" if found.is_cell else "the pinned token" if str(found) else "a pair"
+def links_from(cell: PinnedCell) -> None:
+    """Links to the pages that compute a weight and to the page that changes it."""
+    what = "the pinned cell" if cell.is_cell else "the pinned token" if str(cell) else "a pair"
     labels = {
         "head_steps": "This head, step by step",
         "query_key": f"Query and key of {what}",
-        "interventions": f"Interventions on {'the pinned cell' if found.is_cell else 'this head'}",
+        "interventions": f"Interventions on {'the pinned cell' if cell.is_cell else 'this head'}",
     }
     with st.container(horizontal=True):
         for name, label in labels.items():
@@ -180,9 +180,9 @@ def links_from(found: PinnedCell) -> None:
 
 
 def parse_pinned(text: str, rows: int, columns: int) -> PinnedCell:
-    """What a text such as q5k2 names, of so many rows and columns."""
-    found = WRITTEN.fullmatch(text)
-    query, key = (found[1], found[2]) if found else (None, None)
+    """The cell that a text such as q5k2 names, within so many rows and columns."""
+    match = CELL.fullmatch(text)
+    query, key = (match[1], match[2]) if match else (None, None)
     return PinnedCell(
         int(query) if query and int(query) < rows else None,
         int(key) if key and int(key) < columns else None,
@@ -190,32 +190,32 @@ def parse_pinned(text: str, rows: int, columns: int) -> PinnedCell:
 
 
 def parse_heads(text: str, count: int) -> tuple[int, ...]:
-    """The heads that a text such as 0.2 names, or none where it names one that does not exist."""
+    """The heads that a text such as 0.2 names; none if one of them does not exist."""
     if text == EVERY:
         return tuple(range(count))
     if not re.fullmatch(r"\d{1,4}(\.\d{1,4})*", text):
         return ()
-    heads = sorted({int(each) for each in text.split(".")})
+    heads = sorted({int(head) for head in text.split(".")})
     return tuple(heads) if heads[-1] < count else ()
 
 
-def _carry(found: PinnedCell) -> None:
-    """The Query and key page shows what is pinned here."""
-    for name, place in (("query", found.query), ("key", found.key)):
+def _choose_pinned(cell: PinnedCell) -> None:
+    """Choose this query and key on the page Query and key as well."""
+    for name, place in (("query", cell.query), ("key", cell.key)):
         if place is not None:
             choose_token(name, place)
 
 
-def _pinned_note(asked: str, found: str) -> list[str]:
-    if asked == found:
+def _pinned_note(text: str, cell: str) -> list[str]:
+    if text == cell:
         return []
-    instead = f"{found} is pinned" if found else "nothing is pinned"
-    can = "“held” can be a query and a key of this text, such as q0k0"
-    return [f"{can}, not “{cut(asked, 20)}”; {instead}."]
+    instead = f"{cell} is pinned" if cell else "nothing is pinned"
+    can = "“pinned” can be a query and a key of this text, such as q0k0"
+    return [f"{can}, not “{cut(text, 20)}”; {instead}."]
 
 
-def _drawn_note(asked: str, known: Sequence[int], count: int) -> list[str]:
-    if known or not asked:
+def _drawn_note(text: str, heads: Sequence[int], count: int) -> list[str]:
+    if heads or not text:
         return []
     can = f"heads 0 to {count - 1} with dots between them" if count > 1 else "head 0"
-    return [f"“drawn” can be {can}, not “{cut(asked, 20)}”; the chosen head is drawn."]
+    return [f"“drawn” can be {can}, not “{cut(text, 20)}”; the chosen head is drawn."]

@@ -1,4 +1,4 @@
-"""What a page draws in the sidebar: the pass in small at its head, and the tools at its foot."""
+"""What a page draws in the sidebar: the miniature of the pass at its top, the tools at its foot."""
 
 import streamlit as st
 
@@ -28,42 +28,42 @@ PASS_PARTS = {
     "stream": ("Residual stream", "logit_lens"),
     "answer": ("Answer", "generation"),
 }
-"""The parts of a pass from below to above: what each is called, and its page."""
+"""The parts of a pass from bottom to top, each with its label and page."""
 
 
 def draw_miniature() -> None:
-    """Draw it in its place, where there is a pass; that there is none the page says itself.
+    """Draw the miniature if there is a pass; if there is none, the page says so.
 
-    What takes long for a long text comes behind the page's own run.
+    For a long text it takes long, so it is drawn after the page's own run.
     """
     context, place = current_context(), session().sidebar_head
-    if context is None or place is None:  # a page that is run alone
+    if context is None or place is None:  # a page that runs alone
         return
-    opened, found = context.model, context.passed
-    if not isinstance(opened, OpenModel) or not isinstance(found, ForwardPass):
+    opened, forward = context.model, context.passed
+    if not isinstance(opened, OpenModel) or not isinstance(forward, ForwardPass):
         return
-    if not information_flow.is_computable(found):
+    if not information_flow.is_computable(forward):
         return
     with place:
-        if information_flow.is_quick(found) or information_flow.has_flow(opened, found):
-            _draw(context, opened, found)
+        if information_flow.is_quick(forward) or information_flow.has_flow(opened, forward):
+            _draw(context, opened, forward)
         else:
-            _draw_behind(context, opened, found)
+            _draw_behind(context, opened, forward)
 
 
 @fragment()
-def _draw_behind(context: PageContext, opened: OpenModel, found: ForwardPass) -> None:
-    text = found.typed
-    if asks_for(KEY, text) or information_flow.has_flow(opened, found):
-        _draw(context, opened, found)
+def _draw_behind(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None:
+    text = forward.typed
+    if asks_for(KEY, text) or information_flow.has_flow(opened, forward):
+        _draw(context, opened, forward)
 
 
-def _draw(context: PageContext, opened: OpenModel, found: ForwardPass) -> None:
-    flow = information_flow.kept_flow(opened, found)
+def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None:
+    flow = information_flow.kept_flow(opened, forward)
     answer = 0
     if len(flow.starts) > 1:
-        answer = first_place(opened, found.last_stack_tokens)
-    traced = information_flow.kept_route(opened, found, answer)
+        answer = first_place(opened, forward.last_stack_tokens)
+    traced = information_flow.kept_route(opened, forward, answer)
     drawing.miniature(
         flow,
         traced,
@@ -75,23 +75,23 @@ def _draw(context: PageContext, opened: OpenModel, found: ForwardPass) -> None:
         height=HEIGHT,
         on_go=_go,
     )
-    state_of(PageViews).drawn.pop(KEY, None)  # the page's own pictures are what one exports
+    state_of(PageViews).drawn.pop(KEY, None)  # a reader exports the page's own pictures
 
 
 def mark_layer(context: PageContext) -> None:
-    """It is drawn already, and the layer may be another."""
+    """Mark the chosen layer in the miniature that is already drawn."""
     lit = _lit()
     drawing.mark(KEY, _parts(), lit, _layer(context), by="head-")
 
 
 def _lit() -> tuple[str, ...]:
-    """The part that the page shows; none where it shows all of them, or no pass."""
+    """The part that the page shows; none if it shows all of them, or no pass."""
     row = ROWS.get(session().page)
     return (row.part,) if row and row.part else ()
 
 
 def _parts() -> list[str]:
-    """The names of those whose pages are there."""
+    """The names of the parts whose pages exist."""
     return [name for name, (_, page) in PASS_PARTS.items() if page in session().pages]
 
 
@@ -109,16 +109,16 @@ def _go(name: str, layer: int | None) -> None:
 
 
 HIDE, FOLD, LOCK = "hide_in_link", "fold_in_link", "lock_in_link"
-"""The keys of what a class builder chooses; no address holds it, the copied link does."""
+"""The keys of the choices for a class, which are in the copied link and not in the address."""
 
 OPENS = "It opens what is on screen: every choice that differs from the default."
 SESSION = "Several views as one file: “Add to session” under a figure keeps each."
-HERE_ALONE = "Only this machine opens it; for a class see `docs/public_server.md`."
+HERE_ALONE = "The link works only on this computer; for a class see `docs/public_server.md`."
 ONLY_HERE = "Your text is too long for a link: this server keeps it, and the link works only here."
 
 
 def draw_tools() -> None:
-    """Draw them in their place; they are the same on every page. A page run alone has none."""
+    """Draw the tools, which are the same on every page; a page that runs alone has none."""
     reader = session()
     place = reader.sidebar_foot
     if place is None:
@@ -133,7 +133,7 @@ def draw_tools() -> None:
 
 @fragment(key="share_alone")
 def draw_share() -> None:
-    """What others are given: a link, and the pages that were visited."""
+    """The popover with the link for others."""
     icon = ":material/share:"
     with (
         streamlit_patches.as_part_of_the_frame(),
@@ -144,7 +144,7 @@ def draw_share() -> None:
 
 
 def draw_link() -> None:
-    """The link to what is on screen, and what a class that follows it does not see."""
+    """The link to what is on screen, and the controls that it hides from a class."""
     reader = session()
     place = st.container()
     names = links.can_be_hidden(reader.page)
@@ -165,7 +165,7 @@ def draw_link() -> None:
         "Without the button “Show all controls”",
         links.SHOW_ALL in reader.hidden,
         key=LOCK,
-        help="Who knows the address can still change it: this is no protection.",
+        help="Anyone who knows the address can still change it: this is no protection.",
     )
     hidden = [*chosen, *(["model"] if model else []), *([links.SHOW_ALL] if locked else [])]
     with place:
@@ -183,4 +183,4 @@ def draw_link() -> None:
         return
     icon = ":material/visibility:"
     if st.button("Show all controls", icon=icon, key="show_all", on_click=links.show_all):
-        st.rerun()  # the whole page, of which this is drawn alone
+        st.rerun()  # the whole page, since this is a fragment

@@ -1,4 +1,4 @@
-"""Steps forward and back and in time, also several on one page; the address has the shown one."""
+"""A control that steps forward, back and in time; the address has its step."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,10 +15,10 @@ def stepper(
     names: Sequence[str] = (),
     arrows: bool = False,
 ) -> int:
-    """Which of so many steps is shown; what nobody chose is the usual one.
+    """Draw a control of `count` steps and return the chosen one, by default the `usual` one.
 
     The steps are numbered from 0 unless they have `names`. With `arrows` the arrow keys step and P
-    plays, which one stepper of a page may have.
+    plays; only one stepper of a page may have them.
     """
     at = chosen_step(key, count, usual)
     draw_stepper(key, count, usual, names=names, arrows=arrows)
@@ -26,7 +26,7 @@ def stepper(
 
 
 def chosen_step(key: str, count: int, usual: int) -> int:
-    """Which of so many steps the reader or the address chose, before it is drawn."""
+    """The step that the reader or the address chose, before the control is drawn."""
     follow(key, usual)
     if not widget_state.has(key) or streamlit_patches.came_back():
         widget_state.put(key, asked_within(key, 0, count - 1, usual))
@@ -44,9 +44,9 @@ def draw_stepper(
     arrows: bool = False,
     on_grow: Callable[[], None] | None = None,
 ) -> None:
-    """Draw the steps at the chosen one, and write that into the address.
+    """Draw the control at the chosen step, and write that into the address.
 
-    With `on_grow` there may be one more behind the last, which that makes before the next run.
+    With `on_grow` the reader may step beyond the last; `on_grow` then makes that step.
     """
     at = int(widget_state.get(key))
 

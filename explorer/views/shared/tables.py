@@ -30,9 +30,9 @@ def table(
 ) -> Any:
     """Columns by name, or rows; a reader can sort, search and copy them.
 
-    Numbers that are written as text stand at the `right` like others; `numbers` has the formats of
-    those that are not. `config` is for columns of any other kind. Of more than `most_rows` the rest
-    is scrolled to.
+    `right` names the columns of numbers written as text, which are right-aligned; `numbers` has the
+    formats of other numbers, and `config` has columns of any other kind. A table of more than
+    `most_rows` scrolls.
     """
     rows = len(next(iter(columns.values()), ())) if isinstance(columns, Mapping) else len(columns)
     kinds: dict[str, Any] = {
@@ -55,9 +55,8 @@ def strongest_table(
 ) -> None:
     """A row for each of the largest of `values`, whatever their sign.
 
-    `axes` name the rows, columns, … of `values`; the places along them are called what is listed
-    there. `more` has other columns for all of a list of values, of numbers as text. A value that
-    may be off by `error` is written with fewer digits.
+    `axes` name the dimensions of `values` and the places along each. `more` has further columns,
+    numbers as text, for a list of values. A value that may be off by `error` has fewer digits.
     """
     values = torch.as_tensor(values)
     flat = values.flatten()
@@ -73,7 +72,7 @@ def strongest_table(
 
 
 def facts(rows: Sequence[tuple[str, str]]) -> None:
-    """Named numbers, one under the other, which can be copied and searched."""
+    """Names and numbers, one under the other, which a reader can copy and search."""
     names, values = [name for name, _ in rows], [value for _, value in rows]
     table({"what": names, "value": values}, right=["value"], most_rows=len(rows))
 
@@ -86,7 +85,7 @@ def column(values: Tensor) -> list[float | None]:
 def static_table(
     columns: Mapping[str, Sequence[object]], description: str, *, has_header: bool = True
 ) -> None:
-    """Columns as part of the page itself, read by screen readers too; no user's words."""
+    """Columns as part of the page itself, for screen readers too; without words of a user."""
     st.table(
         columns,
         border="horizontal",
@@ -97,7 +96,7 @@ def static_table(
 
 
 def value_table(lines: Sequence[tuple[str, str]], description: str) -> None:
-    """Names and values in the same way."""
+    """Names and values, as a static table."""
     names, values = [name for name, _ in lines], [value for _, value in lines]
     static_table({"step": names, "value": values}, description, has_header=False)
 
@@ -114,14 +113,14 @@ def indented_table(
             heads[0]: [f"{INDENT * depth}{name}" for depth, name, *_ in rows],
             heads[1]: [formula for _, _, formula, _, _ in rows],
             heads[2]: [numbers for _, _, _, numbers, _ in rows],
-            heads[3]: aligned([count for *_, count in rows]),
+            heads[3]: align_counts([count for *_, count in rows]),
         },
         description,
     )
 
 
-def aligned(counts: list[int]) -> list[str]:
-    """Whole numbers as text of one width, so that their digits stand under each other."""
+def align_counts(counts: list[int]) -> list[str]:
+    """Whole numbers as text of one width, so that their digits are aligned."""
     widest = f"{max(counts, default=0):,}"
     blank = "".join(COMMA if character == "," else DIGIT for character in widest)
     return [f"{blank[: len(blank) - len(f'{count:,}')]}{count:,}" for count in counts]

@@ -1,4 +1,4 @@
-"""The training text of a tokenizer and how many tokens it adds, also for other pages."""
+"""The training text of a tokenizer and the number of tokens that the training adds."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,35 +24,35 @@ SIZES_OFFERED = ("20", "50", "100", "200", "500", "1000")
 FIRST_SIZE = "100"
 CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
 BYTES_OF_CHARACTER = 4
-"""At most, in UTF-8: a file that cannot fit is refused unread."""
-MOST_TOLD = 400
-"""Characters of a training text that go with every exported file."""
+"""The most bytes in UTF-8; a file that is too long in any case is refused unread."""
+MOST_EXPORTED = 400
+"""Characters of a training text in an exported file."""
 
 PERSISTENT: dict[str, Any] = {"persist_state": "session"}
 
 
 @dataclass
 class TrainingFile:
-    """The uploaded text that is trained on, which no address holds."""
+    """The uploaded training text, which no address holds."""
 
     upload: str = ""
     text: str = ""
 
 
 def chosen_training() -> tuple[str, int]:
-    """The text and the most new tokens, for a page without these controls; in its address too."""
-    found = {key: _chosen(key, first) for key, first in CHOICES.items()}
-    most = found["learn_rules"] if found["learn_rules"] in SIZES_OFFERED else FIRST_SIZE
-    name = found["learn_from"]
+    """The text and the most new tokens, for a page without these controls, and in its address."""
+    choices = {key: _chosen(key, first) for key, first in CHOICES.items()}
+    most = choices["learn_rules"] if choices["learn_rules"] in SIZES_OFFERED else FIRST_SIZE
+    name = choices["learn_from"]
     if name == FILE:
         return _uploaded_text(), int(most)
     if name == OWN:
-        return _checked_own(found["learn_own"]), int(most)
+        return _checked_own(choices["learn_own"]), int(most)
     return trained_tokenizers.shipped_text(name if name in TEXTS else TEXTS[0]), int(most)
 
 
 def training_summary() -> str:
-    """What `chosen_training` is, in a sentence."""
+    """The choices of `chosen_training` in a sentence."""
     name, most = (_chosen(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
     name = name if name in (*TEXTS, OWN, FILE) else TEXTS[0]
     most = most if most in SIZES_OFFERED else FIRST_SIZE
@@ -62,22 +62,22 @@ def training_summary() -> str:
     )
 
 
-def told(text: str) -> str:
-    """The training text; a long one without its middle, and how long it is."""
-    if len(text) <= MOST_TOLD:
+def text_for_export(text: str) -> str:
+    """The training text; of a long one the start and the end, and its length."""
+    if len(text) <= MOST_EXPORTED:
         return text
-    return f"{cut(text, MOST_TOLD)} ({len(text):,} characters, without the middle here)"
+    return f"{cut(text, MOST_EXPORTED)} ({len(text):,} characters, without the middle here)"
 
 
 def _chosen(key: str, first: str) -> str:
-    found = url.current_value(key) or first
-    if found != first and url.value_of(key) != found:
-        url.write(key, found)
-    return found
+    value = url.current_value(key) or first
+    if value != first and url.value_of(key) != value:
+        url.write(key, value)
+    return value
 
 
 def choose_text() -> str:
-    """The training text; TextError says why there is none."""
+    """The training text. Raises TextError, which says why there is none."""
     name = one_of("learn_from", (*TEXTS, OWN, FILE), **PERSISTENT)
     if name == OWN:
         return _choose_own()
@@ -102,7 +102,7 @@ def _choose_own() -> str:
 
 
 def _checked_own(text: str) -> str:
-    """The reader's own text; one that is too long is refused, not cut."""
+    """The reader's own text; a text that is too long raises TextError."""
     if len(text) > TEXT_LIMIT:
         raise TextError(
             f"Your text has {len(text):,} characters; {TEXT_LIMIT:,} fit into the address, so "
@@ -126,7 +126,7 @@ def _choose_file() -> str:
     if upload is None:  # removed, or uploaded before the reader went to another page
         return _uploaded_text()
     if state_of(TrainingFile).upload != upload.file_id:
-        _forget_upload()  # what is refused is not kept
+        _forget_upload()  # a refused file is not kept
         if upload.size > _most_bytes():
             most = limits.TOKENIZER_CHARACTERS.most
             raise TextError(
@@ -134,8 +134,8 @@ def _choose_file() -> str:
                 "Upload a part of it."
             )
         text = _decoded(upload.getvalue())
-        kept = state_of(TrainingFile)
-        kept.upload, kept.text = upload.file_id, text
+        file = state_of(TrainingFile)
+        file.upload, file.text = upload.file_id, text
     return _uploaded_text()
 
 
@@ -158,5 +158,5 @@ def _uploaded_text() -> str:
 
 def _forget_upload() -> None:
     """For the callback: the file was removed, or another was uploaded."""
-    kept = state_of(TrainingFile)
-    kept.upload = kept.text = ""
+    file = state_of(TrainingFile)
+    file.upload = file.text = ""

@@ -14,24 +14,24 @@ Snapshots = dict[str, Path]
 
 
 def snapshots_of(context: PageContext) -> Snapshots:
-    """Those of the chosen model's run; none of a model that was brought."""
-    found = choice.snapshots_of(context.models[context.choice.model])
-    return {str(step): folder for step, folder in found.items()}
+    """The snapshots of the run that trained the chosen model; none if no run here did."""
+    snapshots = choice.snapshots_of(context.models[context.choice.model])
+    return {str(step): folder for step, folder in snapshots.items()}
 
 
 Identity = tuple[Path, Stamp]
-"""A folder, and the times and sizes of its files: the same as long as its content is."""
+"""A folder, and the times and sizes of its files, which change when its content does."""
 
 
 def identity_of(folder: Path) -> Identity:
-    """What is kept of a snapshot is kept under this: a file that is replaced makes it stale."""
+    """The key of cached results of a snapshot: replacing a file makes them stale."""
     return folder, stamp_of(folder)
 
 
 def open_snapshot(opened: OpenModel, folder: Path, use: str = "step") -> OpenModel:
-    """The model as it was, read once. ModelError says in a sentence why it cannot be opened.
+    """The model at this snapshot, opened once. Raises ModelError if it cannot be opened.
 
-    Each `use` has a model of its own, so what is computed for one is not another's.
+    Each `use` has a model of its own, so two uses share no cached results.
     """
     key = use, identity_of(folder)
-    return kept(opened, key, lambda: open_folder(folder), lambda one: one.bytes)
+    return kept(opened, key, lambda: open_folder(folder), lambda model: model.bytes)

@@ -1,4 +1,4 @@
-"""The parts of a screen that several pages share: its opening, a head, the output."""
+"""The parts that several pages share: the opening and closing, the map of a head, the output."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,14 +33,14 @@ from explorer.views.shared.code_panel import Script, code_panel
 from explorer.views.shared.export_panel import Make, export_button, origin
 from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
-SMALL_WIDTH, SMALL_HEIGHT = 384, 370
-"""A sentence of ten tokens keeps all its labels; side by side as far as the screen allows."""
+SMALL_HEIGHT = 370
+"""Pixels: a sentence of ten tokens keeps all its labels."""
 
 WIDEST = 1760
-"""A picture and what stands beside it belong together, also on a wide screen."""
+"""Pixels: a picture and the one next to it stay together on a wide screen."""
 
 LONGEST_TITLE = 400
-"""A title has the name of a folder in it, of at most 255 characters."""
+"""A title contains the name of a folder, which has at most 255 characters."""
 
 OUTPUTS = {
     "next": "Next-token probabilities",
@@ -56,8 +56,8 @@ ENDS_IN_VECTORS = "This model has no head: its output is one vector for each tok
 
 
 def opening(title: str, sentence: str) -> None:
-    """A page opens with its name and one sentence that says what one sees."""
-    with st.container(gap=None):  # what begins the page takes no room
+    """Open a page with its title and one sentence about what it shows."""
+    with st.container(gap=None):  # elements without height take no room
         page_top()
         mounting.begin()
         st.title(title, anchor=False)
@@ -74,7 +74,7 @@ def closing(
     own: Mapping[str, Make] | None = None,
     label: str = "Code",
 ) -> None:
-    """A page ends with the export of its figures, and the code that makes what is on screen.
+    """Close a page with the export of its figures and the code that computes what is on screen.
 
     `about` says where the numbers come from; `own` makes the main figures, by the key of their
     view, and `functions` are those of the core behind them.
@@ -86,21 +86,21 @@ def closing(
 def side_by_side(*shares: int, bottom: bool = False) -> list[DeltaGenerator]:
     """Columns that do not drift apart on a wide screen.
 
-    With `bottom` they end on one line: pictures of one height under titles of any length.
+    With `bottom` they end on one line: pictures of the same height under titles of any length.
     """
     place = st.container(width=WIDEST)
     return place.columns(shares, gap="medium", vertical_alignment="bottom" if bottom else "top")
 
 
 def recomputed(what: str, error: float) -> str:
-    """What was recomputed, and how far it is from the forward pass; NaN where nothing is finite."""
+    """How far a recomputed value is from the forward pass; the error is NaN if none is finite."""
     if math.isnan(error):
         return f"{what}: no value is finite, so there is nothing to compare."
     return f"{what}: max relative error {three(error)}."
 
 
 def notes(sentences: Iterable[str]) -> None:
-    """What a reader should know about what is on screen, unless it is said under the bar."""
+    """Sentences about what is on screen, except those that stand under the bar."""
     for sentence in sentences:
         if sentence not in kept_notes(UNKNOWN_WORDS):
             st.text(sentence)
@@ -123,7 +123,7 @@ def bold_title(title: str) -> str:
 
 
 def head_summary(context: PageContext, forward: ForwardPass | None = None) -> str:
-    """What is true of the chosen head's map, computed from it."""
+    """A summary of the chosen head's map, computed from its weights."""
     at, passed = context.choice, forward or context.forward
     return summary_of(
         passed.weights(*at.place),
@@ -135,7 +135,7 @@ def head_summary(context: PageContext, forward: ForwardPass | None = None) -> st
 
 
 def draw_head(context: PageContext, key: str) -> None:
-    """The chosen head, as large as the window lets it be: queries down, keys across."""
+    """The chosen head, as large as the window allows: queries down, keys across."""
     at, forward = context.choice, context.forward
     height = window_room(len(forward.rows(at.part)), len(forward.columns(at.part)))
     draw_map(forward, *at.place, key, head_title(context), height)
@@ -151,7 +151,7 @@ def draw_map(
     height: int | str,
     ghost: Tensor | None = None,
 ) -> None:
-    """The raw attention weights of a head; what is true in `ghost` has a frame."""
+    """The raw attention weights of a head; a cell that is true in `ghost` has a frame."""
     allowed = forward.mask(part, layer)
     weights = forward.weights(part, layer, head)
     draw_weights(forward, part, weights, key, title, height, allowed=allowed, ghost=ghost)
@@ -211,13 +211,13 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
 
 
 def page_links(*names: str) -> None:
-    """Links to other pages. A page that is run alone has none to go to."""
+    """Links to other pages; a page that runs alone has none."""
     for name in names:
         draw_page_link(name, ROWS[name].link or ROWS[name].title)
 
 
 ANSWER = PersistentChoices("answer", {"answer": ""})
-"""The same position in the picture of the whole pass; empty where nobody chose one."""
+"""The same position in the picture of the pass; empty if nobody chose one."""
 PREDICTS = {
     "decoder": "The model predicts the token after this one.",
     "encoder": "The model predicts the token in this place.",
@@ -226,14 +226,14 @@ PREDICTS = {
 
 
 def choose_output_position(context: PageContext) -> int:
-    """The chosen position; 0 where the model gives one answer for the whole text."""
+    """The chosen output position; 0 if the model gives one answer for the whole text."""
     opened, forward = context.opened, context.forward
     kind = opened.config.kind
     if not has_words(opened.config):
         return 0
-    read = forward.last_stack_tokens
-    tokens = forward.written if kind == "encoder-decoder" else read
-    default = first_place(opened, read)
+    inputs = forward.last_stack_tokens
+    tokens = forward.written if kind == "encoder-decoder" else inputs
+    default = first_place(opened, inputs)
     picked = token("expected_at", tokens, default, help=PREDICTS[kind], width=360)
     ANSWER.put("answer", "" if picked == default else str(picked))
     return picked

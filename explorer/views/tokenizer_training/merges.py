@@ -41,7 +41,7 @@ class ExcerptToken:
 
 
 def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
-    """One step of the training on `text`, and the sentence by the merges so far."""
+    """One step of the training on `text`, and the sentence encoded with the merges so far."""
     with st.spinner(MERGES_COST):
         training = trained_tokenizers.trained_merges(text, most, algorithm)
         training.keep_states()
@@ -69,7 +69,7 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
 
 
 def _summary(training: MergeTraining, counts: PairCounts, step: int) -> list[str]:
-    """The merge just made, the size of the vocabulary, and the merge that comes next."""
+    """The last merge, the size of the vocabulary, and the next merge."""
     sentences = []
     if step:
         left, right, new = (_label(training, token) for token in training.merges[step - 1])
@@ -108,8 +108,8 @@ def _times(count: int) -> str:
 
 def _textbook(training: MergeTraining, first: CountedPair, best: CountedPair) -> str:
     same = (first.left, first.right) == (best.left, best.right)
-    other = f"{_pair(training, best)}, found together {_times(best.count)}"
-    would = "the same pair" if same else other
+    best_pair = f"{_pair(training, best)}, found together {_times(best.count)}"
+    would = "the same pair" if same else best_pair
     return (
         "The tokenizers library trains WordPiece by merging the most frequent pair. Textbooks "
         "divide the count of a pair by those of its two tokens, which would merge "
@@ -159,20 +159,20 @@ def _draw_excerpt(training: MergeTraining, text: str, step: int) -> None:
 
 
 def _draw_encoding(training: MergeTraining, step: int, sentence: str) -> None:
-    """The merges so far, lowest first, on the reader's own sentence."""
+    """The merges so far, in their order, applied to the reader's sentence."""
     st.header("Your sentence with these merges", anchor=False)
     encoder = tokenizer_after(training, step)
-    taken = encoded(sentence, lambda sentence: steps(encoder, sentence))
-    if not taken:
+    encoding = encode_sentence(sentence, lambda sentence: steps(encoder, sentence))
+    if not encoding:
         return
-    at = stepper("learn_encode", len(taken), len(taken) - 1)
-    st.text(taken[at].action)
-    changed = [place for place, piece in enumerate(taken[at].pieces) if piece.changed]
-    chips(taken[at].pieces, key="learn_sentence", highlight=changed)
+    at = stepper("learn_encode", len(encoding), len(encoding) - 1)
+    st.text(encoding[at].action)
+    changed = [place for place, piece in enumerate(encoding[at].pieces) if piece.changed]
+    chips(encoding[at].pieces, key="learn_sentence", highlight=changed)
 
 
-def encoded(sentence: str, encode: Callable[[str], Sequence[Piece]]) -> Sequence[Piece]:
-    """What the reader's sentence becomes; nothing, and a sentence why, where it cannot be read."""
+def encode_sentence(sentence: str, encode: Callable[[str], Sequence[Piece]]) -> Sequence[Piece]:
+    """The encoded sentence; empty, and the page says why, if it cannot be encoded."""
     try:
         if sentence.strip():
             return encode(sentence)

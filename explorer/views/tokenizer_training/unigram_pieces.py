@@ -1,4 +1,4 @@
-"""A Unigram in training: fewer and fewer pieces, and the likeliest segmentations of a sentence."""
+"""Unigram in training: fewer and fewer pieces, and the likeliest segmentations of a sentence."""
 
 import math
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Expression, Script, script
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import table
-from explorer.views.tokenizer_training.merges import TABLE_HEIGHT, encoded
+from explorer.views.tokenizer_training.merges import TABLE_HEIGHT, encode_sentence
 
 UNIGRAM_COST = "Training on the text: some seconds for 100,000 characters"
 WORDS_SHOWN = 40
 UNKNOWN_CHARACTER = "has an unknown character"
 LONGEST_PRINTED = 2_500
-"""Characters of a text that stands in the script itself."""
+"""Characters of a text that the script may contain."""
 
 
 def draw_unigram(text: str, most: int, sentence: str) -> int:
-    """One vocabulary size of the training on `text`, and the sentence in its pieces."""
+    """The pieces of one vocabulary size, trained on `text`, and the sentence in these pieces."""
     sizes = trained_tokenizers.unigram_sizes(text, most)
     names = [f"at most {size:,} pieces" for size in sizes]
     step = stepper("learn_size", len(sizes), 0, names=names, arrows=True)
@@ -73,7 +73,7 @@ def _draw_pieces(pieces: Sequence[tuple[str, float]], key: str) -> None:
 
 def _draw_segmentations(trained: UnigramPieces, sentence: str) -> None:
     st.header("Your sentence in these pieces", anchor=False)
-    tokens = encoded(sentence, unigram_tokenizer(trained).encode)
+    tokens = encode_sentence(sentence, unigram_tokenizer(trained).encode)
     if not tokens:
         return
     chips(tokens, key="learn_sentence", text=sentence)
@@ -102,7 +102,7 @@ def _pieces_text(segmentation: Segmentation) -> str:
 
 
 def training_code(name: str, text: str, algorithm: str, most: int, step: int) -> Script:
-    """What is trained on the text of this name, at this step."""
+    """The code that trains on the text of this name and prints this step."""
     if name in trained_tokenizers.TEXTS:
         text = Expression(f"trained_tokenizers.shipped_text({name!r})")
     elif len(text) > LONGEST_PRINTED:
@@ -113,11 +113,11 @@ def training_code(name: str, text: str, algorithm: str, most: int, step: int) ->
 
 
 def merges_code(text: str, algorithm: str, most: int, step: int) -> None:
-    found = trained_tokenizers.trained_merges(text, most, algorithm)
-    counted = found.counts_after(step)
-    for pair in counted.pairs:
-        print(found.tokens[pair.left], found.tokens[pair.right], pair.count)
-    print(counted.tokens)
+    training = trained_tokenizers.trained_merges(text, most, algorithm)
+    counts = training.counts_after(step)
+    for pair in counts.pairs:
+        print(training.tokens[pair.left], training.tokens[pair.right], pair.count)
+    print(counts.tokens)
 
 
 def pieces_code(text: str, most: int, step: int) -> None:
