@@ -2,7 +2,7 @@
 
 The way of a sentence through the app:
 
-1. `url` reads the address; `shell` chooses the page.
+1. `address` reads the address; `shell` chooses the page.
 2. `bar` draws the sentence and the model, which are chosen once for every page.
 3. `context` opens this model (`catalog`), settles its part, layer and head, and holds all of it for
    the run. Its forward pass over the text (`inference`) is made when first asked for.

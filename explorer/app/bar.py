@@ -13,8 +13,8 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import reader_models, streamlit_patches, url
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app import address, reader_models, streamlit_patches
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.choice import FRAME, TRAINED, snapshots_of, step_names
 from explorer.app.choosing import OF_FRAME, choose_model
 from explorer.app.context import (
@@ -67,9 +67,9 @@ def draw_bar(models: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping
     context = state_of(CurrentContext).made = make_context(models)
     notes = _notes_on_address(asked, context, entry)
     if before and before not in models:
-        notes = [*notes, url.removed_model(own_name(before), entry.short_name)]
+        notes = [*notes, address.removed_model(own_name(before), entry.short_name)]
     if is_new:
-        notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
+        notes = [*notes, *map(address.no_model_in, folders.places_without_models())]
     with group:
         lists = _draw_head_choice(context, entry)
     reader.head_alone = HeadAlone(models, lists) if lists else None
@@ -98,7 +98,7 @@ def _draw_model(models: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
         persist_state="session",
         on_change=_take_model,
         width=MODEL_WIDTH,
-        **url.words_of("model") | {"help": literal(title)},
+        **address.words_of("model") | {"help": literal(title)},
     )
 
 
@@ -110,7 +110,7 @@ def _draw_step(entry: ModelEntry) -> None:
         _Picker(STEP_KEY, list(names), TRAINED, STEP_WIDTH, names.__getitem__).draw()
     else:
         _keep(STEP_KEY)
-        url.remove(STEP_KEY)
+        address.remove(STEP_KEY)
 
 
 def _take_model() -> None:
@@ -172,42 +172,42 @@ class _Picker:
                 index=self.options.index(self.default),
                 format_func=self.name,
                 width=self.width,
-                **url.bound(self.key),
+                **address.bound(self.key),
             )
         elif self.key in session().hidden:  # a click may choose another, which no widget writes
             chosen = st.session_state.get(self.key, self.default)
             streamlit_patches.keep_in_address(self.key)
             if chosen == self.default:
-                url.remove(self.key)
+                address.remove(self.key)
             else:
-                url.write(self.key, self.name(chosen))
+                address.write(self.key, self.name(chosen))
 
 
 def _write_text(name: str, usual: str) -> None:
     """A hidden text in the address: a button of a page may have changed it."""
     text = st.session_state.get(name, usual)
     if text and text != usual and len(text) <= TEXT_LIMIT:
-        url.write(name, text)
+        address.write(name, text)
     elif text == usual:
-        url.remove(name)
+        address.remove(name)
 
 
 def _keep(name: str) -> None:
     """What this page does not show stays as it is; a new reader's is taken from the address."""
-    if name in ("text", "pair") and name not in st.session_state and url.is_named(name):
-        st.session_state[name] = url.value_of(name)[:TEXT_LIMIT]
+    if name in ("text", "pair") and name not in st.session_state and address.is_named(name):
+        st.session_state[name] = address.value_of(name)[:TEXT_LIMIT]
     streamlit_patches.keep_in_address(name)
 
 
 def _draw_text(entry: ModelEntry) -> None:
-    bound = url.bound("text")
+    bound = address.bound("text")
     st.text_input(
         value=entry.example,
         placeholder="Type a sentence and press Enter",
-        **(url.words_of("text") if session().has_long_text else bound),
+        **(address.words_of("text") if session().has_long_text else bound),
     )
     if reads_pairs(entry) and "pair" in session().bar:
-        st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **url.bound("pair"))
+        st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **address.bound("pair"))
     if entry.examples:  # a folder of somebody else may bring none
         st.menu_button(
             "Examples",
@@ -236,20 +236,22 @@ def _notes_on_address(
     """A message for each value of the address that does not exist; none where nothing is asked."""
     notes = []
     name, models = asked.get("model"), context.models
-    if "pair" in asked and (length := url.length_asked("pair")) > TEXT_LIMIT:
-        notes.append(url.shortened(length, TEXT_LIMIT, "The second sentence in the address"))
+    if "pair" in asked and (length := address.length_asked("pair")) > TEXT_LIMIT:
+        notes.append(address.shortened(length, TEXT_LIMIT, "The second sentence in the address"))
     if name is not None and name not in models:
         faults = {each.name: each.fault for each in reader_models.entries()}
-        notes.append(url.invalid_model(name, reader_models.default(models).name, faults.get(name)))
+        notes.append(
+            address.invalid_model(name, reader_models.default(models).name, faults.get(name))
+        )
     names = step_names(entry, snapshots_of(entry)) if STEP_KEY in asked else {}
     if STEP_KEY in asked and asked[STEP_KEY] not in names.values():
         trained = names[TRAINED] or "the trained model"
-        notes.append(url.invalid_option("Step", asked[STEP_KEY], trained, "in its training"))
+        notes.append(address.invalid_option("Step", asked[STEP_KEY], trained, "in its training"))
     first_part, layer, head = context.default_head
     named = {part.title: part for part in parts_of(entry)}
     part = next(each for each in named.values() if each.name == first_part)
     if (title := asked.get("part", part.title)) not in named:
-        notes.append(url.invalid_option("Attention", title, part.title, IN_THIS_MODEL))
+        notes.append(address.invalid_option("Attention", title, part.title, IN_THIS_MODEL))
     part = named.get(title, part)
     for label, count, shown in (
         ("Layer", part.layers, min(layer, part.layers - 1)),
@@ -257,5 +259,5 @@ def _notes_on_address(
     ):
         number = asked.get(label.lower())
         if number is not None and number not in map(str, range(count)):
-            notes.append(url.invalid_option(label, number, shown, IN_THIS_MODEL))
+            notes.append(address.invalid_option(label, number, shown, IN_THIS_MODEL))
     return notes

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.app import reader_models, streamlit_patches, url
-from explorer.app.address_table import AROUND, OF_LESSON
+from explorer.app import address, reader_models, streamlit_patches
+from explorer.app.address_parameters import AROUND, OF_LESSON
 from explorer.app.choice import FRAME, TRAINED
 from explorer.app.messages import kept_notes
 from explorer.app.session import session
@@ -61,7 +61,7 @@ def choose_model(name: str) -> None:
         st.session_state["scheme"] = None  # the Positions page opens with the model's own
 
 
-def switch_page(name: str, **address: str) -> None:
+def switch_page(name: str, **parameters: str) -> None:
     """To another page at once, with what is chosen once for every page still in the address.
 
     Streamlit empties the address on the way, and does not write there what was chosen before.
@@ -70,36 +70,36 @@ def switch_page(name: str, **address: str) -> None:
     state, reader = st.session_state, session()
     chosen = {name: state[name] for name in FRAME if name in state}
     reader.choose_next = chosen | reader.choose_next
-    st.switch_page(reader.pages[name], query_params={**address, **carried()})
+    st.switch_page(reader.pages[name], query_params={**parameters, **carried()})
 
 
-def draw_page_link(name: str, label: str | None = None, **address: str) -> None:
+def draw_page_link(name: str, label: str | None = None, **parameters: str) -> None:
     """A link to another page, by its title if not otherwise; none where a page is run alone.
 
-    `address` is what is chosen on that page.
+    `parameters` are what is chosen on that page.
     """
     page = session().pages.get(name)
     if page is not None:
         icon = ":material/arrow_forward:"
-        st.page_link(page, label=label, icon=icon, query_params={**carried(), **address})
+        st.page_link(page, label=label, icon=icon, query_params={**carried(), **parameters})
 
 
 def carried() -> dict[str, str | list[str]]:
     """What a link has to name, since the browser keeps only what the bar shows and is bound."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    return {name: _as_asked(name) for name in (*names, *STAYS) if url.is_named(name)}
+    return {name: _as_asked(name) for name in (*names, *STAYS) if address.is_named(name)}
 
 
 def _as_asked(name: str) -> str | list[str]:
-    values = url.values_of(name)
-    return values if len(values) > 1 else url.value_of(name)
+    values = address.values_of(name)
+    return values if len(values) > 1 else address.value_of(name)
 
 
 def asked_at_first() -> dict[str, str]:
     """What the address of a new reader asks for; nothing later, when the bar shows what is."""
     if session().shown_model is not None:
         return {}
-    return {name: url.value_of(name) for name in FRAME if url.is_named(name)}
+    return {name: address.value_of(name) for name in FRAME if address.is_named(name)}
 
 
 def settle_model(models: Mapping[str, ModelEntry]) -> ModelEntry:
@@ -107,18 +107,18 @@ def settle_model(models: Mapping[str, ModelEntry]) -> ModelEntry:
 
     The list shows what a model is called, an address what finds it. So the two are not bound.
     """
-    state, asked = st.session_state, url.value_of("model")
+    state, asked = st.session_state, address.value_of("model")
     first, default = reader_models.first(models), reader_models.default(models)
     chosen = asked if "model" not in state or streamlit_patches.came_back() else state["model"]
-    entry = models.get(chosen) or (default if url.everything() else first)
+    entry = models.get(chosen) or (default if address.everything() else first)
     if state.get("model") != entry.name:
         state["model"] = entry.name
     # Elsewhere the first may not be there: then the address says which, whatever it is.
     has_name = entry is not default or first is not default
     if has_name and asked != entry.name:
-        url.write("model", entry.name)
+        address.write("model", entry.name)
     elif asked and asked != entry.name:
-        url.remove("model")
+        address.remove("model")
     return entry
 
 
@@ -126,9 +126,9 @@ def go_to_next_page() -> None:
     """To the page that was clicked in a picture of the pass, if one was."""
     reader = session()
     page, reader.next_page = reader.next_page, ""
-    address, reader.next_address = reader.next_address, {}
+    parameters, reader.next_address = reader.next_address, {}
     if page in reader.pages and page != reader.page:
-        switch_page(page, **address)
+        switch_page(page, **parameters)
 
 
 def take_what_was_chosen() -> None:

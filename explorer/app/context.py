@@ -12,10 +12,10 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import reader_models, streamlit_patches, url
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app import address, reader_models, streamlit_patches
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.choice import TRAINED, Choice, Head, snapshots_of
-from explorer.app.messages import end_page, say, say_why
+from explorer.app.messages import NO_MODEL, end_page, say, say_why
 from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import Part, parts
@@ -28,11 +28,6 @@ from explorer.inference.forward_pass import ForwardPass, ForwardPassError
 from explorer.system.limits import TEXT_CHARACTERS
 from models import TransformerConfig
 from models.loading.folder_config import OURS
-
-NO_MODEL = (
-    "There is no trained model here yet. Train one on the Training page, or make those that "
-    "ship with the app: python -m explorer checkpoints."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +174,7 @@ def settle(key: str, options: Mapping[Any, str], default: Any) -> Any:
     The address is asked of what nobody has chosen, and after the browser's Back. Nothing is
     chosen that does not exist.
     """
-    state, asked = st.session_state, url.value_of(key)
+    state, asked = st.session_state, address.value_of(key)
     meant = [each for each, name in options.items() if name == asked]
     is_chosen, came_back = key in state, streamlit_patches.came_back()
     if meant and (came_back or not is_chosen):
@@ -192,13 +187,13 @@ def settle(key: str, options: Mapping[Any, str], default: Any) -> Any:
 def _reads_special(text: str) -> bool:
     """Whether this text is a prompt that was sent, or comes by a link; another one ends it."""
     state = st.session_state
-    if "special" not in state and url.value_of("special") == "true":
+    if "special" not in state and address.value_of("special") == "true":
         state["special"] = text
     is_prompt = bool(text) and state.get("special") == text
     if is_prompt:
-        url.write("special", "true")
-    elif url.is_named("special"):
-        url.remove("special")
+        address.write("special", "true")
+    elif address.is_named("special"):
+        address.remove("special")
     return is_prompt
 
 

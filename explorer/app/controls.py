@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import streamlit_patches, url
+from explorer.app import address, streamlit_patches
 from explorer.app.messages import CONTROL, draw_notes, keep_note
 from explorer.app.session import session
 from explorer.text.token_labels import Label, texts
@@ -30,12 +30,12 @@ def one_of(key: str, options: Sequence[str], default: str = "", **how: Any) -> s
     """
     default = default or options[0]
     follow(key, default)
-    how = url.bound(key) | how
-    state, value = st.session_state, url.value_of(key)
+    how = address.bound(key) | how
+    state, value = st.session_state, address.value_of(key)
     if value.strip():
         meant = value if value in options else _meant(value, options)
         if meant is None:
-            note_invalid(key, default, url.invalid_option(how["label"], value, default))
+            note_invalid(key, default, address.invalid_option(how["label"], value, default))
         elif key not in state:
             state[key] = meant
     if state.get(key, default) not in options:
@@ -60,11 +60,11 @@ def token(key: str, tokens: Sequence[Label], default: int, **how: Any) -> int:
     """
     state, names = st.session_state, token_names(tokens)
     follow(key, default)
-    how = url.bound(key) | how
+    how = address.bound(key) | how
     if key not in state:
-        value = url.value_of(key)
+        value = address.value_of(key)
         if value and value not in names:
-            sentence = url.invalid_option(how["label"], value, names[default])
+            sentence = address.invalid_option(how["label"], value, names[default])
             note_invalid(key, names[default], sentence)
     elif state[key] not in range(len(names)):
         state[key] = default
@@ -97,10 +97,10 @@ def slider(key: str, *range_of: float, **how: Any) -> float:
 
 def whole(key: str, *range_of: int, **how: Any) -> int:
     """A whole number to type; it stays chosen from page to page."""
-    if url.is_infinite(key):  # the widget would fail on it
+    if address.is_infinite(key):  # the widget would fail on it
         low, high, usual = _range(key, range_of)
         asked_within(key, low, high, usual)
-        url.remove(key)
+        address.remove(key)
         st.rerun()
     how = {"step": 1, **PERSISTENT, **how}
     return int(_number(st.number_input, key, range_of, **how))
@@ -111,11 +111,11 @@ def text_field(key: str, usual: str = "", **how: Any) -> str:
 
     `has_lines=True` draws a field that may have several lines.
     """
-    most, how = url.row_of(key).most, url.bound(key) | how
-    if key not in st.session_state and (length := url.length_asked(key)) > most:
-        kept = url.value_of(key)[:most]
+    most, how = address.row_of(key).most, address.bound(key) | how
+    if key not in st.session_state and (length := address.length_asked(key)) > most:
+        kept = address.value_of(key)[:most]
         whose = f"“{how['label']}” in the address"
-        note_invalid(key, kept, url.shortened(length, most, whose))
+        note_invalid(key, kept, address.shortened(length, most, whose))
     draw = st.text_area if how.pop("has_lines", False) else st.text_input
     typed = str(draw(value=usual, max_chars=most, **how) or "")
     say_invalid(key, typed)
@@ -124,10 +124,10 @@ def text_field(key: str, usual: str = "", **how: Any) -> str:
 
 def switch(key: str, **how: Any) -> bool:
     """On or off."""
-    value, usual = url.value_of(key), bool(url.row_of(key).usual)
-    how = url.bound(key) | how
+    value, usual = address.value_of(key), bool(address.row_of(key).usual)
+    how = address.bound(key) | how
     if key not in st.session_state and value.lower() not in ("", "true", "false"):
-        sentence = url.invalid_option(how["label"], value, "on" if usual else "off")
+        sentence = address.invalid_option(how["label"], value, "on" if usual else "off")
         note_invalid(key, usual, sentence)
     picked = st.toggle(value=usual, **how)
     say_invalid(key, picked)
@@ -136,7 +136,7 @@ def switch(key: str, **how: Any) -> bool:
 
 def _number(draw: Any, key: str, range_of: Sequence[float], **how: Any) -> float:
     low, high, usual = _range(key, range_of)
-    how = url.bound(key) | ({"step": step} if (step := url.row_of(key).step) else {}) | how
+    how = address.bound(key) | ({"step": step} if (step := address.row_of(key).step) else {}) | how
     if key not in st.session_state:  # the widget takes a valid number from the address itself
         asked_within(key, low, high, usual, how["label"])
     picked: float = draw(min_value=low, max_value=high, value=usual, **how)
@@ -146,13 +146,13 @@ def _number(draw: Any, key: str, range_of: Sequence[float], **how: Any) -> float
 
 def _range(key: str, given: Sequence[float]) -> Sequence[float]:
     """The lowest, the highest and the usual value: those given, or those of the row."""
-    row = url.row_of(key)
+    row = address.row_of(key)
     return given or (row.low, row.high, row.usual)
 
 
 def asked_within(key: str, low: float, high: float, usual: float, label: str = "") -> float:
     """The number that the address asks for, as whole as the usual one; that one if invalid."""
-    value = url.value_of(key)
+    value = address.value_of(key)
     if not value:
         return usual
     try:
@@ -161,8 +161,8 @@ def asked_within(key: str, low: float, high: float, usual: float, label: str = "
         number = None
     if number is not None and low <= number <= high:
         return number
-    label = label or url.row_of(key).label
-    note_invalid(key, usual, url.invalid_number(label, value, low, high, usual))
+    label = label or address.row_of(key).label
+    note_invalid(key, usual, address.invalid_number(label, value, low, high, usual))
     return usual
 
 
@@ -220,7 +220,7 @@ def _meant(value: str, options: Sequence[str]) -> str | None:
 def expander(key: str, **how: Any) -> Any:
     """Closed at first; `.open` says whether it is open."""
     _check_panel(key)
-    panel = st.expander(**(url.bound(key) | how))
+    panel = st.expander(**(address.bound(key) | how))
     say_invalid(key, panel.open)
     return panel
 
@@ -229,18 +229,18 @@ def popover(key: str, icon: str, **how: Any) -> Any:
     """The same behind a button; Streamlit binds none to the address."""
     _check_panel(key)
     if key not in st.session_state or streamlit_patches.came_back():
-        st.session_state[key] = url.value_of(key).lower() == "true"
-    panel = st.popover(icon=icon, on_change="rerun", **url.words_of(key), **how)
+        st.session_state[key] = address.value_of(key).lower() == "true"
+    panel = st.popover(icon=icon, on_change="rerun", **address.words_of(key), **how)
     if panel.open:
-        url.write(key, "true")
+        address.write(key, "true")
     else:
-        url.remove(key)
+        address.remove(key)
     say_invalid(key, panel.open)
     return panel
 
 
 def _check_panel(key: str) -> None:
-    value = url.value_of(key)
+    value = address.value_of(key)
     if key not in st.session_state and value.lower() not in ("", "true", "false"):
-        sentence = url.invalid_option(url.row_of(key).label, value, "it closed")
+        sentence = address.invalid_option(address.row_of(key).label, value, "it closed")
         note_invalid(key, False, sentence)

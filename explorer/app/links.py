@@ -5,8 +5,8 @@ not drawn; those of a page are drawn and not displayed (`page_top.js`), so that 
 to stays as it is, and no key reaches them.
 """
 
-from explorer.app import url
-from explorer.app.address_table import PARAMETERS, VERSION
+from explorer.app import address
+from explorer.app.address_parameters import PARAMETERS, VERSION
 from explorer.app.choice import FRAME
 from explorer.app.session import session
 from explorer.text.visible_text import cut
@@ -50,18 +50,18 @@ def can_be_hidden(page: str) -> dict[str, str]:
 
 def _label(name: str) -> str:
     """What stands at a control, behind the name of the panel that it is in."""
-    row = url.row_of(name)
-    return f"{url.row_of(row.inside).label}, {row.label}" if row.inside else row.label
+    row = address.row_of(name)
+    return f"{address.row_of(row.inside).label}, {row.label}" if row.inside else row.label
 
 
 def chosen() -> frozenset[str]:
     """What the link itself hides, without what follows from it."""
-    return frozenset(url.values_of(HIDDEN))
+    return frozenset(address.values_of(HIDDEN))
 
 
 def hidden() -> frozenset[str]:
     """What the address hides; only what can be hidden, on any page."""
-    names = {name for name in url.values_of(HIDDEN) if name in _known()}
+    names = {name for name in address.values_of(HIDDEN) if name in _known()}
     # Without a list of models, another one that is opened could not be left again.
     return frozenset(names | {MODELS} if "model" in names else names)
 
@@ -73,38 +73,38 @@ def of_the_page(names: frozenset[str]) -> list[str]:
 
 def show_all() -> None:
     """For a callback: nothing is hidden any more."""
-    url.remove(HIDDEN)
+    address.remove(HIDDEN)
 
 
 def notes() -> list[str]:
     """What is wrong with what the address says of the link, in a sentence each."""
     found = []
-    unknown = [name for name in url.values_of(HIDDEN) if name not in _known()]
+    unknown = [name for name in address.values_of(HIDDEN) if name not in _known()]
     if unknown:
         found.append(f"“hidden” names {_listed(unknown)}, and no control is called so.")
-    version = url.value_of("version")
+    version = address.value_of("version")
     if version:
         found += _notes_on_version(version)
-    folded = url.value_of("sidebar")
+    folded = address.value_of("sidebar")
     if folded not in ("", "folded"):
-        found.append(url.invalid_option("sidebar", folded, "it unfolded"))
+        found.append(address.invalid_option("sidebar", folded, "it unfolded"))
     return found
 
 
 def is_folded() -> bool:
     """Whether the address folds the sidebar."""
-    return url.value_of("sidebar") == "folded"
+    return address.value_of("sidebar") == "folded"
 
 
 def _notes_on_version(version: str) -> list[str]:
     """A link of this version or an earlier one needs no word."""
-    number = url.whole_number(version)
+    number = address.whole_number(version)
     if number is None:
-        return [url.invalid_option("version", version, f"it as version {VERSION}")]
+        return [address.invalid_option("version", version, f"it as version {VERSION}")]
     if number <= VERSION:
-        url.remove("version")
+        address.remove("version")
         return []
-    unknown = [name for name in dict(url.everything()) if not _is_understood(name)]
+    unknown = [name for name in dict(address.everything()) if not _is_understood(name)]
     if not unknown:
         return ["This link was made by a newer version of the app, which says here the same."]
     return [
@@ -121,7 +121,7 @@ def _is_understood(name: str) -> bool:
 
 def _listed(names: list[str]) -> str:
     """In quotes, the first few."""
-    quoted = [f"“{cut(name, url.LONGEST_QUOTED)}”" for name in names[:MOST_NAMES_QUOTED]]
+    quoted = [f"“{cut(name, address.LONGEST_QUOTED)}”" for name in names[:MOST_NAMES_QUOTED]]
     if more := names[MOST_NAMES_QUOTED:]:
         quoted.append(f"{len(more):,} more")
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)

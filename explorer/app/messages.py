@@ -22,7 +22,13 @@ from explorer.inference.forward_pass import ForwardPassError
 from explorer.text.checked_text import Cut
 from explorer.text.visible_text import literal
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
+
+NO_MODEL = (
+    "There is no trained model here yet. Train one on the Training page, or make those that "
+    "ship with the app: python -m explorer checkpoints."
+)
+"""What a page says where no model can be opened."""
 
 
 @dataclass
@@ -39,7 +45,7 @@ def say(sentence: str) -> None:
         st.text(sentence)
 
 
-def or_stop(make: Callable[[], Made]) -> Made:
+def or_stop(make: Callable[[], Value]) -> Value:
     """What `make` gives; where no model or no pass can be made, the page says why and ends."""
     try:
         return make()

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import address
 from explorer.app.messages import CONTROL, drop_notes
 from explorer.app.session import session
 
@@ -29,7 +29,7 @@ def follow_address() -> None:
     reader = session()
     drop_notes(CONTROL)
     for each in _EVERY:
-        if any(map(url.is_declared, each.defaults)):
+        if any(map(address.is_declared, each.defaults)):
             reader.persistent.pop(each.name, None)
         if each.goes_with is not None:
             reader.states.pop(each.goes_with, None)
@@ -59,9 +59,9 @@ class PersistentChoices:
         kept = session().persistent
         if self.name not in kept:
             kept[self.name] = {
-                key: url.values_of(key) if isinstance(default, list) else url.value_of(key)
+                key: address.values_of(key) if isinstance(default, list) else address.value_of(key)
                 for key, default in self.defaults.items()
-                if url.is_declared(key) and url.is_named(key)
+                if address.is_declared(key) and address.is_named(key)
             }
         return kept[self.name]
 
@@ -75,9 +75,9 @@ class PersistentChoices:
         session().persistent[self.name] = chosen
         for key in self.defaults:
             if key in chosen:
-                url.write(key, chosen[key])
-            elif url.is_declared(key):
-                url.remove(key)
+                address.write(key, chosen[key])
+            elif address.is_declared(key):
+                address.remove(key)
 
     def take(self, key: str) -> None:
         """For the callback of a widget that was changed."""

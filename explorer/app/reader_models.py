@@ -11,7 +11,7 @@ from threading import Lock
 import streamlit as st
 from cachetools import LRUCache
 
-from explorer.app import reader_runs, url
+from explorer.app import address, reader_runs
 from explorer.app.reader import is_local
 from explorer.app.session import state_of
 from explorer.catalog import available_models, pretrained_models, uploads
@@ -103,8 +103,8 @@ def add_run(name: str) -> None:
 def _named_runs() -> tuple[str, ...]:
     """What may be the name of an older run, or of one that a link has brought here."""
     for name in ("model", "other_model"):
-        if url.is_declared(name):
-            add_run(url.value_of(name))
+        if address.is_declared(name):
+            add_run(address.value_of(name))
     add_run(str(st.session_state.get("model", "")))
     return tuple(state_of(NamedModels).runs)
 
@@ -114,7 +114,7 @@ def _brought() -> list[Path]:
 
     One that was deleted leaves no row: the page has said that the chosen model no longer exists.
     """
-    brought, name = state_of(NamedModels).folders, url.value_of("model")
+    brought, name = state_of(NamedModels).folders, address.value_of("model")
     brought[:] = [folder for folder in brought if folder.exists()]
     asked = uploads.uploaded(name) or _named_by_path(name)
     if asked is not None and asked not in brought:

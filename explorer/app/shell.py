@@ -10,7 +10,7 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
-from explorer.app import links, reader_models, streamlit_patches, url  # noqa: E402
+from explorer.app import address, links, reader_models, streamlit_patches  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.choosing import (  # noqa: E402
     asked_at_first,
@@ -50,7 +50,7 @@ def main() -> None:
     chosen = st.navigation(reader.navigation, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
     if chosen.url_path == FIRST_PAGE:
-        st.switch_page(reader.pages[FIRST_PAGE], query_params=url.everything())
+        st.switch_page(reader.pages[FIRST_PAGE], query_params=address.everything())
     reader.page = chosen.url_path or FIRST_PAGE
     row = ROWS[reader.page]
     reader.uses, reader.draws_head_alone = row.bar, row.draws_head_alone

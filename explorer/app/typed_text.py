@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from explorer.app import streamlit_patches, url
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app import address, streamlit_patches
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.messages import keep_note
 from explorer.app.reader import network_digest
 from explorer.app.session import session
@@ -35,8 +35,8 @@ def settle_text(usual: str) -> bool:
     was_long, reader.has_long_text = reader.has_long_text, len(typed) > TEXT_LIMIT
     if reader.has_long_text:
         _keep_in_file(typed)
-    elif url.is_named(TEXT_FILE):
-        url.remove(TEXT_FILE)
+    elif address.is_named(TEXT_FILE):
+        address.remove(TEXT_FILE)
     if was_long and not reader.has_long_text:
         state["text"] = typed  # what is bound anew tells the address only what a script has chosen
     return reader.has_long_text
@@ -44,9 +44,9 @@ def settle_text(usual: str) -> bool:
 
 def _take_from_address(usual: str, came_back: bool) -> None:
     state, reader = st.session_state, session()
-    asked = url.value_of("text")
-    if url.is_named(TEXT_FILE) and not asked:
-        found = long_texts.read(url.value_of(TEXT_FILE))
+    asked = address.value_of("text")
+    if address.is_named(TEXT_FILE) and not asked:
+        found = long_texts.read(address.value_of(TEXT_FILE))
         if found is None:
             keep_note(SENTENCE, NOT_HERE)
         else:
@@ -60,9 +60,9 @@ def _take_from_address(usual: str, came_back: bool) -> None:
 def _keep_in_file(text: str) -> None:
     name = long_texts.keep(text, network_digest())
     streamlit_patches.keep_in_address("text")
-    url.remove("text")
+    address.remove("text")
     if name:
-        url.write(TEXT_FILE, name)
+        address.write(TEXT_FILE, name)
     else:
-        url.remove(TEXT_FILE)
+        address.remove(TEXT_FILE)
         keep_note(SENTENCE, NO_ROOM)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from explorer.app import reader_runs, streamlit_patches, url, widget_state
+from explorer.app import address, reader_runs, streamlit_patches, widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
@@ -107,11 +107,11 @@ def choose_inside_run() -> InsideRun | None:
     At first it is that of the model which was chosen elsewhere, or else the reader's newest.
     """
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
-    if is_new and not url.value_of("run"):
-        mine, model = reader_runs.own_runs(), url.value_of("model")
+    if is_new and not address.value_of("run"):
+        mine, model = reader_runs.own_runs(), address.value_of("model")
         for usual in sorted(mine, key=lambda each: each.name != model)[:1]:
             choose_run_next(usual)
-            url.write("run", usual.name)
+            address.write("run", usual.name)
     run = choose_run()
     if run is None:
         st.text(NO_RUN)

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import streamlit as st
 
-from explorer.app import reader, url, widget_state
+from explorer.app import address, reader, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import draw_notes, say
@@ -81,7 +81,7 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
     kept = state_of(ChosenRuns)
     if kept.names is None:
         kept.names = ()
-        for name in dict.fromkeys(url.values_of("runs")[:MOST_COMPARED]):
+        for name in dict.fromkeys(address.values_of("runs")[:MOST_COMPARED]):
             try:
                 runs.setdefault(name, found_run(name))
                 kept.names += (name,)
@@ -92,9 +92,9 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
             runs[name] = found_run(name)
     names = tuple(name for name in kept.names if name in runs)
     if names:
-        url.write("runs", [*names])
+        address.write("runs", [*names])
     else:
-        url.remove("runs")
+        address.remove("runs")
     return names
 
 

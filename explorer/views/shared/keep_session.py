@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 import streamlit as st
 import torch
 
-from explorer.app import address_table, url, widget_state
+from explorer.app import address, address_parameters, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.context import current_context, parts_of
 from explorer.app.reader import network, owner
@@ -144,7 +144,7 @@ def _open_as_talk(kept: KeptSession) -> None:
     file = session_toml(kept.title, kept.views)
     try:
         name = f"{lesson_name(kept.title)}.toml"
-        lesson = lesson_from(file, name, address_table.of_pages())
+        lesson = lesson_from(file, name, address_parameters.of_pages())
         OWN_LESSONS.add(owner(), lesson, len(file))
     except LessonError as error:
         st.text(str(error))
@@ -165,7 +165,7 @@ def _base() -> str:
     return f"{parts.scheme}://{parts.netloc}{path}" if parts.scheme in ("http", "https") else ""
 
 
-OF_LINK = {*address_table.OF_LESSON, *address_table.AROUND, "version"}
+OF_LINK = {*address_parameters.OF_LESSON, *address_parameters.AROUND, "version"}
 """What an address says of the app around a view."""
 Make = Callable[[], Sequence[Figure]]
 
@@ -268,7 +268,7 @@ def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
 def _address() -> str:
     """That of the page that is drawn, with its model."""
     reader = session()
-    asked = [(name, value) for name, value in url.everything() if name not in OF_LINK]
+    asked = [(name, value) for name, value in address.everything() if name not in OF_LINK]
     if reader.shown_model and "model" in reader.bar and "model" not in dict(asked):
         asked = [("model", reader.shown_model), *asked]
     return address_of(reader.page, asked)

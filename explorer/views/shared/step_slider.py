@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from explorer.app import streamlit_patches, url, widget_state
+from explorer.app import address, streamlit_patches, widget_state
 from explorer.app.controls import asked_within, follow, say_invalid
 from explorer.components.player import player
 
@@ -57,7 +57,7 @@ def draw_stepper(
             on_grow()
 
     player(
-        url.row_of(key).label,
+        address.row_of(key).label,
         count,
         at,
         key=f"{key}_steps",
@@ -67,7 +67,7 @@ def draw_stepper(
         grows=on_grow is not None,
     )
     if at != usual:
-        url.write(key, str(at))
-    elif url.is_named(key):
-        url.remove(key)
+        address.write(key, str(at))
+    elif address.is_named(key):
+        address.remove(key)
     say_invalid(key, at)

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import reader_models, streamlit_patches, url, widget_state
+from explorer.app import address, reader_models, streamlit_patches, widget_state
 from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.messages import say
 from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
@@ -76,7 +76,7 @@ def run_on_screen(says: Callable[[str], None] = lambda sentence: None) -> Run | 
 
     The list shows what a run is called, an address what finds it. So the two are not bound.
     """
-    name = url.value_of("run") if _is_asked() else widget_state.get("run")
+    name = address.value_of("run") if _is_asked() else widget_state.get("run")
     try:
         if name:
             return found_run(name)
@@ -112,9 +112,9 @@ def choose_run() -> Run | None:
         label_visibility="collapsed",
     )
     if picked is None:
-        url.remove("run")
+        address.remove("run")
     else:
-        url.write("run", picked)
+        address.write("run", picked)
     return runs.get(str(picked))
 
 

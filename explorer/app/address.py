@@ -2,7 +2,7 @@
 
 A parameter that a widget shows is bound to it (`bound`): Streamlit reads it when the widget is
 drawn first and writes what is chosen. All others are read with `value_of` and written with `write`.
-`PARAMETERS` in `address_table.py` lists them.
+`PARAMETERS` in `address_parameters.py` lists them.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app.address_table import PARAMETERS, Parameter
+from explorer.app.address_parameters import PARAMETERS, Parameter
 from explorer.app.session import session
 from explorer.text.visible_text import cut
 
@@ -35,7 +35,7 @@ def row_of(name: str) -> Parameter:
     for row in _rows_here(name):
         return row
     raise KeyError(
-        f"the page {session().page} does not declare {name}: see PARAMETERS in address_table.py"
+        f"the page {session().page} does not declare {name}: add it to address_parameters.py"
     )
 
 
