@@ -83,7 +83,7 @@ async def clean_up_forever() -> None:
     while True:
         await asyncio.sleep(CLEANUP_INTERVAL)
         with _logged_errors():
-            streamlit_patches.forget_who_left()
+            streamlit_patches.end_left_sessions()
         await asyncio.to_thread(clean_up)
 
 

@@ -131,7 +131,7 @@ def test_hidden_controls_come_back_at_a_click_unless_the_link_says_otherwise() -
 def test_what_undoes_a_click_in_a_picture_is_never_hidden() -> None:
     at = a_page("attention/attention", hidden=["hide", "held"])
     assert sent(at, "page_top") == ["attention", []]
-    assert "“hidden” names “hide” and “held”, and no control is called so." in said(at)
+    assert "“hidden” names “hide” and “held”, and no control has that name." in said(at)
 
 
 def test_the_version_of_this_app_leaves_the_address() -> None:

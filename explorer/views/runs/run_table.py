@@ -11,7 +11,7 @@ from explorer.app import address, reader, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import draw_notes, say
-from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
+from explorer.app.reader_runs import find_run, listed_runs, may_change, whose
 from explorer.app.session import state_of
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import ASIDE, index_of
@@ -83,13 +83,13 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
         kept.names = ()
         for name in dict.fromkeys(address.values_of("runs")[:MOST_COMPARED]):
             try:
-                runs.setdefault(name, found_run(name))
+                runs.setdefault(name, find_run(name))
                 kept.names += (name,)
             except RunError as error:
                 say(str(error))
     for name in [name for name in kept.names if name not in runs]:  # which a link named
         with suppress(RunError):
-            runs[name] = found_run(name)
+            runs[name] = find_run(name)
     names = tuple(name for name in kept.names if name in runs)
     if names:
         address.write("runs", [*names])

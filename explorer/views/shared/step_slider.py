@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from explorer.app import address, streamlit_patches, widget_state
-from explorer.app.controls import asked_within, follow, say_invalid
+from explorer.app.controls import follow, number_in_address, say_invalid
 from explorer.components.player import player
 
 
@@ -29,7 +29,7 @@ def chosen_step(key: str, count: int, usual: int) -> int:
     """Which of so many steps the reader or the address chose, before it is drawn."""
     follow(key, usual)
     if not widget_state.has(key) or streamlit_patches.came_back():
-        widget_state.put(key, asked_within(key, 0, count - 1, usual))
+        widget_state.put(key, number_in_address(key, 0, count - 1, usual))
     elif not 0 <= widget_state.get(key, usual) < count:
         widget_state.put(key, usual)
     return widget_state.get(key, usual)

@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.app import address, reader_models, streamlit_patches, widget_state
 from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.messages import say
-from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
+from explorer.app.reader_runs import find_run, listed_runs, may_change, own_runs
 from explorer.app.session import session
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
@@ -79,7 +79,7 @@ def run_on_screen(says: Callable[[str], None] = lambda sentence: None) -> Run | 
     name = address.value_of("run") if _is_asked() else widget_state.get("run")
     try:
         if name:
-            return found_run(name)
+            return find_run(name)
     except RunError as error:
         says(str(error))
     return _first_active(own_runs())
