@@ -98,7 +98,8 @@ def slider(key: str, *range_of: float, **how: Any) -> float:
 def whole(key: str, *range_of: int, **how: Any) -> int:
     """A whole number to type; it stays chosen from page to page."""
     if address.is_infinite(key):  # the widget would fail on it
-        number_in_address(key, *_range(key, range_of))
+        low, high, usual = _range(key, range_of)
+        number_in_address(key, low, high, usual)
         address.remove(key)
         st.rerun()
     how = {"step": 1, **PERSISTENT, **how}

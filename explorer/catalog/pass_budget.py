@@ -76,7 +76,7 @@ def reserved(size: int) -> Iterator[None]:
 
     A model is opened before: it asks for room of its own, and would wait for this one.
     """
-    with MEMORY.spend(size, kept=0):
+    with MEMORY.spend(size, remains=0):
         _here.has_room = True
         try:
             yield

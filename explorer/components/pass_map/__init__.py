@@ -88,7 +88,7 @@ class MapStack:
 
 @dataclass(frozen=True)
 class MapAnswer:
-    """What the model answers at a place: the likeliest options with their probabilities."""
+    """The answer of the model at a position: the likeliest options with their probabilities."""
 
     label: str
     options: Sequence[tuple[str, float]]
@@ -161,7 +161,7 @@ def lens_rows(key: str, first: int, rows: Sequence[Sequence[tuple[str, float]]],
     )
 
 
-def _sent(answer: MapAnswer) -> list[Any]:
+def _answer(answer: MapAnswer) -> list[Any]:
     return [answer.label, [[label, _finite(p)] for label, p in answer.options]]
 
 
@@ -172,11 +172,11 @@ def _finite(p: float) -> float | None:
 
 def other_answers(key: str, answers: Sequence[MapAnswer], of: str) -> None:
     """Hand the map the answers of all positions."""
-    neighbour(f"{key}-late-answers", [of, -1, [_sent(answer) for answer in answers]])
+    neighbour(f"{key}-late-answers", [of, -1, [_answer(answer) for answer in answers]])
 
 
 def encode(
-    shown: PassMap,
+    picture: PassMap,
     key: str,
     title: str,
     asked: int,
@@ -188,10 +188,10 @@ def encode(
     `asked` is the answer that is traced first, `appends` says which of its options can be
     appended. Of more than `most` edges the smallest are left out.
     """
-    flow, stacks = shown.flow, []
+    flow, stacks = picture.flow, []
     planes: dict[str, bytes] = {}
     least, edges = _least_share(flow, most), 0
-    for stack in shown.stacks:
+    for stack in picture.stacks:
         blocks = flow.stacks[stack.name]
         for part in stack.parts:
             shares = torch.stack([block.attended[part].keys for block in blocks])
@@ -223,18 +223,18 @@ def encode(
         "title": title,
         "tells": True,
         "stacks": stacks,
-        "heads": shown.heads,
+        "heads": picture.heads,
         "edges": edges,
         "least": least,
         "asked": asked,
-        "answers": [[at, *_sent(answer)] for at, answer in shown.answers.items()],
-        "hasAnswers": bool(shown.answers),
+        "answers": [[at, *_answer(answer)] for at, answer in picture.answers.items()],
+        "hasAnswers": bool(picture.answers),
         "count": len(starts),
-        "behind": shown.behind,
-        "of": shown.of,
+        "behind": picture.behind,
+        "of": picture.of,
         "appends": list(appends),
-        "hasLens": shown.has_lens,
-        "hasSink": shown.stacks[-1].name == "decoder",
+        "hasLens": picture.has_lens,
+        "hasSink": picture.stacks[-1].name == "decoder",
         "links": [[page, name] for page, name in PAGE_LINKS.items()],
     }
     return wire.pack(header, planes)
@@ -250,13 +250,13 @@ def _between_tokens(part: str, shares: Tensor) -> int:
 
 def _least_share(flow: InformationFlow, most: int) -> float:
     """The smallest share that is sent, 0 where all are."""
-    found = [
+    positive = [
         shares.keys[shares.keys > 0]
         for blocks in flow.stacks.values()
         for block in blocks
         for shares in block.attended.values()
     ]
-    every = torch.cat([each.flatten() for each in found]) if found else torch.zeros(0)
+    every = torch.cat(positive) if positive else torch.zeros(0)
     return float(every.topk(most).values[-1]) if len(every) > most else 0.0
 
 
@@ -306,8 +306,8 @@ def encode_block(
     """
     parts, planes = [], dict[str, bytes]()
     for at, part in enumerate(inside.parts):
-        ends, made = _picture(part)
-        planes |= {f"{at}.{name}": plane for name, plane in made.items()}
+        ends, pictures = _picture(part)
+        planes |= {f"{at}.{name}": plane for name, plane in pictures.items()}
         leads, stage = link(part.stage), part.stage
         is_cross = stage.branch == "cross_attn"
         parts.append(

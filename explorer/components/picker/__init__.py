@@ -262,7 +262,7 @@ def ranked(
     """
 
     def pick(layer: int, head: int) -> None:
-        if any((layer, head) == (each.layer, each.head) for each in heads):
+        if any((layer, head) == (ranked.layer, ranked.head) for ranked in heads):
             on_pick(layer, head)
 
     def figures() -> list[Figure]:

@@ -82,10 +82,10 @@ def stages(
     """
 
     def figures() -> list[Figure]:
-        shown = (panel for panel in panels if not panel.hidden)
+        visible = (panel for panel in panels if not panel.hidden)
         return [
             _figure(panel, title, texts(rows), texts(columns))
-            for panel in sorted(shown, key=lambda panel: panel.of not in MAIN)
+            for panel in sorted(visible, key=lambda panel: panel.of not in MAIN)
         ]
 
     idle = "Point at a cell to read it in every step; click to pin it."
@@ -142,8 +142,8 @@ def encode(
         "later": [panel.of for panel in panels if panel.hidden],
         "panels": [_described(panel) for panel in panels],
     }
-    sent = {panel.of: b"" if panel.hidden else _bytes(panel.values) for panel in panels}
-    return wire.pack(header, sent)
+    planes = {panel.of: b"" if panel.hidden else _bytes(panel.values) for panel in panels}
+    return wire.pack(header, planes)
 
 
 def _height(rows: int, columns: int) -> int:

@@ -201,7 +201,7 @@ class SchemeColumn:
             top=top or None,
             title=self._title(title),
             height=height,
-            beside=beside,
+            neighbours=beside,
         )
 
 

@@ -110,7 +110,7 @@ def update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
     needed = COPIES_OF_UPDATE * chosen.first.bytes
     if not has_room(needed):
         return None
-    with MEMORY.spend(needed, kept=0):
+    with MEMORY.spend(needed, remains=0):
         beginning = _beginning(chosen, step)
         if beginning is None:
             return None

@@ -36,7 +36,7 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
     `about` says where the numbers come from. `own` makes the main figures, by the key of their
     view, where the page can say more of them than the view.
     """
-    drawn = mounting.drawn()
+    drawn = mounting.drawn_views()
     if not drawn:
         return
     mine = {key: make for key, make in (own or {}).items() if key in drawn}

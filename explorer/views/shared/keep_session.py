@@ -17,7 +17,7 @@ from explorer.app.reader_store import KEPT, OWN_LESSONS, BeginLesson, KeptSessio
 from explorer.app.session import session, state_of
 from explorer.app.throttle import turn, turn_elsewhere
 from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
-from explorer.components.mounting import PageView, drawn
+from explorer.components.mounting import PageView, drawn_views
 from explorer.components.tools import hand_over, remembered
 from explorer.export import session_page
 from explorer.export.kept_view import MOST_KEPT_FIGURES, KeptView, one_line
@@ -239,7 +239,7 @@ def _own_copy(figure: Figure) -> Figure:
 
 def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
     with turn():  # a chart becomes a picture
-        view = kept_view(_title(about), _address(), about, drawn(), own)
+        view = kept_view(_title(about), _address(), about, drawn_views(), own)
         last = kept_now().views[-1:]
         if last and (last[0].address, last[0].drawn) == (view.address, view.drawn):
             st.toast("This view is kept already.")
