@@ -98,6 +98,7 @@ def encode(
     header = {
         "name": key,
         "word": name,
+        "idle": f"Point at a {name} to see its details.",
         "labels": texts(first),
         "own": [text_of(token) for token in first],
         "groups": [

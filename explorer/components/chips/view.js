@@ -89,8 +89,7 @@ function spoken({data, points}, place) {
 }
 
 function idle({sentence, data}) {
-  sentence.textContent = `${counted(data.total, data.word)}. ` +
-    `Point at a ${data.word} to see its details.`;
+  sentence.textContent = `${counted(data.total, data.word)}. ${data.idle}`;
 }
 
 function mark(state) {

@@ -18,10 +18,10 @@ from explorer.components.player import MOVES
 FILM_HTML = f"""
 <div class="view film" role="group" aria-label="Film">
   <div class="moves">{MOVES}
-    <input type="range" class="place" min="0" step="1">
+    <input type="range" class="place" min="0" step="1" aria-label="Training step">
     <span class="where"></span>
   </div>
-  <div class="stage"><canvas></canvas></div>
+  <div class="stage"><canvas aria-label="Curves over the steps"></canvas></div>
   <div class="under">
     <dl class="said"></dl>
     <button type="button" class="compare">Compare with the last step</button>

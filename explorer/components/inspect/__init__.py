@@ -32,6 +32,12 @@ INSPECT_HTML = """
 </div>
 """
 
+INSPECT_WORDS = {
+    "above": "upper half: attention from the token to this one",
+    "below": "lower half: attention from this one to the token",
+    "strip": "Tokens. Arrow keys move from one to the next, Escape unpins.",
+}
+
 _VIEW = View("inspect", INSPECT_HTML)
 
 
@@ -65,7 +71,7 @@ def inspect(
 
     pin = events.on_pin(key, len(rows), len(columns), on_pin, parse=events.on_a_side)
     idle = "Point at a token to see what it attends to and what attends to it; click to pin it."
-    words = {"row": row_name, "column": column_name, "unit": unit, "idle": idle}
+    words = {"row": row_name, "column": column_name, "unit": unit, "idle": idle, **INSPECT_WORDS}
     name = key if on_pin else None
     message = encode(weights, rows, columns, allowed=allowed, same=same, words=words, name=name)
 

@@ -192,8 +192,8 @@ function paint(state) {
   if (held) state.chips[held.side][held.at].setAttribute("aria-pressed", "true");
   if (!token) {
     tellLine(root, data.words.idle);
-    state.halves[0].textContent = "upper half: attention from the token to this one";
-    state.halves[1].textContent = "lower half: attention from this one to the token";
+    state.halves[0].textContent = data.words.above;
+    state.halves[1].textContent = data.words.below;
     return;
   }
   const chip = state.chips[token.side][token.at], {above, below} = halves(state, token);
@@ -233,7 +233,7 @@ function chip(label, side, at, muted) {
 function strip(state, list, side) {
   const muted = new Set(state.data.muted[side]), made = list.map((l, at) => chip(l, side, at, muted.has(at)));
   const row = element("ol", "strip");
-  row.setAttribute("aria-label", "Tokens. Arrow keys move from one to the next, Escape unpins.");
+  row.setAttribute("aria-label", state.data.words.strip);
   row.append(...framed(state.data.groups[side], made.map(([item]) => item)));
   state.chips[side] = made.map(([, button]) => button);
   return row;

@@ -34,6 +34,13 @@ LINES_HTML = """
 </div>
 """
 
+LINES_WORDS = {
+    "toggle": "Click to show or hide this head, double-click to show it alone",
+    "none": ("{row} attends to nothing", "no drawn head attends to {column}"),
+    "most": ("{row} attends most to {column}", "{column} is attended to most by {row}"),
+}
+"""Those of a token are for a row and for a column."""
+
 _VIEW = View("lines", LINES_HTML)
 
 
@@ -142,7 +149,7 @@ def encode(
         **coded.header(),
         "name": key,
         "tells": tells,
-        "words": {"title": title, "row": words[0], "column": words[1], "idle": idle},
+        "words": {"title": title, "row": words[0], "column": words[1], "idle": idle, **LINES_WORDS},
         "faint": float(f"{faint:.2g}") if dropped else 0,
         "names": [*(names or (f"head {head}" for head in range(len(weights))))],
         "hues": [*(hues or (head / len(weights) for head in range(len(weights))))],

@@ -73,6 +73,20 @@ PAGE_LINKS = {
 }
 """The pages that show a picked edge in full, and what leads there."""
 
+MAP_WORDS = {
+    "idle": "What each position is made of.",
+    "forward": "Where {token} goes: lines are the share of each residual stream that is traced to "
+    "it.",
+    "back": "What led to {token}: {value}",
+    "append": "Append it to the text",
+    "write": "Continue the text",
+    "stop": "Stop",
+    "reading": "Reading the values of this layer",
+    "inside": "Each box opens its page; a small picture chooses its head. Scroll sideways for the "
+    "rest.",
+    "offline": "The running app shows the inside of a layer.",
+}
+
 _VIEW = View("pass_map", MAP_HTML)
 
 
@@ -222,6 +236,7 @@ def encode(
         "name": key,
         "title": title,
         "tells": True,
+        "words": MAP_WORDS,
         "stacks": stacks,
         "heads": picture.heads,
         "edges": edges,
