@@ -49,7 +49,7 @@ class Moment:
 
     step: int
     messages: Mapping[str, bytes]
-    said: Sequence[tuple[str, str]]
+    captions: Sequence[tuple[str, str]]
 
 
 def film(
@@ -112,7 +112,7 @@ def encode(
         "at": at,
         "keys": sorted({key for moment in moments for key in moment.messages}),
         "steps": [moment.step for moment in moments],
-        "said": [[list(pair) for pair in moment.said] for moment in moments],
+        "captions": [[list(pair) for pair in moment.captions] for moment in moments],
         "curves": [
             {"name": curve.name, "share": curve.share, "points": [_point(*p) for p in curve.points]}
             for curve in curves

@@ -73,7 +73,7 @@ function frame(state) {
   place.disabled = state.count < 2;
   where.textContent = words;
   place.setAttribute("aria-valuetext", words);
-  state.said.replaceChildren(...data.said[at].map(([term, text]) => {
+  state.said.replaceChildren(...data.captions[at].map(([term, text]) => {
     const pair = element("div");
     pair.append(element("dt", "", term), element("dd", "", text));
     return pair;

@@ -193,13 +193,13 @@ def encode(
     picture: PassMap,
     key: str,
     title: str,
-    asked: int,
+    traced: int,
     appends: Sequence[bool] = (),
     most: int = MOST_MAP_EDGES,
 ) -> bytes:
     """The shares in single precision, an edge for every key with a share, and all labels.
 
-    `asked` is the answer that is traced first, `appends` says which of its options can be
+    `traced` is the answer that is traced first, `appends` says which of its options can be
     appended. Of more than `most` edges the smallest are left out.
     """
     flow, stacks = picture.flow, []
@@ -241,7 +241,7 @@ def encode(
         "heads": picture.heads,
         "edges": edges,
         "least": least,
-        "asked": asked,
+        "asked": traced,
         "answers": [[at, *_answer(answer)] for at, answer in picture.answers.items()],
         "hasAnswers": bool(picture.answers),
         "count": len(starts),

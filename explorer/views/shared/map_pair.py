@@ -172,7 +172,7 @@ def draw_map_pair(
     if aligned is not None:
         labels = aligned.rows.labels, aligned.columns.labels
         beside.append(MatrixLabels(*labels, words.row, words.column))
-    alike = {"height": "content", "beside": beside, **pinning}
+    alike = {"height": "content", "neighbours": beside, **pinning}
     for place, side, key, name in zip(places, sides, keys, names, strict=False):
         with place:
             st.markdown(f"**{literal(side.title)}**")
