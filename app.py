@@ -38,16 +38,16 @@ if fault := next(filter(None, (setting.fault() for setting in SETTINGS)), None):
 if json_logs.are_wanted():
     json_logs.install()
 
-# Many readers' scripts want the interpreter at once, and the loop that talks to the browsers
-# stands in the same queue: at 5 ms a turn it fell a second behind now and then.
+# The scripts of many readers compete for the interpreter with the loop that talks to the browsers:
+# with the default interval of 5 ms the loop sometimes fell a second behind.
 sys.setswitchinterval(0.0005)
 
-# Read when torch is loaded. Every run of a page is a new thread, and with more than one
-# OpenMP thread the first matrix product in each of them took 4 ms instead of 0.02.
+# Torch reads this when it is loaded. Every run of a page is a new thread, and with several OpenMP
+# threads the first matrix product in each took 4 ms instead of 0.02 ms.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Read when torch first takes memory: tensors of megabytes lie on large pages, where the kernel
-# has them, and a published model writes some percent faster.
+# Torch reads this when it first allocates memory: large tensors then use huge pages, if the kernel
+# has them, and a pretrained model generates some percent faster.
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 streamlit_patches.draw_whole_page_first()
@@ -79,7 +79,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
 
 
 def print_address() -> None:
-    """For whoever started the server; JSON logs hold no address."""
+    """Print the address for whoever started the server, or log the port as JSON."""
     address, port = st.get_option("server.address"), st.get_option("server.port")
     if json_logs.are_wanted():
         json_logs.log.info("Listening.", extra={"port": port})

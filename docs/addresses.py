@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
-from explorer.app.address_table import PARAMETERS, Parameter
+from explorer.app.address_parameters import PARAMETERS, Parameter
 from explorer.lessons.lesson import FIRST_PAGE
 
 FILE = Path(__file__).with_name("addresses.md")
@@ -19,7 +19,7 @@ default. A value that does not exist is replaced by the default, with a message 
 **Share**, at the foot of the sidebar, makes a link of it, which says the version of this language,
 and hides controls [for a class](how_to/share_with_a_class.md).
 
-This page is made from the table in `explorer/app/address_table.py` by `python -m docs.addresses`.
+`python -m docs.addresses` writes this page from `explorer/app/address_parameters.py`.
 """
 COLUMNS = ("Parameter", "Control", "Type", "Values", "Default")
 

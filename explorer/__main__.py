@@ -10,7 +10,7 @@ if __name__ == "__main__":  # Ctrl-C ends it quietly while it is still being imp
 
 import torch
 
-from explorer.app import address_table
+from explorer.app import address_parameters
 from explorer.commands import lesson_commands, model_commands, sweep_commands, training_commands
 
 SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)
@@ -45,7 +45,7 @@ def _parser(prog: str = "python -m explorer") -> argparse.ArgumentParser:
 
     for each in (training_commands, sweep_commands, model_commands):
         each.add_commands(commands)
-    lesson_commands.add_commands(commands, address_table.of_pages())
+    lesson_commands.add_commands(commands, address_parameters.of_pages())
     return parser
 
 

@@ -1,6 +1,6 @@
-"""Who runs the server, from anywhere: by a token that the server was started with.
+"""The token by which whoever runs the server is recognised from anywhere.
 
-EXPLORER_ADMIN_TOKEN has it; without it nobody is let in. A reader types it into the page, so it is
+EXPLORER_ADMIN_TOKEN sets it; without it nobody is let in. A reader types it into the page, so it is
 in no address and no log.
 """
 
@@ -13,15 +13,15 @@ from cachetools import TTLCache
 
 ADMIN_SETTING = "EXPLORER_ADMIN_TOKEN"
 SHORTEST = 16
-"""Characters; what is shorter could be guessed."""
+"""Characters; a shorter token could be guessed."""
 TRIES, WAIT = 5, 60
-"""Wrong tokens of one network, and the seconds after the last until another one is read."""
+"""Wrong tokens that one network may send, and seconds until it may send more."""
 _wrong: TTLCache[str, int] = TTLCache(maxsize=10_000, ttl=WAIT)
 _lock = Lock()
 
 
 class TooManyTriesError(Exception):
-    """So many wrong tokens came from a network that this one was not read."""
+    """The network has sent too many wrong tokens, so this one was not compared."""
 
 
 def is_set() -> bool:
@@ -30,7 +30,7 @@ def is_set() -> bool:
 
 
 def fault() -> str | None:
-    """One sentence saying what is wrong with the setting, for whoever starts the server."""
+    """What is wrong with the setting, in one sentence for whoever starts the server."""
     if is_set() and len(os.environ[ADMIN_SETTING]) < SHORTEST:
         return (
             f"{ADMIN_SETTING} must have at least {SHORTEST} characters, so that nobody guesses it."
@@ -38,19 +38,19 @@ def fault() -> str | None:
     return None
 
 
-def is_right(said: str, network: str) -> bool:
-    """Whether this is the token; the time that it takes says nothing of how far it is right.
+def is_right(typed: str, network: str) -> bool:
+    """Whether this is the token, compared in constant time.
 
-    TooManyTriesError after some wrong ones from this network: guessing a weak one takes long.
+    TooManyTriesError after a few wrong ones from this network, so that guessing takes long.
     """
     token = os.environ.get(ADMIN_SETTING, "")
     with _lock:
         if _wrong.get(network, 0) >= TRIES:
             raise TooManyTriesError
-        found = bool(token) and hmac.compare_digest(_digest(said), _digest(token))
-        if not found:
+        matches = bool(token) and hmac.compare_digest(_digest(typed), _digest(token))
+        if not matches:
             _wrong[network] = _wrong.get(network, 0) + 1
-    return found
+    return matches
 
 
 def _digest(text: str) -> bytes:

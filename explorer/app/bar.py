@@ -1,4 +1,4 @@
-"""The bar over every page: what is chosen once, for all pages, as far as the page uses it.
+"""The bar at the top of every page: the controls chosen once for all pages that this page uses.
 
 The choices are widgets bound to the query parameters `text`, `pair`, `part`, `layer`, `head` and
 `training_step`; `model` is read and written by `choosing`. A link or a reload gives the same view,
@@ -13,8 +13,8 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import reader_models, streamlit_patches, url
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app import address, reader_models, streamlit_patches
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.choice import FRAME, TRAINED, snapshots_of, step_names
 from explorer.app.choosing import OF_FRAME, choose_model
 from explorer.app.context import (
@@ -42,11 +42,13 @@ STEP_KEY = "training_step"
 MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH, STEP_WIDTH = 160, 112, 72, 88
 
 
-def draw_bar(models: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping[str, str]) -> None:
-    """What the page uses of the sentence, the model and one head; the context of this run.
+def draw_bar(
+    models: Mapping[str, ModelEntry], entry: ModelEntry, initial: Mapping[str, str]
+) -> None:
+    """Draw the sentence, the model and the head that the page uses; make the context of this run.
 
-    The rest stays chosen, and in the address, for other pages. `asked` is what the address of
-    a new reader asked for.
+    The other choices stay, also in the address, for other pages. `initial` holds the values that
+    the address of a new reader names.
     """
     reader = session()
     before, is_new, uses = reader.shown_model, reader.shown_model is None, reader.bar
@@ -64,12 +66,12 @@ def draw_bar(models: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping
     for name in FRAME:
         if name not in uses:
             _keep(name)
-    context = state_of(CurrentContext).made = make_context(models)
-    notes = _notes_on_address(asked, context, entry)
+    context = state_of(CurrentContext).context = make_context(models)
+    notes = _notes_on_address(initial, context, entry)
     if before and before not in models:
-        notes = [*notes, url.removed_model(own_name(before), entry.short_name)]
+        notes = [*notes, address.removed_model(own_name(before), entry.short_name)]
     if is_new:
-        notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
+        notes = [*notes, *map(address.no_model_in, folders.places_without_models())]
     with group:
         lists = _draw_head_choice(context, entry)
     reader.head_alone = HeadAlone(models, lists) if lists else None
@@ -83,7 +85,7 @@ def draw_bar(models: Mapping[str, ModelEntry], entry: ModelEntry, asked: Mapping
 
 
 def _group(place: DeltaGenerator, width: Any) -> DeltaGenerator:
-    """What stays together in one row."""
+    """A container whose controls stay in one row."""
     return place.container(
         horizontal=True, wrap=False, vertical_alignment="bottom", gap="xsmall", width=width
     )
@@ -91,30 +93,30 @@ def _group(place: DeltaGenerator, width: Any) -> DeltaGenerator:
 
 def _draw_model(models: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
     title = entry.title if entry.title != entry.short_name else in_short(config_of(entry))
-    named = {**reader_models.labels(models), MORE_MODELS: MORE_MODELS}
+    labels = {**reader_models.labels(models), MORE_MODELS: MORE_MODELS}
     st.selectbox(
-        options=list(named),
-        format_func=named.__getitem__,
+        options=list(labels),
+        format_func=labels.__getitem__,
         persist_state="session",
         on_change=_take_model,
         width=MODEL_WIDTH,
-        **url.words_of("model") | {"help": literal(title)},
+        **address.words_of("model") | {"help": literal(title)},
     )
 
 
 def _draw_step(entry: ModelEntry) -> None:
-    """The step of its training at which the model is shown, where snapshots were kept of it."""
+    """A list of the training steps of which the model has a snapshot, if it has any."""
     names = step_names(entry, snapshots_of(entry))
     settle(STEP_KEY, names, TRAINED)
     if len(names) > 1:
         _Picker(STEP_KEY, list(names), TRAINED, STEP_WIDTH, names.__getitem__).draw()
     else:
         _keep(STEP_KEY)
-        url.remove(STEP_KEY)
+        address.remove(STEP_KEY)
 
 
 def _take_model() -> None:
-    """Another model was picked, or the page where more of them are."""
+    """The reader has picked another model, or the page with more of them."""
     picked, reader = st.session_state["model"], session()
     if picked == MORE_MODELS:
         st.session_state["model"] = reader.shown_model
@@ -124,18 +126,18 @@ def _take_model() -> None:
 
 
 def _draw_head_choice(context: PageContext, entry: ModelEntry) -> Callable[[], None] | None:
-    """Which attention, which layer, which head.
+    """Draw the lists of the attention, the layer and the head.
 
-    Where what follows the head is drawn alone, the lists of the layer and the head belong to it:
-    what draws them is returned.
+    Where the page draws again only what follows the head, this returns a function that draws the
+    lists of the layer and the head.
     """
     first_part, first_layer, head = context.default_head
     reader = session()
-    named = {part.name: part for part in parts_of(entry)}
-    titles = {name: part.title for name, part in named.items()}
-    part = named[context.choice.part]
+    parts = {part.name: part for part in parts_of(entry)}
+    titles = {name: part.title for name, part in parts.items()}
+    part = parts[context.choice.part]
     layers, heads = range(part.layers), range(part.heads)
-    _Picker("part", list(named), first_part, PART_WIDTH, titles.__getitem__).draw()
+    _Picker("part", list(parts), first_part, PART_WIDTH, titles.__getitem__).draw()
     numbers = (
         _Picker("layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH),
         _Picker("head", heads, head, NUMBER_WIDTH),
@@ -149,7 +151,7 @@ def _draw_head_choice(context: PageContext, entry: ModelEntry) -> Callable[[], N
 
 
 def _draw_in(place: DeltaGenerator, pickers: "Sequence[_Picker]") -> None:
-    """From within a page; they are the same lists as on the other pages."""
+    """Draw from within a page the same lists as on other pages."""
     with place, streamlit_patches.as_part_of_the_frame():
         for picker in pickers:
             picker.draw()
@@ -157,7 +159,7 @@ def _draw_in(place: DeltaGenerator, pickers: "Sequence[_Picker]") -> None:
 
 @dataclass(frozen=True)
 class _Picker:
-    """One of a few, in a list if the page uses it."""
+    """A list of options, drawn if the page uses it."""
 
     key: str
     options: Sequence[Any]
@@ -172,43 +174,43 @@ class _Picker:
                 index=self.options.index(self.default),
                 format_func=self.name,
                 width=self.width,
-                **url.bound(self.key),
+                **address.bound(self.key),
             )
-        elif self.key in session().hidden:  # a click may choose another, which no widget writes
+        elif self.key in session().hidden:  # no widget writes what a click chooses
             chosen = st.session_state.get(self.key, self.default)
             streamlit_patches.keep_in_address(self.key)
             if chosen == self.default:
-                url.remove(self.key)
+                address.remove(self.key)
             else:
-                url.write(self.key, self.name(chosen))
+                address.write(self.key, self.name(chosen))
 
 
 def _write_text(name: str, usual: str) -> None:
-    """A hidden text in the address: a button of a page may have changed it."""
+    """Write a hidden text into the address: a button of a page may have changed it."""
     text = st.session_state.get(name, usual)
     if text and text != usual and len(text) <= TEXT_LIMIT:
-        url.write(name, text)
+        address.write(name, text)
     elif text == usual:
-        url.remove(name)
+        address.remove(name)
 
 
 def _keep(name: str) -> None:
-    """What this page does not show stays as it is; a new reader's is taken from the address."""
-    if name in ("text", "pair") and name not in st.session_state and url.is_named(name):
-        st.session_state[name] = url.value_of(name)[:TEXT_LIMIT]
+    """Keep a choice that this page does not show; for a new reader, read it from the address."""
+    if name in ("text", "pair") and name not in st.session_state and address.is_named(name):
+        st.session_state[name] = address.value_of(name)[:TEXT_LIMIT]
     streamlit_patches.keep_in_address(name)
 
 
 def _draw_text(entry: ModelEntry) -> None:
-    bound = url.bound("text")
+    bound = address.bound("text")
     st.text_input(
         value=entry.example,
         placeholder="Type a sentence and press Enter",
-        **(url.words_of("text") if session().has_long_text else bound),
+        **(address.words_of("text") if session().has_long_text else bound),
     )
     if reads_pairs(entry) and "pair" in session().bar:
-        st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **url.bound("pair"))
-    if entry.examples:  # a folder of somebody else may bring none
+        st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **address.bound("pair"))
+    if entry.examples:  # a reader's own folder may have none
         st.menu_button(
             "Examples",
             list({literal(text): text for text in entry.examples}.values()),
@@ -223,7 +225,7 @@ def _take_example() -> None:
 
 
 def _draw_notes(notes: list[str]) -> None:
-    """What the address asked for and does not exist, until something else is chosen."""
+    """Show the messages about invalid values until the reader chooses something else."""
     chosen = [st.session_state.get(key) for key in FRAME]
     if notes:
         keep_note(OF_FRAME, *notes, until=chosen)
@@ -231,31 +233,34 @@ def _draw_notes(notes: list[str]) -> None:
 
 
 def _notes_on_address(
-    asked: Mapping[str, str], context: PageContext, entry: ModelEntry
+    initial: Mapping[str, str], context: PageContext, entry: ModelEntry
 ) -> list[str]:
-    """A message for each value of the address that does not exist; none where nothing is asked."""
+    """A message for each invalid value in the address of a new reader."""
     notes = []
-    name, models = asked.get("model"), context.models
-    if "pair" in asked and (length := url.length_asked("pair")) > TEXT_LIMIT:
-        notes.append(url.shortened(length, TEXT_LIMIT, "The second sentence in the address"))
+    name, models = initial.get("model"), context.models
+    if "pair" in initial and (length := address.length_of("pair")) > TEXT_LIMIT:
+        notes.append(address.shortened(length, TEXT_LIMIT, "The second sentence in the address"))
     if name is not None and name not in models:
-        faults = {each.name: each.fault for each in reader_models.entries()}
-        notes.append(url.invalid_model(name, reader_models.default(models).name, faults.get(name)))
-    names = step_names(entry, snapshots_of(entry)) if STEP_KEY in asked else {}
-    if STEP_KEY in asked and asked[STEP_KEY] not in names.values():
-        trained = names[TRAINED] or "the trained model"
-        notes.append(url.invalid_option("Step", asked[STEP_KEY], trained, "in its training"))
+        faults = {model.name: model.fault for model in reader_models.entries()}
+        notes.append(
+            address.invalid_model(name, reader_models.default(models).name, faults.get(name))
+        )
+    if STEP_KEY in initial:
+        names = step_names(entry, snapshots_of(entry))
+        if (step := initial[STEP_KEY]) not in names.values():
+            trained = names[TRAINED] or "the trained model"
+            notes.append(address.invalid_option("Step", step, trained, "in its training"))
     first_part, layer, head = context.default_head
-    named = {part.title: part for part in parts_of(entry)}
-    part = next(each for each in named.values() if each.name == first_part)
-    if (title := asked.get("part", part.title)) not in named:
-        notes.append(url.invalid_option("Attention", title, part.title, IN_THIS_MODEL))
-    part = named.get(title, part)
-    for label, count, shown in (
+    parts = {part.title: part for part in parts_of(entry)}
+    part = next(part for part in parts.values() if part.name == first_part)
+    if (title := initial.get("part", part.title)) not in parts:
+        notes.append(address.invalid_option("Attention", title, part.title, IN_THIS_MODEL))
+    part = parts.get(title, part)
+    for label, count, default in (
         ("Layer", part.layers, min(layer, part.layers - 1)),
         ("Head", part.heads, head),
     ):
-        number = asked.get(label.lower())
+        number = initial.get(label.lower())
         if number is not None and number not in map(str, range(count)):
-            notes.append(url.invalid_option(label, number, shown, IN_THIS_MODEL))
+            notes.append(address.invalid_option(label, number, default, IN_THIS_MODEL))
     return notes

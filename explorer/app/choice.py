@@ -1,7 +1,7 @@
 """What is chosen once for all pages: the sentences, the model, its training step and one head.
 
-A model at a step of its training, a snapshot of its run, is a model like any other: on this run of
-the page it takes the place of the trained one. So every page shows it without knowing of it.
+A snapshot of a training run is a model like any other: it takes the place of the trained model for
+this run of the page, so every page can show it.
 """
 
 from dataclasses import dataclass, fields
@@ -12,20 +12,20 @@ from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import run_of, step_folders
 
 TRAINED = -1
-"""Stands for no step: the finished model, or the newest there is."""
+"""Stands for the finished model, or the newest snapshot there is."""
 Snapshots = dict[int, Path]
 """Folders of the training that made a model, by their step, the first one first."""
 
 
 def snapshots_of(entry: ModelEntry) -> Snapshots:
-    """Those of the run that this model is of; none of a model that was brought."""
+    """The snapshots of the run that made this model; none of a reader's own folder."""
     if entry.origin == "brought":  # nothing around a reader's own folder is searched
         return {}
     return dict(step_folders(run_of(entry.folder) / "snapshots"))
 
 
 def step_names(entry: ModelEntry, snapshots: Snapshots) -> dict[int, str]:
-    """What can be chosen, and what each is called: the steps, and the trained model behind them."""
+    """The labels of the steps that can be chosen; the trained model comes last."""
     if not snapshots:
         return {TRAINED: ""}
     return {**{step: str(step) for step in snapshots}, TRAINED: _trained(entry, max(snapshots))}
@@ -44,7 +44,7 @@ Head = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Choice:
-    """Everything that is chosen once for all pages: the sentences, the model and one head."""
+    """Everything that is chosen once for all pages."""
 
     text: str
     pair: str
@@ -64,10 +64,10 @@ class Choice:
 
     @property
     def called(self) -> str:
-        """What the model is called in a title: its name, and the step where one is chosen."""
+        """The name of the model in a title, with the step if one is chosen."""
         name, step = own_name(self.model), self.training_step
         return name if step == TRAINED else f"{name} at step {step:,}"
 
 
-FRAME = tuple(each.name for each in fields(Choice))
-"""What is chosen once for all pages, by its name in the address."""
+FRAME = tuple(field.name for field in fields(Choice))
+"""The same by its names in the address."""

@@ -1,11 +1,11 @@
-"""Choosing from elsewhere what the bar shows: another model, head or page."""
+"""Choosing another model, head or page from outside the bar."""
 
 from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.app import reader_models, streamlit_patches, url
-from explorer.app.address_table import AROUND, OF_LESSON
+from explorer.app import address, reader_models, streamlit_patches
+from explorer.app.address_parameters import AROUND, OF_LESSON
 from explorer.app.choice import FRAME, TRAINED
 from explorer.app.messages import kept_notes
 from explorer.app.session import session
@@ -14,11 +14,11 @@ from explorer.catalog.available_models import ModelEntry
 OF_FRAME, OF_DISPLAY = "frame", "display options"
 """The keys of the notes on the address that another choice ends."""
 HEAD_ALONE = "head_alone"
-"""The name of what is drawn again when another head is chosen."""
+"""The fragment that is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
-"""What of it no widget writes into the address by itself."""
+"""Choices of the frame that no widget writes into the address."""
 STAYS = ("text_file", *OF_LESSON, *AROUND)
-"""What every link repeats besides."""
+"""Other parameters that every link repeats."""
 
 
 def choose_head(layer: int, head: int, part: str = "") -> None:
@@ -30,9 +30,9 @@ def choose_head(layer: int, head: int, part: str = "") -> None:
 
 
 def draw_head_alone() -> None:
-    """For a callback after it chose another head: the rest of the page stays as it is.
+    """For a callback that has chosen another head: draw again only what follows the head.
 
-    Only where the page can do that, and where no sentence on screen is about the head before.
+    Only where the page can do that, and no note on screen is about the head before.
     """
     now = session().head_alone
     if now is not None and now.drawn_for is not None and not has_notes():
@@ -40,12 +40,12 @@ def draw_head_alone() -> None:
 
 
 def has_notes() -> bool:
-    """Whether something is said that another choice ends."""
+    """Whether a note is on screen that another choice ends."""
     return bool(kept_notes(OF_FRAME) or kept_notes(OF_DISPLAY))
 
 
 def choose_model(name: str) -> None:
-    """Open another model: a typed text is kept, an untouched example is replaced."""
+    """Open another model. A typed text stays; the example of the model before is replaced."""
     models = reader_models.openable()  # a model may have been trained since the page was drawn
     before = models.get(session().shown_model or "")
     if name not in models:
@@ -53,86 +53,86 @@ def choose_model(name: str) -> None:
     st.session_state["model"] = name
     if before is None or st.session_state.get("text", before.example) in before.examples:
         st.session_state["text"] = models[name].example
-    for each in ("part", "layer", "head"):  # the new model's own
-        st.session_state[each] = None
+    for key in ("part", "layer", "head"):  # the new model's own
+        st.session_state[key] = None
     if "training_step" in st.session_state:
         st.session_state["training_step"] = TRAINED
     if "scheme" in st.session_state:
         st.session_state["scheme"] = None  # the Positions page opens with the model's own
 
 
-def switch_page(name: str, **address: str) -> None:
-    """To another page at once, with what is chosen once for every page still in the address.
+def switch_page(name: str, **parameters: str) -> None:
+    """Go to another page now, with the choices of the frame still in the address.
 
-    Streamlit empties the address on the way, and does not write there what was chosen before.
-    So it is chosen anew.
+    Streamlit empties the address on the way and does not write earlier choices there, so they
+    are chosen again.
     """
     state, reader = st.session_state, session()
     chosen = {name: state[name] for name in FRAME if name in state}
     reader.choose_next = chosen | reader.choose_next
-    st.switch_page(reader.pages[name], query_params={**address, **carried()})
+    st.switch_page(reader.pages[name], query_params={**parameters, **carried()})
 
 
-def draw_page_link(name: str, label: str | None = None, **address: str) -> None:
-    """A link to another page, by its title if not otherwise; none where a page is run alone.
+def draw_page_link(name: str, label: str | None = None, **parameters: str) -> None:
+    """Draw a link to another page, which says its title if it has no label.
 
-    `address` is what is chosen on that page.
+    `parameters` are chosen on that page. A page that is run alone has no links.
     """
     page = session().pages.get(name)
     if page is not None:
         icon = ":material/arrow_forward:"
-        st.page_link(page, label=label, icon=icon, query_params={**carried(), **address})
+        st.page_link(page, label=label, icon=icon, query_params={**carried(), **parameters})
 
 
 def carried() -> dict[str, str | list[str]]:
-    """What a link has to name, since the browser keeps only what the bar shows and is bound."""
+    """Parameters that a link must name: the browser keeps only those of the bar's bound widgets."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    return {name: _as_asked(name) for name in (*names, *STAYS) if url.is_named(name)}
+    return {name: _value(name) for name in (*names, *STAYS) if address.is_named(name)}
 
 
-def _as_asked(name: str) -> str | list[str]:
-    values = url.values_of(name)
-    return values if len(values) > 1 else url.value_of(name)
+def _value(name: str) -> str | list[str]:
+    values = address.values_of(name)
+    return values if len(values) > 1 else address.value_of(name)
 
 
-def asked_at_first() -> dict[str, str]:
-    """What the address of a new reader asks for; nothing later, when the bar shows what is."""
+def initial_values() -> dict[str, str]:
+    """The values that the address of a new reader names; none later, when the bar shows them."""
     if session().shown_model is not None:
         return {}
-    return {name: url.value_of(name) for name in FRAME if url.is_named(name)}
+    return {name: address.value_of(name) for name in FRAME if address.is_named(name)}
 
 
 def settle_model(models: Mapping[str, ModelEntry]) -> ModelEntry:
-    """The chosen model, before anything is drawn; the address names it where that has to be said.
+    """Settle the chosen model before anything is drawn; write it into the address if needed.
 
-    The list shows what a model is called, an address what finds it. So the two are not bound.
+    The list shows a label, the address a unique name, so the two are not bound.
     """
-    state, asked = st.session_state, url.value_of("model")
+    state, requested = st.session_state, address.value_of("model")
     first, default = reader_models.first(models), reader_models.default(models)
-    chosen = asked if "model" not in state or streamlit_patches.came_back() else state["model"]
-    entry = models.get(chosen) or (default if url.everything() else first)
+    chosen = requested if "model" not in state or streamlit_patches.came_back() else state["model"]
+    entry = models.get(chosen) or (default if address.everything() else first)
     if state.get("model") != entry.name:
         state["model"] = entry.name
-    # Elsewhere the first may not be there: then the address says which, whatever it is.
+    # Another machine may not have the first model, so the address names it.
     has_name = entry is not default or first is not default
-    if has_name and asked != entry.name:
-        url.write("model", entry.name)
-    elif asked and asked != entry.name:
-        url.remove("model")
+    if has_name and requested != entry.name:
+        address.write("model", entry.name)
+    elif requested and requested != entry.name:
+        address.remove("model")
     return entry
 
 
 def go_to_next_page() -> None:
-    """To the page that was clicked in a picture of the pass, if one was."""
+    """Go to the page that was clicked in a picture of the pass, if one was."""
     reader = session()
     page, reader.next_page = reader.next_page, ""
-    address, reader.next_address = reader.next_address, {}
+    parameters, reader.next_address = reader.next_address, {}
     if page in reader.pages and page != reader.page:
-        switch_page(page, **address)
+        switch_page(page, **parameters)
 
 
-def take_what_was_chosen() -> None:
-    """What a page chose for this run, before the widgets that show it are drawn."""
+def apply_pending_choices() -> None:
+    """Choose what a page left for this run, before the widgets that show it are drawn."""
     reader = session()
     folder, reader.open_next = reader.open_next, None
     for entry in reader_models.openable().values() if folder else ():

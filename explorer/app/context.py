@@ -1,7 +1,7 @@
-"""What one run of a page is about: the choice, the opened model, its forward pass; made once.
+"""The context of one run of a page: the choice, the open model and its forward pass, made once.
 
-The frame makes it as soon as the sentence and the model are known. Whatever looks at either takes
-it from here: the lists of the bar, unknown words, the picture of the pass, the page.
+The frame makes it as soon as the sentence and the model are known. The lists of the bar, the note
+on unknown words, the picture of the pass and the page all take it from here.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import reader_models, streamlit_patches, url
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app import address, reader_models, streamlit_patches
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.choice import TRAINED, Choice, Head, snapshots_of
-from explorer.app.messages import end_page, say, say_why
+from explorer.app.messages import NO_MODEL, end_page, say, say_why
 from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import Part, parts
@@ -29,18 +29,13 @@ from explorer.system.limits import TEXT_CHARACTERS
 from models import TransformerConfig
 from models.loading.folder_config import OURS
 
-NO_MODEL = (
-    "There is no trained model here yet. Train one on the Training page, or make those that "
-    "ship with the app: python -m explorer checkpoints."
-)
-
 
 @dataclass(frozen=True, eq=False)
 class PageContext:
-    """One run of a page. The model is opened once, and the text passed when first asked for.
+    """The model is opened once, and the forward pass runs when it is first needed.
 
-    Among its `models` the chosen one is that of the chosen step of its training.
-    Where either cannot be done, the page says why in a sentence and ends.
+    If either fails, the page says why and ends. Among `models`, the chosen one is the snapshot of
+    the chosen training step.
     """
 
     choice: Choice
@@ -48,7 +43,7 @@ class PageContext:
     model: OpenModel | ModelError
     """The chosen model with its tokenizer, or why it cannot be opened."""
     default_head: Head
-    """The part, layer and head of the model that are shown where none are chosen."""
+    """The part, layer and head that are shown if none are chosen."""
 
     @cached_property
     def passed(self) -> ForwardPass | ForwardPassError | None:
@@ -80,7 +75,7 @@ class PageContext:
 
     @property
     def folder(self) -> Path:
-        """Where the chosen model is on this machine."""
+        """The folder of the chosen model."""
         return self.models[self.choice.model].folder
 
     @property
@@ -91,23 +86,23 @@ class PageContext:
 
 @dataclass
 class CurrentContext:
-    """That of the page which is drawn; None between two runs, and for a page that is run alone."""
+    """The context of the page on screen; None between runs, and for a page that is run alone."""
 
-    made: PageContext | None = None
+    context: PageContext | None = None
 
 
 def current_context() -> PageContext | None:
     """The context that the frame has made for this run."""
-    return state_of(CurrentContext).made
+    return state_of(CurrentContext).context
 
 
 def page_context() -> PageContext:
-    """The context of this run; a page run alone, without the bar, makes its own."""
+    """The context of this run; a page that is run alone, without the bar, makes its own."""
     return current_context() or make_context(reader_models.openable())
 
 
 def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
-    """From what the widgets hold now, and the address where nobody has chosen."""
+    """Make it from the values of the widgets, or from the address where nobody has chosen."""
     state = st.session_state
     if not models:
         no_head = "decoder.self_attn", 0, 0
@@ -115,7 +110,7 @@ def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
     entry = models.get(state.get("model", ""), reader_models.first(models))
     typed = state.get("text", entry.example), state.get("pair") if reads_pairs(entry) else ""
     bounds = TEXT_CHARACTERS.most, TEXT_LIMIT
-    text, pair = (str(each or "")[:most] for each, most in zip(typed, bounds, strict=True))
+    text, pair = (str(words or "")[:most] for words, most in zip(typed, bounds, strict=True))
     special, step = _reads_special(text), state.get("training_step", TRAINED)
     trained = model = open_or_say_why(entry)
     folder = snapshots_of(entry).get(step) if step != TRAINED else None
@@ -141,14 +136,14 @@ def open_or_say_why(entry: ModelEntry) -> OpenModel | ModelError:
 def opened_as_chosen(entry: ModelEntry, choice: Choice) -> OpenModel:
     """Another model, whose tokenizer reads the text as the choice says.
 
-    ModelError says in a sentence why it cannot be opened.
+    ModelError says why it cannot be opened.
     """
     opened = open_entry(entry)
     return reading_prompts(opened) if choice.special else opened
 
 
 def open_first() -> None:
-    """Open the models that are shown first, so that the first visitor finds them open."""
+    """Open the models that are shown first, so that the first visitor does not wait."""
     if models := reader_models.everybodys():
         for entry in (reader_models.first(models), reader_models.default(models)):
             _default_head(entry, open_or_say_why(entry))
@@ -163,8 +158,9 @@ def _default_head(entry: ModelEntry, opened: OpenModel | ModelError) -> Head:
 def _settle_head(entry: ModelEntry, first: Head) -> Head:
     """The chosen part, layer and head of a model, before their lists are drawn."""
     first_part, first_layer, first_head = first
-    named = {part.name: part for part in parts_of(entry)}
-    part = named[settle("part", {name: part.title for name, part in named.items()}, first_part)]
+    by_name = {part.name: part for part in parts_of(entry)}
+    titles = {name: part.title for name, part in by_name.items()}
+    part = by_name[settle("part", titles, first_part)]
     layer = settle("layer", _numbers(part.layers), min(first_layer, part.layers - 1))
     return part.name, layer, settle("head", _numbers(part.heads), first_head)
 
@@ -174,36 +170,36 @@ def _numbers(count: int) -> dict[int, str]:
 
 
 def settle(key: str, options: Mapping[Any, str], default: Any) -> Any:
-    """What is chosen of `options` and their names, before they are drawn.
+    """The chosen one of `options` (by their names), before they are drawn.
 
-    The address is asked of what nobody has chosen, and after the browser's Back. Nothing is
-    chosen that does not exist.
+    It is read from the address if nobody has chosen, and after the browser's Back. A value that
+    does not exist is replaced by the default.
     """
-    state, asked = st.session_state, url.value_of(key)
-    meant = [each for each, name in options.items() if name == asked]
+    state, requested = st.session_state, address.value_of(key)
+    matches = [option for option, name in options.items() if name == requested]
     is_chosen, came_back = key in state, streamlit_patches.came_back()
-    if meant and (came_back or not is_chosen):
-        state[key] = meant[0]
+    if matches and (came_back or not is_chosen):
+        state[key] = matches[0]
     elif is_chosen and (came_back or state[key] not in options):
         state[key] = default
     return state.get(key, default)
 
 
 def _reads_special(text: str) -> bool:
-    """Whether this text is a prompt that was sent, or comes by a link; another one ends it."""
+    """Whether this text is a prompt that was sent or comes by a link; another text ends it."""
     state = st.session_state
-    if "special" not in state and url.value_of("special") == "true":
+    if "special" not in state and address.value_of("special") == "true":
         state["special"] = text
     is_prompt = bool(text) and state.get("special") == text
     if is_prompt:
-        url.write("special", "true")
-    elif url.is_named("special"):
-        url.remove("special")
+        address.write("special", "true")
+    elif address.is_named("special"):
+        address.remove("special")
     return is_prompt
 
 
 def reads_pairs(entry: ModelEntry) -> bool:
-    """Whether its family was made to read one sentence or two."""
+    """Whether models of its family read one sentence or two."""
     return entry.family != OURS and config_of(entry).kind == "encoder"
 
 

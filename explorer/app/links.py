@@ -1,12 +1,12 @@
-"""What a link says of the app around a page: its version, and which controls a class does not see.
+"""What a link says about the app around a page: its version, and the controls that it hides.
 
-A hidden control keeps the value that the link gives it. Those of the bar and of the navigation are
-not drawn; those of a page are drawn and not displayed (`page_top.js`), so that what they are bound
-to stays as it is, and no key reaches them.
+A hidden control keeps the value that the link gives it. Hidden controls of the bar and the
+navigation are not drawn. Those of a page are drawn but not displayed (`page_top.js`), so that their
+parameters stay in the address, and no key reaches them.
 """
 
-from explorer.app import url
-from explorer.app.address_table import PARAMETERS, VERSION
+from explorer.app import address
+from explorer.app.address_parameters import PARAMETERS, VERSION
 from explorer.app.choice import FRAME
 from explorer.app.session import session
 from explorer.text.visible_text import cut
@@ -14,7 +14,7 @@ from explorer.text.visible_text import cut
 HIDDEN, SHOW_ALL, MODELS = "hidden", "show_all", "Models"
 PANELS = ("code", "export")
 UNDO = frozenset({"hide"})
-"""Undoes what a click in a picture does, so it is never hidden."""
+"""Undoes a click in a picture, so it is never hidden."""
 STREAMLITS = ("embed", "embed_options")
 BAR = tuple(name for name in FRAME if name != "special")
 MOST_NAMES_QUOTED = 3
@@ -22,94 +22,94 @@ MOST_NAMES_QUOTED = 3
 
 
 def can_be_hidden(page: str) -> dict[str, str]:
-    """What a link to this page can hide but the model: where it stands, and what is read there.
+    """The labels of what a link to this page can hide, with its place; not the model.
 
-    Only what was drawn on the page, or is hidden already.
+    Only what the page has drawn, or what is hidden already.
     """
     reader = session()
-    drawn = reader.controls.get(page, set())
+    controls = reader.controls.get(page, set()) | reader.hidden
     rows = [row for row in PARAMETERS if page in row.pages and row.kind != "state"]
     places = {
         "Bar": [name for name in reader.uses if name in BAR and name != "model"],
         "Page": [row.name for row in rows if row.name not in UNDO],
         "Under the page": [*PANELS],
     }
-    found = {
+    labels = {
         name: f"{place}: {_label(name)}"
         for place, names in places.items()
         for name in names
-        if name in drawn or name in reader.hidden
+        if name in controls
     }
     sections = {
         name: f"Navigation: {title}"
         for name, title in reader.sections.items()
         if name not in reader.hidden or name in chosen()
     }
-    return found | sections
+    return labels | sections
 
 
 def _label(name: str) -> str:
-    """What stands at a control, behind the name of the panel that it is in."""
-    row = url.row_of(name)
-    return f"{url.row_of(row.inside).label}, {row.label}" if row.inside else row.label
+    """The label of a control, after that of the panel that it is in."""
+    row = address.row_of(name)
+    return f"{address.row_of(row.inside).label}, {row.label}" if row.inside else row.label
 
 
 def chosen() -> frozenset[str]:
-    """What the link itself hides, without what follows from it."""
-    return frozenset(url.values_of(HIDDEN))
+    """What the link itself hides."""
+    return frozenset(address.values_of(HIDDEN))
 
 
 def hidden() -> frozenset[str]:
-    """What the address hides; only what can be hidden, on any page."""
-    names = {name for name in url.values_of(HIDDEN) if name in _known()}
-    # Without a list of models, another one that is opened could not be left again.
+    """What the address hides, as far as it can be hidden on any page."""
+    names = chosen() & _hideable()
+    # Without the list of models, a reader who opens another model could not return.
     return frozenset(names | {MODELS} if "model" in names else names)
 
 
 def of_the_page(names: frozenset[str]) -> list[str]:
-    """Those that the browser does not display: each is a key, and so a class in the page."""
+    """The names that the browser does not display; each is a key, and so a CSS class."""
     return sorted(names - {SHOW_ALL, *FRAME, *session().sections})
 
 
 def show_all() -> None:
-    """For a callback: nothing is hidden any more."""
-    url.remove(HIDDEN)
+    """For a callback: hide nothing any more."""
+    address.remove(HIDDEN)
 
 
 def notes() -> list[str]:
-    """What is wrong with what the address says of the link, in a sentence each."""
-    found = []
-    unknown = [name for name in url.values_of(HIDDEN) if name not in _known()]
+    """A sentence for each thing that is wrong with these parameters."""
+    sentences = []
+    unknown = [name for name in address.values_of(HIDDEN) if name not in _hideable()]
     if unknown:
-        found.append(f"“hidden” names {_listed(unknown)}, and no control is called so.")
-    version = url.value_of("version")
+        sentences.append(f"“hidden” names {_quoted(unknown)}, and no control has that name.")
+    version = address.value_of("version")
     if version:
-        found += _notes_on_version(version)
-    folded = url.value_of("sidebar")
+        sentences += _notes_on_version(version)
+    folded = address.value_of("sidebar")
     if folded not in ("", "folded"):
-        found.append(url.invalid_option("sidebar", folded, "it unfolded"))
-    return found
+        sentences.append(address.invalid_option("sidebar", folded, "it unfolded"))
+    return sentences
 
 
 def is_folded() -> bool:
     """Whether the address folds the sidebar."""
-    return url.value_of("sidebar") == "folded"
+    return address.value_of("sidebar") == "folded"
 
 
 def _notes_on_version(version: str) -> list[str]:
-    """A link of this version or an earlier one needs no word."""
-    number = url.whole_number(version)
+    """A link of a newer version gets a note; an older one needs none."""
+    number = address.whole_number(version)
     if number is None:
-        return [url.invalid_option("version", version, f"it as version {VERSION}")]
+        return [address.invalid_option("version", version, f"it as version {VERSION}")]
     if number <= VERSION:
-        url.remove("version")
+        address.remove("version")
         return []
-    unknown = [name for name in dict(url.everything()) if not _is_understood(name)]
+    unknown = [name for name in dict(address.everything()) if not _is_understood(name)]
     if not unknown:
-        return ["This link was made by a newer version of the app, which says here the same."]
+        return ["This link was made by a newer version of the app. Here it means the same."]
     return [
-        f"This link was made by a newer version of the app: {_listed(unknown)} "
-        f"{'is' if len(unknown) == 1 else 'are'} not understood here and left out."
+        f"This link was made by a newer version of the app. {_quoted(unknown)} "
+        f"{'is' if len(unknown) == 1 else 'are'} unknown here and ignored."
     ]
 
 
@@ -119,14 +119,14 @@ def _is_understood(name: str) -> bool:
     return name in STREAMLITS or any(not row.pages or page in row.pages for row in rows)
 
 
-def _listed(names: list[str]) -> str:
-    """In quotes, the first few."""
-    quoted = [f"“{cut(name, url.LONGEST_QUOTED)}”" for name in names[:MOST_NAMES_QUOTED]]
+def _quoted(names: list[str]) -> str:
+    """The first few names in quotes."""
+    quoted = [f"“{cut(name, address.LONGEST_QUOTED)}”" for name in names[:MOST_NAMES_QUOTED]]
     if more := names[MOST_NAMES_QUOTED:]:
         quoted.append(f"{len(more):,} more")
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
-def _known() -> frozenset[str]:
+def _hideable() -> frozenset[str]:
     of_pages = {row.name for row in PARAMETERS if row.pages and row.kind != "state"}
     return frozenset({SHOW_ALL, *BAR, *PANELS, *of_pages - UNDO, *session().sections})

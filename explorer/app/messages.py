@@ -1,13 +1,13 @@
-"""Sentences of the app to the reader, said now or kept, and the end of a page that cannot go on.
+"""Messages to the reader, shown now or in a later run, and the end of a page that cannot go on.
 
-A kept sentence is a note: a click is answered in the run after it, and what is wrong with an
-address is said as long as what is shown instead:
+A message for a later run is a note. A click is answered in the run after it, and a message about an
+invalid value stays as long as the default that replaces it:
 
     keep_note("layer", "“Layer” has no “9” in this model; showing 0.", until=0)
     ...
-    draw_notes("layer", picked)  # says it, run after run, until something but 0 is picked
+    draw_notes("layer", picked)  # shows it in each run until something but 0 is picked
 
-Without `until` a sentence is said once, by whoever asks for it first.
+Without `until` a note is shown once, where it is first asked for.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,13 @@ from explorer.inference.forward_pass import ForwardPassError
 from explorer.text.checked_text import Cut
 from explorer.text.visible_text import literal
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
+
+NO_MODEL = (
+    "There is no trained model here yet. Train one on the Training page, or make those that "
+    "ship with the app: python -m explorer checkpoints."
+)
+"""What a page says where no model can be opened."""
 
 
 @dataclass
@@ -34,13 +40,13 @@ class Suggestion:
 
 
 def say(sentence: str) -> None:
-    """A sentence that may hold the reader's own words, so it is never read as Markdown."""
+    """Show a sentence as plain text, since it may hold the reader's own words."""
     with st.container(border=True):
         st.text(sentence)
 
 
-def or_stop(make: Callable[[], Made]) -> Made:
-    """What `make` gives; where no model or no pass can be made, the page says why and ends."""
+def or_stop(make: Callable[[], Value]) -> Value:
+    """What `make` returns; if it has no model or no forward pass, the page says why and ends."""
     try:
         return make()
     except (ForwardPassError, ModelError) as error:
@@ -49,7 +55,7 @@ def or_stop(make: Callable[[], Made]) -> Made:
 
 
 def say_why(error: ForwardPassError, text: str, pair: str) -> None:
-    """Why the sentence of the bar has no forward pass.
+    """Say why the sentence of the bar has no forward pass.
 
     If it is too long, a button shortens it; if another model can read it, a button opens that.
     """
@@ -68,7 +74,7 @@ def say_why(error: ForwardPassError, text: str, pair: str) -> None:
 
 
 def end_page() -> NoReturn:
-    """The page ends here, without what follows the head; the bar still has its lists."""
+    """End the page here; the bar still gets its lists of layers and heads."""
     head_alone = session().head_alone
     if head_alone is not None and head_alone.drawn_for is None:
         head_alone.draw_lists()
@@ -77,10 +83,10 @@ def end_page() -> NoReturn:
 
 def draw_suggestion() -> None:
     """A button to the model that reads the sentence of the bar, if there is one."""
-    found = state_of(Suggestion)
-    if found.label:
+    model = state_of(Suggestion)
+    if model.label:
         icon = ":material/arrow_forward:"
-        st.button(literal(found.label), icon=icon, key="suggested_model", on_click=found.choose)
+        st.button(literal(model.label), icon=icon, key="suggested_model", on_click=model.choose)
 
 
 def _shorten(cut: Cut) -> None:
@@ -92,43 +98,43 @@ def _shorten(cut: Cut) -> None:
 CONTROL = "control "
 """Begins the key of a note beside a control."""
 ONCE = object()
-"""Until it was said."""
+"""As `until`: the note is shown once."""
 
 
 class Notes(dict[str, tuple[object, tuple[str, ...]]]):
-    """By key, until what is chosen the sentences are said, and the sentences."""
+    """By key, the choice until which the sentences are shown, and the sentences."""
 
 
 def keep_note(key: str, *sentences: str, until: object = ONCE) -> None:
-    """Say these, in place of those before, where `key` is asked for and `until` is chosen."""
-    kept = state_of(Notes)
-    kept.pop(key, None)
+    """Keep these sentences under `key`, in place of earlier ones, as long as `until` is chosen."""
+    notes = state_of(Notes)
+    notes.pop(key, None)
     if any(sentences):
-        kept[key] = until, sentences
+        notes[key] = until, sentences
 
 
 def take_notes(key: str, chosen: object = ONCE) -> tuple[str, ...]:
-    """What is to be said now that this is chosen; what was said of another choice is dropped."""
-    kept = state_of(Notes)
-    until, sentences = kept.get(key, (chosen, ()))
+    """The sentences that hold for this choice; those for another choice are dropped."""
+    notes = state_of(Notes)
+    until, sentences = notes.get(key, (chosen, ()))
     if until is ONCE or until != chosen:
-        kept.pop(key, None)
+        notes.pop(key, None)
     return sentences if until == chosen else ()
 
 
 def draw_notes(key: str, chosen: object = ONCE) -> None:
-    """Say what is to be said now that this is chosen."""
+    """Show the sentences that hold for this choice."""
     for sentence in take_notes(key, chosen):
         say(sentence)
 
 
 def kept_notes(key: str) -> tuple[str, ...]:
-    """What is kept under this key, whatever is chosen now."""
+    """The sentences under this key, whatever is chosen now."""
     return state_of(Notes).get(key, (None, ()))[1]
 
 
 def drop_notes(start: str) -> None:
-    """Say no more what is kept under keys that start with this."""
-    kept = state_of(Notes)
-    for key in [key for key in kept if key.startswith(start)]:
-        del kept[key]
+    """Drop the notes whose keys start with this."""
+    notes = state_of(Notes)
+    for key in [key for key in notes if key.startswith(start)]:
+        del notes[key]

@@ -1,7 +1,7 @@
 """The command `attention-explorer` of the installed package: opens the app, or runs a subcommand.
 
-In the package the whole project lies below one folder, `attention_explorer`, since modules named
-`app`, `models` and `pages` would be in the way of others. That folder comes first on Python's path.
+The package has the whole project in one folder, `attention_explorer`, since modules named `app`,
+`models` and `pages` could clash with others. That folder comes first on Python's path.
 """
 
 import argparse
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Without the name of a subcommand it opens the app; 0 when all went well."""
+    """Run the subcommand, or open the app without one; 0 on success."""
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     words = sys.argv[1:] if arguments is None else [*arguments]
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def open_app(words: Sequence[str]) -> int:
-    """Start the server in this process; it comes back when the server has ended."""
+    """Run the server in this process until it ends."""
     args, others = parser().parse_known_args(words)
     if args.models:
         before = filter(None, [os.environ.get("EXPLORER_MODELS")])
@@ -38,7 +38,7 @@ def open_app(words: Sequence[str]) -> int:
 
 
 def streamlit_options(args: argparse.Namespace) -> list[str]:
-    """What Streamlit is told of what was asked for."""
+    """The same options for Streamlit."""
     options = [] if args.port is None else ["--server.port", str(args.port)]
     options += [] if args.address is None else ["--server.address", args.address]
     return [*options, "--server.headless", "true"] if args.no_browser else options

@@ -1,4 +1,4 @@
-"""Every page: a row here and its file `pages/<section>/<name>.py` are all that one needs."""
+"""Every page: a new one needs only a row here and its file `pages/<section>/<name>.py`."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,16 @@ SENTENCE, MODEL = ("text", "pair"), ("model", "training_step")
 
 @dataclass(frozen=True)
 class PageRow:
-    """A page: its title, and what of that which is chosen once for all pages it uses."""
+    """A page: its title, and the choices of the frame that it uses."""
 
     title: str
     bar: tuple[str, ...] = FRAME
     part: str = ""
-    """The part of the pass that it shows, in the miniature; all of them, or none, without one."""
+    """The part of the pass that the miniature marks for it; empty for all or none."""
     link: str = ""
-    """What a link to it says, where that is not its title."""
+    """The text of a link to it, if that is not its title."""
     draws_head_alone: bool = False
-    """It draws again only what follows the head when another is chosen."""
+    """Whether it redraws only what follows the head when another head is chosen."""
 
 
 PAGES = {
@@ -61,7 +61,7 @@ PAGES = {
     },
     "Models": {"checkpoints": PageRow("Checkpoints")},
 }
-"""By section: the name of each page's file, which is its address, and what it is."""
+"""By section, each page by the name of its file, which is its address."""
 UNLISTED = {"Server": {"administration": PageRow("Administration", ())}}
-"""Those that are in no navigation: one has to know their address."""
+"""Pages outside the navigation, for readers who know their address."""
 ROWS = {name: row for section in (PAGES | UNLISTED).values() for name, row in section.items()}

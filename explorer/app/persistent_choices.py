@@ -1,7 +1,7 @@
 """Choices that stay chosen, and in the address, while their controls are not drawn.
 
-A widget that is not drawn leaves the address, and a dozen that are drawn cost each run more
-than the picture does. So these are drawn only while their panel is open, and kept here.
+A widget that is not drawn leaves the address, and drawing a dozen costs each run more than the
+picture does. So these widgets are drawn only while their panel is open, and their values stay here.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app import address
 from explorer.app.messages import CONTROL, drop_notes
 from explorer.app.session import session
 
@@ -17,28 +17,27 @@ Text = str | list[str]
 """How a choice is written in the address; several values of one name are a list."""
 
 
-_EVERY: "list[PersistentChoices]" = []
+_INSTANCES: "list[PersistentChoices]" = []
 
 
 def follow_address() -> None:
-    """After the browser's Back: what the page declares is read from the address again.
+    """After the browser's Back: read the choices of this page from the address again.
 
-    So is what the bar and the text were when a stage or a branch was chosen last. Sentences about
-    invalid values of the address before are dropped.
+    The state that goes with them, and notes on invalid values of the earlier address, are dropped.
     """
     reader = session()
     drop_notes(CONTROL)
-    for each in _EVERY:
-        if any(map(url.is_declared, each.defaults)):
-            reader.persistent.pop(each.name, None)
-        if each.goes_with is not None:
-            reader.states.pop(each.goes_with, None)
+    for choices in _INSTANCES:
+        if any(map(address.is_declared, choices.defaults)):
+            reader.persistent.pop(choices.name, None)
+        if choices.goes_with is not None:
+            reader.states.pop(choices.goes_with, None)
 
 
 class PersistentChoices:
-    """Some choices of one page, with their defaults; the address holds what differs from them.
+    """Some choices of one page; the address holds those that differ from their defaults.
 
-    `goes_with` is the class of what a room keeps beside them, and forgets after the browser's Back.
+    `goes_with` is the class of a view's state that is dropped after the browser's Back.
     """
 
     def __init__(
@@ -47,7 +46,7 @@ class PersistentChoices:
         self.name = name
         self.defaults = defaults
         self.goes_with = goes_with
-        _EVERY.append(self)
+        _INSTANCES.append(self)
 
     @property
     def is_new(self) -> bool:
@@ -55,15 +54,15 @@ class PersistentChoices:
         return self.name not in session().persistent
 
     def texts(self) -> dict[str, Text]:
-        """What is chosen, or asked for by the address, where it differs from the default."""
-        kept = session().persistent
-        if self.name not in kept:
-            kept[self.name] = {
-                key: url.values_of(key) if isinstance(default, list) else url.value_of(key)
+        """The choices that differ from their defaults, at first those of the address."""
+        persistent = session().persistent
+        if self.name not in persistent:
+            persistent[self.name] = {
+                key: address.values_of(key) if isinstance(default, list) else address.value_of(key)
                 for key, default in self.defaults.items()
-                if url.is_declared(key) and url.is_named(key)
+                if address.is_declared(key) and address.is_named(key)
             }
-        return kept[self.name]
+        return persistent[self.name]
 
     def settle(self, values: Mapping[str, Any]) -> None:
         """Keep these values of the widgets, and write them into the address."""
@@ -75,35 +74,35 @@ class PersistentChoices:
         session().persistent[self.name] = chosen
         for key in self.defaults:
             if key in chosen:
-                url.write(key, chosen[key])
-            elif url.is_declared(key):
-                url.remove(key)
+                address.write(key, chosen[key])
+            elif address.is_declared(key):
+                address.remove(key)
 
     def take(self, key: str) -> None:
-        """For the callback of a widget that was changed."""
+        """For the callback of a widget that the reader has changed."""
         self._keep(key, st.session_state[key])
 
     def put(self, key: str, value: Any) -> None:
-        """Choose it from elsewhere; for a callback. Its widget follows where it is drawn."""
+        """For a callback elsewhere: choose this value. The widget follows if it is drawn."""
         self._keep(key, value)
         if key in st.session_state:
             st.session_state[key] = value
 
     def reset(self) -> None:
-        """Back to the defaults; for a callback."""
+        """For a callback: go back to the defaults."""
         for key, default in self.defaults.items():
             self.put(key, default)
 
     def _keep(self, key: str, value: Any) -> None:
-        kept = self.texts()
+        texts = self.texts()
         if value is None or value == self.defaults[key]:
-            kept.pop(key, None)
+            texts.pop(key, None)
         else:
-            kept[key] = as_text(value)
+            texts[key] = as_text(value)
 
 
 def as_text(value: Any) -> Text:
-    """As a bound widget would write it."""
+    """The value as a bound widget would write it."""
     if isinstance(value, list):
-        return [str(each) for each in value]
+        return [str(item) for item in value]
     return str(value).lower() if isinstance(value, bool) else str(value)

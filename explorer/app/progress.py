@@ -1,4 +1,4 @@
-"""Heavy work of a page: a bar while it lasts, and nothing where it is done at once."""
+"""A progress bar for heavy work; quick work shows none."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,21 +12,21 @@ from explorer.system import cooperative
 Step = TypeVar("Step")
 
 SILENT = 0.1
-"""Seconds of work without a bar, and between two updates of it."""
+"""Seconds of work before the bar appears, and between two updates of it."""
 
 
 @contextmanager
 def bar(doing: str) -> Iterator[Callable[[float], None]]:
-    """A bar; call what it yields with the share of the work that is done."""
+    """A bar; call the function that it yields with the share of the work that is done."""
     place = st.empty()
-    begun = shown = time.monotonic()
+    begun = updated = time.monotonic()
 
     def report(done: float) -> None:
-        nonlocal shown
+        nonlocal updated
         cooperative.step()
         now = time.monotonic()
-        if now - shown > SILENT and 0 < done < 1:
-            shown, left = now, (now - begun) * (1 - done) / done
+        if now - updated > SILENT and 0 < done < 1:
+            updated, left = now, (now - begun) * (1 - done) / done
             place.progress(done, f"{doing}: {done:.0%}, about {left:.0f} s left")
 
     try:
@@ -38,12 +38,12 @@ def bar(doing: str) -> Iterator[Callable[[float], None]]:
 def with_bar(
     steps: Iterable[Step], total: int, doing: str, size: Callable[[Step], int] = lambda _: 1
 ) -> list[Step]:
-    """All steps; `total` is what their sizes add up to."""
-    found: list[Step] = []
+    """A list of all steps, whose sizes add up to `total`."""
+    results: list[Step] = []
     done = 0
     with bar(doing) as report:
         for step in steps:
-            found.append(step)
+            results.append(step)
             done += size(step)
             report(done / total)
-    return found
+    return results

@@ -1,10 +1,9 @@
-"""Who a reader is: a key of 128 random bits in a cookie, and nothing else.
+"""A reader is known by a key of 128 random bits in a cookie, and by nothing else.
 
-What a reader made (runs, uploads) belongs to a digest of the key, its `owner`. The key is set
-by the server's first answer (`explorer/server/reader_cookie.py`) and is readable by no script.
-Whoever clears it, or accepts no cookie, is somebody else the next time; a link still opens
-what it names. A reader who sits at the server's own machine, of a server that is not public, sees
-everything.
+Runs and uploads belong to a digest of the key, their `owner`. The server's first answer sets the
+key (`explorer/server/reader_cookie.py`), and no script can read it. A reader who clears the cookie,
+or accepts none, is a new reader the next time; a link still opens what it names. If the server is
+not public, a reader at its own machine sees everything.
 """
 
 import hashlib
@@ -28,7 +27,7 @@ from explorer.system.operating_system import is_mine_alone
 
 COOKIE = "explorer_reader"
 BY_TLS = f"__Host-{COOKIE}"
-"""Where a page comes by TLS: a browser takes a cookie of this name from no other server."""
+"""The name under TLS: a browser accepts a cookie of this name from no other server."""
 KEY = re.compile(r"[0-9a-f]{32}")
 
 
@@ -38,18 +37,18 @@ def new_key() -> str:
 
 
 def owner_of(key: str) -> str:
-    """The digest by which the folders of a reader know whose they are; it opens nothing."""
+    """The digest of a key that marks a reader's folders; it grants no access."""
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def key_in(cookies: Mapping[str, str]) -> str:
-    """The key among these cookies, rather the one that came by TLS; empty where there is none."""
-    found = (KEY.fullmatch(str(cookies.get(name, ""))) for name in (BY_TLS, COOKIE))
-    return next((each[0] for each in found if each), "")
+    """The key in these cookies, preferably the one set under TLS; empty if there is none."""
+    values = (str(cookies.get(name, "")) for name in (BY_TLS, COOKIE))
+    return next(filter(KEY.fullmatch, values), "")
 
 
 def owner() -> str:
-    """Of the reader whose run this is; without a cookie it lasts as long as the session."""
+    """The owner of this run's reader; without a cookie it lasts as long as the session."""
     here = session()
     if not here.owner:
         here.owner = owner_of(key_in(st.context.cookies) or new_key())
@@ -57,22 +56,22 @@ def owner() -> str:
 
 
 def network_of(host: str) -> str:
-    """An address, or the 64 bits of one that a household has."""
+    """An IPv4 address, or the 64 bits of an IPv6 address that a household shares."""
     try:
-        found = ip_address(host)
+        ip = ip_address(host)
     except ValueError:
         return host
-    short = getattr(found, "ipv4_mapped", None) or found
+    short = getattr(ip, "ipv4_mapped", None) or ip
     return str(short) if short.version == 4 else str(int(short) >> 64)
 
 
 def network() -> str:
-    """Where this reader comes from, for what is never written down."""
+    """The network of this reader, which is never written to disk."""
     return network_of(str(st.context.ip_address or ""))
 
 
 def network_digest() -> str:
-    """The same for what is written; all at the server's own machine share one."""
+    """A digest of the network, which may be written to disk."""
     return digest(network())
 
 
@@ -81,26 +80,25 @@ SECRET_BYTES = 32
 
 
 def digest(text: str) -> str:
-    """The same text has the same digest, here and until the secret is deleted.
+    """A digest of the text with the secret of this installation.
 
-    The digest says nothing without the secret of this installation: there are so few addresses of
-    networks that each could be tried. The secret is a file in the folder of runs, which is that of
-    all replicas; only the server's user reads it.
+    Without a secret, one could find a network by trying all of them. The secret is a file in the
+    folder of runs, which all replicas share; only the server's user can read it.
     """
     return hmac.digest(_of(runs_root() / OWN_FILE), text.encode(), "sha256").hex()[:32]
 
 
 @lru_cache(maxsize=4)
 def _of(file: Path) -> bytes:
-    """That of the file, which is made where it is not there or others could have read it."""
-    with suppress(OSError):  # without a disk it lasts as long as the server
+    """The secret in the file, which is made anew if it is missing or others could have read it."""
+    with suppress(OSError):  # without a disk the secret lasts as long as the server
         _make(file)
         return file.read_bytes()
     return secrets.token_bytes(SECRET_BYTES)
 
 
 def _make(file: Path) -> None:
-    """Of replicas that start together the first one's stays."""
+    """Make the file. If several replicas start together, the first one's file stays."""
     with suppress(FileNotFoundError):
         if _is_private(file):
             return
@@ -121,16 +119,15 @@ def _is_private(file: Path) -> bool:
 
 
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via")
-"""What a proxy says of whoever came to it."""
+"""Headers in which a proxy says where a request comes from."""
 
 
 def is_local() -> bool:
-    """Whether only this machine reaches the server, and this reader's browser did without a proxy.
+    """Whether only this machine reaches the server, and this reader came without a proxy.
 
-    Such a reader runs the server and sees everything.
-    One who came to a proxy on this machine may be anybody. A proxy may say nothing of that and
-    name the server by its own address; but a browser says, whenever it opens the connection of
-    a page, from which address it has the page, and the proxy hands that on.
+    Such a reader runs the server and sees everything. Somebody who came through a proxy on this
+    machine may be anybody. A proxy may send no header and name the server by its own address, but
+    the browser sends the origin of the page when it connects, and the proxy hands it on.
     """
     headers = st.context.headers
     return (
@@ -143,16 +140,16 @@ def is_local() -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this name or address is always that of the machine itself."""
+    """Whether this name or address always means the machine itself."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
 
 
-def _host(named: str) -> str:
-    """The name or address in it, without the port."""
+def _host(address: str) -> str:
+    """The name or IP address without the port."""
     try:
-        return urlsplit(f"//{named}").hostname or ""
+        return urlsplit(f"//{address}").hostname or ""
     except ValueError:
         return ""

@@ -1,6 +1,6 @@
 """The models that one reader can open, and which of them is shown first.
 
-They are everybody's, those trained, and those that only this reader knows.
+They are the models for everybody, the trained ones, and those that only this reader knows.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +11,7 @@ from threading import Lock
 import streamlit as st
 from cachetools import LRUCache
 
-from explorer.app import reader_runs, url
+from explorer.app import address, reader_runs
 from explorer.app.reader import is_local
 from explorer.app.session import state_of
 from explorer.catalog import available_models, pretrained_models, uploads
@@ -22,63 +22,64 @@ from explorer.system.data_folders import uploads_root
 
 _lock = Lock()
 _named_by_paths: LRUCache[str, Path] = LRUCache(maxsize=200)
-"""Of all readers, by names that only one folder has."""
+"""Folders that readers have opened by path, by unique names."""
 FIRST_MODEL = "translation"
 MOST_BROUGHT = 20
 
 
 @dataclass
 class NamedModels:
-    """What only this reader knows, beside what everybody finds."""
+    """The models that only this reader knows."""
 
     runs: list[str] = field(default_factory=list)
-    """What the address has named as a model: a run among them stays among the models."""
+    """Names that the address has had for a model; the runs among them stay in the list."""
     folders: list[Path] = field(default_factory=list)
 
 
 def entries() -> list[ModelEntry]:
-    """All of them, also those that cannot be opened."""
+    """All models, also those that cannot be opened."""
     runs = reader_runs.runs_with_models(_named_runs())
     return available_models.list_models(brought=_brought(), runs=runs)
 
 
 def openable() -> dict[str, ModelEntry]:
-    """Those that can be opened, by name."""
+    """The models that can be opened, by name."""
     return _by_name(entries())
 
 
 def everybodys() -> dict[str, ModelEntry]:
-    """The same before any reader has come."""
+    """The same for everybody, before any reader has come."""
     return _by_name(available_models.list_models(runs=()))
 
 
-def _by_name(found: Sequence[ModelEntry]) -> dict[str, ModelEntry]:
-    return {entry.name: entry for entry in found if entry.config is not None}
+def _by_name(models: Sequence[ModelEntry]) -> dict[str, ModelEntry]:
+    return {entry.name: entry for entry in models if entry.config is not None}
 
 
 def first(models: Mapping[str, ModelEntry]) -> ModelEntry:
-    """What a new reader sees: what the app was started for, or the first pretrained model."""
-    usual, real = default(models), models.get(pretrained_models.FIRST)
-    return real if real and real.origin == "added" and usual.origin != "named" else usual
+    """The model that a new reader sees: the one named at the start, or the first pretrained one."""
+    shipped, pretrained = default(models), models.get(pretrained_models.FIRST)
+    is_preferred = pretrained and pretrained.origin == "added" and shipped.origin != "named"
+    return pretrained if pretrained and is_preferred else shipped
 
 
 def default(models: Mapping[str, ModelEntry]) -> ModelEntry:
-    """What an address means that asks for something, but for no model; it is here on any machine.
+    """The model of an address that names none; every machine has it.
 
-    That is what the app was started for, or the shipped model that is shown first.
+    It is the one named at the start of the app, or the shipped model that is shown first.
     """
     named = next((entry for entry in models.values() if entry.origin == "named"), None)
     return named or models.get(FIRST_MODEL) or next(iter(models.values()))
 
 
 def labels(names: Collection[str]) -> dict[str, str]:
-    """What each model or run is called in a list: without a key, none twice."""
-    found: dict[str, str] = {}
+    """A unique label for each model or run in a list, without its key."""
+    by_label: dict[str, str] = {}
     for name in names:
-        called = own_name(name)
-        copies = (called if i == 1 else f"{called} ({i})" for i in range(1, len(names) + 1))
-        found[next(each for each in copies if each not in found)] = name
-    return {name: label for label, name in found.items()}
+        short = own_name(name)
+        candidates = (short if i == 1 else f"{short} ({i})" for i in range(1, len(names) + 1))
+        by_label[next(label for label in candidates if label not in by_label)] = name
+    return {name: label for label, name in by_label.items()}
 
 
 def add_model(folder: Path) -> None:
@@ -93,7 +94,7 @@ def add_model(folder: Path) -> None:
 
 
 def add_run(name: str) -> None:
-    """Keep a run among the models of this reader that is not among their newest."""
+    """Keep a run in the list of this reader's models though it is not among the newest."""
     names = state_of(NamedModels).runs
     if name and name not in names:
         names.append(name)
@@ -101,29 +102,29 @@ def add_run(name: str) -> None:
 
 
 def _named_runs() -> tuple[str, ...]:
-    """What may be the name of an older run, or of one that a link has brought here."""
+    """Names that may be those of older runs, or of runs that a link names."""
     for name in ("model", "other_model"):
-        if url.is_declared(name):
-            add_run(url.value_of(name))
+        if address.is_declared(name):
+            add_run(address.value_of(name))
     add_run(str(st.session_state.get("model", "")))
     return tuple(state_of(NamedModels).runs)
 
 
 def _brought() -> list[Path]:
-    """Folders that only this reader knows, one that the address names among them.
+    """The folders that only this reader knows, with the one that the address names.
 
-    One that was deleted leaves no row: the page has said that the chosen model no longer exists.
+    A deleted folder leaves the list; the page says that the chosen model no longer exists.
     """
-    brought, name = state_of(NamedModels).folders, url.value_of("model")
+    brought, name = state_of(NamedModels).folders, address.value_of("model")
     brought[:] = [folder for folder in brought if folder.exists()]
-    asked = uploads.find_upload(name) or _named_by_path(name)
-    if asked is not None and asked not in brought:
-        brought.append(asked)
+    folder = uploads.find_upload(name) or _named_by_path(name)
+    if folder is not None and folder not in brought:
+        brought.append(folder)
     return brought
 
 
 def _named_by_path(name: str) -> Path | None:
-    """What a reader has opened by its path while this server runs, for one who may name paths."""
+    """A folder opened by its path since the server started, for readers who may name paths."""
     with _lock:
         folder = _named_by_paths.get(name)
     if folder is None or not paths_allowed(is_local()):

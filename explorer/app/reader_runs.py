@@ -1,9 +1,9 @@
-"""The runs that a reader may see: their own, and what a link names.
+"""The runs that a reader may see: their own, and those that a link names.
 
-A reader at the server's own machine owns the runs with plain names and sees all others. Anybody
-else owns the runs that they made. Each of these has a key in its name: whoever knows it, by a link,
-may look at the run and open its model. Only its owner, or a reader at the server's machine, may do
-more. A run with a plain name is found by nobody else: its name is easily guessed.
+A reader at the server's own machine owns the runs with plain names and sees all others. Other
+readers own the runs that they made, which have a key in their names. Whoever knows the key from a
+link may look at the run and open its model. Only the owner, or a reader at the server's machine,
+may do more. Nobody else can see a run with a plain name, since such names are easily guessed.
 """
 
 from pathlib import Path
@@ -23,12 +23,12 @@ SOMEBODY_ELSES = (
 
 
 def whose() -> str:
-    """The owner of what this reader makes."""
+    """The owner of the runs that this reader makes."""
     return HOST if reader.is_local() else owner()
 
 
 def whose_network() -> str:
-    """The network that it is counted for; who runs the server has none."""
+    """The network that the reader's runs are counted for; empty at the server's own machine."""
     return "" if reader.is_local() else network_digest()
 
 
@@ -42,8 +42,8 @@ def listed_runs() -> list[Run]:
     return newest_runs(runs_root(), RUNS_LISTED, None if reader.is_local() else owner())
 
 
-def found_run(name: str) -> Run:
-    """The run that an address names; RunError where there is none that this reader may see."""
+def find_run(name: str) -> Run:
+    """The run of this name; RunError if there is none that this reader may see."""
     if own_name(name) == name and not reader.is_local():
         raise no_run_named(name)
     return run_named(runs_root(), name)
@@ -55,18 +55,18 @@ def may_change(run: Run) -> bool:
 
 
 def is_own(run: Run) -> bool:
-    """Whether this reader made it."""
+    """Whether this reader made the run."""
     return run.owner == whose()
 
 
-def runs_with_models(named: tuple[str, ...]) -> list[ListedRun]:
-    """The newest runs in the reader's list, and those of these names that may be seen."""
+def runs_with_models(names: tuple[str, ...]) -> list[ListedRun]:
+    """The newest runs in the reader's list, and those of these names that the reader may see."""
     root, mine = Path(runs_root()).absolute(), whose()
-    there = index_of(root).now()
-    runs = list(there.newest(None if reader.is_local() else mine)[:RUNS_LISTED])
+    index = index_of(root).now()
+    runs = list(index.newest(None if reader.is_local() else mine)[:RUNS_LISTED])
     listed = {run.name for run in runs}
-    for name in dict.fromkeys(named):
-        run = there.by_name.get(name)
+    for name in dict.fromkeys(names):
+        run = index.by_name.get(name)
         if run and name not in listed and (own_name(name) != name or reader.is_local()):
             runs.append(run)
     return [ListedRun(str(root), run.name, run.owner == mine) for run in runs]

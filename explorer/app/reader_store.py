@@ -1,8 +1,8 @@
-"""What this process keeps for each reader: a session of views in an order, and their own lessons.
+"""What this process stores for each reader: a session of kept views, and their own lessons.
 
-A reload and another tab find both by the reader. Of a session that the process forgets (it was
-started again, or too much was kept) the reader's browser still has a list: addresses, titles and
-notes, without the pictures.
+A reload or another tab finds both again. If the process loses a session (it restarted, or its store
+was full), the reader's browser still has the list of its addresses, titles and notes, without the
+pictures.
 """
 
 from collections import OrderedDict
@@ -20,49 +20,49 @@ from explorer.system.limits import KEPT_BYTES, KEPT_BYTES_OF_READER, KEPT_VIEWS,
 
 NEW = "Kept session"
 LEAST_BYTES = 10_000
-"""That a session counts, so that there are not too many of those that hold nothing."""
+"""A session counts as at least this many bytes, which bounds the number of empty ones."""
 
 
 @dataclass(frozen=True)
 class KeptSession:
-    """Its title and its views; the same until another takes its place."""
+    """A title and views. It is never changed: another session replaces it."""
 
     title: str = NEW
     views: tuple[KeptView, ...] = ()
 
     @cached_property
     def size(self) -> int:
-        """Bytes that its views hold here."""
+        """Bytes of its views."""
         return sum(view.size for view in self.views)
 
     def listed(self) -> dict[str, Any]:
-        """What the browser remembers of it."""
+        """The list that the browser stores."""
         views = [[view.address, view.title, view.note] for view in self.views]
         return {"title": self.title, "views": views}
 
 
 class KeptSessions:
-    """Those of all readers, by their owner: see `explorer.app.reader`."""
+    """The sessions of all readers by owner: see `explorer.app.reader`."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._by_owner: OrderedDict[str, KeptSession] = OrderedDict()
 
     def of(self, owner: str) -> KeptSession | None:
-        """None where this process knows none of this reader."""
+        """The session of this reader; None if the process has none."""
         with self._lock:
             return self._by_owner.get(owner)
 
     def add(self, owner: str, view: KeptView) -> str:
-        """Keep it as the last, or as the picture of a view that has none any more.
+        """Add a view at the end, or give its picture back to a view that has lost it.
 
-        Why not, in a sentence, or nothing.
+        Returns why that is impossible, or an empty string.
         """
         if len(view.address) > LONGEST_VIEW_ADDRESS:
             return ADDRESS_TOO_LONG
         with self._lock:
-            kept = self._by_owner.get(owner, KeptSession())
-            views = [*kept.views]
+            session = self._by_owner.get(owner, KeptSession())
+            views = [*session.views]
             for at, old in enumerate(views):
                 if old.address == view.address and not old.is_drawn:
                     views[at] = replace(view, title=old.title, note=old.note, id=old.id)
@@ -71,22 +71,22 @@ class KeptSessions:
                 views.append(view)
             if not KEPT_VIEWS.allows(len(views)):
                 return KEPT_VIEWS.refusal(len(views))
-            size = sum(each.size for each in views)
+            size = sum(view.size for view in views)
             if not KEPT_BYTES_OF_READER.allows(size):
                 return KEPT_BYTES_OF_READER.refusal(size)
-            self._put(owner, KeptSession(kept.title, tuple(views)))
+            self._put(owner, KeptSession(session.title, tuple(views)))
         return ""
 
     def call(self, owner: str, title: str) -> None:
         """Give the session this title."""
         with self._lock:
-            kept = self._by_owner.get(owner, KeptSession())
-            self._put(owner, KeptSession(one_line(title), kept.views))
+            session = self._by_owner.get(owner, KeptSession())
+            self._put(owner, KeptSession(one_line(title), session.views))
 
     def rename(
         self, owner: str, view_id: str, *, title: str | None = None, note: str | None = None
     ) -> None:
-        """Give the view of this id these words; the other stays what it has become meanwhile."""
+        """Change the title or the note of a view; None leaves it as it is."""
 
         def change(views: list[KeptView], at: int) -> None:
             old = views[at]
@@ -97,15 +97,15 @@ class KeptSessions:
         self._change(owner, view_id, change)
 
     def move(self, owner: str, view_id: str, by: int) -> None:
-        """Put the view of this id so many places on, or to the end where there are fewer."""
+        """Move a view by so many places, at most to the start or the end."""
         self._change(owner, view_id, lambda views, at: views.insert(max(0, at + by), views.pop(at)))
 
     def remove(self, owner: str, view_id: str) -> None:
-        """Keep the view of this id no longer."""
+        """Remove a view."""
         self._change(owner, view_id, lambda views, at: views.__delitem__(at))
 
     def take_back(self, owner: str, remembered: object) -> None:
-        """The list that the browser remembers, where this process knows nothing of its reader."""
+        """Restore the list that the browser has stored, if this process has no session."""
         session = read_list(remembered)
         with self._lock:
             if owner not in self._by_owner and session is not None:
@@ -114,26 +114,26 @@ class KeptSessions:
     def _change(
         self, owner: str, view_id: str, change: Callable[[list[KeptView], int], None]
     ) -> None:
-        """Change the views at the place of this one; nothing where another tab has removed it."""
+        """Call `change` with the views and the place of this one, unless another tab removed it."""
         with self._lock:
-            kept = self._by_owner.get(owner, KeptSession())
-            for at, view in enumerate(kept.views):
+            session = self._by_owner.get(owner, KeptSession())
+            for at, view in enumerate(session.views):
                 if view.id == view_id:
-                    views = [*kept.views]
+                    views = [*session.views]
                     change(views, at)
-                    self._put(owner, replace(kept, views=tuple(views)))
+                    self._put(owner, replace(session, views=tuple(views)))
 
-    def _put(self, owner: str, kept: KeptSession) -> None:
-        self._by_owner[owner] = kept
+    def _put(self, owner: str, session: KeptSession) -> None:
+        self._by_owner[owner] = session
         self._by_owner.move_to_end(owner)
         while len(self._by_owner) > 1 and not KEPT_BYTES.allows(
-            sum(max(LEAST_BYTES, each.size) for each in self._by_owner.values())
+            sum(max(LEAST_BYTES, session.size) for session in self._by_owner.values())
         ):
             self._by_owner.popitem(last=False)
 
 
 def read_list(remembered: object) -> KeptSession | None:
-    """A session of what a browser has sent, which may be anything: what is no view is left out."""
+    """A session from a list that a browser has sent; items that are no views are left out."""
     if not isinstance(remembered, Mapping) or not isinstance(remembered.get("views"), list):
         return None
     rows: Sequence[object] = remembered["views"][: KEPT_VIEWS.most]
@@ -156,40 +156,40 @@ KEPT = KeptSessions()
 
 
 MOST_OWN_LESSONS = 10
-"""Lessons of one reader; another takes the place of the first."""
+"""Lessons of one reader; another one replaces the oldest."""
 Sized = tuple[Lesson, int]
 
 
 @dataclass
 class BeginLesson:
-    """The lesson that begins as soon as the page Lessons is there."""
+    """The lesson that begins when the page Lessons is drawn."""
 
     name: str = ""
 
 
 class OwnLessons:
-    """Lessons that readers upload; those of the reader who used theirs longest ago leave first."""
+    """Lessons that readers upload. The least recently used reader's lessons are dropped first."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         most = OWN_LESSONS_BYTES.most
         self._by_owner: LRUCache[str, Mapping[str, Sized]] = LRUCache(
-            most, getsizeof=lambda kept: min(most, sum(size for _, size in kept.values()))
+            most, getsizeof=lambda lessons: min(most, sum(size for _, size in lessons.values()))
         )
 
     def of(self, owner: str) -> Mapping[str, Lesson]:
-        """This reader's, by name."""
+        """The lessons of this reader by name."""
         with self._lock:
-            kept = self._by_owner.get(owner, {})
-        return {name: lesson for name, (lesson, _) in kept.items()}
+            lessons = self._by_owner.get(owner, {})
+        return {name: lesson for name, (lesson, _) in lessons.items()}
 
     def add(self, owner: str, lesson: Lesson, size: int) -> None:
-        """Take it in, as the last; `size` is that of its file, in bytes."""
+        """Add a lesson at the end; `size` is that of its file in bytes."""
         with self._lock:
-            kept = dict(self._by_owner.get(owner, {}))
-            kept.pop(lesson.name, None)
-            kept[lesson.name] = lesson, size
-            self._by_owner[owner] = dict([*kept.items()][-MOST_OWN_LESSONS:])
+            lessons = dict(self._by_owner.get(owner, {}))
+            lessons.pop(lesson.name, None)
+            lessons[lesson.name] = lesson, size
+            self._by_owner[owner] = dict([*lessons.items()][-MOST_OWN_LESSONS:])
 
 
 OWN_LESSONS = OwnLessons()

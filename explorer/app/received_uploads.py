@@ -1,9 +1,9 @@
-"""Uploads that no page has opened yet: Streamlit keeps them in memory, here they are counted.
+"""Uploads that no page has opened yet: Streamlit keeps them in memory, and this module counts them.
 
 Each upload counts from its first byte, with the size that it declares. If there is no room, the
-network with the most loses the oldest upload of its reader with the most: a stranger may be as many
-readers as they like, but comes from one network. What is refused, opened or removed from the form
-is freed at once, and what a reader leaves behind soon after.
+network that uses the most memory loses the oldest upload of its reader with the most: one person
+can pose as many readers, but comes from one network. An upload that is refused, opened or removed
+from the form is freed at once; those of readers who have left are freed soon after.
 """
 
 from collections import Counter, defaultdict, deque
@@ -15,17 +15,17 @@ from explorer.app import streamlit_patches
 from explorer.system import limits
 
 LEAST_COUNTED = 500_000
-"""Bytes that a file counts as at least, so that there are never many."""
+"""A file counts as at least this many bytes, which bounds the number of files."""
 TWICE = "This file is already being uploaded. Wait until it is complete."
 TAKEN_OUT = "The upload was removed from the form."
 Place = tuple[str, str]
-"""A session and a file of it."""
+"""A session and one of its files."""
 Source = tuple[str, str]
-"""The network that it comes from, and the reader there."""
+"""A network, and a reader in it."""
 
 
 class UploadRefusedError(Exception):
-    """Why an upload is not received, in a sentence; `status` is that of HTTP."""
+    """Says why an upload is not received; `status` is the HTTP status."""
 
     def __init__(self, sentence: str, status: int) -> None:
         super().__init__(sentence)
@@ -34,35 +34,35 @@ class UploadRefusedError(Exception):
 
 @dataclass(eq=False)
 class IncomingUpload:
-    """One file of a session: it is on its way, or waits in memory until it is opened."""
+    """One file of a session: it is arriving, or waits in memory until a page opens it."""
 
     place: Place
     source: Source
     bytes: int
     stop: Callable[[], None] | None
-    """Ends it while it is on its way; None once it is there."""
+    """Stops the upload; None once it has arrived."""
     refusal: str = ""
-    """Why it was ended on its way."""
+    """Why the upload was stopped."""
 
 
 class ReceivedUploads:
-    """All of one server. Any thread may free one; only the server's loop begins and ends them."""
+    """The uploads of one server. Any thread may free one; only the server's loop starts them."""
 
     def __init__(self) -> None:
         self._files: dict[Place, IncomingUpload] = {}
-        """The oldest first."""
+        """From the oldest to the newest."""
         self._largest: dict[str, int] = {}
         self._notes: dict[str, str] = {}
         self._lock = Lock()
 
     @property
     def bytes(self) -> int:
-        """All that waits or is on its way."""
+        """Bytes of all uploads."""
         with self._lock:
             return sum(upload.bytes for upload in self._files.values())
 
     def allow(self, session: str, largest: int) -> None:
-        """How large one upload of this session may be, where it is not as usual."""
+        """Set how large one upload of this session may be, if not the default."""
         self._largest[session] = largest
 
     def largest(self, session: str) -> int:
@@ -72,7 +72,7 @@ class ReceivedUploads:
     def begin(
         self, place: Place, source: Source, size: int, stop: Callable[[], None]
     ) -> IncomingUpload:
-        """Make room for a file that is on its way. UploadRefusedError where there is none."""
+        """Make room for a new upload; UploadRefusedError if there is none."""
         new = IncomingUpload(place, source, max(size, LEAST_COUNTED), stop)
         with self._lock:
             if (before := self._files.get(place)) and before.stop:
@@ -88,11 +88,11 @@ class ReceivedUploads:
         return new
 
     def _room_for(self, new: IncomingUpload) -> list[IncomingUpload]:
-        """What has to go for it: the oldest of those who hold the most, unless it is theirs."""
-        theirs = defaultdict[Source, deque[IncomingUpload]](deque)
+        """The uploads to drop: the oldest of the source with the most, if that is another one."""
+        by_source = defaultdict[Source, deque[IncomingUpload]](deque)
         of_source, of_network = Counter[Source](), Counter[str]()
         for upload in (*self._files.values(), new):
-            theirs[upload.source].append(upload)
+            by_source[upload.source].append(upload)
             of_source[upload.source] += upload.bytes
             of_network[upload.source[0]] += upload.bytes
         of_reader = sum(size for source, size in of_source.items() if source[1] == new.source[1])
@@ -107,42 +107,42 @@ class ReceivedUploads:
             most = max(of_source, key=share)
             if share(most) == share(new.source):
                 raise UploadRefusedError(limits.UPLOADS_RECEIVING.refusal(), 503)
-            losing.append(theirs[most].popleft())
+            losing.append(by_source[most].popleft())
             of_source[most] -= losing[-1].bytes
             of_network[most[0]] -= losing[-1].bytes
         return losing
 
     def arrived(self, received: IncomingUpload) -> None:
-        """It is in memory as a whole."""
+        """The whole file is in memory."""
         received.stop = None
 
     def give_up(self, received: IncomingUpload) -> None:
-        """It did not arrive, or was ended on its way."""
+        """The upload failed or was stopped."""
         with self._lock:
             if self._files.get(received.place) is received:
                 del self._files[received.place]
         streamlit_patches.forget_file(*received.place)
 
     def forget(self, session: str, file: str) -> None:
-        """Free what a page has opened or refused; what is on its way again stays."""
+        """Free a file that a page has opened or refused, unless it is being uploaded again."""
         with self._lock:
             upload = self._files.get((session, file))
         if upload and not upload.stop:
             self.give_up(upload)
 
     def take_out(self, place: Place) -> None:
-        """It was removed from the form, perhaps while it was on its way."""
+        """Stop or free an upload that was removed from the form."""
         with self._lock:
             upload = self._files.get(place)
         if upload:
             self._end(upload)
 
     def free_left(self) -> None:
-        """Free what belongs to sessions whose readers have left."""
+        """Free the uploads of sessions whose readers have left."""
         with self._lock:
             files = list(self._files.values())
-        known = {*self._largest, *self._notes, *(upload.place[0] for upload in files)}
-        left = {session for session in known if not streamlit_patches.is_connected(session)}
+        sessions = {*self._largest, *self._notes, *(upload.place[0] for upload in files)}
+        left = {session for session in sessions if not streamlit_patches.is_connected(session)}
         for upload in files:
             if upload.place[0] in left:
                 self._end(upload)
@@ -157,15 +157,15 @@ class ReceivedUploads:
             received.stop()
 
     def note(self, session: str, sentence: str) -> None:
-        """Have the page of this session say why: browsers show no more than an HTTP status."""
+        """Have the page of this session show a sentence: browsers show only an HTTP status."""
         if self._notes.get(session) != sentence:
             self._notes[session] = sentence
             streamlit_patches.run_again(session)
 
     def take_note(self, session: str) -> str:
-        """What the page of this session has to say, once."""
+        """The sentence for the page of this session, once."""
         return self._notes.pop(session, "")
 
 
 RECEIVED = ReceivedUploads()
-"""Those of this server."""
+"""The uploads of this server."""

@@ -1,6 +1,6 @@
-"""What the app keeps for one reader between two runs, besides the widgets: one typed object.
+"""The state that the app keeps for one reader between runs, besides the widgets: one typed object.
 
-What only one room needs (a page, a view) is a class of that room, of which `state` keeps one.
+State that only one page or view needs is a class there, of which `state` keeps one object.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,16 +20,16 @@ State = TypeVar("State")
 
 @dataclass
 class HeadAlone:
-    """For a page that draws only what follows the head: `explorer.views.shared.head_alone`."""
+    """For a page that redraws only what follows the head: `explorer.views.shared.head_alone`."""
 
     models: Mapping[str, ModelEntry]
     """The models that this reader could open when the page was drawn."""
     lists: Callable[[], None]
-    """Draws the layer and the head in the bar."""
+    """Draws the lists of the layer and the head in the bar."""
     end_entry: Callable[[], None] = lambda: None
-    """Sends what this run changed in the address, as one entry in the browser's history."""
+    """Sends this run's changes of the address as one entry of the browser's history."""
     drawn_for: Choice | None = None
-    """All that is chosen but the head; None until what follows the head is drawn."""
+    """The choice without the head; None until what follows the head is drawn."""
 
     def draw_lists(self) -> None:
         self.lists()
@@ -38,66 +38,66 @@ class HeadAlone:
 
 @dataclass
 class Session:
-    """One reader's. It is lost with the connection; what a link must repeat is in the address."""
+    """One reader's state, lost with the connection; what a link must repeat is in the address."""
 
     owner: str = ""
-    """Whose what is made here is: see `explorer.app.reader`."""
+    """The owner of what this reader makes: see `explorer.app.reader`."""
     is_admin: bool = False
-    """This reader has typed the token of the server: see `explorer.app.admin_token`."""
+    """Whether this reader has typed the server's token: see `explorer.app.admin_token`."""
 
     # The pages
     pages: dict[str, st.Page] = field(default_factory=dict)
     """Every page by the name of its file; empty where a page is run alone."""
     navigation: list[st.Page] = field(default_factory=list)
-    """The same pages, and the name of the first one, which leads to the root."""
+    """The same pages, and the first one's name, which redirects to the root."""
     sections: dict[str, str] = field(default_factory=dict)
-    """Those of the navigation, by their names, and what is read there."""
+    """The titles of the navigation's sections by name."""
     controls: dict[str, set[str]] = field(default_factory=dict)
-    """By page, the parameters whose controls it has drawn."""
+    """The parameters whose controls each page has drawn."""
 
     # The page on screen
     page: str = ""
     """The name of the page that is drawn; empty where it is run alone."""
     uses: tuple[str, ...] = ()
-    """What the page uses of that which is chosen once for all pages."""
+    """The choices of the frame that the page uses."""
     bar: tuple[str, ...] = ()
-    """What of it the bar shows: all but what is hidden."""
+    """Those of them that are not hidden."""
     hidden: frozenset[str] = frozenset()
-    """What the address hides, see `explorer.app.links`."""
+    """The controls that the address hides: see `explorer.app.links`."""
     draws_head_alone: bool = False
-    """What follows the chosen head is drawn again alone: see `explorer.views.shared.head_alone`."""
+    """Whether the page can redraw only what follows the head."""
     head_alone: HeadAlone | None = None
-    """Where the page draws again only what follows the head when another is chosen."""
+    """Set if the page can redraw only what follows the head."""
     sidebar_head: DeltaGenerator | None = None
-    """The container at the head of the sidebar, for the picture of the pass in small."""
+    """The container at the top of the sidebar, for the miniature."""
     sidebar_foot: DeltaGenerator | None = None
-    """The one at its foot, for the row of tools."""
+    """The container at its bottom, for the row of tools."""
     shown_model: str | None = None
-    """The model of the run before; None in a new session."""
+    """The model that the last run showed; None in a new session."""
     has_long_text: bool = False
-    """The sentence is too long for the address: see `explorer.app.typed_text`."""
+    """Whether the sentence is too long for the address: see `explorer.app.typed_text`."""
     upload_megabytes: int = 200
-    """Of one upload at most; it stays as it was at first, since another empties the form."""
+    """The largest upload; it stays the same, since another value empties the form."""
 
     # What was chosen
     choose_next: dict[str, Any] = field(default_factory=dict)
-    """Values that widgets, which are drawn already in this run, take in the next."""
+    """Values for widgets that are already drawn in this run; they take them in the next."""
     open_next: Path | None = None
-    """The folder of a model that is opened in the next run."""
+    """The folder of the model to open in the next run."""
     next_page: str = ""
-    """The page that a click leads to; it is gone to in this run."""
+    """The page that a click leads to, in this run."""
     next_address: dict[str, str] = field(default_factory=dict)
-    """What is chosen on that page besides."""
+    """What is chosen on that page."""
     defaults: dict[str, Any] = field(default_factory=dict)
-    """What each control showed where nobody had chosen, to follow it when it changes."""
+    """The default that each control showed last, so that it can follow a change."""
     persistent: dict[str, dict[str, str | list[str]]] = field(default_factory=dict)
-    """Choices whose controls may not be drawn, by page, then by their name in the address."""
+    """Choices whose controls may not be drawn, by page and then by name in the address."""
 
     states: dict[type, object] = field(default_factory=dict)
-    """What single rooms keep, by its class."""
+    """The state of single pages and views by class."""
 
     def state(self, kind: type[State]) -> State:
-        """The one object of this class that is kept for the reader; at first as `kind()` makes it.
+        """The reader's object of this class, made by `kind()` at first.
 
         >>> Session().state(dict)
         {}
@@ -108,12 +108,12 @@ class Session:
 def session() -> Session:
     """The session of the reader whose run this is."""
     try:
-        found: Session = st.session_state[SESSION_KEY]
+        reader: Session = st.session_state[SESSION_KEY]
     except KeyError:
-        found = st.session_state[SESSION_KEY] = Session()
-    return found
+        reader = st.session_state[SESSION_KEY] = Session()
+    return reader
 
 
 def state_of(kind: type[State]) -> State:
-    """What the room with this class keeps for the reader whose run this is."""
+    """The object of this class that is kept for the reader whose run this is."""
     return session().state(kind)

@@ -1,4 +1,4 @@
-"""The frame of every page: its navigation, what is chosen once, and the page itself."""
+"""The frame of every page: the navigation, the bar and the page itself."""
 
 import sys
 from contextlib import ExitStack
@@ -10,13 +10,13 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
-from explorer.app import links, reader_models, streamlit_patches, url  # noqa: E402
+from explorer.app import address, links, reader_models, streamlit_patches  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.choosing import (  # noqa: E402
-    asked_at_first,
+    apply_pending_choices,
     go_to_next_page,
+    initial_values,
     settle_model,
-    take_what_was_chosen,
 )
 from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
@@ -50,7 +50,7 @@ def main() -> None:
     chosen = st.navigation(reader.navigation, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
     if chosen.url_path == FIRST_PAGE:
-        st.switch_page(reader.pages[FIRST_PAGE], query_params=url.everything())
+        st.switch_page(reader.pages[FIRST_PAGE], query_params=address.everything())
     reader.page = chosen.url_path or FIRST_PAGE
     row = ROWS[reader.page]
     reader.uses, reader.draws_head_alone = row.bar, row.draws_head_alone
@@ -70,12 +70,12 @@ def main() -> None:
         try:
             chosen.run()
         finally:
-            state_of(CurrentContext).made = None  # the next run makes its own
+            state_of(CurrentContext).context = None  # the next run makes its own
     streamlit_patches.run_again_with(actions)
 
 
 def settle_uploads(reader: Session) -> None:
-    """How large those of this reader may be, and why the last was not received."""
+    """Set how large this reader's uploads may be, and say why the last was not received."""
     here = streamlit_patches.session_id()
     RECEIVED.allow(here, reader.upload_megabytes * MB)
     if why := RECEIVED.take_note(here):
@@ -84,26 +84,23 @@ def settle_uploads(reader: Session) -> None:
 
 def draw_frame(reader: Session) -> None:
     """The sidebar and the bar, and from them the context of this run."""
-    take_what_was_chosen()
-    models, asked = reader_models.openable(), asked_at_first()
+    apply_pending_choices()
+    models, initial = reader_models.openable(), initial_values()
     entry = settle_model(models) if models else None
     if entry is not None:
         settle_text(entry.example)
     reader.sidebar_head, reader.sidebar_foot = draw_sidebar(PAGES)
     reader.head_alone = None
     if entry is None:
-        state_of(CurrentContext).made = make_context(models)
+        state_of(CurrentContext).context = make_context(models)
     else:
-        draw_bar(models, entry, asked)
+        draw_bar(models, entry, initial)
     for sentence in links.notes():
         say(sentence)
 
 
 def make_pages(reader: Session) -> None:
-    """All pages by their names; made once, since each is looked up on disk.
-
-    They are one reader's: Streamlit notes on a page that it may be run.
-    """
+    """Make all pages once for a reader: Streamlit looks up each file and marks it as runnable."""
     sections = PAGES | UNLISTED
     reader.sections = {
         name: name if len(rows) > 1 else next(iter(rows.values())).title
@@ -117,7 +114,7 @@ def make_pages(reader: Session) -> None:
 
 
 def make_page(section: str, name: str) -> st.Page:
-    """One page; its address is the name of its file, that of the first page is empty."""
+    """One page. Its address is the name of its file; the first page has an empty one."""
     path = ROOT / "pages" / section.lower().replace(" ", "_") / f"{name}.py"
     is_first = name == FIRST_PAGE
     # Streamlit keeps a name even for what it shows at the root, where /overview leads as well.

@@ -1,7 +1,7 @@
-"""The sidebar: a small picture of the pass, every page by its section, and a row of tools.
+"""The sidebar: the miniature, the pages by section, and a row of tools.
 
-Streamlit's own navigation would stand above the picture and unfold all sections at first. So it
-is hidden, and the links are drawn here: the section of the current page is unfolded, the others
+Streamlit's own navigation would stand above the miniature and unfold all sections at first. So it
+is hidden, and the links are drawn here: the section of the current page is unfolded, and the others
 unfold in the browser, without a run.
 """
 
@@ -16,15 +16,15 @@ from explorer.app.session import session
 
 PICTURE_HEIGHT, TOOLS_HEIGHT = 180, 40
 LINK_HEIGHT = 30
-"""Of a section of one page, as high as the head of any other."""
+"""A section with one page is as high as the head of any other."""
 
 
 def draw_sidebar(
     sections: Mapping[str, Mapping[str, PageRow]],
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """The pages of each section, by their names, between two empty places.
+    """Draw the links to the pages; return the empty containers above and below them.
 
-    They are those of the picture above them and of the tools under them.
+    They are for the miniature and for the row of tools.
     """
     with st.sidebar:
         picture = st.container(height=PICTURE_HEIGHT, border=False, key="pass_picture")
@@ -50,10 +50,10 @@ def draw_sidebar(
 
 
 def _place_of(section: str, pages: Sized, is_here: bool) -> DeltaGenerator:
-    """Where the links of a section stand: one alone, or several under its name."""
+    """The container for a section's links: one link alone, or several under the section's name."""
     if len(pages) == 1:
         return st.container(height=LINK_HEIGHT, border=False, vertical_alignment="center")
     head = f"**{section}**" if is_here else section
-    # Without a key: with one, the browser would hold what was unfolded against another page.
+    # With a key, the browser would keep a section of an earlier page unfolded.
     unfolded = st.expander(head, expanded=is_here, type="compact")
     return unfolded.container(gap="xsmall")

@@ -1,7 +1,7 @@
-"""Every private part of Streamlit that is touched, each with its reason.
+"""Every private part of Streamlit that the app uses or changes, each with its reason.
 
-`tests/app/test_streamlit_patches.py` and `test_patched_*.py` beside it have a test for each that
-fails once Streamlit no longer needs it; then it goes.
+`tests/app/test_streamlit_patches.py` and `test_patched_*.py` have a test for each that fails once
+Streamlit no longer needs the patch; then it is deleted.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,11 +32,11 @@ from streamlit.runtime.state import SessionState, get_session_state
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-# What a component has reported, as a plain dictionary. Streamlit (since its pull request 12685;
-# no issue is open) makes a class, so that a page may write to a component's state, each time the
-# state is read, five times a run for every component there is. The views of one page cost forty
-# classes and a thousand objects of garbage for each change of a head, in which the collector
-# then searched for half a second, with every reader waiting. Nothing here writes to a view.
+# The state of a component as a plain dictionary. Streamlit (since its pull request 12685; no issue
+# is open) makes a class each time the state is read, five times a run for every component, so that
+# a page may write to it. The views of one page cost forty classes and a thousand objects of garbage
+# for each change of a head, and the collector then stopped every reader for half a second. No page
+# of the app writes to a view.
 
 
 def install_plain_states() -> None:
@@ -47,27 +47,28 @@ def install_plain_states() -> None:
 def plain_state(
     aggregator_id: str, component_id: str | None = None, allowed_state_keys: set[str] | None = None
 ) -> Callable[[Any, Any], Any]:
-    """Stands for Streamlit's of the same arguments; the aggregator has what the view fired."""
+    """Replaces Streamlit's function of the same arguments; the aggregator has the view's events."""
 
     def present(state: Any, session: Any) -> Any:
-        fired = session._new_widget_state.get(aggregator_id)
-        if not fired or not isinstance(state, dict):
+        events = session._new_widget_state.get(aggregator_id)
+        if not events or not isinstance(state, dict):
             return state
-        return {each["event"]: each.get("value") for each in fired if _is_event(each)} | state
+        values = {event["event"]: event.get("value") for event in events if _is_event(event)}
+        return values | state
 
     return present
 
 
-def _is_event(fired: object) -> bool:
-    """The browser's words are checked: an event has a name."""
-    return isinstance(fired, dict) and isinstance(fired.get("event"), str)
+def _is_event(event: object) -> bool:
+    """Whether the browser has sent an event, which has a name."""
+    return isinstance(event, dict) and isinstance(event.get("event"), str)
 
 
-# Of a message that the browser has already, Streamlit sends only a hash. When a fragment is drawn
-# again before all of the drawing before was sent, what still waits is taken out of the queue
-# (pull request 9381), but for the hashes, which name no fragment (no issue is open). They name
-# places that the newer drawing may not have, and then the browser loses the whole page. So a hash
-# carries the fragment's name, where only what is made for agents has something.
+# Of a message that the browser already has, Streamlit sends only a hash. When a fragment is drawn
+# again before its last drawing was sent, the waiting messages leave the queue (pull request 9381),
+# but not the hashes, which name no fragment (no issue is open). They may name places that the new
+# drawing lacks, and then the browser loses the whole page. So a hash carries the fragment's ID in a
+# field that Streamlit fills only for agents.
 
 STREAMLITS_REFERENCE = script_run_context.create_reference_msg
 STREAMLITS_CLEAR = ForwardMsgQueue.clear
@@ -99,35 +100,35 @@ def take_hashes_back() -> None:
     ForwardMsgQueue.clear = clear_all  # type: ignore[assignment, method-assign]
 
 
-# Where one reader's run waits for another's work, Streamlit cannot end it: it does so only where
-# the run draws something or reads the state.
+# Streamlit can end a run only when it draws something or reads the state, not while it waits for
+# another reader's work.
 
 
 def end_if_unwanted() -> None:
-    """End this run if its reader has gone or wants another; elsewhere nothing happens."""
+    """End this run if its reader has left or started another; do nothing outside a run."""
     if get_script_run_ctx(suppress_warning=True) is not None:
         _ = "any" in st.session_state
 
 
-# A widget that a page does not draw leaves the address, though what it chose stays chosen and other
-# pages show it again: a link or a reload would lose it.
+# A widget that a page does not draw leaves the address, though its value stays chosen for other
+# pages: a link or a reload would lose it.
 
 
 def keep_in_address(name: str) -> None:
-    """The parameter of a widget that this page does not draw stays as the address has it."""
+    """Keep the parameter of a widget that this page does not draw as the address has it."""
     with get_session_state().query_params() as params:
         bound = params._bindings_by_param.get(name)
         if bound is not None:
             params.unbind_widget(bound.widget_id)
 
 
-# A widget that is drawn while a page runs is that page's: on the next it is another, which knows
-# nothing of what was chosen, and its parameter is taken out of the address on the way there.
+# A widget that is drawn while a page runs belongs to that page. On the next page it is a new widget
+# without a value, and its parameter is removed from the address on the way there.
 
 
 @contextmanager
 def as_part_of_the_frame() -> Iterator[None]:
-    """What is drawn meanwhile belongs to all pages, as what is drawn before the page does."""
+    """Widgets drawn inside belong to all pages, like those of the bar."""
     run = get_script_run_ctx(suppress_warning=True)
     if run is None:
         yield
@@ -136,13 +137,13 @@ def as_part_of_the_frame() -> Iterator[None]:
         yield
 
 
-# Each value that is changed is an entry of its own in the browser's history. Another model changes
-# six, and the way back led to the new model with a layer of the old one.
+# Each changed value is an entry of its own in the browser's history. Choosing a model changes six,
+# and Back led to the new model with a layer of the old one.
 
 
 @contextmanager
 def one_entry_in_history() -> Iterator[None]:
-    """What is changed in the address meanwhile is sent at once, as one entry."""
+    """Send all changes of the address made inside as one entry."""
     with get_session_state().query_params() as params:
         send, changes = params._send_query_param_msg, list[None]()
         vars(params)["_send_query_param_msg"] = lambda: changes.append(None)
@@ -155,8 +156,8 @@ def one_entry_in_history() -> Iterator[None]:
             send()
 
 
-# A widget that is bound to the address follows the browser's Back by itself. Another has to know
-# that it was this which changed the address, not a run whose own change the browser has not seen.
+# A widget that is bound to the address follows the browser's Back by itself. Others must know that
+# Back changed the address, and not an earlier run whose change the browser has not seen yet.
 
 
 def came_back() -> bool:
@@ -165,15 +166,15 @@ def came_back() -> bool:
     return run is not None and run.is_history_navigation
 
 
-# How large an upload may be follows from the machine and the reader, and only the settings of a
-# client may be set by what is served (`st.set_option`). A widget's own limit holds in the browser.
+# How large an upload may be depends on the machine and the reader, but an app may set only client
+# options (`st.set_option`). A widget's own limit holds only in the browser.
 UPLOAD_LIMIT = "server.maxUploadSize"
 
 
 def allow_uploads(megabytes: int) -> int:
-    """Have the server take files of this size; how large this reader's may be.
+    """Let the server receive files of this size; return how large this reader's may be.
 
-    That is what whoever started the app named, if anything. It takes what it took before, too.
+    A limit that the operator has set stays. A smaller limit for one reader does not lower others'.
     """
     here: int = config.get_option(UPLOAD_LIMIT)
     by_default = ConfigOption.DEFAULT_DEFINITION
@@ -183,16 +184,16 @@ def allow_uploads(megabytes: int) -> int:
     return megabytes
 
 
-# What is uploaded lies in the memory of the runtime, by session, until the session is thrown away:
-# two minutes or more after its reader left, and also when a page has read it (no issue is open).
-# Only a run of a page can ask for its own files, and nobody can free one.
+# Streamlit keeps uploads in memory until their session is dropped, two minutes or more after its
+# reader left, even if a page has read them (no issue is open). Only a run of a page can ask for its
+# own files, and nothing can free one.
 
 
 Upload = UploadedFile
 
 
 def session_id() -> str:
-    """The name of the session whose run this is; none elsewhere."""
+    """The ID of the session whose run this is; empty outside a run."""
     run = get_script_run_ctx(suppress_warning=True)
     return run.session_id if run else ""
 
@@ -210,7 +211,7 @@ def cookies_of(session: str) -> Mapping[str, str]:
 
 
 def forget_file(session: str, file: str) -> None:
-    """Free an uploaded file, also where a widget keeps it; the next run finds none."""
+    """Free an uploaded file, also in the widget that has it; the next run has no file."""
     if not runtime.exists():
         return
     running = runtime.get_instance()
@@ -225,13 +226,13 @@ def forget_file(session: str, file: str) -> None:
 def _files_in(state: SessionState) -> Iterator[UploadedFile]:
     """The uploaded files among the values of a session's widgets; its run may go on meanwhile."""
     values = list(state._old_state.values())
-    values += [each.value for each in list(state._new_widget_state.states.values())]
+    values += [widget.value for widget in list(state._new_widget_state.states.values())]
     for value in values:
-        several = value if isinstance(value, list) else [value]
-        yield from (each for each in several if isinstance(each, UploadedFile))
+        items = value if isinstance(value, list) else [value]
+        yield from (item for item in items if isinstance(item, UploadedFile))
 
 
-# A browser shows of a refused upload only its HTTP status. The page can say why, when it is run.
+# A browser shows only the HTTP status of a refused upload. A run of the page can say why.
 
 
 def run_again(session: str) -> None:
@@ -243,25 +244,25 @@ def run_again(session: str) -> None:
         info.session.request_rerun(info.session._client_state)
 
 
-# Every runtime, and so every AppTest, looks for components in all installed packages, which stay
-# the same (pull request 12686; no issue is open).
+# Every runtime, and so every AppTest, searches all installed packages for components, though they
+# do not change (pull request 12686; no issue is open).
 
 
 def scan_packages_once() -> None:
-    """For the tests: the installed packages are looked through once in a process."""
+    """For the tests: search the installed packages once in a process."""
     manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
-# A browser whose session is gone (its server ended, and another one answers now) tells the new one
-# only what its reader does next, and that has never drawn the page: it knows no callback of what
-# was clicked, and of a fragment it has not heard. The click was lost.
+# When a server ends and another one answers, the browser sends the new session only the reader's
+# next click. That session has not drawn the page yet, so it knows neither the callback nor the
+# fragment, and the click was lost.
 
 STREAMLITS_REQUEST = AppSession.request_rerun
 ACTIONS = {"trigger_value", "string_trigger_value", "json_trigger_value", "chat_input_value"}
 
 
 def draw_whole_page_first() -> None:
-    """From now on the first run of a session is never that of a fragment, which is not there."""
+    """From now on the first run of a session draws the whole page, never only a fragment."""
 
     def request_rerun(session: AppSession, request: ClientState | None) -> None:
         if request and request.fragment_id and not session._client_state.page_script_hash:
@@ -276,12 +277,12 @@ def draw_whole_page_first() -> None:
 
 
 def hold_actions() -> list[WidgetState]:
-    """What was clicked before this session has drawn anything; this run does not see it."""
+    """Clicks that came before this session has drawn anything; this run does not see them."""
     states = get_session_state()._state._new_widget_state.states
-    sent = {key: getattr(state, "value", None) for key, state in states.items()}
+    values = {key: getattr(state, "value", None) for key, state in states.items()}
     actions = {
         key: value
-        for key, value in sent.items()
+        for key, value in values.items()
         if isinstance(value, WidgetState) and value.WhichOneof("value") in ACTIONS
     }
     for key in actions:
@@ -290,7 +291,7 @@ def hold_actions() -> list[WidgetState]:
 
 
 def run_again_with(actions: list[WidgetState]) -> None:
-    """At the end of a run: what was clicked is done now, in another one."""
+    """At the end of a run, run again with these clicks."""
     run = get_script_run_ctx()
     if actions and run is not None and run.script_requests is not None:
         run.script_requests.request_rerun(
@@ -304,13 +305,13 @@ def run_again_with(actions: list[WidgetState]) -> None:
         )
 
 
-# A fragment may ask behind the whole page that takes its place: a reader clicks twice, or a view
-# asks as soon as it is there, and the browser sends what it had not heard was over. Streamlit then
-# draws what is not there any more (its issue 9921 is one case of it), and the browser loses the
-# page: it is blank, or that of the link before, or a place in it does not exist.
+# A browser may ask for a fragment after the whole page that replaces it: a reader clicks twice, or
+# a view sends an event as soon as it is mounted. Streamlit then draws a fragment that no longer
+# exists (its issue 9921 is one case), and the browser loses the page: it is blank, or shows the
+# page before, or a place in it does not exist.
 
 CLICKS = 50
-"""That wait for a run, at most; a reader makes one or two."""
+"""The most clicks that wait for a run; a reader makes one or two."""
 STREAMLITS_RUN = ScriptRunner._run_script
 STREAMLITS_QUEUE = ScriptRequests._request_rerun_locked
 STREAMLITS_RUNNER = AppSession._create_scriptrunner
@@ -322,23 +323,23 @@ def draw_fragments_where_they_are() -> None:
     def run_script(runner: ScriptRunner, request: RerunData) -> None:
         fragments = runner._fragment_storage
         if request.fragment_id_queue:
-            there = [each for each in request.fragment_id_queue if fragments.contains(each)]
-            if not there:
+            queue = [name for name in request.fragment_id_queue if fragments.contains(name)]
+            if not queue:
                 return
             page = runner._pages_manager.current_page_script_hash
-            request = replace(request, fragment_id_queue=there, page_script_hash=page)
+            request = replace(request, fragment_id_queue=queue, page_script_hash=page)
         STREAMLITS_RUN(runner, request)
         run = get_script_run_ctx()
         if run is not None and not run.fragment_ids_this_run:
             # Streamlit forgets those before only where the page was drawn to its end.
             fragments.clear(new_fragment_ids=run.shared.new_fragment_ids.snapshot())
 
-    def queue(requests: ScriptRequests, request: RerunData) -> bool:
+    def request_rerun(requests: ScriptRequests, request: RerunData) -> bool:
         waits = requests._rerun_data
         if waits.widget_states and request.widget_states:
             # Of what waits only clicks are kept, and all of it is looked through for each message.
             widgets = waits.widget_states.widgets
-            clicks = [each for each in widgets if each.WhichOneof("value") in ACTIONS][:CLICKS]
+            clicks = [w for w in widgets if w.WhichOneof("value") in ACTIONS][:CLICKS]
             waits = replace(waits, widget_states=WidgetStates(widgets=clicks))
             requests._rerun_data = waits
         is_whole = requests._state is ScriptRequestType.RERUN and not waits.fragment_id_queue
@@ -360,12 +361,12 @@ def draw_fragments_where_they_are() -> None:
         STREAMLITS_RUNNER(session, request)
 
     ScriptRunner._run_script = run_script  # type: ignore[method-assign, assignment]
-    ScriptRequests._request_rerun_locked = queue  # type: ignore[method-assign, assignment]
+    ScriptRequests._request_rerun_locked = request_rerun  # type: ignore[method-assign, assignment]
     AppSession._create_scriptrunner = create_scriptrunner  # type: ignore[method-assign, assignment]
 
 
-# The theme is read from the settings, name by name, in each of its six sections, for every run of
-# every page. It is the same as long as the server runs, and was a tenth of a short answer.
+# Every run of a page reads the theme from the settings, name by name, in each of six sections. It
+# never changes while the server runs, and took a tenth of a short answer.
 
 STREAMLITS_THEME = app_session._populate_theme_msg
 
@@ -396,8 +397,8 @@ def ask_nobody_for_addresses() -> None:
     net_util.get_external_ip = lambda: None
 
 
-# A browser asks for an address for each file of a dropped folder. Streamlit makes them for a
-# million, and where the question is not answered the browser says nothing to its reader.
+# A browser asks for an upload address for each file of a dropped folder. Streamlit makes a million
+# of them, and if the request is not answered, the browser shows the reader nothing.
 
 STREAMLITS_ADDRESSES = AppSession._handle_file_urls_request
 UPLOADS_AT_ONCE = 100
@@ -424,8 +425,8 @@ def bound_files_of_an_upload() -> None:
     AppSession._handle_file_urls_request = answer  # type: ignore[method-assign, assignment]
 
 
-# A message may clear the caches of all readers, or have git describe the folder of the server; one
-# that cannot be read is logged with its stack. Of widgets Streamlit keeps whatever it is told, and
+# A message may clear the caches of all readers, or have git describe the server's folder; one that
+# cannot be parsed is logged with its stack. Streamlit keeps every widget that a browser names, and
 # walks through all of them at every run.
 
 FOR_READERS = {
@@ -433,7 +434,8 @@ FOR_READERS = {
     "file_urls_request",
 }
 WIDGETS, KNOWN_MESSAGES = 500, 20_000
-"""Of one message; the largest page has about 100, and a browser keeps some thousands."""
+"""The most in one message. The largest page has about 100 widgets; a browser keeps some thousand
+messages."""
 
 
 def is_for_readers(data: bytes) -> bool:
@@ -456,9 +458,9 @@ def is_for_readers(data: bytes) -> bool:
     return kind in FOR_READERS
 
 
-# A widget takes whatever kind of value a message has for it: a number where a page asks for the
-# length of a text, or what its own reader of values fails on. Both ended in an error page and a
-# traceback in the log, for which no page of the app is at fault.
+# A widget accepts any kind of value from a message, such as a number where the page takes the
+# length of a text, or one on which its own deserializer fails. Both ended in an error page and a
+# traceback in the log, though no page of the app was at fault.
 
 STREAMLITS_VALUE = WStates.__getitem__
 NUMBER_FIELDS = {"int_value", "double_value"}
@@ -471,24 +473,24 @@ def take_only_values_that_can_be() -> None:
 
 
 def value_of(states: WStates, widget: str) -> Any:
-    """Stands for Streamlit's, which everything that reads a widget comes to."""
-    sent, about = states.states.get(widget), states.widget_metadata.get(widget)
-    if not isinstance(sent, Serialized) or about is None:
+    """Replaces Streamlit's function, through which every read of a widget goes."""
+    state, about = states.states.get(widget), states.widget_metadata.get(widget)
+    if not isinstance(state, Serialized) or about is None:
         return STREAMLITS_VALUE(states, widget)
-    kinds = {sent.value.WhichOneof("value"), about.value_type}
+    kinds = {state.value.WhichOneof("value"), about.value_type}
     if len(kinds) == 1 or None in kinds or kinds == NUMBER_FIELDS:
-        with suppress(Exception):  # whatever its reader of values fails with
+        with suppress(Exception):  # its deserializer may raise anything
             return STREAMLITS_VALUE(states, widget)
     states.states[widget] = Value(about.deserializer(None))
     return STREAMLITS_VALUE(states, widget)
 
 
-# A session that was left is kept for two minutes, for its reader to come back. Then it is
-# forgotten when the next one leaves, and until then its memory and its three open files are kept.
+# Streamlit keeps a session for two minutes after its reader left. It then drops it only when the
+# next reader leaves; until then the session holds its memory and three open files.
 
 
-def forget_who_left() -> int:
-    """End the sessions whose readers left long ago; how many those were."""
+def end_left_sessions() -> int:
+    """End the sessions whose readers left long ago; return how many."""
     manager: Any = runtime.get_instance()._session_mgr
     gone = manager._session_storage._cache.expire()
     for _, left in gone:

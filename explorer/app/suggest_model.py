@@ -1,4 +1,4 @@
-"""A sentence that the chosen model does not know: what it does not know, and a model that does."""
+"""The words of the sentence that the chosen model does not know, and a model that knows them."""
 
 from functools import partial
 
@@ -10,6 +10,7 @@ from explorer.app.context import PageContext, reads_pairs
 from explorer.app.messages import Suggestion, draw_suggestion, keep_note, take_notes
 from explorer.app.session import session, state_of
 from explorer.catalog import ModelError
+from explorer.catalog.available_models import ModelEntry
 from explorer.inference.readable_text import Unknown, unknown_of
 
 UNKNOWN_WORDS = "unknown words"
@@ -17,26 +18,28 @@ UNKNOWN_WORDS = "unknown words"
 
 
 def draw_unknown(context: PageContext) -> None:
-    """Under the bar, the words that are unknown and the model to open instead.
+    """Say under the bar which words are unknown, and suggest a model that knows them.
 
-    Where the model reads nothing of the sentence, the page says why and offers the same.
+    If the model cannot read the sentence at all, the page says why and makes the same suggestion.
     """
-    suggestion, found = state_of(Suggestion), _unknown_of(context)
+    suggestion, unknown = state_of(Suggestion), _unknown_of(context)
     suggestion.label = ""
-    if found and found.reader and "model" not in session().hidden:
-        suggestion.label = f"Read it with {reader_models.labels(context.models)[found.reader]}"
-        suggestion.choose = partial(choose_model, found.reader)
-    keep_note(UNKNOWN_WORDS, *(found.said if found else ()), until=context.choice)
-    if said := take_notes(UNKNOWN_WORDS, context.choice):
+    if unknown and unknown.reader and "model" not in session().hidden:
+        suggestion.label = f"Read it with {reader_models.labels(context.models)[unknown.reader]}"
+        suggestion.choose = partial(choose_model, unknown.reader)
+    keep_note(UNKNOWN_WORDS, *(unknown.said if unknown else ()), until=context.choice)
+    if sentences := take_notes(UNKNOWN_WORDS, context.choice):
         with st.container(horizontal=True, vertical_alignment="center", key="unknown"):
-            st.text(" ".join(said), width="content")
+            st.text(" ".join(sentences), width="content")
             draw_suggestion()
 
 
 def _unknown_of(context: PageContext) -> Unknown | None:
-    opened, at, second = context.model, context.choice, st.session_state.get("pair") or ""
-    if isinstance(opened, ModelError):  # the page says it
+    model, choice, second = context.model, context.choice, st.session_state.get("pair") or ""
+    if isinstance(model, ModelError):  # the page says it
         return None
-    return unknown_of(
-        opened, at.text, at.pair, context.models, lambda each: second if reads_pairs(each) else ""
-    )
+
+    def pair_of(entry: ModelEntry) -> str:
+        return second if reads_pairs(entry) else ""
+
+    return unknown_of(model, choice.text, choice.pair, context.models, pair_of)

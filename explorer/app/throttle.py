@@ -1,15 +1,14 @@
-"""A few runs of pages at a time: many at once only take the interpreter from each other.
+"""Only a few page runs compute at a time, since more would only compete for the interpreter.
 
-Work that takes long comes here between its pieces (`cooperative.step`). Who has computed for a
-moment then hands the turn to the next who waits. Those who begin and those who go on are served
-alternately: a short answer waits for at most one piece of the work of others, however many they
-are. In each of the two lines networks take turns, then the readers of a network, then the runs of
-a reader, so that nobody has more by opening more tabs, or by being more readers.
+Long work calls `cooperative.step` between its pieces. A run that has computed for a moment then
+hands its turn to the next one in line. New runs and runs that go on are served alternately, so a
+short answer waits for at most one piece of other work, however many readers there are. In both
+lines, networks take turns, then the readers of a network, then the runs of a reader, so nobody gets
+more by opening more tabs or by posing as more readers.
 
-A fragment that is drawn alone is not within the run of its page, so it takes a turn of its own
-(`@turn()` under `@st.fragment`). Only the curves of a training take none: again and again they
-read a few lines of a file, and they would stand still behind the passes of others. The pass
-beside them takes one.
+A fragment that is drawn alone is outside its page's run, so it takes its own turn (`@turn()` under
+`@st.fragment`). Only the curves of a training run take none: they read a few lines of a file again
+and again, and would stop while others compute. The forward pass beside them takes one.
 """
 
 import time
@@ -29,20 +28,20 @@ from explorer.system import cooperative, limits
 from explorer.text.checked_text import ForwardPassError
 
 QUANTUM = 0.05
-"""Seconds of computing before a turn is handed on: those of short answers are not cut up."""
+"""Seconds of computing before a turn is handed on; short answers finish within one turn."""
 MOMENT = 0.005
-"""Seconds of computing between two looks whether to go on."""
+"""Seconds of computing between two checks whether to go on."""
 STOPPED = "The operator of this server stopped this. Try again later."
 LONGEST_STEP_SECONDS = 1.0
-"""Seconds after which work that takes no step no longer counts: others begin beside it."""
+"""Seconds after which work without a step no longer counts, so that others may begin."""
 
 
 class RunEnded(BaseException):
-    """Why a run does not go on, in one sentence; like Streamlit's own, nobody else catches it."""
+    """Says why a run ends; like Streamlit's own, no `except Exception` catches it."""
 
 
 class PlaceInLine(Event):
-    """A run's place in a line, set when its turn has come."""
+    """A run's place in a line; the event is set when its turn comes."""
 
     def __init__(self, network: str, owner: str) -> None:
         super().__init__()
@@ -51,10 +50,10 @@ class PlaceInLine(Event):
 
 
 class Line:
-    """Places that wait: of the networks, and of the readers of one, the last served goes last.
+    """Waiting places; networks, and readers within a network, are served in turn.
 
-    So whoever comes waits for at most one turn of each other network, and of each other reader
-    of their own.
+    So a new run waits for at most one turn of each other network, and of each other reader in its
+    own.
     """
 
     def __init__(self) -> None:
@@ -64,12 +63,12 @@ class Line:
         return bool(self._networks)
 
     def append(self, place: PlaceInLine) -> None:
-        """Behind the others of this reader, who comes last where none waits yet."""
+        """Put it behind the reader's other places, or the reader behind the others."""
         owners = self._networks.setdefault(place.network, {})
         owners.setdefault(place.owner, deque()).append(place)
 
     def pop(self) -> PlaceInLine:
-        """The next one; its reader and network go to the end."""
+        """Take the next place; its reader and network go to the end."""
         network = next(iter(self._networks))
         owners = self._networks.pop(network)
         owner = next(iter(owners))
@@ -82,7 +81,7 @@ class Line:
         return place
 
     def remove(self, place: PlaceInLine) -> None:
-        """Where it waits here."""
+        """Remove it if it waits here."""
         owners = self._networks.get(place.network, {})
         places = owners.get(place.owner, deque())
         if place not in places:
@@ -95,19 +94,19 @@ class Line:
 
 
 class Turns:
-    """Who computes now, and who waits for that."""
+    """The runs that compute now, and those that wait."""
 
     def __init__(self, most: Callable[[], int]) -> None:
         self._most = most
         self._lock = Lock()
         self._at_work: dict[PlaceInLine, float] = {}
-        """Who has a turn, and when its last piece of work began."""
+        """Places that have a turn, and when their last piece of work began."""
         self._beginning = Line()
         self._going_on = Line()
         self._last_began = False
 
     def ask(self, *, begins: bool, network: str = "", owner: str = "") -> PlaceInLine:
-        """A place in the line for a run of this reader, who comes from there."""
+        """A place in line for a run of this reader in this network."""
         place = PlaceInLine(network, owner)
         with self._lock:
             (self._beginning if begins else self._going_on).append(place)
@@ -115,18 +114,18 @@ class Turns:
         return place
 
     def look(self) -> None:
-        """Whether others may begin beside work that has taken no step for long."""
+        """Let others begin beside work that has taken no step for long."""
         with self._lock:
             self._hand_out()
 
     def step(self, place: PlaceInLine) -> bool:
-        """Whether somebody waits for the turn that is here."""
+        """Note that this run has taken a step; whether another run waits."""
         if place in self._at_work:
             self._at_work[place] = time.monotonic()
         return bool(self._beginning or self._going_on)
 
     def give_back(self, place: PlaceInLine) -> None:
-        """The turn that was had, or the place in the line."""
+        """Give up a turn or a place in line."""
         with self._lock:
             self._beginning.remove(place)
             self._going_on.remove(place)
@@ -149,11 +148,11 @@ class Turns:
 TURNS = Turns(lambda: max(1, limits.PAGES_AT_ONCE.most))
 _numbers = count(1)
 _running: "dict[int, PageRun]" = {}
-"""By its number, every run that computes or waits."""
+"""All runs that compute or wait, by number."""
 
 
 class PageRun:
-    """The run of a page or of a fragment, to the work that is done for it."""
+    """The run of a page or a fragment, as `cooperative` sees it."""
 
     def __init__(self) -> None:
         self._begun = self._looked = self._turn_begun = time.thread_time()
@@ -164,20 +163,20 @@ class PageRun:
 
     @property
     def page(self) -> str:
-        """The name of the page; empty until it is known."""
+        """The name of the page; empty until it is chosen."""
         return self._session.page
 
     @property
     def waits(self) -> bool:
-        """Whether others have the turns now."""
+        """Whether the run waits for a turn."""
         return self._place is None
 
     def stop(self) -> None:
-        """End it at its next step, or where it waits."""
+        """End it at its next step, or while it waits."""
         self._is_stopped = True
 
     def begin(self) -> None:
-        """Wait for the first turn; who is stopped before it comes draws nothing more."""
+        """Wait for the first turn; a run that is stopped before that draws nothing more."""
         try:
             self._wait(begins=True)
         except RunEnded as ended:
@@ -185,7 +184,7 @@ class PageRun:
             st.stop()
 
     def step(self) -> None:
-        """End where the reader has gone or this takes too long; let another in between."""
+        """End if the reader has left or the run takes too long; let another run go in between."""
         now = time.thread_time()
         if self._place is not None and now - self._looked < MOMENT:
             return
@@ -200,19 +199,19 @@ class PageRun:
             self._wait(begins=False)
 
     def check_cancelled(self) -> None:
-        """End where the reader has gone, or whoever runs the server has stopped it."""
+        """End if the reader has left or the operator has stopped the run."""
         streamlit_patches.end_if_unwanted()
         if self._is_stopped:
             raise RunEnded(STOPPED)
 
     def release_slot(self) -> None:
-        """Without a turn until it goes on."""
+        """Give up the turn until the run goes on."""
         if self._place is not None:
             TURNS.give_back(self._place)
             self._place = None
 
     def take_slot(self) -> None:
-        """With a turn again."""
+        """Wait for a turn again."""
         if self._place is None:
             self._wait(begins=False)
 
@@ -230,9 +229,9 @@ class PageRun:
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Wait for one of the turns: one after another, fifty answers are all given sooner.
+    """Wait for a turn; one after another, fifty answers all come sooner.
 
-    Within a turn no other is waited for. What ends the work in it ends in a sentence.
+    Code that already has a turn takes no other. If the work is ended, the page says why.
     """
     if cooperative.current_run() is not None:
         yield
@@ -252,9 +251,9 @@ def turn() -> Iterator[None]:
 
 @contextmanager
 def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
-    """A turn for one piece of a file that is made outside of the turn of a page.
+    """A turn for one piece of a file that is made outside a page's turn.
 
-    A file of many pieces takes one for each, so that others have theirs in between.
+    A file of many pieces takes one for each, so that other runs go in between.
     """
     place = TURNS.ask(begins=True, network=network, owner=owner)
     try:
@@ -266,8 +265,8 @@ def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
 
 
 def at_work() -> list[PageRun]:
-    """The runs that compute or wait now, the oldest first, without the one that asks."""
-    return [each for each in list(_running.values()) if each is not cooperative.current_run()]
+    """The other runs that compute or wait now, the oldest first."""
+    return [run for run in list(_running.values()) if run is not cooperative.current_run()]
 
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 60)
@@ -282,12 +281,12 @@ ERRORS = Counter("explorer_page_errors", "Scripts of pages that ended in an erro
 
 @contextmanager
 def count_seconds() -> Iterator[None]:
-    """Counts the script of the page that is drawn meanwhile, for Prometheus."""
-    here, begun = session(), time.monotonic()
+    """Measure the page's script for Prometheus."""
+    reader_session, begun = session(), time.monotonic()
     try:
         yield
     except Exception:
-        ERRORS.labels(here.page).inc()
+        ERRORS.labels(reader_session.page).inc()
         raise
     finally:
-        SECONDS.labels(here.page).observe(time.monotonic() - begun)
+        SECONDS.labels(reader_session.page).observe(time.monotonic() - begun)

@@ -1,9 +1,9 @@
-"""The sentence of the bar where it is too long for an address, which then has a file's hash."""
+"""The sentence of the bar. If it is too long for an address, the address has the hash of a file."""
 
 import streamlit as st
 
-from explorer.app import streamlit_patches, url
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app import address, streamlit_patches
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.messages import keep_note
 from explorer.app.reader import network_digest
 from explorer.app.session import session
@@ -12,17 +12,17 @@ from explorer.system.limits import TEXT_CHARACTERS
 
 TEXT_FILE = "text_file"
 SENTENCE = "sentence"
-"""The key of the note that a text was too long, or that of a link is not here."""
+"""The key of the note that a text is too long, or that the text of a link is missing."""
 NOT_HERE = (
-    "The text of this link is not on this server: it was kept on another one, or is kept no longer."
+    "The text of this link is not on this server. It was stored on another one, or was deleted."
 )
-NO_ROOM = "There is no room on this server to keep a text this long: no link repeats it."
+NO_ROOM = "This server has no room to store a text this long, so links do not include it."
 
 
 def settle_text(usual: str) -> bool:
-    """Whether the sentence is too long for an address; `usual` is shown where none is chosen.
+    """Settle the sentence, `usual` if there is none; whether it is too long for an address.
 
-    The address is asked where nobody has typed, and after the browser's Back.
+    It is read from the address if nobody has typed, and after the browser's Back.
     """
     state, reader = st.session_state, session()
     came_back = streamlit_patches.came_back()
@@ -35,34 +35,34 @@ def settle_text(usual: str) -> bool:
     was_long, reader.has_long_text = reader.has_long_text, len(typed) > TEXT_LIMIT
     if reader.has_long_text:
         _keep_in_file(typed)
-    elif url.is_named(TEXT_FILE):
-        url.remove(TEXT_FILE)
+    elif address.is_named(TEXT_FILE):
+        address.remove(TEXT_FILE)
     if was_long and not reader.has_long_text:
-        state["text"] = typed  # what is bound anew tells the address only what a script has chosen
+        state["text"] = typed  # a newly bound widget writes only what a script has chosen
     return reader.has_long_text
 
 
 def _take_from_address(usual: str, came_back: bool) -> None:
     state, reader = st.session_state, session()
-    asked = url.value_of("text")
-    if url.is_named(TEXT_FILE) and not asked:
-        found = long_texts.read(url.value_of(TEXT_FILE))
-        if found is None:
+    text = address.value_of("text")
+    if address.is_named(TEXT_FILE) and not text:
+        long_text = long_texts.read(address.value_of(TEXT_FILE))
+        if long_text is None:
             keep_note(SENTENCE, NOT_HERE)
         else:
-            state["text"] = found
-    elif len(asked) > TEXT_LIMIT:
-        state["text"] = asked
+            state["text"] = long_text
+    elif len(text) > TEXT_LIMIT:
+        state["text"] = text
     elif came_back and reader.has_long_text:
-        state["text"] = asked or usual
+        state["text"] = text or usual
 
 
 def _keep_in_file(text: str) -> None:
     name = long_texts.keep(text, network_digest())
     streamlit_patches.keep_in_address("text")
-    url.remove("text")
+    address.remove("text")
     if name:
-        url.write(TEXT_FILE, name)
+        address.write(TEXT_FILE, name)
     else:
-        url.remove(TEXT_FILE)
+        address.remove(TEXT_FILE)
         keep_note(SENTENCE, NO_ROOM)

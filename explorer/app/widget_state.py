@@ -1,6 +1,6 @@
-"""What the widgets hold, by their keys; views read it and choose it here and nowhere else.
+"""The values of widgets by their keys; views read and set them here and nowhere else.
 
-A widget takes what was put for it as long as it is not drawn in this run: in a callback, or before.
+Set a value before its widget is drawn in this run, or in a callback.
 """
 
 from typing import Any, TypeVar, overload
@@ -15,20 +15,20 @@ def get(key: str) -> Any: ...
 @overload
 def get(key: str, usual: Value) -> Value: ...
 def get(key: str, usual: object = None) -> object:
-    """What the widget with this key holds; `usual` where there is none."""
+    """The value of this widget; `usual` if it has none."""
     return st.session_state.get(key, usual)
 
 
 def has(key: str) -> bool:
-    """Whether there is such a widget, or something was put for it."""
+    """Whether this widget has a value."""
     return key in st.session_state
 
 
 def put(key: str, value: object) -> None:
-    """Have the widget hold this."""
+    """Set the value of this widget."""
     st.session_state[key] = value
 
 
 def forget(key: str) -> None:
-    """Have the widget, where it is drawn next, hold what it holds at first."""
+    """Remove the value, so that the widget has its default when it is drawn next."""
     st.session_state.pop(key, None)

@@ -76,7 +76,7 @@ def reserve(size: int) -> Iterator[None]:
 
     Open a model before: opening reserves room of its own, and would wait for this.
     """
-    with MEMORY.spend(size, kept=0):
+    with MEMORY.spend(size, remains=0):
         _here.has_room = True
         try:
             yield

@@ -15,28 +15,28 @@ MOST_CHOICES = 1 << 31
 
 @dataclass
 class HeardPicks:
-    """By view, the number of the last pick that was heard of."""
+    """The number of the last pick that was received, by view."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     mark: str = field(default_factory=lambda: token_hex(4))
-    """Tells a browser that its session is another one; no secret."""
+    """Tells a browser that its session has changed; no secret."""
 
 
 def event(key: str, name: str) -> Any:
-    """The value of this event of the view with this key; None where it is no longer drawn.
+    """The value of an event of the view with this key; None if it is no longer drawn.
 
-    A click that leads to another view may overtake the last event of the one before it.
+    A click that opens another view may overtake the last event of the view before.
     """
     return widget_state.get(key, dict[str, Any]()).get(name)
 
 
 def place(value: Any, count: int) -> int | None:
-    """One of `count`, counted from zero."""
+    """The value if it is a whole number from 0 to below `count`."""
     return value if type(value) is int and 0 <= value < count else None
 
 
 def cell(value: Any, rows: int, columns: int) -> Place | None:
-    """A row and a column that there are."""
+    """The value if it is a row and a column of the table."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         return None
     row, column = place(value[0], rows), place(value[1], columns)
@@ -55,12 +55,12 @@ def chosen(key: str) -> Any:
 def on_place(
     key: str, name: str, count: int, tell: Callable[[int], None] | None
 ) -> Callable[[], None]:
-    """A callback that tells which of `count` this event names, where it names one."""
+    """A callback that passes on which of `count` this event names, if any."""
 
     def hand_over() -> None:
-        named = place(event(key, name), count)
-        if named is not None and tell:
-            tell(named)
+        at = place(event(key, name), count)
+        if at is not None and tell:
+            tell(at)
 
     return hand_over
 
@@ -70,16 +70,16 @@ def on_pin(
     rows: int,
     columns: int,
     tell: Callable[[Place | None], None] | None,
-    read: Callable[[Any, int, int], Place | None] = cell,
+    parse: Callable[[Any, int, int], Place | None] = cell,
 ) -> Callable[[], None]:
     """A callback that tells which cell was pinned in this view, or None where one was unpinned.
 
-    With `read=on_a_side` it is a token instead.
+    With `parse=on_a_side` it is a token instead.
     """
 
     def hand_over() -> None:
         choice = chosen(key)
-        pinned = read(choice, rows, columns)
+        pinned = parse(choice, rows, columns)
         if tell and (pinned or choice == []):
             tell(pinned)
 
@@ -87,16 +87,16 @@ def on_pin(
 
 
 def answered(key: str) -> tuple[int, str]:
-    """Which choice in this view was heard last, and by which session.
+    """The number of the last choice received from this view, and the mark of the session.
 
-    They go to the browser with what is chosen, so that it knows what answers its last choice. A
-    session after this one, on another server, has heard of none.
+    They go to the browser with the choice, so that it knows which of its choices is answered. A new
+    session, on another server, has received none.
     """
     heard = state_of(HeardPicks)
     return heard.numbers.get(key, 0), heard.mark
 
 
 def on_a_side(value: Any, rows: int, columns: int) -> Place | None:
-    """A side, and a token that stands on it."""
-    found = cell(value, 2, max(rows, columns))
-    return found if found and found[1] < (rows, columns)[found[0]] else None
+    """The value if it is a side and a token on it."""
+    token = cell(value, 2, max(rows, columns))
+    return token if token and token[1] < (rows, columns)[token[0]] else None

@@ -40,8 +40,8 @@ EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 def script(path: str, **constants: object) -> str:
     """A module of JavaScript with all that it imports, as Streamlit mounts it: without imports.
 
-    A component that comes as text has no address, so a browser cannot import from beside it.
-    `constants` stand before it.
+    A component that comes as text has no address, so a browser cannot resolve its imports.
+    `constants` are declared before it.
     """
     lines = (f"const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     return slim_js("".join([*lines, *_modules(HERE / path).values()]))
@@ -64,23 +64,22 @@ def code(*views: str) -> str:
     return colours + slim_js("".join([*shared.values(), *blocks])) + "export default () => {};\n"
 
 
-def _modules(path: Path, found: dict[Path, str] | None = None) -> dict[Path, str]:
-    """The text of this module, and before it of each that it imports, by their paths."""
-    found = {} if found is None else found
-    if path not in found:
-        found[path], text = "", path.read_text(encoding="utf-8")
+def _modules(path: Path, modules: dict[Path, str] | None = None) -> dict[Path, str]:
+    """The text of this module, after those that it imports, by path."""
+    modules = {} if modules is None else modules
+    if path not in modules:
+        modules[path], text = "", path.read_text(encoding="utf-8")
         for name in IMPORT.findall(text):
-            _modules(Path(normpath(path.parent / name)), found)
-        del found[path]  # behind what it needs
-        found[path] = EXPORT.sub("", IMPORT.sub("", text))
-    return found
+            _modules(Path(normpath(path.parent / name)), modules)
+        del modules[path]  # so that it comes after what it imports
+        modules[path] = EXPORT.sub("", IMPORT.sub("", text))
+    return modules
 
 
 def slim_js(source: str) -> str:
-    """The code without indentation, blank lines and lines that are only a comment.
+    """The code without indentation, blank lines and comment lines.
 
-    What only people read stays here. The views hold no text of several lines, so this
-    cannot change what they do.
+    The views have no strings of several lines, so this cannot change what they do.
     """
     lines = (line.strip() for line in source.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
@@ -93,7 +92,7 @@ def slim_css(source: str) -> str:
 
 
 def begin() -> None:
-    """A page begins: nothing is drawn yet."""
+    """Start a page: nothing is drawn yet."""
     mounted = state_of(PageViews)
     mounted.drawn = {}
     mounted.has_code = False
@@ -101,9 +100,9 @@ def begin() -> None:
 
 @contextmanager
 def drawn_again(keys: list[str]) -> Iterator[None]:
-    """A part of a page is drawn: what it drew before, under these keys, is not on screen any more.
+    """Draw a part of a page again: the views that it drew before, under these keys, are gone.
 
-    `keys` are from then on what it draws now.
+    Afterwards `keys` are those of the views that it has drawn now.
     """
     mounted, gone = state_of(PageViews), PageView(no_figures)
     others = set(mounted.drawn) - set(keys)
@@ -111,15 +110,15 @@ def drawn_again(keys: list[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        mounted.drawn = {key: each for key, each in mounted.drawn.items() if each is not gone}
+        mounted.drawn = {key: view for key, view in mounted.drawn.items() if view is not gone}
         keys[:] = [key for key in mounted.drawn if key not in others]
 
 
 @contextmanager
 def filmed() -> Iterator[dict[str, bytes]]:
-    """In here no view is mounted: what each would show is collected by its key, a frame of a film.
+    """Mount no view inside, but collect the data of each by its key: one frame of a film.
 
-    A view that is mounted under such a key shows whichever frame the film is at.
+    A view that is mounted under such a key shows the current frame of the film.
     """
     mounted, frame = state_of(PageViews), dict[str, bytes]()
     before, mounted.frame = mounted.frame, frame
@@ -133,8 +132,8 @@ def filmed() -> Iterator[dict[str, bytes]]:
 class PageView:
     """A view or a chart that this run of a page has drawn.
 
-    `figures` makes its numbers when they are exported; `offline` is what an offline page needs
-    to draw it, None for a chart.
+    `figures` makes its numbers for the export; `offline` has what an offline page needs to draw it,
+    None for a chart.
     """
 
     figures: Callable[[], Sequence[Figure]]
@@ -143,12 +142,12 @@ class PageView:
 
 @dataclass
 class PageViews:
-    """What the run of a page has drawn so far."""
+    """The views that the run of a page has drawn so far."""
 
     drawn: dict[str, PageView] = field(default_factory=dict)
     """By key, for the export."""
     frame: dict[str, bytes] | None = None
-    """Where the views of a frame of a film are collected instead of mounted."""
+    """The frame of a film in which views are collected instead of mounted."""
     has_code: bool = False
     """Whether this run has sent the JavaScript of the components."""
 
@@ -157,13 +156,13 @@ def no_figures() -> Sequence[Figure]:
     return ()
 
 
-def drawn() -> dict[str, PageView]:
-    """By key, what this run of the page has drawn so far, in order."""
+def drawn_views() -> dict[str, PageView]:
+    """The views that this run of the page has drawn so far, by key and in order."""
     return dict(state_of(PageViews).drawn)
 
 
 class View:
-    """One kind of view, ready to be mounted; `html` is all that is in it before its data."""
+    """One kind of view, ready to be mounted; `html` is its content before its data arrives."""
 
     def __init__(self, name: str, html: str) -> None:
         css = style("shared.css") + style(f"{name}/view.css")
@@ -198,7 +197,7 @@ class View:
         if figures:
             offline = self.offline(key, data, height, chosen, title, half)
             state_of(PageViews).drawn[key] = PageView(figures, offline)
-        with st.container(gap=None):  # what stands beside the picture takes no room
+        with st.container(gap=None):  # the components beside the picture take no space
             mount_code()
             result = self._picture(key=key, data=data, height=height, **callbacks)
             if choice is not NO_CHOICE:
@@ -222,7 +221,7 @@ class View:
 def component(
     name: str, js: str, css: str = "", html: str = NO_HTML, *, isolate_styles: bool = True
 ) -> Callable[..., Any]:
-    """What mounts a component of this code; it is invisible without HTML of its own."""
+    """A function that mounts a component of this code, which is invisible without its own HTML."""
     mount: Callable[..., Any] = st.components.v2.component(
         name, html=html, css=css or None, js=js, isolate_styles=isolate_styles
     )
@@ -230,10 +229,10 @@ def component(
 
 
 def neighbour(name: str, value: object, by: str = "") -> None:
-    """Hand the views of the page something under this name: what is chosen, or what follows.
+    """Send the views of the page a choice, or data that arrives later, under this name.
 
-    What is chosen may also be handed over `by` another part of the page than the view's own.
-    Bytes travel behind their name, since only data that is nothing but bytes stays bytes.
+    A choice may also be sent `by` another part of the page than the view's own. Bytes are sent with
+    their name in front, since Streamlit keeps bytes only if the data is nothing else.
     """
     if isinstance(value, bytes):
         _BYTES(key=f"{name}-bytes", data=b"\0".join((name.encode(), value)))
@@ -243,25 +242,25 @@ def neighbour(name: str, value: object, by: str = "") -> None:
 
 
 def _take_along(name: str, value: object) -> None:
-    """What follows a view goes with it into an offline page."""
-    found = state_of(PageViews).drawn
-    for key, one in found.items():
-        if one.offline is not None and name.startswith(f"{key}-late-"):
-            behind = {**one.offline.behind, name: value}
-            found[key] = replace(one, offline=replace(one.offline, behind=behind))
+    """Add data that arrives after its view to the offline page."""
+    views = state_of(PageViews).drawn
+    for key, view in views.items():
+        if view.offline is not None and name.startswith(f"{key}-late-"):
+            behind = {**view.offline.behind, name: value}
+            views[key] = replace(view, offline=replace(view.offline, behind=behind))
 
 
 def asks_for(name: str, what: str) -> bool:
-    """Whether the browser asks for this now: it does so once, as soon as the page is there.
+    """Whether the browser asks for this now, which it does once, as soon as the page is drawn.
 
-    In a part of the page that is drawn alone, what costs seconds comes behind the page's own run.
+    So a fragment can do work of several seconds after the page's own run.
     """
     result = _ASK(key=f"{name}-ask", data=[what], on_asks_change=lambda: None)
     return bool(result.get("asks") == what)
 
 
 def mount_code() -> None:
-    """The code of all views, once on a page."""
+    """Send the code of all views, once on a page."""
     mounted = state_of(PageViews)
     if not mounted.has_code:
         mounted.has_code = True

@@ -1,4 +1,4 @@
-"""What begins every page: it opens at its top, and what everybody needs of Streamlit's own parts.
+"""The start of every page: it opens at its top, with rules for Streamlit's own parts.
 
 The rules of `page_top.css` reach the whole page: words that Streamlit writes too faintly, a focus
 that it draws too weakly, what does not fit into a narrow window. `docs/accessibility.md` lists
@@ -15,7 +15,7 @@ def page_rules() -> str:
     """The rules with the colours of the theme in them, each a light and a dark one."""
     rules = style("page_top.css")
     for name in ("muted", "text", "background"):
-        pair = (getattr(one, name) for one in (theme.LIGHT, theme.DARK))
+        pair = (getattr(palette, name) for palette in (theme.LIGHT, theme.DARK))
         rules = rules.replace(f"var(--{name})", f"light-dark({', '.join(pair)})")
     return rules
 
@@ -26,6 +26,6 @@ _PAGE_TOP = component(
 
 
 def page_top() -> None:
-    """A page begins, at its top."""
+    """Start a page at its top."""
     reader = session()
     _PAGE_TOP(key="page_top", data=[reader.page, links.of_the_page(reader.hidden)])

@@ -94,8 +94,8 @@ def encode(values: Tensor | Array) -> EncodedValues:
     """Values as 16-bit codes; the range is chosen from what is there."""
     array = as_array(values)
     finite = np.isfinite(array)
-    known = array[finite]
-    least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    numbers = array[finite]
+    least, most = (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 0.0)
 
     if least >= 0 and most <= 1 + 1e-6:
         low, high, steps = 0.0, 1.0, UNIT_STEPS
@@ -162,9 +162,10 @@ def shades(cells: Tensor) -> tuple[list[float | None], dict[str, bytes]]:
     largest of a picture with no number at all is None.
     """
     is_known = ~cells.isnan()
-    known = cells.where(is_known, 0)
-    top = known.amax((1, 2), keepdim=True) if known.numel() else known.new_zeros(len(known), 1, 1)
-    scaled = known / top.where(top > 0, 1)
+    filled = cells.where(is_known, 0)
+    size = len(filled), 1, 1
+    top = filled.amax((1, 2), keepdim=True) if filled.numel() else filled.new_zeros(size)
+    scaled = filled / top.where(top > 0, 1)
     codes = torch.where(scaled > 0, (scaled * 255).round().clamp(1, 255), 0).to(torch.uint8)
     tops = [
         round(float(value), 4) if numbers or not cells[0].numel() else None
@@ -187,11 +188,11 @@ def signed_shades(cells: Tensor) -> tuple[list[list[float | None]], bytes]:
     finite = np.isfinite(array)
     sizes = np.abs(array, where=finite, out=np.zeros_like(array))
     ends: list[list[float | None]] = []
-    for row, known in zip(sizes, finite, strict=True):
+    for row, is_finite in zip(sizes, finite, strict=True):
         some = row[row > 0]
         largest = float(some.max()) if some.size else 0.0
         end = min(largest, CLIPPED_MEDIANS * float(np.median(some))) if some.size else 0.0
-        ends.append([end, largest] if known.any() else [None, None])
+        ends.append([end, largest] if is_finite.any() else [None, None])
     scale = np.array([[end or 1.0] for end, _ in ends])
     filled = np.where(finite, array, 0.0)
     codes = np.rint(np.clip(filled / scale, -1, 1) * ZERO) + ZERO

@@ -1,8 +1,8 @@
 """Interventions as text in an address, for example `1.2~h.d.0.3.z~k.d.a.4`.
 
-The version of this form, how many of the interventions are active (the later ones were undone),
-then each as a letter and its fields. Only what this module writes is read; everything else is
-dropped with a message.
+The text has the version of this format, the number of active interventions (the later ones were
+undone), and each intervention as a letter and its fields. Whatever this module could not have
+written is dropped with a message.
 """
 
 import base64
@@ -16,12 +16,12 @@ from explorer.interventions.edits import EditHistory, Intervention
 
 EDITS_VERSION = "1"
 MAX_EDITS_CHARACTERS = 1_500
-"""Of all interventions in an address."""
+"""Characters of all interventions in an address."""
 MAX_EDITS = 60
 MAX_PATCH_TEXT = 300
 """Characters of a sentence that is patched from."""
 MAX_STRENGTH = 100.0
-"""Of a direction that is added, in its own lengths."""
+"""The largest factor of a direction that is added."""
 
 PART_LETTERS = {"encoder.self_attn": "e", "decoder.self_attn": "d", "decoder.cross_attn": "c"}
 PRESET_LETTERS = {
@@ -67,20 +67,20 @@ def _pack(text: str) -> str:
 def _unpack(text: str, longest: int = MAX_PATCH_TEXT) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_-]+", text):
         raise ValueError(text)
-    found = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-    if len(found) > longest:
+    plain = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    if len(plain) > longest:
         raise ValueError(text)
-    return found
+    return plain
 
 
 def _read_strength(text: str) -> float:
     """A dot would end the field, so it is written as an underscore."""
     if not re.fullmatch(r"-?[0-9]+_[0-9]+(e-[0-9]+)?|-?[0-9]+e-[0-9]+", text):
         raise ValueError(text)
-    found = float(text.replace("_", "."))
-    if abs(found) > MAX_STRENGTH:
+    strength = float(text.replace("_", "."))
+    if abs(strength) > MAX_STRENGTH:
         raise ValueError(text)
-    return found
+    return strength
 
 
 NUMBER: Codec = (str, _read_number)
@@ -100,26 +100,26 @@ CODECS: dict[str, Codec] = {
     "strength": (lambda number: repr(float(number)).replace(".", "_"), _read_strength),
     "texts": (
         lambda texts: ".".join(map(_pack, texts)),
-        lambda text: tuple(_unpack(each, MAX_EDITS_CHARACTERS) for each in text.split(".")),
+        lambda text: tuple(_unpack(part, MAX_EDITS_CHARACTERS) for part in text.split(".")),
     ),
 }
-"""How a field is written and read; what is not named here is a number."""
+"""How a field is written and read; other fields are numbers."""
 
 
 def edit_to_text(edit: Intervention) -> str:
-    """One intervention as it stands in an address."""
+    """One intervention as text."""
     values = (CODECS.get(f.name, NUMBER)[0](getattr(edit, f.name)) for f in fields(edit))
     return ".".join((KIND_LETTERS[type(edit)], *values))
 
 
 def edit_from_text(text: str) -> Intervention:
-    """One intervention again; ValueError for anything that `edit_to_text` does not write."""
+    """The intervention of a text; ValueError for anything that `edit_to_text` does not write."""
     letter, _, rest = text.partition(".")
     try:
         kind = KINDS[letter]
         texts = rest.split(".", len(fields(kind)) - 1)  # the last field may have dots
         values = [
-            CODECS.get(f.name, NUMBER)[1](each) for f, each in zip(fields(kind), texts, strict=True)
+            CODECS.get(f.name, NUMBER)[1](word) for f, word in zip(fields(kind), texts, strict=True)
         ]
     except (KeyError, UnicodeDecodeError) as error:
         raise ValueError(text) from error
@@ -133,20 +133,20 @@ def edit_from_text(text: str) -> Intervention:
 
 
 def has_room_for(history: EditHistory, edit: Intervention) -> bool:
-    """Whether an address can hold one more."""
+    """Whether an address has room for one more."""
     more = history.add(edit)
     return len(more.edits) <= MAX_EDITS and len(to_address(more)) <= MAX_EDITS_CHARACTERS
 
 
 def to_address(history: EditHistory) -> str:
-    """The whole history as text; empty where it is."""
+    """The whole history as text; empty if it has no interventions."""
     if not history.edits:
         return ""
     return "~".join((f"{EDITS_VERSION}.{history.done}", *map(edit_to_text, history.edits)))
 
 
 def from_address(text: str) -> tuple[EditHistory, tuple[str, ...]]:
-    """The history that an address holds, and a sentence about each part that cannot be read."""
+    """The history in an address, and a sentence about each part that cannot be read."""
     if not text:
         return EditHistory(), ()
     if len(text) > MAX_EDITS_CHARACTERS:
@@ -165,13 +165,13 @@ def from_address(text: str) -> tuple[EditHistory, tuple[str, ...]]:
             f"“{text[:40]}” in the address is not a list of interventions that this version "
             "reads, so none was applied.",
         )
-    found: list[Intervention] = []
+    edits_in_text: list[Intervention] = []
     notes: list[str] = []
     active = done
-    for index, each in enumerate(rest):
+    for index, part in enumerate(rest):
         try:
-            found.append(edit_from_text(each))
+            edits_in_text.append(edit_from_text(part))
         except ValueError:
-            notes.append(f"“{each[:40]}” in the address is not an intervention and was dropped.")
+            notes.append(f"“{part[:40]}” in the address is not an intervention and was dropped.")
             active -= index < done
-    return EditHistory(tuple(found), active), tuple(notes)
+    return EditHistory(tuple(edits_in_text), active), tuple(notes)

@@ -1,4 +1,4 @@
-"""What a reader changes in a forward pass: frozen plain data, and the history of it."""
+"""The interventions of a reader in a forward pass, as frozen plain data, and their history."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PresetMask:
 
 @dataclass(frozen=True)
 class MaskCell:
-    """One query may, or may not, attend to one key."""
+    """Whether one query may attend to one key."""
 
     part: str
     layer: int | None
@@ -133,11 +133,11 @@ Intervention = (
 )
 
 VALUE_FIELDS = ("to", "preset", "n", "allowed", "token", "word", "text", "strength")
-"""The fields that say what a thing becomes; the others say which thing it is."""
+"""Fields that say what the target becomes; the others say which target it is."""
 
 
 def edit_target(edit: Intervention) -> tuple[object, ...]:
-    """Which thing it changes: of two interventions on one target only the later one counts."""
+    """The target that it changes; of two interventions on one target only the later one counts."""
     which = (f.name for f in fields(edit) if f.name not in VALUE_FIELDS)
     return (type(edit), *(getattr(edit, name) for name in which))
 
@@ -154,13 +154,13 @@ class EditHistory:
         return self.edits[: self.done]
 
     def add(self, edit: Intervention) -> EditHistory:
-        """One more; what was undone and an earlier one on the same target are dropped."""
+        """Add an intervention; drop those undone, and an earlier one on the same target."""
         active = (*self.without_target(edit).active, edit)
         return EditHistory(active, len(active))
 
     def without_target(self, edit: Intervention) -> EditHistory:
         """The active interventions on other targets."""
-        active = tuple(each for each in self.active if edit_target(each) != edit_target(edit))
+        active = tuple(old for old in self.active if edit_target(old) != edit_target(edit))
         return EditHistory(active, len(active))
 
     def undo(self) -> EditHistory:
@@ -170,10 +170,10 @@ class EditHistory:
         return EditHistory(self.edits, min(len(self.edits), self.done + 1))
 
     def remove(self, index: int) -> EditHistory:
-        """All but the one at this index."""
+        """Remove the intervention at this index."""
         left = (*self.edits[:index], *self.edits[index + 1 :])
         return EditHistory(left, self.done - (index < self.done))
 
     def clear(self) -> EditHistory:
-        """All are undone, so all can be redone."""
+        """Undo all, so that all can be redone."""
         return EditHistory(self.edits, 0)

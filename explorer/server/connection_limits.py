@@ -1,4 +1,4 @@
-"""How many readers may be connected, in all and from one network, and how many files that takes."""
+"""Limits on connections, in all and from one network, and on the open files that they need."""
 
 import logging
 import os
@@ -24,9 +24,10 @@ RETRY_AFTER = "60"
 RELOADS = {"max-age=0", "no-cache"}
 """The cache-control of a browser that reloads a page; it sends neither when it opens one."""
 MOST_FILES = 65_536
-"""Without a hard limit the system allows a billion, and closing all in a child counts to it."""
+"""Without a hard limit the system allows a billion, and a child process that closes all files
+would loop over them."""
 RESERVED_FILES = 256
-"""Files for what is no connection, such as models and runs, and for sockets in a handshake."""
+"""Files for models, runs and sockets in a handshake."""
 
 MOST_HEAD_LINES = 200
 """Lines of a request before its body: browsers send about 20, and each costs time to parse."""
@@ -38,7 +39,7 @@ CAUSED_BY_STRANGERS = {
     "ASGI callable returned without completing handshake.",  # a WebSocket was refused
     "Invalid HTTP request received.",
 }
-"""Lines that uvicorn logs for each request: they could fill the log."""
+"""Messages that uvicorn logs for bad requests, which could fill the log."""
 
 HTTP: Any = AutoHTTPProtocol
 """The class that uvicorn makes for each connection."""
@@ -65,7 +66,7 @@ class ConnectionLimits:
             await self.app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> str:
-        """Why this one is refused; empty if there is room or a connected reader reloads a page.
+        """Why a request is refused; empty if there is room or a connected reader reloads a page.
 
         The old page disconnects when it is reloaded, so the new one takes its place.
         """
@@ -138,14 +139,14 @@ def files_are_scarce() -> bool:
 def limit_connections() -> None:
     """From now on connections take at most half of the files: each session opens others.
 
-    How many connections an address has, and how slow they may be, is the proxy's to bound.
+    The proxy bounds how many connections an address has and how slow they may be.
     """
     HTTP.connection_made = connection_made
     logging.getLogger("uvicorn.error").addFilter(lambda line: line.msg not in CAUSED_BY_STRANGERS)
 
 
 def connection_made(connection: Any, transport: Transport) -> None:
-    """Begin as uvicorn does, and answer a connection that is one too many with a sentence."""
+    """Begin as uvicorn does, and refuse a connection beyond the limit with a sentence."""
     _connection_made(connection, transport)
     parser = getattr(connection, "conn", None)
     if isinstance(parser, h11.Connection):

@@ -36,15 +36,15 @@ async def send_error(
     scope: Scope, receive: Receive, send: Send, status: int, sentence: str, **headers: str
 ) -> None:
     """Answer with this status and sentence."""
-    named = {"connection": "close", "cache-control": "no-store"}
-    named |= {name.replace("_", "-"): value for name, value in headers.items()}
-    text = PlainTextResponse(f"{sentence}\n", status, named)
+    fields = {"connection": "close", "cache-control": "no-store"}
+    fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+    text = PlainTextResponse(f"{sentence}\n", status, fields)
     if scope["type"] == "http":
         answer: Response = text
         if accepts_html(scope):
-            answer = HTMLResponse(page(sentence, "retry_after" in headers), status, named)
+            answer = HTMLResponse(page(sentence, "retry_after" in headers), status, fields)
         elif is_health_check(scope):
-            answer = JSONResponse(sentence, status, named)
+            answer = JSONResponse(sentence, status, fields)
         await answer(scope, receive, send)
     elif "websocket.http.response" in scope.get("extensions", {}):
         kind = "websocket.http.response"
@@ -55,7 +55,7 @@ async def send_error(
 
 
 def page(sentence: str, offers_retry: bool) -> str:
-    """It loads nothing else from the server, which may be full."""
+    """A page that loads nothing else from the server, which may be full."""
     again = AGAIN if offers_retry else ""
     return PAGE.replace("{sentence}", escape(sentence)).replace("{again}", again)
 

@@ -1,8 +1,8 @@
-"""The server's health (/healthz), and after SIGTERM time for its readers to go elsewhere.
+"""The server's health (/healthz), and a graceful end after SIGTERM.
 
 A proxy asks the next replica when one answers 503 (`deploy/nginx.conf`). A replica that shuts down
-answers so to newcomers, and closes the WebSockets of its readers one after another: their browsers
-connect again by themselves, which leads them to other replicas.
+answers 503 to newcomers and closes the WebSockets of its readers one after another; their browsers
+reconnect by themselves, to other replicas.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ OF_OPEN_PAGES = re.compile(r"/(static|media|component|_stcore/(upload_file|bidi-
 
 
 class Drain:
-    """The connected readers, and whether they are being led away. One for each server."""
+    """The connected readers of one server, and whether it is closing their connections."""
 
     def __init__(self) -> None:
         self.has_begun = False
@@ -57,7 +57,7 @@ class Drain:
         signal.signal(signal.SIGTERM, handle)
 
     def begin(self) -> None:
-        """Accept no new readers, and lead the connected ones away."""
+        """Accept no new readers, and close the connections of the others."""
         log.warning("Draining, then ending.", extra={"readers": len(self.sockets)})
         self.has_begun = True
         self._task = asyncio.ensure_future(self.close_sockets())
@@ -77,7 +77,7 @@ class Drain:
 
 
 class GracefulShutdown:
-    """Answers /healthz; while draining it refuses newcomers, so that a proxy asks a replica."""
+    """Answers /healthz; refuses newcomers while draining, so that a proxy asks another replica."""
 
     def __init__(self, app: ASGIApp, drain: Drain) -> None:
         self.app = app
@@ -96,7 +96,7 @@ class GracefulShutdown:
             await self.app(scope, receive, send)
 
     async def _stay(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a reader in, until they leave or are led away; then nothing is sent any more."""
+        """Serve a reader until they leave or their WebSocket is closed; then send nothing more."""
         socket, sockets = object(), self.drain.sockets
         sockets[socket] = send
 

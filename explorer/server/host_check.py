@@ -1,8 +1,8 @@
-"""Lets in requests for a name of this server, from its own pages, for what the app uses.
+"""Accepts requests for this server's names, from its own pages, to endpoints that the app uses.
 
-A page of another site can have a browser send requests here, and a name of another site can be
-made to lead here (DNS rebinding). Both are refused before Streamlit, which lets the first in if
-the origin is this machine's address, and asks an outside host what that is.
+A page of another site can make a browser send requests here, and a name of another site can resolve
+to this server (DNS rebinding). Both are refused before Streamlit, which would accept the first if
+the origin is this machine's address, and would ask an outside host for that address.
 """
 
 import os
@@ -30,8 +30,8 @@ ALL_INTERFACES = {None, "", "0.0.0.0", "::"}  # noqa: S104
 UNUSED = re.compile(
     r"(.*/)?(_stcore/(metrics|script-health-check|agent/.*)|auth/.*|oauth2callback)"
 )
-"""Endpoints of Streamlit that the app does not use: its statistics, which tell of every reader's
-caches, its interface for programs, and signing in."""
+"""Endpoints of Streamlit that the app does not use: statistics about all readers' caches, the
+interface for programs, and signing in."""
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 """No address of the app has one, and Starlette matches a path also with a line end after it."""
 
@@ -57,9 +57,9 @@ def fault() -> str | None:
 
 
 def address_to_open(address: str | None, port: int, *, by_tls: bool) -> str:
-    """The app's address for whoever started it, for which Streamlit would ask an outside host.
+    """The address of the app for whoever started it; Streamlit would ask an outside host.
 
-    It is that of this machine if the server listens on all interfaces.
+    It is localhost if the server listens on all interfaces.
     """
     host = "localhost" if address is None or address in ALL_INTERFACES else address
     return f"{'https' if by_tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
@@ -106,7 +106,7 @@ class HostCheck:
 
 
 def is_same_origin(scope: Scope) -> bool:
-    """Whether a page of this server sent it, or a person who follows a link, or no browser."""
+    """Whether the request comes from a page of this server, from a link, or from no browser."""
     headers = Headers(scope=scope)
     origins = headers.getlist("origin")
     if origins:
@@ -128,7 +128,7 @@ def _names_host(origin: str, host: str) -> bool:
 
 
 def _plain(host: str) -> str:
-    """As it is compared: lower case, no brackets, no dot at the end."""
+    """The host for comparison: lower case, no brackets, no dot at the end."""
     return host.strip().lower().strip("[]").removesuffix(".")
 
 

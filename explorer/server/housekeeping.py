@@ -1,4 +1,4 @@
-"""What the server does beside its pages: it loads what they need, and removes what readers left."""
+"""Work of the server outside its pages: it loads libraries and models, and removes old files."""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("explorer")
 
 TRAINING_DELAY = 3.0
-"""Seconds before the training pages are prepared: the first page of all comes first."""
+"""Seconds before the training pages are prepared, so that the first page comes first."""
 CLEANUP_INTERVAL = 30
 """Seconds."""
 PANDAS = "pandas"
@@ -39,7 +39,7 @@ class WarmUp:
         self.cluster: Cluster | None = None
 
     def _load(self) -> None:
-        gc.disable()  # everything that is loaded here stays
+        gc.disable()  # nothing that is loaded here becomes garbage
         try:
             import torch
 
@@ -73,7 +73,7 @@ class WarmUp:
 def _freeze() -> None:
     """Exempt everything that is loaded from garbage collection."""
     gc.freeze()
-    # Fifty readers set off a whole collection, 60 ms, every two seconds; now one in fourteen.
+    # With fifty readers a full collection of 60 ms ran every two seconds; now every fourteen.
     gc.set_threshold(2_000, 10, 25)
     gc.enable()
 
@@ -83,13 +83,13 @@ async def clean_up_forever() -> None:
     while True:
         await asyncio.sleep(CLEANUP_INTERVAL)
         with _logged_errors():
-            streamlit_patches.forget_who_left()
+            streamlit_patches.end_left_sessions()
         await asyncio.to_thread(clean_up)
 
 
 def clean_up() -> None:
-    """Remove what nobody has used for long, even if no reader comes who adds another."""
-    # They load torch, which the server does not wait for when it starts.
+    """Remove results, uploads, runs and texts that nobody has used for long."""
+    # These load torch, for which the start of the server does not wait.
     from explorer.catalog import uploads
     from explorer.inference import results_cache
     from explorer.runs import deleting
@@ -107,7 +107,7 @@ def clean_up() -> None:
 
 @contextmanager
 def _logged_errors() -> Iterator[None]:
-    """One step that fails does not keep the others from being done."""
+    """Log an error inside, so that the next steps still run."""
     try:
         yield
     except Exception:
@@ -115,7 +115,7 @@ def _logged_errors() -> Iterator[None]:
 
 
 class _Partial(ModuleType):
-    """A module that waits, if asked for what it lacks, for the thread that is importing it."""
+    """A module whose missing attributes wait for the thread that is importing it."""
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):  # Python asks for these while it makes the module

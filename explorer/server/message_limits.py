@@ -1,6 +1,6 @@
-"""What a WebSocket may send: frames that are not tiny, and messages for readers, at a bounded rate.
+"""Limits on WebSockets: on small frames, on the kinds of messages, and on their size and rate.
 
-A proxy passes a WebSocket on as bytes, so all of this is bounded here.
+A proxy passes a WebSocket on as bytes, so it cannot set these limits.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ NOT_A_MESSAGE, TOO_LARGE = 1002, 1009
 CONNECTIONS_AT_FULL_RATE = 10
 """Connections of one network that may each use the whole rate; more of them share it."""
 BURST_SECONDS = 5
-"""Seconds' worth of messages that may come at once, as from an arrow key that is held down."""
+"""Seconds' worth of messages that may come at once, for example from a held arrow key."""
 SMALL_FRAME = 1_000
 """Bytes. Browsers cut long messages into larger frames than this."""
 SMALL_FRAMES_PER_MESSAGE = 10
@@ -43,7 +43,7 @@ _connection_made = WEBSOCKET.connection_made
 
 
 class RateLimit:
-    """So many a second in the long run; some seconds' worth may come at once."""
+    """A rate per second; some seconds' worth may come at once."""
 
     def __init__(self, rate: float) -> None:
         self.rate = max(rate, 1)
@@ -51,7 +51,7 @@ class RateLimit:
         """When everything so far would have come at the allowed rate."""
 
     def wait(self, now: float, count: int = 1) -> float:
-        """Seconds that the one that comes now has to wait, or 0."""
+        """Seconds that messages arriving now have to wait, or 0."""
         self.paid_until = max(self.paid_until, now - BURST_SECONDS) + count / self.rate
         return max(0.0, self.paid_until - now)
 
@@ -66,9 +66,9 @@ def limit_frames() -> None:
 
 
 def connection_made(connection: Any, transport: Transport) -> None:
-    """Begin as uvicorn does, and look at each frame as it is parsed.
+    """Begin as uvicorn does, and check each frame as it is parsed.
 
-    Pings are among them: they are answered whether or not anybody reads the answers.
+    Pings count too, since they are answered even if nobody reads the answers.
     """
     _connection_made(connection, transport)
     protocol = connection.conn
@@ -84,11 +84,11 @@ def connection_made(connection: Any, transport: Transport) -> None:
 
 
 class MessageLimits:
-    """Closes a connection that sends what is no message, and slows one that sends too many.
+    """Closes a connection that sends anything but messages, and slows one that sends too many.
 
-    `is_for_readers` checks each message; ValueError says that it is none. While a connection has
-    to wait nothing is read from it, so what it sends fills its own network and no memory here. But
-    a session keeps the last message in several forms, so the bytes of long ones are counted.
+    `is_for_readers` checks each message and raises ValueError if it is none. Nothing is read from a
+    connection that has to wait, so its data takes no memory here. A session keeps its last message
+    in several forms, so the bytes of long messages are counted.
     """
 
     def __init__(self, app: ASGIApp, is_for_readers: Callable[[bytes], bool]) -> None:

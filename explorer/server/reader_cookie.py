@@ -1,8 +1,8 @@
-"""Sets the cookie with a reader's key, with the first page that their browser opens.
+"""Sets the cookie with a reader's key when their browser opens its first page.
 
-A WebSocket names its owner in a header, which Streamlit compares before it continues a session
-(`server.trustedUserHeaders` in `.streamlit/config.toml`). Without it whoever knows the ID of a
-session could take it over, with what its reader typed and owns.
+A header of each WebSocket names its owner, and Streamlit compares it before it continues a session
+(`server.trustedUserHeaders` in `.streamlit/config.toml`). Otherwise anyone who knows the ID of a
+session could take it over with all that its reader typed and owns.
 """
 
 from http import HTTPStatus
@@ -46,7 +46,7 @@ class ReaderCookie:
 
 
 def with_owner(scope: Scope) -> Scope:
-    """The same with its owner in the header, instead of what a stranger may have put there."""
+    """The request with its owner in the header, in place of any that came from outside."""
     others = [pair for pair in scope["headers"] if pair[0].lower() != OWNER.encode()]
     key = key_in(HTTPConnection(scope).cookies)
     ours = [(OWNER.encode(), owner_of(key).encode())] if key else []
@@ -54,7 +54,7 @@ def with_owner(scope: Scope) -> Scope:
 
 
 def cookie(scope: Scope) -> str:
-    """A new key as the value of a header: no script reads it, and TLS keeps what it carried."""
+    """A header with a new key, which no script can read; a key set under TLS is sent only there."""
     value = f"{new_key()}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax"
     return f"{BY_TLS}={value}; Secure" if _is_by_tls(scope) else f"{COOKIE}={value}"
 

@@ -1,8 +1,8 @@
-"""Bounds on uploads before Streamlit: what exceeds a limit is refused before it is read.
+"""Limits on uploads: an upload beyond a limit is refused before Streamlit reads it.
 
-Streamlit takes as many files as are sent, keeps them in memory while their session lives, and
-looks only at the size of each. `explorer.app.received_uploads` counts every file from its first
-byte; one that is too large, too slow, of no session or of no declared size is not read.
+Streamlit accepts any number of files, keeps them in memory while their session lives, and checks
+only the size of each. `explorer.app.received_uploads` counts every file from its first byte. A file
+that is too large, too slow, without a session or without a declared size is not read.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from explorer.system import limits
 UPLOADS = "/_stcore/upload_file/"
 SESSION_AND_FILE = re.compile(r"([0-9A-Za-z-]{1,64})/([0-9a-f-]{36})")
 FORM_BYTES = 1_000_000
-"""What a form may add to its file."""
+"""Bytes that a form may add to its file."""
 RECONNECT_SECONDS = 10.0
 """The time that a session is given to connect again before its files are freed."""
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -76,7 +76,7 @@ class UploadLimits:
     async def _receive(
         self, place: Place, scope: Scope, receive: Receive, answer: "_Answer"
     ) -> None:
-        """Count it while it arrives, until all of it is there or it is ended."""
+        """Count an upload while it arrives, until it is complete or stopped."""
         left = declared = _declared_bytes(scope)
         most = self.received.largest(place[0])
         if declared > most + FORM_BYTES:
@@ -117,12 +117,12 @@ class UploadLimits:
                 self.received.give_up(upload)
 
     def _free_soon(self) -> None:
-        """Free what readers have left behind, once they have had time to connect again."""
+        """Free the uploads of readers who have left, after they have had time to reconnect."""
         asyncio.get_running_loop().call_later(RECONNECT_SECONDS, self.received.free_left)
 
 
 class _Answer:
-    """Passes an answer on; `status` is its own, once it has begun."""
+    """Passes an answer on and notes its `status`."""
 
     def __init__(self, send: Send) -> None:
         self.send = send
@@ -135,7 +135,7 @@ class _Answer:
 
 
 def _place(scope: Scope) -> Place:
-    """The session and the file in an address, if they are of the reader who asks."""
+    """The session and the file in an address, if they belong to the reader who asks."""
     match = SESSION_AND_FILE.fullmatch(scope["path"].partition(UPLOADS)[2])
     if match is None:
         raise UploadRefusedError(NOT_AN_UPLOAD, 400)
@@ -148,7 +148,7 @@ def _place(scope: Scope) -> Place:
 
 
 def _declared_bytes(scope: Scope) -> int:
-    """How many bytes the request says it has."""
+    """The size that the request declares."""
     length = Headers(scope=scope).get("content-length", "")
     if not re.fullmatch(r"[0-9]{1,15}", length):
         raise UploadRefusedError(NO_LENGTH, 411)

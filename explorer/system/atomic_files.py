@@ -12,21 +12,21 @@ from typing import Any
 from explorer.system import limits, operating_system
 
 OWNER_ONLY = 0o600
-"""What a run holds, others with an account on this machine do not read."""
+"""Other accounts on this machine cannot read the files of a run."""
 LARGEST_JSON = 8_000_000
 """Bytes; no status or spec is longer."""
 
 
 def write_bytes(path: Path, content: bytes, mode: int = OWNER_ONLY) -> None:
-    """Replace the file: a reader gets the old content or the new one."""
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    """Replace the file: whoever reads it gets the old content or the new one."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        operating_system.replace(beside, path)
+        operating_system.replace(temporary, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -39,7 +39,7 @@ def write_json(path: Path, values: object, mode: int = OWNER_ONLY) -> None:
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file. OSError when there is none, ValueError when it is no object."""
+    """The object in a JSON file; OSError if there is no file, ValueError if it has no object."""
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path.name} is too large.")
     try:
@@ -52,7 +52,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
 
 
 def read_json_or_empty(path: Path) -> dict[str, Any]:
-    """The same; empty where there is no such object."""
+    """The same; empty if there is no such object."""
     try:
         return read_json_object(path)
     except (OSError, ValueError):
@@ -101,7 +101,7 @@ class Lock:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a living process holds the lock, which is not taken."""
+    """Whether a living process has the lock; does not take it."""
     try:
         file = os.open(path, os.O_RDONLY)
     except OSError:
@@ -113,5 +113,5 @@ def is_held(path: Path) -> bool:
 
 
 def fits(folder: Path, size: int) -> bool:
-    """Whether the disk has room for `size` bytes beside those that must stay free."""
+    """Whether the disk has room for `size` bytes in addition to what must stay free."""
     return size + limits.DISK_LEFT.most <= shutil.disk_usage(folder).free

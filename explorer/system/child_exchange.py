@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 
 def exchange(child: subprocess.Popen[bytes], request: bytes, wait: Callable[[int], float]) -> bytes:
-    """Send the request and read one line, or what there is of it when the child ends.
+    """Send the request and read one line, or the part of it that came before the child ended.
 
-    `wait` is asked again and again, with the bytes that have come, how many seconds to wait for
-    more; it may raise.
+    `wait` is called repeatedly with the number of bytes received, and returns how many seconds to
+    wait for more; it may raise.
     """
     assert child.stdin is not None
     assert child.stdout is not None
@@ -25,7 +25,7 @@ def exchange(child: subprocess.Popen[bytes], request: bytes, wait: Callable[[int
         while not answer.endswith(b"\n"):
             for key, _ in ready.select(wait(len(answer))):
                 if key.fd == into:
-                    left = left[_written(into, left) :]
+                    left = left[_write(into, left) :]
                     if not left:
                         ready.unregister(into)
                 elif (part := _read(out)) is not None:
@@ -35,8 +35,8 @@ def exchange(child: subprocess.Popen[bytes], request: bytes, wait: Callable[[int
     return bytes(answer)
 
 
-def _written(into: int, left: memoryview) -> int:
-    """How much of it the child took; one that has ended takes it all, and says nothing."""
+def _write(into: int, left: memoryview) -> int:
+    """The number of bytes written; all of them if the child has ended."""
     try:
         return os.write(into, left)
     except BlockingIOError:
@@ -46,7 +46,7 @@ def _written(into: int, left: memoryview) -> int:
 
 
 def _read(out: int) -> bytes | None:
-    """What has come: nothing where the child has ended, None where there is only nothing yet."""
+    """The next bytes; empty if the child has ended, None if there are none yet."""
     try:
         return os.read(out, 1 << 18)
     except BlockingIOError:

@@ -1,11 +1,11 @@
-"""What long work owes to readers: who waits may leave, who works lets others in between.
+"""Cooperative scheduling: a reader who waits can leave, and long work lets others go in between.
 
-`cachetools.cached(cache, condition=CancellableCondition())` makes a thing once however many threads
-ask for it at once. If its maker fails, the next one tries.
+`cachetools.cached(cache, condition=CancellableCondition())` computes a value once, however many
+threads ask for it at the same time. If the first thread fails, the next one tries.
 
-`step()` stands between two pieces of whatever may take long: two layers of a pass, two heads of
-a metric. In the run of a page it ends the run whose reader has gone or who has had enough, and
-hands the turn to the next (`explorer.app.throttle`); anywhere else nothing happens.
+Long work calls `step()` between two pieces: two layers of a pass, two heads of a metric. In the run
+of a page it ends the run if its reader has left or it takes too long, and hands the turn to the
+next run (`explorer.app.throttle`). Anywhere else it does nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,24 +14,24 @@ from threading import Condition, local
 from typing import Protocol, TypeVar
 
 CHECK_SECONDS = 0.1
-"""Seconds of waiting after which it is asked again whether there is still a reader."""
+"""Seconds between two checks whether a waiting reader is still there."""
 Part = TypeVar("Part")
 
 
 class CancellableRun(Protocol):
-    """A reader's run, as the work in its thread sees it."""
+    """A reader's run, as the work in its thread uses it."""
 
     def step(self) -> None:
-        """Between two pieces of work: raises where the run must not go on."""
+        """Called between two pieces of work; raises if the run must end."""
 
     def check_cancelled(self) -> None:
-        """While it waits: the same."""
+        """Called while the run waits; raises if it must end."""
 
     def release_slot(self) -> None:
-        """It waits for others now and needs no turn."""
+        """Give up the turn while the run waits for others."""
 
     def take_slot(self) -> None:
-        """It goes on, when its turn comes."""
+        """Wait for a turn, and go on."""
 
 
 _here = local()
@@ -44,7 +44,7 @@ def current_run() -> CancellableRun | None:
 
 @contextmanager
 def run_in_thread(run: CancellableRun) -> Iterator[None]:
-    """What this thread does meanwhile is work for that run."""
+    """Work of this thread inside is work for that run."""
     _here.run = run
     try:
         yield
@@ -53,7 +53,7 @@ def run_in_thread(run: CancellableRun) -> Iterator[None]:
 
 
 def step() -> None:
-    """Called between two pieces of long work: the others' turn, or the end of an unwanted run."""
+    """Between two pieces of long work: let another run go, or end an unwanted one."""
     if (run := current_run()) is not None:
         run.step()
 
@@ -67,9 +67,9 @@ def interruptible(parts: Iterable[Part]) -> Iterator[Part]:
 
 @contextmanager
 def offload() -> Iterator[Callable[[], None]]:
-    """Another process works for this run meanwhile, which needs no turn.
+    """Give up the turn while another process works for this run.
 
-    It gives what is called now and then, and ends the run of a reader who has gone.
+    Call the function that it yields now and then: it ends the run of a reader who has left.
     """
     run = current_run()
     if run is not None:
@@ -80,7 +80,7 @@ def offload() -> Iterator[Callable[[], None]]:
 
 
 def _check_cancelled() -> None:
-    """End a run that waits for what nobody wants any more."""
+    """End a waiting run whose result nobody wants any more."""
     if (run := current_run()) is not None:
         run.check_cancelled()
     else:
@@ -88,33 +88,30 @@ def _check_cancelled() -> None:
 
 
 def _never_cancelled() -> None:
-    """Outside of the app nobody leaves."""
+    """Outside the app nobody leaves."""
 
 
 _cancel_check: Callable[[], None] = _never_cancelled
 
 
 def set_cancel_check(cancel_check: Callable[[], None]) -> None:
-    """How, from now on, the run ends of a reader who has gone or wants something else.
-
-    It is called in the thread that waits and raises where it must not go on.
-    """
+    """Set how waiting work outside a run ends: the check is called in its thread and may raise."""
     global _cancel_check
     _cancel_check = cancel_check
 
 
 class CancellableCondition(Condition):
-    """One whose waiting ends with the run of the reader who waits, and takes nobody's turn."""
+    """A condition that keeps no turn while it waits, and stops waiting when the run ends."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """For a while that is never longer than CHECK_SECONDS, so wait in a loop."""
+        """Wait at most CHECK_SECONDS, so call it in a loop."""
         run = current_run()
         if run is not None:
             run.release_slot()
         is_notified = super().wait(
             CHECK_SECONDS if timeout is None else min(timeout, CHECK_SECONDS)
         )
-        self.release()  # whoever has a turn may need this very lock to give it back
+        self.release()  # a run may need this lock to give back its turn
         try:
             if not is_notified:
                 _check_cancelled()
@@ -126,10 +123,10 @@ class CancellableCondition(Condition):
 
 
 class Budget:
-    """Bytes that are taken from at once, by `with budget.spend(size)`.
+    """Bytes that several threads use, each by `with budget.spend(size)`.
 
-    `free` says how many there are. Who begins it asks; as long as somebody takes some, they are
-    counted here, since what is free says nothing of those that are not yet taken.
+    The first user calls `free` for how many there are. While there are users, the budget counts
+    itself, since `free` does not know of bytes that are promised but not yet allocated.
     """
 
     def __init__(self, free: Callable[[], int]) -> None:
@@ -142,24 +139,24 @@ class Budget:
     def spend(
         self,
         size: int,
-        kept: int | None = None,
+        remains: int | None = None,
         refuse: Callable[[int], Exception] | None = None,
         share: int = 100,
     ) -> Iterator[None]:
-        """Wait until so many are left, or until nobody takes any: then it may be too much.
+        """Wait until so many bytes are left, or until there are no other users.
 
-        At most `share` percent of those that are left are given away at once. Afterwards `kept`
-        of them (None: all) stay taken. Raises what `refuse` makes of how many it could have,
-        where they are too many even then.
+        One user gets at most `share` percent of the bytes that are left. Afterwards `remains` bytes
+        (None: all) stay in use. If `size` is too much even without other users, raise the error
+        that `refuse` makes of how many bytes are available.
         """
         with self._changed:
             while self._spending and size > self._left * share // 100:
                 self._changed.wait()
             if not self._spending:
                 self._left = self._free()
-                given = self._left * share // 100
-                if refuse is not None and size > given:
-                    raise refuse(given)
+                available = self._left * share // 100
+                if refuse is not None and size > available:
+                    raise refuse(available)
             self._spending += 1
             self._left -= size
         try:
@@ -167,5 +164,5 @@ class Budget:
         finally:
             with self._changed:
                 self._spending -= 1
-                self._left += 0 if kept is None else size - kept
+                self._left += 0 if remains is None else size - remains
                 self._changed.notify_all()

@@ -22,18 +22,18 @@ GB = 1_000 * MB
 
 @dataclass(eq=False)
 class Limit:
-    """One limit: its defaults for a laptop and for strangers with their unit, and what it bounds.
+    """One limit: its two defaults and their unit, and what it bounds.
 
-    `sentence` is for the person who exceeds it. In it `{limit}` is the bound and `{amount}` what
-    exceeds it, both with their unit: bytes become MB or GB. It is empty if nobody reads it, as
-    where the oldest is just removed.
+    `sentence` is for the person who exceeds it. In it `{limit}` is the bound and `{amount}` the
+    amount that exceeds it, both with their unit; bytes become MB or GB. It is empty if nobody reads
+    it, for example because the oldest file is simply removed.
     """
 
     defaults: InitVar[tuple[int, int, str]]
     about: str
     sentence: str = ""
     name: str = ""
-    """That of its constant, in small letters."""
+    """The name of its constant in lower case."""
 
     def __post_init__(self, defaults: tuple[int, int, str]) -> None:
         self.laptop, self.public, self.unit = defaults
@@ -50,11 +50,11 @@ class Limit:
     def refusal(self, amount: float | None = None, most: float | None = None) -> str:
         """The sentence for the person who exceeds it with this amount.
 
-        `most` is the bound if this person has another than usual.
+        `most` is the bound for this person, if it is not the usual one.
         """
-        shown = "" if amount is None else self.in_words(amount)
+        words = "" if amount is None else self.in_words(amount)
         bound = self.in_words(self.most if most is None else most)
-        return self.sentence.format(limit=bound, amount=shown)
+        return self.sentence.format(limit=bound, amount=words)
 
     def in_words(self, number: float) -> str:
         """The number with its unit."""
@@ -357,12 +357,15 @@ DRAIN_SECONDS = Limit(
 )
 
 
-def _named(name: str, limit: Limit) -> Limit:
-    limit.name = name.lower()
-    return limit
+def _all_limits() -> tuple[Limit, ...]:
+    """Every limit above, under the name of its constant."""
+    limits = {name: value for name, value in globals().items() if isinstance(value, Limit)}
+    for name, limit in limits.items():
+        limit.name = name.lower()
+    return tuple(limits.values())
 
 
-TABLE = tuple(_named(*each) for each in [*globals().items()] if isinstance(each[1], Limit))
+TABLE = _all_limits()
 """All limits, in the order above."""
 
 
@@ -373,14 +376,14 @@ def is_public() -> bool:
 
 def fault() -> str | None:
     """One sentence on what is wrong with the settings, for whoever starts the server."""
-    known = {limit.name: limit for limit in TABLE}
+    names = {limit.name for limit in TABLE}
     if os.environ.get(PUBLIC, "") not in {"", "0", "1"}:
         return f"{PUBLIC} must be 1 for a server that strangers use, or 0."
-    named = {name for name in os.environ if name.startswith(PREFIX)}
-    if stray := sorted(named - {f"{PREFIX}{name.upper()}" for name in known}):
+    variables = {name for name in os.environ if name.startswith(PREFIX)}
+    if stray := sorted(variables - {f"{PREFIX}{name.upper()}" for name in names}):
         return f"{stray[0][:60]} is not a limit; docs/limits.md lists them all."
     try:
-        if stray := sorted(_file_settings().keys() - known.keys()):
+        if stray := sorted(_file_settings().keys() - names):
             return f"{stray[0][:60]!r} in {FILE} is not a limit; docs/limits.md lists them all."
         for limit in TABLE:
             _chosen(limit)
@@ -390,7 +393,7 @@ def fault() -> str | None:
 
 
 def _chosen(limit: Limit) -> int:
-    """ValueError, in one sentence, if it is set to something else than a number."""
+    """The bound that is set, or the default; ValueError if it is set but not a number."""
     name = f"{PREFIX}{limit.name.upper()}"
     if (value := os.environ.get(name)) is not None:
         return _number(value, name)
@@ -411,11 +414,11 @@ def _number(value: object, name: str) -> int:
 
 def _file_settings() -> Mapping[str, object]:
     path = os.environ.get(FILE)
-    return _read(path) if path else {}
+    return _read_toml(path) if path else {}
 
 
 @lru_cache(maxsize=4)
-def _read(path: str) -> Mapping[str, object]:
+def _read_toml(path: str) -> Mapping[str, object]:
     """The TOML file as it was when the server started."""
     try:
         return tomllib.loads(Path(path).expanduser().read_text("utf-8"))

@@ -1,8 +1,8 @@
-"""Texts too long for an address: each is a file of this app, and a link has its hash.
+"""Texts that are too long for an address: each is a file, and a link has its hash.
 
-Whoever has the link reads the text, as with any other link; nobody can list the texts, and a hash
-cannot be guessed. What has not been opened for long leaves, and the oldest leave where all together
-are too much.
+Whoever has the link can read the text, as with any other link; nobody can list the texts or guess a
+hash. Texts that nobody has opened for long are removed, and the oldest ones if all together are too
+large.
 """
 
 import hashlib
@@ -22,19 +22,19 @@ NAME = re.compile(r"[0-9a-f]{32}")
 ENDING, WRITING = ".txt", "writing-"
 DAY = 24 * 60 * 60
 LONGEST_CHARACTER = 4
-"""Bytes of one in UTF-8."""
+"""Bytes of one character in UTF-8."""
 SHARES = 4
 
 
 def name_of(text: str) -> str:
-    """Half of the text's SHA-256: enough that no other text is found for it."""
+    """Half of the text's SHA-256, which is enough that nobody finds another text for it."""
     return _digest(_bytes_of(text))
 
 
 def keep(text: str, of: str = "all") -> str:
-    """Its name, once it is kept; empty where the disk has no room for it.
+    """Store a text and return its name; empty if the disk has no room for it.
 
-    `of` is a digest of who shares the room: nobody's texts push out all those of the others.
+    `of` is the digest of a network, whose texts cannot push out all those of others.
     """
     name, data = name_of(text), _bytes_of(text)
     folder = texts_root() / of
@@ -59,33 +59,33 @@ def keep(text: str, of: str = "all") -> str:
 
 
 def read(name: str) -> str | None:
-    """The text of this name; None where it is not here, or is not what its name says."""
+    """The text of this name; None if it is missing or does not match its name."""
     if not NAME.fullmatch(name):
         return None
     for path in texts_root().glob(f"*/{name}{ENDING}"):
-        data = _read(path)
+        data = _bytes_in(path)
         if _digest(data) == name:
             return data.decode("utf-8", "surrogatepass")
     return None
 
 
-def _read(path: Path) -> bytes:
-    """What is in it; nothing where it cannot be read, or is longer than a text may be."""
+def _bytes_in(path: Path) -> bytes:
+    """The content of a file; empty if it cannot be read or is longer than a text may be."""
     most = LONGEST_CHARACTER * TEXT_CHARACTERS.most
     try:
         with path.open("rb") as file:
             data = file.read(most + 1)
     except OSError:
         return b""
-    with suppress(OSError):  # it is there, whether or not its time can be noted
+    with suppress(OSError):  # the text can be read even if its time cannot be updated
         os.utime(path)
     return data if len(data) <= most else b""
 
 
 def sweep() -> None:
-    """Remove what was opened longest ago until all fit, and what is kept no longer.
+    """Remove texts that are too old, and the least recently opened ones until all fit.
 
-    Those that share a folder have at most a quarter of the room.
+    The texts in one folder may use at most a quarter of the room.
     """
     oldest, total = time.time() - TEXTS_DAYS.most * DAY, 0
     shares: Counter[Path] = Counter()
@@ -99,11 +99,11 @@ def sweep() -> None:
 
 
 def _files() -> Iterator[tuple[float, int, Path]]:
-    """When each was opened last, and its bytes; one may leave meanwhile."""
+    """The last use and the size of each file; another process may remove one meanwhile."""
     for path in texts_root().glob("*/*"):
         with suppress(OSError):
-            found = path.stat()
-            yield found.st_mtime, found.st_size, path
+            status = path.stat()
+            yield status.st_mtime, status.st_size, path
 
 
 def _digest(data: bytes) -> str:

@@ -1,8 +1,8 @@
-"""What only some systems have: locks, owners, groups and limits of processes.
+"""Where POSIX and Windows differ: locks, owners, groups and limits of processes.
 
-Elsewhere the app is written for POSIX. On Windows files lie in the user's own folder, whose list
-of rights keeps others out, and a process has no limits of its own; what cannot do without them, the
-reading of strangers' tokenizers, is refused there (`explorer.text.published.process`).
+On Windows, files are in the user's own folder, whose access rights keep others out, and a process
+has no resource limits. Reading strangers' tokenizers needs such limits, so it is refused there
+(`explorer.text.published.process`).
 """
 
 import os
@@ -15,19 +15,19 @@ from pathlib import Path
 
 IS_POSIX = sys.platform != "win32"
 FILES = 8_192
-"""That a process of Windows may have open, as far as its C library goes."""
+"""Files that a Windows process may have open, by its C library."""
 
 if sys.platform == "win32":
     import msvcrt
 
     INFINITY = -1
     KILLED: tuple[int, ...] = ()
-    """Signals that end a process which takes too much."""
+    """Signals that end a process which exceeds a limit."""
     OWN_GROUP = subprocess.CREATE_NEW_PROCESS_GROUP
-    """Ctrl-C is the server's, and not that of the processes it has started."""
+    """Ctrl-C reaches the server, but not the processes that it has started."""
 
     def lock(handle: int, *, waits: bool = False, shared: bool = False) -> bool:
-        """Lock an open file until it is closed; whether it was free. Shared locks are as others."""
+        """Lock an open file until it is closed; whether it was free. A shared lock is exclusive."""
         while True:
             try:
                 msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
@@ -39,7 +39,7 @@ if sys.platform == "win32":
                 return True
 
     def replace(new: Path, old: Path) -> None:
-        """Put one file in the place of another, which somebody may be reading for a moment."""
+        """Replace one file with another, though somebody may be reading it for a moment."""
         for _ in range(100):
             try:
                 new.replace(old)
@@ -49,28 +49,28 @@ if sys.platform == "win32":
                 return
         new.replace(old)
 
-    def is_mine(found: os.stat_result) -> bool:
+    def is_mine(status: os.stat_result) -> bool:
         return True
 
-    def is_mine_alone(found: os.stat_result) -> bool:
+    def is_mine_alone(status: os.stat_result) -> bool:
         return True
 
     def end_group(process: subprocess.Popen[bytes], *, at_once: bool = False) -> None:
-        """End it; those that it has started see that it is gone."""
+        """End it; the processes that it has started notice that and end."""
         process.kill()
 
     def end_own_group() -> None:
         os._exit(1)
 
     def be_nice(by: int) -> None:
-        """Its workers have the priority of others."""
+        """Do nothing: workers keep the usual priority."""
 
     def limits(what: str) -> tuple[int, int]:
-        """The soft and the hard limit: nothing is limited."""
+        """The soft and the hard limit, which are fixed."""
         return FILES, FILES
 
     def limit(**most: int) -> None:
-        """Nothing can be."""
+        """Do nothing: Windows has no such limits."""
 
 else:
     import fcntl
@@ -78,9 +78,9 @@ else:
 
     INFINITY = resource.RLIM_INFINITY
     KILLED: tuple[int, ...] = (signal.SIGXCPU, signal.SIGKILL)
-    """Signals that end a process which takes too much."""
+    """Signals that end a process which exceeds a limit."""
     OWN_GROUP = 0
-    """`start_new_session` is what makes one."""
+    """On POSIX `start_new_session` makes the group."""
 
     def lock(handle: int, *, waits: bool = False, shared: bool = False) -> bool:
         """Lock an open file until it is closed; whether it was free."""
@@ -92,16 +92,16 @@ else:
         return True
 
     def replace(new: Path, old: Path) -> None:
-        """Put one file in the place of another."""
+        """Replace one file with another."""
         new.replace(old)
 
-    def is_mine(found: os.stat_result) -> bool:
-        """Whether the file is that of this process's user."""
-        return found.st_uid == os.getuid()
+    def is_mine(status: os.stat_result) -> bool:
+        """Whether the file belongs to this process's user."""
+        return status.st_uid == os.getuid()
 
-    def is_mine_alone(found: os.stat_result) -> bool:
-        """Whether nobody but this process's user reads or writes the file."""
-        return is_mine(found) and stat.S_IMODE(found.st_mode) & 0o177 == 0
+    def is_mine_alone(status: os.stat_result) -> bool:
+        """Whether only this process's user can read and write the file."""
+        return is_mine(status) and stat.S_IMODE(status.st_mode) & 0o177 == 0
 
     def end_group(process: subprocess.Popen[bytes], *, at_once: bool = False) -> None:
         """End it and all that it has started."""
@@ -112,7 +112,7 @@ else:
         os.killpg(os.getpgid(0), signal.SIGTERM)
 
     def be_nice(by: int) -> None:
-        """Less of the processor than others."""
+        """Lower the priority of this process."""
         os.nice(by)
 
     def limits(what: str) -> tuple[int, int]:
@@ -131,9 +131,9 @@ ALWAYS_PASSED = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "
 
 
 def child_environment(*also: str) -> dict[str, str]:
-    """The environment of a process that the app starts: what it needs, and no secret.
+    """The environment of a child process: what it needs, and no secret.
 
-    The server's own has its token, the key that signs forms, and secrets of other programs: a
-    hostile file that takes over a child process finds none of them.
+    The server's own environment has its token, the key that signs forms, and secrets of other
+    programs; a hostile file that takes over a child process finds none of them.
     """
     return {name: os.environ[name] for name in (*ALWAYS_PASSED, *also) if name in os.environ}

@@ -1,4 +1,4 @@
-"""How often work beside the training is due, so that it costs a bounded share of the time."""
+"""How often work during training is due, so that it takes a bounded share of the time."""
 
 import time
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Pace:
-    """Says when some work is due again: at least `every` seconds after the last time, and so
+    """Says when some work is due again: at least `every` seconds after the last time, and so rarely
     that it takes at most `share` of the time.
     """
 
@@ -20,7 +20,7 @@ class Pace:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Around the work itself, to measure its cost."""
+        """Measure the work inside."""
         began = time.monotonic()
         try:
             yield

@@ -59,7 +59,7 @@ def draw_head(context: PageContext) -> None:
     with row:
         text = display_options.heads_title(context, options)
         title(text, key="head_title", head=large_head.raw_head(context, options))
-        view = one_of("view", list(VIEWS), said_in=under, label_visibility="collapsed")
+        view = one_of("view", list(VIEWS), message_in=under, label_visibility="collapsed")
     VIEWS[view](context, options)
     with below:
         caption = large_head.head_caption(context, options)

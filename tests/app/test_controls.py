@@ -3,9 +3,9 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import url
-from explorer.app.address_table import Parameter
-from explorer.app.url import whole_number
+from explorer.app import address
+from explorer.app.address import whole_number
+from explorer.app.address_parameters import Parameter
 
 NAMES = ("colour", "word", "place", "seed", "heat", "step")
 
@@ -14,7 +14,7 @@ NAMES = ("colour", "word", "place", "seed", "heat", "step")
 def declared(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parameters of these pages are in the table."""
     rows = {name: [Parameter(name, "option", name.capitalize())] for name in NAMES}
-    monkeypatch.setattr(url, "_ROWS", rows)
+    monkeypatch.setattr(address, "_ROWS", rows)
 
 
 def few() -> None:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import address_table
+from explorer.app import address_parameters
 from explorer.app.reader_store import KEPT, KeptSession
 from explorer.app.session import SESSION_KEY
 from explorer.system import long_texts
@@ -112,7 +112,7 @@ def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
         ["hidden", ["view", "layer", "Training", "model", "show_all"]],
         ["sidebar", ["folded"]],
         ["model", [at.session_state[SESSION_KEY].shown_model]],
-        ["version", [str(address_table.VERSION)]],
+        ["version", [str(address_parameters.VERSION)]],
     ]
 
 
@@ -131,7 +131,7 @@ def test_hidden_controls_come_back_at_a_click_unless_the_link_says_otherwise() -
 def test_what_undoes_a_click_in_a_picture_is_never_hidden() -> None:
     at = a_page("attention/attention", hidden=["hide", "pinned"])
     assert sent(at, "page_top") == ["attention", []]
-    assert "“hidden” names “hide” and “pinned”, and no control is called so." in said(at)
+    assert "“hidden” names “hide” and “pinned”, and no control has that name." in said(at)
 
 
 def test_the_version_of_this_app_leaves_the_address() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.reader_store import (
     LEAST_BYTES,
     MOST_OWN_LESSONS,

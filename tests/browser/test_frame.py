@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from playwright.sync_api import Locator, expect
 from playwright.sync_api import TimeoutError as NotInTime
 
-from explorer.app.address_table import VERSION
+from explorer.app.address_parameters import VERSION
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.system.long_texts import name_of

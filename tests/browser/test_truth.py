@@ -71,7 +71,7 @@ def tree(header: dict[str, Any], _: dict[str, bytes]) -> list[str]:
 
 
 def film(header: dict[str, Any], _: dict[str, bytes]) -> list[str]:
-    return [text for _, text in header["said"][header["at"]]]
+    return [text for _, text in header["captions"][header["at"]]]
 
 
 BITS = in_text(rf"divergence of their rows: {N} bits")

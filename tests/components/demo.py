@@ -306,7 +306,7 @@ def demo_beside(show: str) -> None:
         for at, (column, names) in enumerate(zip(st.columns(3), labels, strict=True)):
             with column:
                 values = attention(len(names))
-                matrix(values, names, names, key=f"{key}{at}", height=370, beside=beside)
+                matrix(values, names, names, key=f"{key}{at}", height=370, neighbours=beside)
 
 
 def demo_pass_map(show: str) -> None:

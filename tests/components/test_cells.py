@@ -59,7 +59,7 @@ def header(values: torch.Tensor, top: float | None = None, **how: Any) -> dict[s
 
 def test_what_is_sent_are_the_names_what_is_written_for_them_and_the_largest_size() -> None:
     names, short = ["layer 0", "layer 1"], ["0.0", "0.1"]
-    sent = header(torch.zeros(2, 2), written=(names, short))
+    sent = header(torch.zeros(2, 2), short_names=(names, short))
     assert (sent["rows"], sent["columns"]) == (names, names)
     assert sent["written"] == [names, short]
     assert header(torch.zeros(2, 2))["written"] == [names, names]

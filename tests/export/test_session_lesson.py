@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.app import address_table
+from explorer.app import address_parameters
 from explorer.export.kept_view import KeptView
 from explorer.export.session_lesson import lesson_name, session_toml
 from explorer.lessons.lesson import Lesson
@@ -16,7 +16,7 @@ HARMFUL = '![x](https://elsewhere.example/x.png) <img src=x> `"""\\\x7f 0.5 $x$\
 def read(title: str, views: list[KeptView]) -> Lesson:
     named = KeptView(title, "/").called(title, "").title
     file = session_toml(named, views)
-    return lesson_from(file, f"{lesson_name(named)}.toml", address_table.of_pages())
+    return lesson_from(file, f"{lesson_name(named)}.toml", address_parameters.of_pages())
 
 
 def test_a_session_is_a_lesson_without_tasks() -> None:

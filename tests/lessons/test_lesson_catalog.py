@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from explorer.__main__ import main
-from explorer.app import address_table
+from explorer.app import address_parameters
 from explorer.lessons.lesson_catalog import FILES, FOLDER, TAUGHT, lesson_catalog
 
-PAGES = address_table.of_pages()
+PAGES = address_parameters.of_pages()
 
 
 def test_the_lessons_that_ship_have_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:

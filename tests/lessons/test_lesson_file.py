@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.app import address_table
+from explorer.app import address_parameters
 from explorer.commands.lesson_commands import TEMPLATE
 from explorer.lessons.lesson import Lesson, LessonStep, is_done
 from explorer.lessons.lesson_file import LessonError, faults, lesson_from, read_file
@@ -15,7 +15,7 @@ TOP = {"title": '"A lesson"', "about": '"What one learns."', "minutes": "4"}
 STEP = {"title": '"Masks"', "open": '"/masks?layer=1"', "text": '"Look."'}
 TASK = {"control": '"layer"', "do": '{choose = "2"}', "done": '{layer = "2"}'}
 PREDICT = {"question": '"Which?"', "options": '["a", "b"]', "right": "2", "why": '"So."'}
-PAGES = address_table.of_pages()
+PAGES = address_parameters.of_pages()
 
 
 def toml(top: dict[str, str], *tables: tuple[str, dict[str, str]]) -> bytes:

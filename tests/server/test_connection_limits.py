@@ -184,9 +184,9 @@ def test_sessions_whose_readers_left_give_theirs_back(monkeypatch: pytest.Monkey
         manager = SimpleNamespace(_session_storage=storage)
         monkeypatch.setattr(runtime, "get_instance", lambda m=manager: Mock(_session_mgr=m))
         assert left.session.shutdown.call_count == 0
-        assert streamlit_patches.forget_who_left() == ended
+        assert streamlit_patches.end_left_sessions() == ended
         assert left.session.shutdown.call_count == ended
-        assert streamlit_patches.forget_who_left() == 0
+        assert streamlit_patches.end_left_sessions() == 0
 
 
 def test_no_host_is_asked_for_addresses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,7 +125,7 @@ def test_uploads_are_forgotten_on_a_server_that_nobody_visits(
         sweep(root)
 
     monkeypatch.setattr(uploads, "sweep", fail_at_first)
-    monkeypatch.setattr(streamlit_patches, "forget_who_left", Mock(side_effect=ValueError))
+    monkeypatch.setattr(streamlit_patches, "end_left_sessions", Mock(side_effect=ValueError))
     upload = uploads_root() / f"{UPLOAD}{'0' * 24}"
     upload.mkdir(parents=True)
     an_hour_ago = time.time() - 3600

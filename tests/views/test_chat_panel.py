@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.text.checked_text import LARGEST_TEMPLATE
 from tests import apps, tiny
 from tests.apps import said, views

@@ -63,13 +63,15 @@ IN_VAIN: Rows = {
         "“sidebar” has no “gone” here; showing it unfolded.",
     ],
     "attention/heads?version=99&view=x&later=y": [
-        "This link was made by a newer version of the app: “view” and “later” are not understood "
-        "here and left out."
+        "This link was made by a newer version of the app. “view” and “later” are unknown here "
+        "and ignored."
     ],
     "attention/heads?version=99&side=Flow": [
-        "This link was made by a newer version of the app, which says here the same."
+        "This link was made by a newer version of the app. Here it means the same."
     ],
-    "attention/heads?hidden=everything": ["“hidden” names “everything”, and no control is called"],
+    "attention/heads?hidden=everything": [
+        "“hidden” names “everything”, and no control has that name"
+    ],
     "attention/heads?side=Backside&metric=Wisdom&best=7&best_is=Odd": [
         "“View” has no “Backside” here; showing Finder.",
         "“Metric” has no “Wisdom” here; showing Previous-token score.",

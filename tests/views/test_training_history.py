@@ -47,7 +47,7 @@ def test_a_frame_is_the_pass_of_its_snapshot(run: Run) -> None:
         _, shown = wire.unpack(planes[f"{place} film_map"])
         found = np.frombuffer(shown["exact"], "<f4").reshape(expected.shape)
         assert np.array_equal(found, expected), step
-        assert header["said"][place][0] == ["Writes", run_text(opened, TEXT).answer.text or "–"]
+        assert header["captions"][place][0] == ["Writes", run_text(opened, TEXT).answer.text or "–"]
 
 
 def test_a_guess_is_answered_with_the_pattern_over_the_heads(run: Run) -> None:

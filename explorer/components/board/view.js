@@ -38,47 +38,47 @@ function point(state, target) {
 }
 
 function heading([name, note, short]) {
-  const made = element("th");
-  made.scope = "col";
-  made.append(element("span", "name", name));
+  const header = element("th");
+  header.scope = "col";
+  header.append(element("span", "name", name));
   if (short) {
     const brief = element("span", "short", short);
     brief.setAttribute("aria-hidden", "true");
-    made.append(brief);
+    header.append(brief);
   }
-  made.append(element("span", "note", note));
-  return made;
+  header.append(element("span", "note", note));
+  return header;
 }
 
 function bar(share) {
-  const made = element("span", share < 0 ? "bar below" : "bar");
-  made.style.width = `${Math.min(1, Math.abs(share)) * 100}%`;
-  return made;
+  const line = element("span", share < 0 ? "bar below" : "bar");
+  line.style.width = `${Math.min(1, Math.abs(share)) * 100}%`;
+  return line;
 }
 
 function cell([text, share, how], column) {
-  const made = element("td", how);
-  made.dataset.column = column;
-  if (share !== null) made.append(bar(share));
-  made.append(element("span", "text", text));
-  return made;
+  const item = element("td", how);
+  item.dataset.column = column;
+  if (share !== null) item.append(bar(share));
+  item.append(element("span", "text", text));
+  return item;
 }
 
 function line(state, row, place) {
-  const made = element("tr", row.how), named = element("th");
-  made.dataset.row = place;
+  const tableRow = element("tr", row.how), named = element("th");
+  tableRow.dataset.row = place;
   named.scope = "row";
   const look = row.token ? "name token" : "name";
   const name = element(row.pickable ? "button" : "span", look, row.name);
   if (row.pickable) {
     name.type = "button";
-    made.classList.add("pickable");
+    tableRow.classList.add("pickable");
     name.setAttribute("aria-label", plain(state.data.pick || "{row}", {row: row.name}));
   }
   named.append(name);
   if (row.mark) named.append(element("span", "mark", row.mark));
-  made.append(named, ...row.cells.map(cell));
-  return made;
+  tableRow.append(named, ...row.cells.map(cell));
+  return tableRow;
 }
 
 function show(state) {

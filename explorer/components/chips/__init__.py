@@ -1,4 +1,4 @@
-"""Tokens as chips, the same on every page: order, look, what pointing at one says.
+"""Tokens as chips, the same on every page.
 
 With `text` the sentence stands above its tokens, and each shows where the other is: an
 emoji may be four tokens over one character, so a chip lights up its span of the text. The
@@ -15,7 +15,7 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import Label, groups_of, specials, text_of, texts
 
 MOST_CHIPS = 4_000
-"""More chips than this help nobody and slow the browser; the rest is counted, not drawn."""
+"""More chips would slow the browser; the rest is counted, not drawn."""
 
 CHIPS_HTML = """
 <div class="view chips">
@@ -91,25 +91,26 @@ def encode(
     unit: str = "",
 ) -> bytes:
     """The chips as one message; the ids and the spans only where tokens have them."""
-    shown = tokens[:MOST_CHIPS]
-    known = [] if values is None else values[:MOST_CHIPS]
-    top = max([*known, 0.0])
-    last = getattr(shown[-1], "end", None) if shown else None
+    first = tokens[:MOST_CHIPS]
+    numbers = [] if values is None else values[:MOST_CHIPS]
+    top = max([*numbers, 0.0])
+    end = getattr(first[-1], "end", None) if first else None
     header = {
         "name": key,
         "word": name,
-        "labels": texts(shown),
-        "own": [text_of(token) for token in shown],
+        "idle": f"Point at a {name} to see its details.",
+        "labels": texts(first),
+        "own": [text_of(token) for token in first],
         "groups": [
-            [group.first, group.last, text_of(group.characters)] for group in groups_of(shown)
+            [group.first, group.last, text_of(group.characters)] for group in groups_of(first)
         ],
-        "muted": specials(shown),
-        "ids": [getattr(token, "id", None) for token in shown],
-        "spans": [[getattr(token, "start", None), getattr(token, "end", None)] for token in shown],
+        "muted": specials(first),
+        "ids": [getattr(token, "id", None) for token in first],
+        "spans": [[getattr(token, "start", None), getattr(token, "end", None)] for token in first],
         "total": len(tokens),
-        "shades": [max(0.0, value) / top if top else 0.0 for value in known],
-        "said": [f"{three(value)} {unit}".strip() if value >= 0 else "" for value in known],
-        "text": text if text is None or len(tokens) <= MOST_CHIPS else text[:last],
+        "shades": [max(0.0, value) / top if top else 0.0 for value in numbers],
+        "said": [f"{three(value)} {unit}".strip() if value >= 0 else "" for value in numbers],
+        "text": text if text is None or len(tokens) <= MOST_CHIPS else text[:end],
         "pickable": pickable,
         "below": [] if below is None else texts(below[:MOST_CHIPS]),
         "mutedBelow": [] if below is None else specials(below[:MOST_CHIPS]),

@@ -68,29 +68,28 @@ const segments = (state, start, end) => start === null ? [] : state.segments
 
 function spoken({data, points}, place) {
   const [start, end] = data.spans[place], id = data.ids[place], parts = {label: data.labels[place]};
-  const said = [`{label} is ${data.word} ${place} of ${data.total}`];
-  if (data.said[place]) said.push(data.said[place]);
-  if (id !== null) said.push(`id ${id}`);
-  if (data.muted.includes(place)) said.push("special");
+  const details = [`{label} is ${data.word} ${place} of ${data.total}`];
+  if (data.said[place]) details.push(data.said[place]);
+  if (id !== null) details.push(`id ${id}`);
+  if (data.muted.includes(place)) details.push("special");
   else if (start !== null) {
-    said.push(end - start === 1 ? `character ${start}` : `characters ${start} to ${end - 1}`);
+    details.push(end - start === 1 ? `character ${start}` : `characters ${start} to ${end - 1}`);
     if (points) {
       const bytes = new TextEncoder().encode(points.slice(start, end).join(""));
       const hex = Array.from(bytes.slice(0, 12), b => b.toString(16).padStart(2, "0")).join(" ");
       const whole = data.groups.some(([first, last]) => first <= place && place <= last);
-      said.push(`${whole ? "the character's bytes" : "bytes"} ${hex}${bytes.length > 12 ? " …" : ""}`);
+      details.push(`${whole ? "the character's bytes" : "bytes"} ${hex}${bytes.length > 12 ? " …" : ""}`);
     }
   }
   if (data.below[place] && data.below[place] !== data.labels[place]) {
-    said.push("below it {below}");
+    details.push("below it {below}");
     parts.below = data.below[place];
   }
-  return [said.join(" · "), parts];
+  return [details.join(" · "), parts];
 }
 
 function idle({sentence, data}) {
-  sentence.textContent = `${counted(data.total, data.word)}. ` +
-    `Point at a ${data.word} to see its details.`;
+  sentence.textContent = `${counted(data.total, data.word)}. ${data.idle}`;
 }
 
 function mark(state) {
@@ -114,18 +113,18 @@ function reach(row, chip) {
 // ---- building ------------------------------------------------------------------------
 
 function chip(state, label, place) {
-  const {data} = state, made = element(data.pickable ? "button" : "span", "chip");
-  if (data.pickable) made.type = "button";
-  made.classList.toggle("muted", data.muted.includes(place));
-  made.classList.toggle("pickable", data.pickable);
-  made.classList.toggle("shaded", place in data.shades);
-  made.style.setProperty("--shade", data.shades[place] ?? 0);
-  made.dataset.place = place;
-  made.setAttribute("aria-describedby", "said");
-  made.tabIndex = place === 0 ? 0 : -1;
-  spell(made, label);
+  const {data} = state, node = element(data.pickable ? "button" : "span", "chip");
+  if (data.pickable) node.type = "button";
+  node.classList.toggle("muted", data.muted.includes(place));
+  node.classList.toggle("pickable", data.pickable);
+  node.classList.toggle("shaded", place in data.shades);
+  node.style.setProperty("--shade", data.shades[place] ?? 0);
+  node.dataset.place = place;
+  node.setAttribute("aria-describedby", "said");
+  node.tabIndex = place === 0 ? 0 : -1;
+  spell(node, label);
   const item = element("li");
-  item.append(made);
+  item.append(node);
   if (data.below[place]) {
     const under = element("span", "chip");
     under.dataset.place = place;
@@ -133,13 +132,13 @@ function chip(state, label, place) {
     spell(under, data.below[place]);
     item.append(under);
   }
-  return [item, made];
+  return [item, node];
 }
 
 // A label with its signs for white space paler than the rest.
-function spell(made, label) {
+function spell(node, label) {
   for (const piece of label.split(/([␣↵⇥]+)/).filter(Boolean)) {
-    made.append(/^[␣↵⇥]+$/.test(piece) ? element("span", "space", piece) : piece);
+    node.append(/^[␣↵⇥]+$/.test(piece) ? element("span", "space", piece) : piece);
   }
 }
 
@@ -172,9 +171,9 @@ function show(state) {
   if (state.fresh) {
     state.fresh = false;
     cut(state);
-    const made = data.own.map((label, place) => chip(state, label, place));
-    state.chips = made.map(([, chip]) => chip);
-    state.row.replaceChildren(...framed(data.groups, made.map(([item]) => item)));
+    const items = data.own.map((label, place) => chip(state, label, place));
+    state.chips = items.map(([, chip]) => chip);
+    state.row.replaceChildren(...framed(data.groups, items.map(([item]) => item)));
     const left = data.total - data.labels.length;
     state.rest.hidden = left === 0;
     state.rest.textContent = `The first ${data.labels.length} are shown; ${left} more are not.`;

@@ -2,8 +2,8 @@
 
 An edge runs in the residual stream of one position, from what a part wrote there to what a later
 one reads there. Inside a head, what k and v read at one position goes to the position of the
-query, which is a line between two columns. How many edges are drawn, and what is said of a part or
-an edge, is decided in the browser.
+query, which is a line between two columns. The browser decides how many edges are drawn and writes
+the sentence about a part or an edge.
 Source: the columns and rows are those of `pass_map`; Towards Automated Circuit Discovery (Conmy
 et al. 2023), section 3, for the edges.
 """
@@ -49,9 +49,9 @@ CIRCUIT_HTML = """
 
 MOST_CIRCUIT_EDGES = 300
 EDGE_COUNTS = (5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
-"""How many edges may be drawn, besides all of them."""
+"""Numbers of edges that can be chosen, besides all of them."""
 MOST_EDGE_PLACES, LEAST_OF_LARGEST = 4, 0.2
-"""Of an edge: positions that are drawn, and the least of its largest score that one has."""
+"""Positions drawn of one edge, and the smallest share of its largest score that is drawn."""
 LAYER_HEIGHT, AROUND_LAYERS, FEW_LAYERS = 96, 190, 4
 """Pixels of a layer where there are few, and of what stands around them. A picture of more layers
 is as high as the window lets it be (view.css)."""
@@ -61,7 +61,7 @@ _VIEW = View("circuit_map", CIRCUIT_HTML)
 
 @dataclass(frozen=True)
 class NodeScore:
-    """The part of the metric that a part of the model carries: by attribution, and by patching."""
+    """The share of the metric that a part of the model carries: estimate and exact value."""
 
     estimate: float
     exact: float | None = None
@@ -103,61 +103,61 @@ class CircuitMap:
 
 @dataclass(frozen=True)
 class CircuitChoice:
-    """What is chosen in the picture: how many edges, and a head or an edge."""
+    """The choice in the picture: the number of edges, and a head or an edge."""
 
     count: int
     head: tuple[int, int] | None = None
     edge: int | None = None
 
     @property
-    def sent(self) -> list[int]:
-        """As the browser has it."""
+    def message(self) -> list[int]:
+        """The choice as the browser sends and receives it."""
         return [self.count, *(self.head or (-1, -1)), -1 if self.edge is None else self.edge]
 
 
 def circuit_map(
-    shown: CircuitMap,
+    circuit: CircuitMap,
     *,
     key: str,
     title: str,
     selection: CircuitChoice,
     on_select: Callable[[CircuitChoice], None],
 ) -> None:
-    """Draw it. `on_select` is told what was chosen, once the hand rests."""
+    """Draw the circuit. `on_select` gets the choice shortly after the last click or key."""
 
     def tell() -> None:
-        chosen = selection_in(events.chosen(key), shown)
+        chosen = selection_in(events.chosen(key), circuit)
         if chosen is not None:
             on_select(chosen)
 
     _VIEW(
         key=key,
-        data=encode(shown, key, title),
-        height=AROUND_LAYERS + shown.layers * LAYER_HEIGHT
-        if shown.layers <= FEW_LAYERS
+        data=encode(circuit, key, title),
+        height=AROUND_LAYERS + circuit.layers * LAYER_HEIGHT
+        if circuit.layers <= FEW_LAYERS
         else "content",
-        choice=selection.sent,
-        figures=lambda: [figure(shown, title)],
+        choice=selection.message,
+        figures=lambda: [figure(circuit, title)],
         title=title,
         on_chosen_change=tell,
     )
 
 
-def counts(shown: CircuitMap) -> list[int]:
-    """How many edges may be drawn."""
-    most = len(shown.edges)
+def counts(circuit: CircuitMap) -> list[int]:
+    """The numbers of edges that can be chosen."""
+    most = len(circuit.edges)
     return [*(step for step in EDGE_COUNTS if step < most), most]
 
 
-def selection_in(value: Any, shown: CircuitMap) -> CircuitChoice | None:
-    """What a browser says is chosen, which may be anything; None where it cannot be."""
-    if not isinstance(value, list) or len(value) != 4 or any(type(one) is not int for one in value):
+def selection_in(value: Any, circuit: CircuitMap) -> CircuitChoice | None:
+    """The choice that a browser has sent; None if it is invalid."""
+    if not isinstance(value, list) or [type(number) for number in value] != [int] * 4:
         return None
     count, layer, head, edge = value
-    if count not in counts(shown):
+    if count not in counts(circuit):
         return None
-    is_head = CircuitNode("head", layer, head) in _parts(shown.edges)
-    is_edge = 0 <= edge < len(shown.edges)
+    is_head = CircuitNode("head", layer, head) in _parts(circuit.edges)
+    is_edge = 0 <= edge < len(circuit.edges)
     return CircuitChoice(count, (layer, head) if is_head else None, edge if is_edge else None)
 
 
@@ -169,26 +169,26 @@ def drawn_places(scores: Tensor) -> list[int]:
     return [at for at in order if sizes[at] > 0 and sizes[at] >= least]
 
 
-def encode(shown: CircuitMap, key: str, title: str) -> bytes:
+def encode(circuit: CircuitMap, key: str, title: str) -> bytes:
     """The message: a header without planes, some 100 bytes an edge before it is deflated."""
-    parts = _parts(shown.edges)
+    parts = _parts(circuit.edges)
     places = {node: at for at, node in enumerate(parts)}
-    other = texts(shown.corrupted)
+    tokens, corrupted = texts(circuit.tokens), texts(circuit.corrupted)
     header = {
         "name": key,
         "title": title,
         "tells": True,
-        "tokens": texts(shown.tokens),
-        "muted": specials(shown.tokens),
+        "tokens": tokens,
+        "muted": specials(circuit.tokens),
         "other": [
-            [at, other[at]]
-            for at, (one, two) in enumerate(zip(texts(shown.tokens), other, strict=True))
-            if one != two
+            [at, word]
+            for at, (clean, word) in enumerate(zip(tokens, corrupted, strict=True))
+            if clean != word
         ],
-        "layers": shown.layers,
-        "counts": counts(shown),
+        "layers": circuit.layers,
+        "counts": counts(circuit),
         "parts": [
-            [node.kind, node.layer, node.head, node.title, *_scores(shown.nodes.get(node))]
+            [node.kind, node.layer, node.head, node.title, *_scores(circuit.nodes.get(node))]
             for node in parts
         ],
         "edges": [
@@ -197,36 +197,36 @@ def encode(shown: CircuitMap, key: str, title: str) -> bytes:
                 "to": places[edge.target],
                 "reads": edge.reads,
                 "title": edge.title,
-                "scores": [_known(edge.estimate), _known(edge.exact), _known(edge.spread)],
+                "scores": [_finite(edge.estimate), _finite(edge.exact), _finite(edge.spread)],
                 "at": [[at, float(scores[at])] for at in drawn_places(scores)],
                 "elsewhere": _elsewhere(scores),
             }
-            for edge, scores in zip(shown.edges, shown.positions, strict=True)
+            for edge, scores in zip(circuit.edges, circuit.positions, strict=True)
         ],
         "moves": [
-            [places[node], move.query, move.key, _known(move.size)]
-            for move in shown.moves
+            [places[node], move.query, move.key, _finite(move.size)]
+            for move in circuit.moves
             if (node := CircuitNode("head", move.layer, move.head)) in places
         ],
-        "place": shown.place,
-        "output": shown.output,
-        "difference": _known(shown.difference),
-        "every": shown.every,
+        "place": circuit.place,
+        "output": circuit.output,
+        "difference": _finite(circuit.difference),
+        "every": circuit.every,
     }
     return wire.pack(header)
 
 
-def figure(shown: CircuitMap, title: str) -> TableData:
+def figure(circuit: CircuitMap, title: str) -> TableData:
     """The edges as a table, with the position that each owes most to."""
-    labels = texts(shown.tokens)
-    strongest = [next(iter(drawn_places(scores)), None) for scores in shown.positions]
+    labels = texts(circuit.tokens)
+    strongest = [next(iter(drawn_places(scores)), None) for scores in circuit.positions]
     columns: dict[str, Sequence[Value]] = {
-        "source": [edge.source.title for edge in shown.edges],
-        "target": [edge.target.title for edge in shown.edges],
-        "reads": [edge.reads for edge in shown.edges],
-        "estimate": [edge.estimate for edge in shown.edges],
-        "spread": [edge.spread for edge in shown.edges],
-        "exact": [edge.exact for edge in shown.edges],
+        "source": [edge.source.title for edge in circuit.edges],
+        "target": [edge.target.title for edge in circuit.edges],
+        "reads": [edge.reads for edge in circuit.edges],
+        "estimate": [edge.estimate for edge in circuit.edges],
+        "spread": [edge.spread for edge in circuit.edges],
+        "exact": [edge.exact for edge in circuit.edges],
         "position": ["" if at is None else f"{at} {labels[at]}" for at in strongest],
     }
     return TableData(columns, title)
@@ -237,7 +237,7 @@ def _parts(edges: Sequence[Edge]) -> list[CircuitNode]:
 
 
 def _scores(score: NodeScore | None) -> list[float | None]:
-    return [None, None] if score is None else [_known(score.estimate), _known(score.exact)]
+    return [None, None] if score is None else [_finite(score.estimate), _finite(score.exact)]
 
 
 def _elsewhere(scores: Tensor) -> float:
@@ -247,6 +247,6 @@ def _elsewhere(scores: Tensor) -> float:
     return 1 - float(sizes[drawn_places(scores)].sum()) / every if every > 0 else 0.0
 
 
-def _known(value: float | None) -> float | None:
-    """None where there is no number."""
+def _finite(value: float | None) -> float | None:
+    """The number; None if it is missing or not finite."""
     return float(value) if value is not None and math.isfinite(value) else None

@@ -20,7 +20,7 @@ function make(state) {
     state.count = state.data.counts[Number(state.range.value)];
     counted(state);
     move(state);
-    told(state);
+    tellChoice(state);
   });
   state.chosen = () => state.data && choose(state) && counted(state);
 }
@@ -51,24 +51,24 @@ function distance([x0, y0, ax, ay, bx, by, x1, y1], x, y) {
   return least;
 }
 
-function point(state, found) {
-  if (JSON.stringify(found) === JSON.stringify(state.pointed ?? null)) return;
-  state.pointed = found;
-  state.canvas.style.cursor = found ? "pointer" : "";
+function point(state, target) {
+  if (JSON.stringify(target) === JSON.stringify(state.pointed ?? null)) return;
+  state.pointed = target;
+  state.canvas.style.cursor = target ? "pointer" : "";
   tell(state);
 }
 
 // The page hears of a head or of an edge; what is chosen stays on the card.
-function choosePart(state, found) {
-  const {data} = state, isSame = JSON.stringify(found) === JSON.stringify(state.held);
-  if (!found && !state.held) return;
-  state.held = isSame ? null : found;
+function choosePart(state, target) {
+  const {data} = state, isSame = JSON.stringify(target) === JSON.stringify(state.held);
+  if (!target && !state.held) return;
+  state.held = isSame ? null : target;
   tell(state);
   if (state.held) state.root.querySelector(".spoken").textContent = `${spokenOf(state, state.held)} Picked.`;
-  if (found?.edge !== undefined || !found || data.parts[found.part][0] === "head") told(state);
+  if (target?.edge !== undefined || !target || data.parts[target.part][0] === "head") tellChoice(state);
 }
 
-const told = state => {
+const tellChoice = state => {
   const {held, data} = state, [kind, layer, head] = data.parts[held?.part] ?? [];
   tellPage(state, [state.count, ...(kind === "head" ? [layer, head] : [-1, -1]), held?.edge ?? -1]);
 };
@@ -111,10 +111,10 @@ const nameOf = ([kind, layer, , title]) =>
 const signed = value => value === null ? "no value" : value > 0 ? `+${three(value)}` : three(value);
 const percent = value => `${three(100 * value)} %`;
 
-function spokenOf({data}, found) {
-  const [name, [estimate, exact]] = found.part === undefined
-    ? [data.edges[found.edge].title, data.edges[found.edge].scores]
-    : [nameOf(data.parts[found.part]), data.parts[found.part].slice(4)];
+function spokenOf({data}, target) {
+  const [name, [estimate, exact]] = target.part === undefined
+    ? [data.edges[target.edge].title, data.edges[target.edge].scores]
+    : [nameOf(data.parts[target.part]), data.parts[target.part].slice(4)];
   return `${name}: estimate ${signed(estimate)}${exact === null ? "" : `, exact ${signed(exact)}`}.`;
 }
 
@@ -130,9 +130,9 @@ function tell(state) {
 }
 
 function row(name, value, className = "") {
-  const made = element("div", `row ${className}`);
-  made.append(element("bdi", "name", name), element("span", "value", value));
-  return made;
+  const line = element("div", `row ${className}`);
+  line.append(element("bdi", "name", name), element("span", "value", value));
+  return line;
 }
 
 function card(state) {
@@ -142,49 +142,49 @@ function card(state) {
 }
 
 function scores([estimate, exact, spread], difference) {
-  const found = [row("estimate", signed(estimate))];
-  if (spread !== null && spread !== undefined) found.push(row("spread over pairs", three(spread)));
-  found.push(row("exact", exact === null ? "not patched" : signed(exact)));
+  const rows = [row("estimate", signed(estimate))];
+  if (spread !== null && spread !== undefined) rows.push(row("spread over pairs", three(spread)));
+  rows.push(row("exact", exact === null ? "not patched" : signed(exact)));
   const best = exact ?? estimate;
-  if (difference && best !== null) found.push(row("of the difference", percent(best / difference)));
-  return found;
+  if (difference && best !== null) rows.push(row("of the difference", percent(best / difference)));
+  return rows;
 }
 
 function edgeCard({data}, index) {
-  const edge = data.edges[index], found = [element("div", "title", edge.title)];
-  found.push(element("div", "what", `edge ${index + 1} of ${data.edges.length}${edge.reads ? `, read as ${edge.reads}` : ""}`));
-  found.push(...scores(edge.scores, data.difference), element("div", "what", "at"));
-  for (const [at, score] of edge.at) found.push(row(`${data.tokens[at]} (${at})`, signed(score), "token"));
-  if (edge.elsewhere >= 0.005) found.push(row("elsewhere", percent(edge.elsewhere)));
-  return found;
+  const edge = data.edges[index], rows = [element("div", "title", edge.title)];
+  rows.push(element("div", "what", `edge ${index + 1} of ${data.edges.length}${edge.reads ? `, read as ${edge.reads}` : ""}`));
+  rows.push(...scores(edge.scores, data.difference), element("div", "what", "at"));
+  for (const [at, score] of edge.at) rows.push(row(`${data.tokens[at]} (${at})`, signed(score), "token"));
+  if (edge.elsewhere >= 0.005) rows.push(row("elsewhere", percent(edge.elsewhere)));
+  return rows;
 }
 
 function partCard({data, count}, part) {
-  const found = [element("div", "title", nameOf(data.parts[part]))];
+  const rows = [element("div", "title", nameOf(data.parts[part]))];
   const [kind, , , , estimate, exact] = data.parts[part];
-  if (kind === "logits") found.push(element("bdi", "what", data.output));
-  else found.push(...scores([estimate, exact, null], data.difference));
+  if (kind === "logits") rows.push(element("bdi", "what", data.output));
+  else rows.push(...scores([estimate, exact, null], data.difference));
   const drawn = data.edges.slice(0, count);
   for (const [side, words] of [["to", "into it"], ["from", "out of it"]]) {
     const own = drawn.filter(edge => edge[side] === part);
     if (!own.length) continue;
-    found.push(element("div", "what", `${own.length} drawn ${own.length === 1 ? "edge" : "edges"} ${words}`));
+    rows.push(element("div", "what", `${own.length} drawn ${own.length === 1 ? "edge" : "edges"} ${words}`));
     for (const edge of own.slice(0, LISTED)) {
       const end = edge.title.split(" → ")[side === "to" ? 0 : 1];
-      found.push(row(side === "to" && edge.reads ? `${end} as ${edge.reads}` : end, signed(edge.scores[0])));
+      rows.push(row(side === "to" && edge.reads ? `${end} as ${edge.reads}` : end, signed(edge.scores[0])));
     }
-    if (own.length > LISTED) found.push(element("div", "what", `and ${own.length - LISTED} more`));
+    if (own.length > LISTED) rows.push(element("div", "what", `and ${own.length - LISTED} more`));
   }
-  return found;
+  return rows;
 }
 
 // ---- running -----------------------------------------------------------------------------
 
 function foldedWords({data, place: {folded, thin}}) {
-  const found = [];
-  if (folded) found.push(`${folded} of ${data.layers} layers`);
-  if (thin) found.push(`${thin} of ${data.tokens.length} tokens`);
-  return found.length ? `Folded: ${found.join(" and ")} with nothing drawn.` : "";
+  const hidden = [];
+  if (folded) hidden.push(`${folded} of ${data.layers} layers`);
+  if (thin) hidden.push(`${thin} of ${data.tokens.length} tokens`);
+  return hidden.length ? `Folded: ${hidden.join(" and ")} with nothing drawn.` : "";
 }
 
 // Another number of edges is drawn; the output stays in sight until a pointer comes.

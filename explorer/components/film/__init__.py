@@ -1,4 +1,4 @@
-"""A film: several views of a page show one frame after another, and no pass and no page is run.
+"""A film: several views of a page show one frame after another without running the page.
 
 The browser has the messages of every frame (`mounting.filmed` collects them), and hands those of
 the chosen one to the views, each by its key. A frame is chosen by the slider, the arrow keys, in
@@ -18,10 +18,10 @@ from explorer.components.player import MOVES
 FILM_HTML = f"""
 <div class="view film" role="group" aria-label="Film">
   <div class="moves">{MOVES}
-    <input type="range" class="place" min="0" step="1">
+    <input type="range" class="place" min="0" step="1" aria-label="Training step">
     <span class="where"></span>
   </div>
-  <div class="stage"><canvas></canvas></div>
+  <div class="stage"><canvas aria-label="Curves over the steps"></canvas></div>
   <div class="under">
     <dl class="said"></dl>
     <button type="button" class="compare">Compare with the last step</button>
@@ -45,11 +45,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Moment:
-    """One frame: its step, the messages of the views by their keys, and what is said of it."""
+    """One frame: its step, the messages of the views by key, and the texts about it."""
 
     step: int
     messages: Mapping[str, bytes]
-    said: Sequence[tuple[str, str]]
+    captions: Sequence[tuple[str, str]]
 
 
 def film(
@@ -112,12 +112,12 @@ def encode(
         "at": at,
         "keys": sorted({key for moment in moments for key in moment.messages}),
         "steps": [moment.step for moment in moments],
-        "said": [[list(each) for each in moment.said] for moment in moments],
+        "captions": [[list(pair) for pair in moment.captions] for moment in moments],
         "curves": [
             {"name": curve.name, "share": curve.share, "points": [_point(*p) for p in curve.points]}
             for curve in curves
         ],
-        "marks": [list(each) for each in marks],
+        "marks": [list(mark) for mark in marks],
     }
     return wire.pack(header, planes)
 

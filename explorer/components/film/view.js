@@ -72,9 +72,8 @@ function frame(state) {
   place.value = at;
   place.disabled = state.count < 2;
   where.textContent = words;
-  place.setAttribute("aria-label", "Training step");
   place.setAttribute("aria-valuetext", words);
-  state.said.replaceChildren(...data.said[at].map(([term, text]) => {
+  state.said.replaceChildren(...data.captions[at].map(([term, text]) => {
     const pair = element("div");
     pair.append(element("dt", "", term), element("dd", "", text));
     return pair;
@@ -91,7 +90,6 @@ function describeCurves({root, canvas, data, at}) {
     const here = points.findLast(([step]) => step <= data.steps[at]) ?? points[0], last = points.at(-1);
     return `${name} ${[...new Set([worth(here), worth(last)])].join(", ")}`;
   });
-  canvas.setAttribute("aria-label", "Curves over the steps");
   putInWords(root, canvas, ["Curves over the steps of the training", ...curves].join(". "), []);
 }
 

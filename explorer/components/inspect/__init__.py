@@ -1,7 +1,7 @@
-"""Every token in two halves: attention of the pointed one to it, and of it to the pointed one.
+"""Every token in two halves: how much the chosen token attends to it, and it to the chosen one.
 
-Pointing previews, a click pins, the arrow keys move, Esc unpins; none of it asks the
-server. The message holds every weight of the head, so it grows with rows × columns.
+Pointing previews, a click pins, the arrow keys move, and Esc unpins, all without the server. The
+message holds every weight of the head, so it grows with rows × columns.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from explorer.components.mounting import NO_CHOICE, View
 from explorer.text.token_labels import Label, texts
 
 STRONGEST_NAMED = 5
-"""So many tokens are named each way; the others are shaded."""
+"""Tokens named in each direction; the others are only shaded."""
 
 INSPECT_HTML = """
 <div class="view inspect">
@@ -31,6 +31,12 @@ INSPECT_HTML = """
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """
+
+INSPECT_WORDS = {
+    "above": "upper half: attention from the token to this one",
+    "below": "lower half: attention from this one to the token",
+    "strip": "Tokens. Arrow keys move from one to the next, Escape unpins.",
+}
 
 _VIEW = View("inspect", INSPECT_HTML)
 
@@ -63,9 +69,9 @@ def inspect(
     column) and its place; pinning another or unpinning is one rerun, once the hand rests.
     """
 
-    pin = events.on_pin(key, len(rows), len(columns), on_pin, read=events.on_a_side)
+    pin = events.on_pin(key, len(rows), len(columns), on_pin, parse=events.on_a_side)
     idle = "Point at a token to see what it attends to and what attends to it; click to pin it."
-    words = {"row": row_name, "column": column_name, "unit": unit, "idle": idle}
+    words = {"row": row_name, "column": column_name, "unit": unit, "idle": idle, **INSPECT_WORDS}
     name = key if on_pin else None
     message = encode(weights, rows, columns, allowed=allowed, same=same, words=words, name=name)
 
@@ -101,16 +107,16 @@ def encode(
         raise ValueError(f"{len(rows)} rows and {len(columns)} columns are not the same tokens")
     coded = wire.encode(weights)
     planes = {"values": wire.plane(coded.codes), **wire.few(weights)}
-    masked, known = False, np.ones(weights.shape, dtype=bool)
+    masked, visible = False, np.ones(weights.shape, dtype=bool)
     if allowed is not None:
         may = np.broadcast_to(allowed.detach().to("cpu").numpy(), weights.shape)
         planes["allowed"] = wire.bits(may)
-        masked, known = not bool(may.all()), may
+        masked, visible = not bool(may.all()), may
     header: dict[str, Any] = {
         **coded.header(),
         "same": same,
         "masked": masked,
-        "unknown": bool((wire.as_array(weights)[known] != wire.as_array(weights)[known]).any()),
+        "unknown": bool(np.isnan(wire.as_array(weights)[visible]).any()),
         "strongest": STRONGEST_NAMED,
         "words": words,
         **wire.labelled(rows, columns),

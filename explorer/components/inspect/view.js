@@ -150,32 +150,32 @@ const listed = (state, {top, partners, values, more, nothing}) => top.length
     (more ? ` and ${more} more` : "")
   : nothing;
 
-function describe(state, line, found) {
-  if (!found) return line.replaceChildren();
-  line.replaceChildren(found.looks ? "attends to" : "attended to by");
-  for (const i of found.top) {
+function describe(state, line, half) {
+  if (!half) return line.replaceChildren();
+  line.replaceChildren(half.looks ? "attends to" : "attended to by");
+  for (const i of half.top) {
     const partner = element("span", "partner");
-    partner.append(element("bdi", "token", found.partners[i]), element("span", "place", String(i)),
-      element("span", "value", sent(state, found.values[i])));
+    partner.append(element("bdi", "token", half.partners[i]), element("span", "place", String(i)),
+      element("span", "value", sent(state, half.values[i])));
     line.append(partner);
   }
-  if (!found.top.length) line.append(` ${found.nothing}`);
-  if (found.more) line.append(element("span", "more", `${found.more} more`));
+  if (!half.top.length) line.append(` ${half.nothing}`);
+  if (half.more) line.append(element("span", "more", `${half.more} more`));
 }
 
 // ---- painting -------------------------------------------------------------------------
 
-function shade(state, found, band) {
-  if (!found) return;
+function shade(state, half, band) {
+  if (!half) return;
   const {ink} = state, colours = band ? ink.diverging : ink.sequential, end = colours.length - 1;
-  found.values.forEach((value, i) => {
-    const chip = state.chips[found.side][i], part = chip.querySelector(band ? ".low" : ".high");
-    part.classList.toggle("off", Number.isNaN(value) && !found.unknown[i]);
-    const share = found.most ? Math.max(0, value / found.most) : 0;
+  half.values.forEach((value, i) => {
+    const chip = state.chips[half.side][i], part = chip.querySelector(band ? ".low" : ".high");
+    part.classList.toggle("off", Number.isNaN(value) && !half.unknown[i]);
+    const share = half.most ? Math.max(0, value / half.most) : 0;
     // Below zero the diverging colours run back from the middle; the smallest weight is a step.
     const step = share > 0 ? Math.max(3, Math.round(share * (band ? end / 2 : end))) : 0;
     const colour = band ? colours[end / 2 - step] ?? colours[0] : colours[step];
-    part.style.backgroundColor = found.unknown[i] ? css(unknown(ink)) : share > 0 ? css(colour) : "";
+    part.style.backgroundColor = half.unknown[i] ? css(unknown(ink)) : share > 0 ? css(colour) : "";
     state.touched.push(part);
   });
 }
@@ -192,8 +192,8 @@ function paint(state) {
   if (held) state.chips[held.side][held.at].setAttribute("aria-pressed", "true");
   if (!token) {
     tellLine(root, data.words.idle);
-    state.halves[0].textContent = "upper half: attention from the token to this one";
-    state.halves[1].textContent = "lower half: attention from this one to the token";
+    state.halves[0].textContent = data.words.above;
+    state.halves[1].textContent = data.words.below;
     return;
   }
   const chip = state.chips[token.side][token.at], {above, below} = halves(state, token);
@@ -204,8 +204,8 @@ function paint(state) {
   const list = token.side === COLUMNS ? data.columns : data.rows;
   const parts = {token: list[token.at]}, line = tellLine(
     root, "", [`{token} is token ${token.at} of ${list.length}`, parts]);
-  const tops = [above, below].filter(found => found?.most).map(found =>
-    `${found.looks ? "upper" : "lower"} half up to ${sent(state, found.most)}`);
+  const tops = [above, below].filter(half => half?.most).map(half =>
+    `${half.looks ? "upper" : "lower"} half up to ${sent(state, half.most)}`);
   if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));
   if (!state.hovered) line.append(element("span", "where", " · pinned, Esc unpins"));
   describe(state, state.halves[0], above);
@@ -215,27 +215,27 @@ function paint(state) {
 // ---- running --------------------------------------------------------------------------
 
 function chip(label, side, at, muted) {
-  const made = element("button", muted ? "chip muted" : "chip");
-  made.type = "button";
-  made.title = label;
-  made.dataset.side = side;
-  made.dataset.at = at;
-  made.tabIndex = -1;
-  made.setAttribute("aria-pressed", "false");
+  const button = element("button", muted ? "chip muted" : "chip");
+  button.type = "button";
+  button.title = label;
+  button.dataset.side = side;
+  button.dataset.at = at;
+  button.tabIndex = -1;
+  button.setAttribute("aria-pressed", "false");
   const [high, name, low] = [["span", "band high"], ["bdi", "label", label], ["span", "band low"]]
     .map(parts => element(...parts));
-  made.append(high, name, low);
+  button.append(high, name, low);
   const item = element("li");
-  item.append(made);
-  return [item, made];
+  item.append(button);
+  return [item, button];
 }
 
 function strip(state, list, side) {
-  const muted = new Set(state.data.muted[side]), made = list.map((l, at) => chip(l, side, at, muted.has(at)));
+  const muted = new Set(state.data.muted[side]), items = list.map((l, at) => chip(l, side, at, muted.has(at)));
   const row = element("ol", "strip");
-  row.setAttribute("aria-label", "Tokens. Arrow keys move from one to the next, Escape unpins.");
-  row.append(...framed(state.data.groups[side], made.map(([item]) => item)));
-  state.chips[side] = made.map(([, button]) => button);
+  row.setAttribute("aria-label", state.data.words.strip);
+  row.append(...framed(state.data.groups[side], items.map(([item]) => item)));
+  state.chips[side] = items.map(([, button]) => button);
   return row;
 }
 

@@ -7,7 +7,7 @@ a step is done is seen from the address as well.
 
 from typing import Any
 
-from explorer.app.address_table import AROUND
+from explorer.app.address_parameters import AROUND
 from explorer.components.mounting import component, script, style
 
 STRIP_HTML = """

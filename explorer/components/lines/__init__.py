@@ -1,7 +1,7 @@
 """Attention as lines between two columns of tokens, head by head.
 
-One hue a head; a line is as strong as its weight over the root of the heads drawn. Pointing
-at a token leaves its own lines, a head's chip turns it on and off; nothing asks the
+Each head has a hue, and a line's opacity is its weight over the root of the number of heads.
+Pointing at a token shows only its own lines, and a head's chip turns it on and off, all without the
 server. Long inputs scroll inside the view, and lines too faint to see are not sent.
 """
 
@@ -33,6 +33,13 @@ LINES_HTML = """
   <div class="foot"><span class="notes"></span></div>
 </div>
 """
+
+LINES_WORDS = {
+    "toggle": "Click to show or hide this head, double-click to show it alone",
+    "none": ("{row} attends to nothing", "no drawn head attends to {column}"),
+    "most": ("{row} attends most to {column}", "{column} is attended to most by {row}"),
+}
+"""Those of a token are for a row and for a column."""
 
 _VIEW = View("lines", LINES_HTML)
 
@@ -67,12 +74,12 @@ def lines(
     """
 
     def choose() -> None:
-        said = events.chosen(key)
-        heads = said.get("drawn") if isinstance(said, dict) else None
-        if not on_choice or not isinstance(heads, list) or not heads:
+        choice = events.chosen(key)
+        numbers = choice.get("drawn") if isinstance(choice, dict) else None
+        if not on_choice or not isinstance(numbers, list) or not numbers:
             return
-        known = tuple(head for head in range(len(weights)) if head in heads)
-        on_choice(known, events.on_a_side(said.get("held"), len(rows), len(columns)))
+        heads = tuple(head for head in range(len(weights)) if head in numbers)
+        on_choice(heads, events.on_a_side(choice.get("held"), len(rows), len(columns)))
 
     how: dict[str, Any] = {
         "title": title,
@@ -88,8 +95,10 @@ def lines(
         heads = names or [f"head {place}" for place in range(len(weights))]
         labels = tuple(texts(rows)), tuple(texts(columns))
         return [
-            FigureData(one, *labels, f"{title}, {head}", row_name=row_name, column_name=column_name)
-            for one, head in zip(weights, heads, strict=True)
+            FigureData(
+                values, *labels, f"{title}, {head}", row_name=row_name, column_name=column_name
+            )
+            for values, head in zip(weights, heads, strict=True)
         ]
 
     _VIEW(
@@ -140,7 +149,7 @@ def encode(
         **coded.header(),
         "name": key,
         "tells": tells,
-        "words": {"title": title, "row": words[0], "column": words[1], "idle": idle},
+        "words": {"title": title, "row": words[0], "column": words[1], "idle": idle, **LINES_WORDS},
         "faint": float(f"{faint:.2g}") if dropped else 0,
         "names": [*(names or (f"head {head}" for head in range(len(weights))))],
         "hues": [*(hues or (head / len(weights) for head in range(len(weights))))],

@@ -104,7 +104,7 @@ function chips(state) {
   root.querySelector(".heads").replaceChildren(...active.map((on, head) => {
     const button = element("button"), dot = element("span", "dot");
     button.type = "button";
-    button.title = "Click to show or hide this head, double-click to show it alone";
+    button.title = data.words.toggle;
     button.style.setProperty("--hue", hueOf(state, head));
     button.setAttribute("aria-pressed", String(on));
     // Many chips stand in few lines when only the number is written on them.
@@ -248,9 +248,8 @@ function tell(state, pointed) {
   }
   const parts = side ? {column: data.columns[at], row: data.rows[best[1]]}
     : {row: data.rows[at], column: data.columns[best[1]]};
-  const none = side ? "no drawn head attends to {column}" : "{row} attends to nothing";
-  const some = side ? "{column} is attended to most by {row}" : "{row} attends most to {column}";
-  const value = sent(state, best[0]), said = best[1] < 0 ? none : `${some}: {value}, ${data.names[best[2]]}`;
+  const {none, most} = data.words, value = sent(state, best[0]);
+  const said = best[1] < 0 ? none[side] : `${most[side]}: {value}, ${data.names[best[2]]}`;
   tellLine(state.root, "", [said, {...parts, value}]);
 }
 

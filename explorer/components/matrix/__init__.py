@@ -1,7 +1,7 @@
 """One labelled matrix on one canvas: queries down, keys across, every value readable.
 
-Pointing at a cell says it in words, a click pins it, the arrow keys move, Esc
-unpins; none of it asks the server. One cell may be one pixel: 1,024 tokens fit.
+Pointing at a cell shows its value in a sentence, a click pins it, the arrow keys move, and Esc
+unpins, all without the server. One cell may be one pixel: 1,024 tokens fit.
 """
 
 import math
@@ -23,9 +23,9 @@ MATRIX_SCALES = ("sequential", "diverging", "mask")
 MATRIX_SCALINGS = ("all", "row", "column")
 
 STRIP_RATIO, LABELLED_ROW, AROUND_MATRIX = 4, 13, 170
-"""From how many rows to a column it is a strip; pixels a label needs, and all that is around."""
+"""Rows per column from which a matrix is a strip; pixels of a label, and around the cells."""
 LARGEST_MATRIX_CELL, FEW_MATRIX_ROWS = 56, 4
-"""Pixels of a cell at most; so few rows of them need no more than a small window has."""
+"""The largest cell in pixels; so few rows of them fit into a small window."""
 
 MATRIX_HTML = """
 <div class="view matrix">
@@ -44,7 +44,7 @@ Head = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class MatrixLabels:
-    """The labels of a picture that stands beside another, in a place of the same size."""
+    """The labels of a picture beside another one of the same size."""
 
     rows: Sequence[Label]
     columns: Sequence[Label]
@@ -52,7 +52,7 @@ class MatrixLabels:
     column_name: str = "key"
 
     def header(self) -> dict[str, Any]:
-        """What the browser needs to lay it out."""
+        """The labels for the browser, which lays the pictures out together."""
         names = [self.row_name, self.column_name]
         return {"rows": texts(self.rows), "columns": texts(self.columns), "names": names}
 
@@ -81,7 +81,7 @@ def matrix(
     ghost: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
-    beside: Sequence[MatrixLabels] = (),
+    neighbours: Sequence[MatrixLabels] = (),
     on_hide: Callable[[int], None] | None = None,
     pinned: Place | None = None,
     click: str = "pin it",
@@ -105,7 +105,7 @@ def matrix(
     `exact`, else to a step of 16 bits; an `exact` number that is too small for the decimals of
     the picture has its first digit there. `places` are the numbers of the rows and of the
     columns, where a part of a larger matrix is drawn. The cells are as large as those of the
-    pictures `beside` it, each of which names the others too. With
+    `neighbours`, the pictures beside it, each of which names the others too. With
     `on_hide`, a click on a column's label, or H where a cell is pinned, is one rerun that
     calls it with the column. With `on_pin`, `pinned` is the cell that is pinned at first, and
     pinning another or unpinning is one rerun, once the hand rests, that calls it; `click` says
@@ -138,7 +138,7 @@ def matrix(
         ghost=ghost,
         exact=exact,
         places=places,
-        beside=beside,
+        neighbours=neighbours,
         hides=on_hide is not None,
         name=key if on_pin else None,
         head=head,
@@ -183,7 +183,7 @@ def _sentence(scale: str) -> str:
 
 
 def window_room(rows: int, columns: int) -> int | str:
-    """What the window has, which the browser knows; less for few rows, and more for a strip."""
+    """The height of the window, which the browser knows; less for few rows, more for a strip."""
     if rows > STRIP_RATIO * columns:
         return LABELLED_ROW * rows + AROUND_MATRIX
     return LARGEST_MATRIX_CELL * rows + AROUND_MATRIX if rows <= FEW_MATRIX_ROWS else "content"
@@ -219,59 +219,58 @@ def encode(
     ghost: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
-    beside: Sequence[MatrixLabels] = (),
+    neighbours: Sequence[MatrixLabels] = (),
     hides: bool = False,
     name: str | None = None,
     head: Head | None = None,
 ) -> bytes:
     """The whole picture as one message; pure, so that it can be measured and tested."""
-    for what, value, known in (
+    for parameter, value, options in (
         ("scale", scale, MATRIX_SCALES),
         ("scaling", scaling, MATRIX_SCALINGS),
     ):
-        if value not in known:
-            raise ValueError(f"{what} must be one of {', '.join(known)}, not {value!r}")
+        if value not in options:
+            raise ValueError(f"{parameter} must be one of {', '.join(options)}, not {value!r}")
     wire.check_shape(values, rows, columns)
     coded = wire.encode(values)
     planes = {"values": wire.plane(coded.codes), **wire.few(values)}
-    seen = np.isfinite(wire.as_array(values))
+    visible = np.isfinite(wire.as_array(values))
     if allowed is not None:
-        may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), seen.shape)
+        may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), visible.shape)
         planes["allowed"] = wire.bits(may)
-        seen = seen & may
+        visible = visible & may
     if exact:
         planes["exact"] = wire.singles(wire.as_array(values))
     if cut is not None:
         planes["cut"] = wire.bits(cut)
     if ghost is not None:
         planes["ghost"] = wire.bits(ghost)
-    shown = wire.as_array(values)[seen]
     header: dict[str, Any] = {
         **coded.header(),
         "exact": exact,
         "scale": scale,
         "words": words,
-        "top": _top(shown, scale, top),
+        "top": _top(wire.as_array(values)[visible], scale, top),
         **wire.labelled(rows, columns),
         "scaling": scaling,
         "log": log,
         "hidden": list(hidden),
         "hides": hides,
-        **({"places": [list(each) for each in places]} if places else {}),
-        **({"beside": [each.header() for each in beside]} if beside else {}),
+        **({"places": [list(numbers) for numbers in places]} if places else {}),
+        **({"beside": [labels.header() for labels in neighbours]} if neighbours else {}),
         **({"name": name, "tells": True} if name else {}),
         **({"of": head[0], "at": head[1:]} if head else {}),
     }
     return wire.pack(header, planes)
 
 
-def _top(shown: wire.Array, scale: str, top: float | None) -> float:
-    """Where the colours end: given, or the largest value (size, when diverging) there is."""
+def _top(values: wire.Array, scale: str, top: float | None) -> float:
+    """The end of the colours: `top`, or the largest value (in size, if diverging)."""
     if top is not None and math.isfinite(top):
         return float(top)
-    if scale == "mask" or not shown.size:
+    if scale == "mask" or not values.size:
         return 1.0
-    largest = float(np.abs(shown).max() if scale == "diverging" else shown.max())
+    largest = float(np.abs(values).max() if scale == "diverging" else values.max())
     return largest if largest > 0 else 1.0
 
 
@@ -281,5 +280,5 @@ _TITLE = component(
 
 
 def title(text: str, *, key: str, head: Head | None) -> None:
-    """Write it; where it is the title of a `head`, that of another follows in the browser."""
+    """Write a title; if it names a `head`, the browser changes it with the head."""
     _TITLE(key=key, data=[text, head[0] if head else ""])

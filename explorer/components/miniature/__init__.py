@@ -1,7 +1,7 @@
-"""The picture of the pass in small, at the head of the sidebar: it says where a page is.
+"""The miniature: a small picture of the pass at the top of the sidebar.
 
-Drawn are the strongest edges to the answer, as the large picture draws them at first. The part
-that the page shows is lit; a click goes to the page of a part.
+It draws the strongest edges to the answer, as the large picture does at first. The part that the
+page shows is lit; a click on a part goes to its page.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,15 +46,15 @@ def miniature(
     names = [name for name, _ in parts]
 
     def go() -> None:
-        told = events.event(key, "go")
-        if not isinstance(told, list) or len(told) != 2:
+        target = events.event(key, "go")
+        if not isinstance(target, list) or len(target) != 2:
             return
-        name, at = told
+        name, at = target
         layers = max(len(blocks) for blocks in flow.stacks.values())
         if name in names:
             on_go(name, None)
-        elif name == "layer" and (found := events.place(at, layers)) is not None:
-            on_go("layer", found)
+        elif name == "layer" and (chosen := events.place(at, layers)) is not None:
+            on_go("layer", chosen)
 
     _VIEW(
         key=key,
@@ -69,7 +69,7 @@ def miniature(
 def mark(
     key: str, names: Sequence[str], lit: Sequence[str], layer: tuple[str, int], *, by: str
 ) -> None:
-    """Have one that is drawn already show another layer; another part of the page says so."""
+    """Let a miniature that is already drawn show another layer, from another part of the page."""
     neighbour(key, _lit(names, lit, layer), by)
 
 

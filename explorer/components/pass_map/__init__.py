@@ -73,6 +73,20 @@ PAGE_LINKS = {
 }
 """The pages that show a picked edge in full, and what leads there."""
 
+MAP_WORDS = {
+    "idle": "What each position is made of.",
+    "forward": "Where {token} goes: lines are the share of each residual stream that is traced to "
+    "it.",
+    "back": "What led to {token}: {value}",
+    "append": "Append it to the text",
+    "write": "Continue the text",
+    "stop": "Stop",
+    "reading": "Reading the values of this layer",
+    "inside": "Each box opens its page; a small picture chooses its head. Scroll sideways for the "
+    "rest.",
+    "offline": "The running app shows the inside of a layer.",
+}
+
 _VIEW = View("pass_map", MAP_HTML)
 
 
@@ -88,7 +102,7 @@ class MapStack:
 
 @dataclass(frozen=True)
 class MapAnswer:
-    """What the model answers at a place: the likeliest options with their probabilities."""
+    """The answer of the model at a position: the likeliest options with their probabilities."""
 
     label: str
     options: Sequence[tuple[str, float]]
@@ -161,7 +175,7 @@ def lens_rows(key: str, first: int, rows: Sequence[Sequence[tuple[str, float]]],
     )
 
 
-def _sent(answer: MapAnswer) -> list[Any]:
+def _answer(answer: MapAnswer) -> list[Any]:
     return [answer.label, [[label, _finite(p)] for label, p in answer.options]]
 
 
@@ -172,26 +186,26 @@ def _finite(p: float) -> float | None:
 
 def other_answers(key: str, answers: Sequence[MapAnswer], of: str) -> None:
     """Hand the map the answers of all positions."""
-    neighbour(f"{key}-late-answers", [of, -1, [_sent(answer) for answer in answers]])
+    neighbour(f"{key}-late-answers", [of, -1, [_answer(answer) for answer in answers]])
 
 
 def encode(
-    shown: PassMap,
+    picture: PassMap,
     key: str,
     title: str,
-    asked: int,
+    traced: int,
     appends: Sequence[bool] = (),
     most: int = MOST_MAP_EDGES,
 ) -> bytes:
     """The shares in single precision, an edge for every key with a share, and all labels.
 
-    `asked` is the answer that is traced first, `appends` says which of its options can be
+    `traced` is the answer that is traced first, `appends` says which of its options can be
     appended. Of more than `most` edges the smallest are left out.
     """
-    flow, stacks = shown.flow, []
+    flow, stacks = picture.flow, []
     planes: dict[str, bytes] = {}
     least, edges = _least_share(flow, most), 0
-    for stack in shown.stacks:
+    for stack in picture.stacks:
         blocks = flow.stacks[stack.name]
         for part in stack.parts:
             shares = torch.stack([block.attended[part].keys for block in blocks])
@@ -222,19 +236,20 @@ def encode(
         "name": key,
         "title": title,
         "tells": True,
+        "words": MAP_WORDS,
         "stacks": stacks,
-        "heads": shown.heads,
+        "heads": picture.heads,
         "edges": edges,
         "least": least,
-        "asked": asked,
-        "answers": [[at, *_sent(answer)] for at, answer in shown.answers.items()],
-        "hasAnswers": bool(shown.answers),
+        "asked": traced,
+        "answers": [[at, *_answer(answer)] for at, answer in picture.answers.items()],
+        "hasAnswers": bool(picture.answers),
         "count": len(starts),
-        "behind": shown.behind,
-        "of": shown.of,
+        "behind": picture.behind,
+        "of": picture.of,
         "appends": list(appends),
-        "hasLens": shown.has_lens,
-        "hasSink": shown.stacks[-1].name == "decoder",
+        "hasLens": picture.has_lens,
+        "hasSink": picture.stacks[-1].name == "decoder",
         "links": [[page, name] for page, name in PAGE_LINKS.items()],
     }
     return wire.pack(header, planes)
@@ -250,13 +265,13 @@ def _between_tokens(part: str, shares: Tensor) -> int:
 
 def _least_share(flow: InformationFlow, most: int) -> float:
     """The smallest share that is sent, 0 where all are."""
-    found = [
+    positive = [
         shares.keys[shares.keys > 0]
         for blocks in flow.stacks.values()
         for block in blocks
         for shares in block.attended.values()
     ]
-    every = torch.cat([each.flatten() for each in found]) if found else torch.zeros(0)
+    every = torch.cat(positive) if positive else torch.zeros(0)
     return float(every.topk(most).values[-1]) if len(every) > most else 0.0
 
 
@@ -306,8 +321,8 @@ def encode_block(
     """
     parts, planes = [], dict[str, bytes]()
     for at, part in enumerate(inside.parts):
-        ends, made = _picture(part)
-        planes |= {f"{at}.{name}": plane for name, plane in made.items()}
+        ends, pictures = _picture(part)
+        planes |= {f"{at}.{name}": plane for name, plane in pictures.items()}
         leads, stage = link(part.stage), part.stage
         is_cross = stage.branch == "cross_attn"
         parts.append(

@@ -91,7 +91,7 @@ export function drawInside(state) {
   if (!isHere(state)) {
     if (state.builtFor) { state.builtFor = null; panel.flow.replaceChildren(); }
     const isApp = globalThis.explorerPage !== undefined;  // not an exported page
-    panel.says.textContent = isApp ? "Reading the values of this layer" : "The running app shows the inside of a layer.";
+    panel.says.textContent = isApp ? state.data.words.reading : state.data.words.offline;
     return;
   }
   state.insideHead = Math.min(state.insideHead, state.inside.heads - 1);
@@ -346,7 +346,7 @@ function rowMarks(state, pen, box) {
 // ---- words --------------------------------------------------------------------------------------
 
 function idle(state) {
-  state.panel.says.textContent = isHere(state) ? "Each box opens its page; a small picture chooses its head. Scroll sideways for the rest." : "";
+  state.panel.says.textContent = isHere(state) ? state.data.words.inside : "";
 }
 
 const range = (first, count, every) => {

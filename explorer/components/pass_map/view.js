@@ -317,7 +317,7 @@ function append(state, option) {
 function buttons(state) {
   const button = state.root.querySelector(".play"), write = state.root.querySelector(".write");
   button.textContent = state.playing && !state.writing ? "Pause" : "Play";
-  write.textContent = state.writing ? "Stop" : "Continue the text";
+  write.textContent = state.writing ? state.data.words.stop : state.data.words.write;
   button.hidden = still();
   write.hidden = still() || !state.data.appends[0];
 }
@@ -339,12 +339,11 @@ function tell(state) {
   else if (pointed?.layer) {
     line.textContent = `Layer ${pointed.layer.layer}: click to open it.`;
   } else if (state.from) {
-    say(line, "Where {token} goes: lines are the share of each residual stream that is traced to it.",
-      {token: labelOf(state, state.from.stack, state.from.token)});
+    say(line, data.words.forward, {token: labelOf(state, state.from.stack, state.from.token)});
   } else if (data.hasAnswers) {
     const [label, options] = state.answers[state.asked] ?? ["…", [["", null]]];
-    say(line, "What led to {token}: {value}", {token: label, value: `p = ${probability(options[0][1])}`});
-  } else line.textContent = "What each position is made of.";
+    say(line, data.words.back, {token: label, value: `p = ${probability(options[0][1])}`});
+  } else line.textContent = data.words.idle;
   const drawn = carried.edges.filter(edge => !state.hides(edge)).length;
   const strongest = carried.edges.at(-1), points = state.place && strongest && pointsOf(state, strongest);
   root.dataset.strongest = points ? `${(points[4] + points[6]) / 2} ${points[7]}` : "";
@@ -394,7 +393,7 @@ function options(state) {
     const row = element(appends ? "button" : "div", "option"), bar = element("span", "bar");
     if (appends) {
       row.type = "button";
-      row.title = "Append it to the text";
+      row.title = data.words.append;
       row.addEventListener("click", () => append(state, at));
     }
     bar.style.setProperty("--share", String(p ?? 0));

@@ -58,16 +58,16 @@ def cells(
     top: float | None = None,
     scale: str = "sequential",
     height: int | None = None,
-    written: tuple[Sequence[str], Sequence[str]] | None = None,
+    short_names: tuple[Sequence[str], Sequence[str]] | None = None,
     error: float = 0.0,
 ) -> None:
     """Draw `values` (rows, columns); `on_pick(row, column)` is called before the next run.
 
-    `scale` is "sequential" or "diverging" around zero, and `top` ends its colours, else
-    the largest value does. NaN is hatched and called `absent`. `sentence` says a cell,
-    with {row}, {column} and {value}; `title` names the picture. Where names are long, `written`
-    has what stands beside the rows and over the columns instead; who points at a cell reads the
-    names. A value that may be off by `error` is written with fewer digits.
+    `scale` is "sequential" or "diverging" around zero, and `top` ends its colours, else the largest
+    value does. NaN is hatched and called `absent`. `sentence` says a cell, with {row}, {column} and
+    {value}; `title` names the picture. `short_names` are drawn beside the rows and over the columns
+    in place of long names, which the sentence has. A value that may be off by `error` is written
+    with fewer digits.
     """
 
     def figures() -> list[Figure]:
@@ -79,7 +79,15 @@ def cells(
     words = {"title": title, "row": row_name, "column": column_name, "sentence": sentence}
     words |= {"unit": unit, "absent": absent}
     data = encode_cells(
-        values, rows, columns, words, scale=scale, top=top, name=key, written=written, error=error
+        values,
+        rows,
+        columns,
+        words,
+        scale=scale,
+        top=top,
+        name=key,
+        short_names=short_names,
+        error=error,
     )
     high = height or cells_height(len(rows))
     _draw(key, title, data, high, selected, on_pick, tuple(values.shape), figures)
@@ -99,7 +107,7 @@ def encode_cells(
     scale: str,
     top: float | None,
     name: str,
-    written: tuple[Sequence[str], Sequence[str]] | None = None,
+    short_names: tuple[Sequence[str], Sequence[str]] | None = None,
     error: float = 0.0,
 ) -> bytes:
     """The whole table as one message."""
@@ -116,7 +124,7 @@ def encode_cells(
         "top": largest or 1.0 if top is None else float(top),
         "rows": list(rows),
         "columns": list(columns),
-        "written": [list(labels) for labels in written or (rows, columns)],
+        "written": [list(labels) for labels in short_names or (rows, columns)],
         **({"error": error} if error else {}),
     }
     planes = {"values": wire.plane(coded.codes), **wire.few(array)}
@@ -262,7 +270,7 @@ def ranked(
     """
 
     def pick(layer: int, head: int) -> None:
-        if any((layer, head) == (each.layer, each.head) for each in heads):
+        if any((layer, head) == (ranked.layer, ranked.head) for ranked in heads):
             on_pick(layer, head)
 
     def figures() -> list[Figure]:

@@ -51,8 +51,9 @@ def player(
     """
 
     def hand_over() -> None:
-        said = events.chosen(key)
-        step = events.place(said[0], count + grows) if isinstance(said, list) and said else None
+        choice = events.chosen(key)
+        is_step = isinstance(choice, list) and choice
+        step = events.place(choice[0], count + grows) if is_step else None
         if step is not None:
             on_move(step)
 

@@ -42,13 +42,13 @@ _VIEW = View("stages", STAGES_HTML)
 class Panel:
     """One tensor. `kind` is "pair" (queries × keys), or whose vectors it has, "query" or "key".
 
-    `group` names the vectors that share their dimensions, `line` is 0 above and 1 below, `said`
-    is what it is in a sentence. What is `hidden` is not sent.
+    `group` names the vectors that share their dimensions, `line` is 0 above and 1 below, `sentence`
+    says what it is. What is `hidden` is not sent.
     """
 
     of: str
     symbol: str
-    said: str
+    sentence: str
     values: Tensor
     kind: str = "pair"
     group: str = ""
@@ -82,10 +82,10 @@ def stages(
     """
 
     def figures() -> list[Figure]:
-        shown = (panel for panel in panels if not panel.hidden)
+        visible = (panel for panel in panels if not panel.hidden)
         return [
             _figure(panel, title, texts(rows), texts(columns))
-            for panel in sorted(shown, key=lambda panel: panel.of not in MAIN)
+            for panel in sorted(visible, key=lambda panel: panel.of not in MAIN)
         ]
 
     idle = "Point at a cell to read it in every step; click to pin it."
@@ -115,7 +115,7 @@ def _figure(panel: Panel, title: str, rows: Sequence[str], columns: Sequence[str
         panel.values,
         tuple(labels),
         tuple(dimensions),
-        f"{title} · {panel.said.removesuffix('.')}",
+        f"{title} · {panel.sentence.removesuffix('.')}",
         "value",
         *names,
         scale="diverging" if panel.scale == "diverging" else "sequential",
@@ -142,8 +142,8 @@ def encode(
         "later": [panel.of for panel in panels if panel.hidden],
         "panels": [_described(panel) for panel in panels],
     }
-    sent = {panel.of: b"" if panel.hidden else _bytes(panel.values) for panel in panels}
-    return wire.pack(header, sent)
+    planes = {panel.of: b"" if panel.hidden else _bytes(panel.values) for panel in panels}
+    return wire.pack(header, planes)
 
 
 def _height(rows: int, columns: int) -> int:
@@ -160,7 +160,7 @@ def _described(panel: Panel) -> dict[str, Any]:
     array = wire.as_array(panel.values)
     finite = np.abs(array[np.isfinite(array)])
     largest = float(finite.max()) if finite.size else 0.0
-    plain = ("of", "symbol", "said", "kind", "group", "line", "scale", "labels", "hidden")
+    plain = ("of", "symbol", "sentence", "kind", "group", "line", "scale", "labels", "hidden")
     return {
         **{name: getattr(panel, name) for name in plain},
         "size": list(panel.values.shape),

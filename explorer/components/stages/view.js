@@ -79,10 +79,10 @@ function written(node) {
 
 // What a panel shows of these tokens; a later step shows nothing yet.
 function describePanels({root, data, panels}) {
-  for (const {kind, size: [, columns], values, canvas, said, hidden} of panels) {
+  for (const {kind, size: [, columns], values, canvas, sentence, hidden} of panels) {
     const tokens = kind === "key" ? data.columns : data.rows;
     const largest = hidden ? [] : largestOf(values.length, i => Number.isFinite(values[i]) ? Math.abs(values[i]) : 0);
-    putInWords(root, canvas, said.replace(/\.$/, ""), largest.map(i => {
+    putInWords(root, canvas, sentence.replace(/\.$/, ""), largest.map(i => {
       const row = tokens[Math.floor(i / columns)], at = i % columns;
       return kind === "pair" ? `${row} → ${data.columns[at]}: ${three(values[i])}`
         : `${row}, dimension ${at}: ${three(values[i])}`;
@@ -119,7 +119,7 @@ function panelOf(state, panel, place) {
   const canvas = document.createElement("canvas");
   canvas.tabIndex = place ? -1 : 0;
   canvas.setAttribute("role", "application");
-  canvas.setAttribute("aria-label", `${panel.said} Arrow keys move from cell to cell, Escape unpins.`);
+  canvas.setAttribute("aria-label", `${panel.sentence} Arrow keys move from cell to cell, Escape unpins.`);
   frame.append(canvas);
   box.append(title, now, frame, legend);
   const bytes = state.data.planes[panel.of];
@@ -163,7 +163,7 @@ function hit({place, canvas, size}, event) {
 
 // ---- words --------------------------------------------------------------------------
 
-const about = ({panels}, of) => panels.find(panel => panel.of === of)?.said ?? "";
+const about = ({panels}, of) => panels.find(panel => panel.of === of)?.sentence ?? "";
 
 function sentence({data, panels}, {row, column}) {
   const weights = panels.find(panel => panel.of === "weights");

@@ -49,10 +49,10 @@ _REMEMBER = component("explorer_remember", script("tools/browser_storage.js"))
 _HAND_OVER = component("explorer_hand_over", script("tools/file_download.js"))
 
 
-def remembered(kept: Mapping[str, Any] | None) -> object:
-    """Have the browser remember this list of a kept session; without one, what it remembers."""
-    sent = "" if kept is None else json.dumps(kept, ensure_ascii=False)
-    result = _REMEMBER(key="kept_list", data=[sent], on_remembered_change=lambda: None)
+def remembered(views: Mapping[str, Any] | None) -> object:
+    """Let the browser store this list of a kept session; without a list, return the stored one."""
+    text = "" if views is None else json.dumps(views, ensure_ascii=False)
+    result = _REMEMBER(key="kept_list", data=[text], on_remembered_change=lambda: None)
     return result.get("remembered")
 
 

@@ -1,7 +1,7 @@
-"""A tree of tokens from left to right: a column is a step, a line goes from each to the next.
+"""A tree of tokens from left to right: columns are steps, and lines connect a token to the next.
 
-Pointing at a node says what is told of it, and a click picks it. Nodes are buttons, so Tab
-and Enter do the same.
+Pointing at a node shows its sentence, and a click picks it. Nodes are buttons, so Tab and Enter do
+the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ _VIEW = View("tree", TREE_HTML)
 class Node:
     """A token at a place; `parent` is the place of another node in the list, or −1.
 
-    `how` is "" or one of the looks of view.css: "cut", "ended", "forced", "start". `said`
-    is the sentence while it is pointed at, in which {token} is its label.
+    `how` is "" or one of the looks of view.css: "cut", "ended", "forced", "start". `sentence`
+    is shown while it is pointed at; {token} in it is the label.
     """
 
     parent: int
@@ -37,7 +37,7 @@ class Node:
     row: int
     label: Label
     number: str
-    said: str
+    sentence: str
     how: str = ""
 
 
@@ -74,7 +74,7 @@ def tree(
         "follows": follows,
         "nodes": [
             {
-                **wire.fields(node, "parent number said how"),
+                **wire.fields(node, "parent number sentence how"),
                 "at": [node.column, node.row],
                 "label": text_of(node.label),
             }

@@ -22,7 +22,7 @@ function idle({line, data}) {
 
 function tell({line}, node) {
   line.classList.remove("idle");
-  say(line, node.said, {token: node.label});
+  say(line, node.sentence, {token: node.label});
 }
 
 const left = node => node.at[0] * ACROSS, top = node => node.at[1] * DOWN;
@@ -48,7 +48,7 @@ function button(state, node, place) {
   made.dataset.place = place;
   made.style.left = `${left(node)}px`;
   made.style.top = `${top(node)}px`;
-  made.setAttribute("aria-label", plain(node.said, {token: node.label}));
+  made.setAttribute("aria-label", plain(node.sentence, {token: node.label}));
   made.classList.toggle("on", state.data.marked.includes(place));
   made.append(element("bdi", "label", node.label), element("span", "number", node.number));
   made.addEventListener("pointerenter", () => tell(state, node));

@@ -8,14 +8,14 @@ import streamlit as st
 
 from explorer.analysis.adjusted_weights import ALL, SENTENCES, DisplayOptions, keys_in_words
 from explorer.analysis.word_groups import group_words
-from explorer.app import url
-from explorer.app.address_table import PARAMETERS
+from explorer.app import address
+from explorer.app.address import whole_number
+from explorer.app.address_parameters import PARAMETERS
 from explorer.app.choosing import OF_DISPLAY, choose_head, draw_head_alone
 from explorer.app.context import PageContext
 from explorer.app.controls import popover, token_names
 from explorer.app.messages import draw_notes, keep_note, take_notes
 from explorer.app.persistent_choices import PersistentChoices, Text
-from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import head_title, map_title
 
 HEADS_DRAWN = {
@@ -226,7 +226,7 @@ def _switch(key: str, chosen: dict[str, Any], **how: Any) -> None:
 
 def _control(key: str) -> dict[str, Any]:
     """The arguments of a control that keeps its value while the panel is closed."""
-    return url.words_of(key) | {"on_change": KEPT.take, "args": (key,)}
+    return address.words_of(key) | {"on_change": KEPT.take, "args": (key,)}
 
 
 def _options(context: PageContext, chosen: dict[str, Any], names: list[str]) -> DisplayOptions:

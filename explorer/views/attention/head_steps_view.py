@@ -7,7 +7,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.query_key import HeadStages, head_stages_of, strongest
-from explorer.app import url
+from explorer.app import address
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import number, one_of
@@ -170,7 +170,7 @@ def _window(key: str, count: int, inside: int) -> range:
     if count <= WINDOW_TOKENS:
         return range(count)
     start = max(0, min(inside - WINDOW_TOKENS // 2, count - WINDOW_TOKENS))
-    label = f"{url.row_of(key).label}: {WINDOW_TOKENS} from position"
+    label = f"{address.row_of(key).label}: {WINDOW_TOKENS} from position"
     first = number(key, count - WINDOW_TOKENS, start, label=label)
     return range(first, first + WINDOW_TOKENS)
 

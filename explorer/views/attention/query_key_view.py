@@ -14,7 +14,7 @@ from explorer.analysis.query_key import (
     strongest,
 )
 from explorer.analysis.residual_writes import KeyContribution, key_contribution
-from explorer.app import url, widget_state
+from explorer.app import address, widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, token_names
 from explorer.catalog.attention_parts import site
@@ -230,7 +230,7 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
     contribution = key_contribution(context.forward, *at.place, query, key)
     order = contribution.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     # chosen on the Forward pass page or by a link
-    number = url.whole_number(url.current_value("number"), len(contribution.written))
+    number = address.whole_number(address.current_value("number"), len(contribution.written))
     options = [*order, *([] if number in (None, *order) else [number])]
     figures, numbers = widgets.side_by_side(7, 4)
     with figures:

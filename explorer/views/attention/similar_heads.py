@@ -107,7 +107,7 @@ def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int
             names,
             key="similarity",
             title=map_title(at.called, at.part, "Similarity of every two heads"),
-            written=(names if len(heads) <= MOST_IN_WORDS else short, short),
+            short_names=(names if len(heads) <= MOST_IN_WORDS else short, short),
             selected=None if own is None else (own, own),
             on_pick=pick,
             row_name="head",

@@ -13,11 +13,11 @@ from explorer.analysis.circuits.direct_head_effect import clean_pass
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.output_change import has_words
 from explorer.analysis.wiring import CircuitNode, Edge
+from explorer.app.address import whole_number
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.url import whole_number
 from explorer.components.circuit_map import (
     MOST_CIRCUIT_EDGES,
     CircuitChoice,

@@ -15,7 +15,7 @@ from explorer.analysis.circuits.finding import (
     model_difference,
 )
 from explorer.analysis.circuits.text_pairs import PairError, Question
-from explorer.app import url
+from explorer.app import address
 from explorer.app.context import PageContext
 from explorer.app.controls import popover
 from explorer.catalog.opened_model import OpenModel
@@ -75,7 +75,7 @@ def draw_finding(context: PageContext, question: Question, opened: Finding | Non
     """The panel at the end of the page."""
     if opened is not None:
         _draw_comparison(context, question, opened)
-    method = url.current_value("attributed_by")
+    method = address.current_value("attributed_by")
     method = method if method in METHODS else next(iter(METHODS))
     with popover("finding", ":material/description:") as panel:
         if panel.open:

@@ -119,7 +119,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
             scale="diverging",
             top=max(1.0, float(values.abs().nan_to_num().max())) if number == SHARE else None,
             height=height_across(len(values) - first, len(layers)),
-            written=(names[first:], layers),
+            short_names=(names[first:], layers),
             error=error,
         )
         st.caption(_tracing_explained(question, pairs, what, way, first))

@@ -20,7 +20,7 @@ from explorer.analysis.circuits.text_pairs import (
     why_no_circuits,
 )
 from explorer.app import widget_state
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import follow, one_of, text_field, whole

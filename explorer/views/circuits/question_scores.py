@@ -22,7 +22,7 @@ from explorer.analysis.circuits.circuit_scores import (
 from explorer.analysis.circuits.finding import CircuitMeasurement
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.wiring import plain_wiring
-from explorer.app import url
+from explorer.app import address
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import if_kept, kept
@@ -181,8 +181,8 @@ def cached_measurement(
     scores: EdgeScores | None = if_kept(opened, _key("scores", question, method))
     if scores is None:
         return None
-    row = url.row_of("patched_edges")
-    count = url.whole_number(url.current_value(row.name), int(row.high) + 1) or row.usual
+    row = address.row_of("patched_edges")
+    count = address.whole_number(address.current_value(row.name), int(row.high) + 1) or row.usual
     edges = _edges_keys(question, method, min(count, len(scores.order)))
     curve = if_kept(opened, _key("curve", question, method)) or FaithfulnessCurve()
     return CircuitMeasurement(

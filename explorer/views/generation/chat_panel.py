@@ -4,8 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import controls, url, widget_state
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app import address, controls, widget_state
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.session import session
@@ -32,7 +32,7 @@ def draw_chat_panel(context: PageContext) -> None:
         return
     if template is None:
         return
-    is_in_address = url.is_named(USER)
+    is_in_address = address.is_named(USER)
     with st.expander("Chat prompt", is_in_address, key="chat", on_change="rerun") as panel:
         if not panel.open:
             return

@@ -6,7 +6,7 @@ import re
 import streamlit as st
 
 from explorer.analysis.position_schemes import SCHEMES
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.context import Choice, PageContext
 from explorer.app.controls import follow, one_of, text_field, token
 from explorer.app.messages import say

@@ -206,7 +206,7 @@ class SchemeColumn:
             top=top or None,
             title=self._title(title),
             height=height,
-            beside=neighbours,
+            neighbours=neighbours,
         )
 
 

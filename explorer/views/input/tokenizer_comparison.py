@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 
 import streamlit as st
 
-from explorer.app import url, widget_state
+from explorer.app import address, widget_state
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import note_invalid, say_invalid
 from explorer.app.messages import say
@@ -88,7 +88,7 @@ def _bytes(characters: str) -> str:
 
 def draw_comparison(context: PageContext) -> None:
     """The chosen tokenizers one below the other; nothing is computed while the panel is closed."""
-    title, is_named = "Compare with other tokenizers", url.is_named("beside")
+    title, is_named = "Compare with other tokenizers", address.is_named("beside")
     with st.expander(title, is_named, key="beside_open", on_change="rerun") as panel:
         if panel.open:
             _draw_tokenizers(context)
@@ -110,12 +110,12 @@ def _draw_tokenizers(context: PageContext) -> None:
 
 def _choose(names: Sequence[str], mine: str) -> list[str]:
     """The tokenizers to compare with the chosen model's; a note names those that do not exist."""
-    is_chosen, most = widget_state.has("beside"), url.row_of("beside").most
+    is_chosen, most = widget_state.has("beside"), address.row_of("beside").most
     usual = list(names[: len(tokenizer_source.ALGORITHMS)])
-    requested = widget_state.get("beside") if is_chosen else url.values_of("beside")
-    in_address = [value for name, value in url.everything() if name == "beside"]
+    requested = widget_state.get("beside") if is_chosen else address.values_of("beside")
+    in_address = [value for name, value in address.everything() if name == "beside"]
     if not is_chosen and requested != in_address:
-        url.write("beside", requested)
+        address.write("beside", requested)
         st.rerun()  # a widget takes from the address what it had when the run began
     if requested:
         widget_state.put("beside", [name for name in requested if name in names][:most])
@@ -124,7 +124,7 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
         default=usual,
         max_selections=most,
         persist_state="session",
-        **url.bound("beside"),
+        **address.bound("beside"),
     )
     if notes := invalid_names(requested, names, mine):
         note_invalid("beside", (mine, picked), " ".join(notes))
@@ -141,7 +141,7 @@ def invalid_names(requested: Sequence[str], names: Sequence[str], mine: str) -> 
         for name in dict.fromkeys(requested)
         if name not in names
     ]
-    most = url.row_of("beside").most
+    most = address.row_of("beside").most
     beyond = [name for name in dict.fromkeys(requested) if name in names][most:]
     if beyond:
         left = ", ".join(f"“{cut(name, LONGEST_NAME)}”" for name in beyond)

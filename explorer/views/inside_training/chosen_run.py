@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from explorer.app import reader_runs, streamlit_patches, url, widget_state
+from explorer.app import address, reader_runs, streamlit_patches, widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
@@ -107,11 +107,11 @@ def choose_inside_run() -> InsideRun | None:
     The default is the run of the chosen model, or else the reader's newest.
     """
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
-    if is_new and not url.value_of("run"):
-        runs, model = reader_runs.own_runs(), url.value_of("model")
+    if is_new and not address.value_of("run"):
+        runs, model = reader_runs.own_runs(), address.value_of("model")
         for default in sorted(runs, key=lambda run: run.name != model)[:1]:
             choose_run_next(default)
-            url.write("run", default.name)
+            address.write("run", default.name)
     run = choose_run()
     if run is None:
         st.text(NO_RUN)

@@ -114,7 +114,7 @@ def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
     needed = COPIES_OF_UPDATE * chosen.first.bytes
     if not has_room(needed):
         return None
-    with MEMORY.spend(needed, kept=0):
+    with MEMORY.spend(needed, remains=0):
         start = _start_of_update(chosen, step)
         if start is None:
             return None

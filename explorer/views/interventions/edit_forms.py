@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 import torch
 
+from explorer.app.address import whole_number
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import (
@@ -17,7 +18,6 @@ from explorer.app.controls import (
     whole,
 )
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.url import whole_number
 from explorer.components import chips
 from explorer.components.picker import cells
 from explorer.inference.answers import one_token

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.app import address_table, widget_state
+from explorer.app import address_parameters, widget_state
 from explorer.app.messages import keep_note, take_notes
 from explorer.app.reader import owner
 from explorer.app.reader_store import OWN_LESSONS, BeginLesson
@@ -48,7 +48,7 @@ def _take() -> None:
     if not isinstance(file, Upload):  # the reader removed it, or it does not exist
         return
     try:
-        lesson = lesson_from(file.getvalue(), file.name, address_table.of_pages())
+        lesson = lesson_from(file.getvalue(), file.name, address_parameters.of_pages())
     except LessonError as error:
         keep_note("lesson", str(error), until=file.file_id)
         return

@@ -6,7 +6,7 @@ The address says which lesson is open and at which step. The browser draws the h
 
 import streamlit as st
 
-from explorer.app import address_table, url, widget_state
+from explorer.app import address, address_parameters, widget_state
 from explorer.app.context import current_context, parts_of
 from explorer.app.reader import owner
 from explorer.app.reader_store import OWN_LESSONS
@@ -26,7 +26,7 @@ class Predictions(dict[tuple[str, int], str]):
 
 def lessons_of_reader() -> LessonCatalog:
     """All lessons that this reader can open."""
-    catalog = lesson_catalog(address_table.of_pages())
+    catalog = lesson_catalog(address_parameters.of_pages())
     return LessonCatalog({**catalog.lessons, **OWN_LESSONS.of(owner())}, catalog.faults)
 
 
@@ -45,14 +45,14 @@ def base() -> str:
 
 def open_step() -> tuple[Lesson | None, int]:
     """The lesson that the address names, and the number of its step, from 1."""
-    lesson = lessons_of_reader().lessons.get(name) if (name := url.value_of("lesson")) else None
-    at = url.whole_number(url.value_of("lesson_step") or "1") or 1
+    lesson = lessons_of_reader().lessons.get(name) if (name := address.value_of("lesson")) else None
+    at = address.whole_number(address.value_of("lesson_step") or "1") or 1
     return lesson, min(at, len(lesson.steps)) if lesson else at
 
 
 def draw_lesson() -> None:
     """Draw the step of the lesson that the address names, and the presenter's notes on it."""
-    name, (lesson, at) = url.value_of("lesson"), open_step()
+    name, (lesson, at) = address.value_of("lesson"), open_step()
     mount_presenter(_notes(lesson, at))
     if not name:
         return
@@ -82,8 +82,8 @@ def _notes(lesson: Lesson | None, at: int) -> list[str]:
 
 
 def _leave() -> None:
-    url.remove("lesson")
-    url.remove("lesson_step")
+    address.remove("lesson")
+    address.remove("lesson_step")
 
 
 def _data(lesson: Lesson, at: int) -> dict[str, object]:

@@ -8,8 +8,8 @@ import torch
 from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import information_flow, is_computable, route
 from explorer.app import widget_state
+from explorer.app.address import whole_number
 from explorer.app.context import PageContext
-from explorer.app.url import whole_number
 from explorer.charts.figure_data import Figure, TableData
 from explorer.components.fragment import fragment
 from explorer.components.mounting import asks_for

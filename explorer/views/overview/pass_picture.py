@@ -9,7 +9,7 @@ from torch import Tensor
 from explorer.analysis.information_flow import kept_flow, most_tokens
 from explorer.analysis.logit_lens import likeliest_by_position
 from explorer.analysis.output_change import has_words, last_streams
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
 from explorer.inference.answers import class_names, first_place

@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from explorer.app.address import whole_number
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import choose_token
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
-from explorer.app.url import whole_number
 from explorer.components.pass_map import PassMap
 from explorer.text.visible_text import cut
 from explorer.views.shared.pinned import PinnedCell, current_pin, pin

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url, widget_state
+from explorer.app import address, widget_state
 from explorer.app.controls import expander
 from explorer.app.messages import draw_notes, say
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
@@ -162,7 +162,7 @@ def _draw_chosen_race() -> list[Run]:
     if not sweeps:
         st.markdown("No race yet: start one, and its curves grow here.")
         return []
-    requested = widget_state.get("sweep") or url.value_of("sweep")
+    requested = widget_state.get("sweep") or address.value_of("sweep")
     if requested and requested not in sweeps:
         say("There is no such race in your list of runs; showing the newest.")
     widget_state.put("sweep", requested if requested in sweeps else next(iter(sweeps)))
@@ -172,7 +172,7 @@ def _draw_chosen_race() -> list[Run]:
             "Race or sweep", [*sweeps], format_func=labels.__getitem__, key="sweep", width=480
         )
         axis = choose_axis()
-    url.write("sweep", str(key))
+    address.write("sweep", str(key))
     runs = sweeps[str(key)]
     is_live = any(run.status_or_new().is_active for run in runs)
     fragment(every=EVERY if is_live else None)(_draw_live)(runs, axis, is_live)

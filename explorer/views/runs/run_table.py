@@ -7,11 +7,11 @@ from hashlib import sha256
 
 import streamlit as st
 
-from explorer.app import reader, url, widget_state
+from explorer.app import address, reader, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import draw_notes, say
-from explorer.app.reader_runs import found_run, listed_runs, may_change, whose
+from explorer.app.reader_runs import find_run, listed_runs, may_change, whose
 from explorer.app.session import state_of
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import ASIDE, index_of
@@ -81,9 +81,9 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
     selection = state_of(ChosenRuns)
     if selection.names is None:
         selection.names = ()
-        for name in dict.fromkeys(url.values_of("runs")[:MOST_COMPARED]):
+        for name in dict.fromkeys(address.values_of("runs")[:MOST_COMPARED]):
             try:
-                runs.setdefault(name, found_run(name))
+                runs.setdefault(name, find_run(name))
                 selection.names += (name,)
             except RunError as error:
                 say(str(error))
@@ -91,12 +91,12 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
         name for name in selection.names if name not in runs
     ]:  # runs that only a link named
         with suppress(RunError):
-            runs[name] = found_run(name)
+            runs[name] = find_run(name)
     names = tuple(name for name in selection.names if name in runs)
     if names:
-        url.write("runs", [*names])
+        address.write("runs", [*names])
     else:
-        url.remove("runs")
+        address.remove("runs")
     return names
 
 

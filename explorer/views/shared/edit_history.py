@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url, widget_state
+from explorer.app import address, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
 from explorer.app.session import session
@@ -43,7 +43,7 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     if "edits" in chosen:  # a page without the bar
         widget_state.put("edits", chosen.pop("edits"))
     with field, st.expander("Interventions as text"):
-        st.text_input(label_visibility="collapsed", **url.bound("edits"))
+        st.text_input(label_visibility="collapsed", **address.bound("edits"))
     history, notes = from_address(_text())
     if notes:
         chosen |= {"edits": to_address(history)}  # the field is already drawn

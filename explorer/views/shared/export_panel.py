@@ -36,7 +36,7 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
     `about` says where the numbers come from. `own` makes the main figures, by the key of their
     view, if the page knows more about them than the view.
     """
-    views = mounting.drawn()
+    views = mounting.drawn_views()
     if not views:
         return
     mine = {key: make for key, make in (own or {}).items() if key in views}

@@ -49,20 +49,20 @@ def head_alone(
 def _context(now: HeadAlone) -> Iterator[PageContext]:
     """The context of the page within its run; else a new one, with the head that is chosen now."""
     current = state_of(CurrentContext)
-    if current.made is not None:
-        now.drawn_for = _without_head(current.made.choice)
-        yield current.made
+    if current.context is not None:
+        now.drawn_for = _without_head(current.context.choice)
+        yield current.context
         return
     with count_seconds(), turn(), streamlit_patches.one_entry_in_history():
         for name in ("layer", "head"):  # a callback chose them, and Streamlit took them as sent
             widget_state.put(name, widget_state.get(name))
-        context = current.made = make_context(now.models)
+        context = current.context = make_context(now.models)
         try:
             if has_notes() or _without_head(context.choice) != now.drawn_for:
                 st.rerun()
             yield context
         finally:
-            current.made = None
+            current.context = None
 
 
 def _without_head(choice: Choice) -> Choice:

@@ -100,7 +100,7 @@ def heads_grid(
             row_name=kind,
             column_name="layer",
             sentence=f"Layer {{column}}, {called.format('row')}: {{value}}",
-            written=(short, layers),
+            short_names=(short, layers),
             **{"height": height_across(*values.mT.shape), **drawing},
         )
         return
@@ -114,7 +114,7 @@ def heads_grid(
         on_pick=pick,
         column_name=kind,
         sentence=f"Layer {{row}}, {called.format('column')}: {{value}}",
-        written=(layers, short),
+        short_names=(layers, short),
         **drawing,
     )
 

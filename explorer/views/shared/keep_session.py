@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 import streamlit as st
 import torch
 
-from explorer.app import address_table, url, widget_state
+from explorer.app import address, address_parameters, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.context import current_context, parts_of
 from explorer.app.reader import network, owner
@@ -17,7 +17,7 @@ from explorer.app.reader_store import KEPT, OWN_LESSONS, BeginLesson, KeptSessio
 from explorer.app.session import session, state_of
 from explorer.app.throttle import turn, turn_elsewhere
 from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
-from explorer.components.mounting import PageView, drawn
+from explorer.components.mounting import PageView, drawn_views
 from explorer.components.tools import hand_over, remembered
 from explorer.export import session_page
 from explorer.export.kept_view import MOST_KEPT_FIGURES, KeptView, one_line
@@ -139,7 +139,7 @@ def _open_as_talk(kept_session: KeptSession) -> None:
     file = session_toml(kept_session.title, kept_session.views)
     try:
         name = f"{lesson_name(kept_session.title)}.toml"
-        lesson = lesson_from(file, name, address_table.of_pages())
+        lesson = lesson_from(file, name, address_parameters.of_pages())
         OWN_LESSONS.add(owner(), lesson, len(file))
     except LessonError as error:
         st.text(str(error))
@@ -160,7 +160,7 @@ def _base() -> str:
     return f"{parts.scheme}://{parts.netloc}{path}" if parts.scheme in ("http", "https") else ""
 
 
-OF_LINK = {*address_table.OF_LESSON, *address_table.AROUND, "version"}
+OF_LINK = {*address_parameters.OF_LESSON, *address_parameters.AROUND, "version"}
 """The parameters of an address that concern the app around a view."""
 Make = Callable[[], Sequence[Figure]]
 
@@ -234,7 +234,7 @@ def _own_copy(figure: Figure) -> Figure:
 
 def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
     with turn():  # a chart becomes a picture
-        view = kept_view(_title(about), _address(), about, drawn(), own)
+        view = kept_view(_title(about), _address(), about, drawn_views(), own)
         last = current_session().views[-1:]
         if last and (last[0].address, last[0].drawn) == (view.address, view.drawn):
             st.toast("This view is already in your session.")
@@ -263,7 +263,7 @@ def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
 def _address() -> str:
     """The address of the page on screen, with its model."""
     reader = session()
-    parameters = [(name, value) for name, value in url.everything() if name not in OF_LINK]
+    parameters = [(name, value) for name, value in address.everything() if name not in OF_LINK]
     if reader.shown_model and "model" in reader.bar and "model" not in dict(parameters):
         parameters = [("model", reader.shown_model), *parameters]
     return address_of(reader.page, parameters)

@@ -172,7 +172,7 @@ def draw_map_pair(
     if aligned is not None:
         labels = aligned.rows.labels, aligned.columns.labels
         pictures.append(MatrixLabels(*labels, words.row, words.column))
-    options = {"height": "content", "beside": pictures, **pinning}
+    options = {"height": "content", "neighbours": pictures, **pinning}
     for place, side, key, name in zip(places, sides, keys, names, strict=False):
         with place:
             st.markdown(f"**{literal(side.title)}**")

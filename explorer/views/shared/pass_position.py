@@ -10,12 +10,12 @@ from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, columns_are, row_stack
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app import streamlit_patches, widget_state
+from explorer.app.address import whole_number
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
 from explorer.app.messages import draw_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session, state_of
-from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import site
 from explorer.text.visible_text import cut
 from explorer.views.shared import pinned

@@ -4,7 +4,7 @@ import streamlit as st
 
 from explorer.analysis import information_flow
 from explorer.app import links, streamlit_patches
-from explorer.app.address_table import VERSION
+from explorer.app.address_parameters import VERSION
 from explorer.app.context import PageContext, current_context
 from explorer.app.page_table import ROWS
 from explorer.app.reader import is_local

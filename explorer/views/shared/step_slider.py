@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from explorer.app import streamlit_patches, url, widget_state
-from explorer.app.controls import asked_within, follow, say_invalid
+from explorer.app import address, streamlit_patches, widget_state
+from explorer.app.controls import follow, number_in_address, say_invalid
 from explorer.components.player import player
 
 
@@ -29,7 +29,7 @@ def chosen_step(key: str, count: int, usual: int) -> int:
     """The step that the reader or the address chose, before the control is drawn."""
     follow(key, usual)
     if not widget_state.has(key) or streamlit_patches.came_back():
-        widget_state.put(key, asked_within(key, 0, count - 1, usual))
+        widget_state.put(key, number_in_address(key, 0, count - 1, usual))
     elif not 0 <= widget_state.get(key, usual) < count:
         widget_state.put(key, usual)
     return widget_state.get(key, usual)
@@ -57,7 +57,7 @@ def draw_stepper(
             on_grow()
 
     player(
-        url.row_of(key).label,
+        address.row_of(key).label,
         count,
         at,
         key=f"{key}_steps",
@@ -67,7 +67,7 @@ def draw_stepper(
         grows=on_grow is not None,
     )
     if at != usual:
-        url.write(key, str(at))
-    elif url.is_named(key):
-        url.remove(key)
+        address.write(key, str(at))
+    elif address.is_named(key):
+        address.remove(key)
     say_invalid(key, at)

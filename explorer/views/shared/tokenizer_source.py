@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url
-from explorer.app.address_table import TEXT_LIMIT
+from explorer.app import address
+from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.controls import one_of
 from explorer.app.session import state_of
 from explorer.inference import trained_tokenizers
@@ -70,9 +70,9 @@ def text_for_export(text: str) -> str:
 
 
 def _chosen(key: str, first: str) -> str:
-    value = url.current_value(key) or first
-    if value != first and url.value_of(key) != value:
-        url.write(key, value)
+    value = address.current_value(key) or first
+    if value != first and address.value_of(key) != value:
+        address.write(key, value)
     return value
 
 
@@ -96,7 +96,7 @@ def _choose_own() -> str:
     typed = st.text_area(
         persist_state="session",
         placeholder="Type or paste a text; upload a longer one as a file",
-        **url.bound("learn_own"),
+        **address.bound("learn_own"),
     )
     return _checked_own(str(typed or ""))
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import reader_models, streamlit_patches, url, widget_state
+from explorer.app import address, reader_models, streamlit_patches, widget_state
 from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.messages import say
-from explorer.app.reader_runs import found_run, listed_runs, may_change, own_runs
+from explorer.app.reader_runs import find_run, listed_runs, may_change, own_runs
 from explorer.app.session import session
 from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
@@ -76,10 +76,10 @@ def run_on_screen(report: Callable[[str], None] = lambda sentence: None) -> Run 
 
     The list has titles and the address names of folders, so the widget is not bound to it.
     """
-    name = url.value_of("run") if _address_decides() else widget_state.get("run")
+    name = address.value_of("run") if _address_decides() else widget_state.get("run")
     try:
         if name:
-            return found_run(name)
+            return find_run(name)
     except RunError as error:
         report(str(error))
     return _first_active(own_runs())
@@ -112,9 +112,9 @@ def choose_run() -> Run | None:
         label_visibility="collapsed",
     )
     if picked is None:
-        url.remove("run")
+        address.remove("run")
     else:
-        url.write("run", picked)
+        address.write("run", picked)
     return runs.get(str(picked))
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from explorer.analysis.head_formation import NOTICEABLE, SHARE, Formation, formation_of, formations
 from explorer.analysis.information_flow import is_computable
 from explorer.analysis.thumbnails import thumbnails_of
-from explorer.app import streamlit_patches, url, widget_state
+from explorer.app import address, streamlit_patches, widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -119,9 +119,10 @@ def draw_film(context: PageContext, history: History) -> None:
 
 def _check_step(steps: Sequence[int], usual: int) -> None:
     """Say, once, that the step in the address does not exist; the browser reads and writes it."""
-    step = url.value_of(STEP)
+    step = address.value_of(STEP)
     if step != widget_state.get(STEP, "") and step not in map(str, steps):
-        say(url.invalid_option("Step of the film", step, f"step {usual:,}", "in this training"))
+        usual_step = f"step {usual:,}"
+        say(address.invalid_option("Step of the film", step, usual_step, "in this training"))
     widget_state.put(STEP, step)
 
 
@@ -132,7 +133,7 @@ def _compare(steps: Sequence[int], at: int) -> None:
     with streamlit_patches.one_entry_in_history():
         for name, step in ((FIRST, first), (SECOND, steps[-1])):
             widget_state.forget(name)
-            url.write(name, str(step))
+            address.write(name, str(step))
 
 
 def _formation_of_head(

@@ -77,8 +77,8 @@ def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(
     tokenizer, child = only
     child.suspend()
     with monkeypatch.context() as patch:
-        watching = watched(child_exchange._written, lambda *_: child.kill())
-        patch.setattr(child_exchange, "_written", watching)
+        watching = watched(child_exchange._write, lambda *_: child.kill())
+        patch.setattr(child_exchange, "_write", watching)
         with pytest.raises(TextError, match=r"^The tokenizer cannot read this text: .*\.$"):
             tokenizer.encode("the cat")
     assert tokenizer.encode("the cat")

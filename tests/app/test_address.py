@@ -5,8 +5,8 @@ from itertools import chain
 import pytest
 
 from docs import addresses
-from explorer.app import url
-from explorer.app.address_table import PARAMETERS
+from explorer.app import address
+from explorer.app.address_parameters import PARAMETERS
 from tests.apps import page, said
 from tests.source import python_files
 
@@ -28,7 +28,7 @@ def test_a_name_stands_for_one_thing_on_a_page() -> None:
 
 def test_a_page_may_ask_only_for_what_it_declares() -> None:
     with pytest.raises(KeyError):
-        url.bound("no_such_parameter")
+        address.bound("no_such_parameter")
 
 
 def test_the_documentation_is_made_of_the_table() -> None:

@@ -1,7 +1,7 @@
-"""Every parameter that an address can have: its control, its range and the pages that read it.
+"""Every parameter that an address can have: its control, its default, its range and its pages.
 
-One row says all of it: the widget, the check of an address, the list of controls that a class may
-not see, and `docs/addresses.md`, which `python -m docs.addresses` writes, read it here.
+The widget, the check of an address, the list of controls that a link can hide, and
+`docs/addresses.md` (written by `python -m docs.addresses`) all read the same row here.
 """
 
 from dataclasses import dataclass, replace
@@ -11,33 +11,33 @@ from explorer.inference.generation_limits import MAX_GENERATED
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 
 TEXT_LIMIT = 2_000
-"""Characters of a text in an address, which must stay short enough to be sent."""
+"""Characters of a text in an address, which must stay short enough for browsers and servers."""
 
 VERSION = 2
-"""Of the language of addresses: raised when a name or an option of it changes."""
+"""The version of addresses, raised when a parameter or an option gets another name."""
 
 OF_LESSON = ("lesson", "lesson_step")
 AROUND = ("present", "hidden", "sidebar")
-"""What an address says of the app around the page: it goes on with every link."""
+"""Parameters about the app around the page, which every link repeats."""
 
 Kind = Literal["text", "option", "switch", "token", "whole number", "number", "list", "state"]
-"""A token is its place and its label, "2 · cat". A state is what a view writes for itself."""
+"""A token is its place and its label, "2 · cat". A view writes a state for itself."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One name in the address. Without pages it belongs to all of them."""
+    """One parameter of the address; without `pages`, of every page."""
 
     name: str
     kind: Kind
     label: str = ""
-    """What stands at its control."""
+    """The label of its control."""
     about: str = ""
-    """What can be chosen, in words."""
+    """The possible values, in words."""
     default: str = ""
-    """In words, where that follows from what is on screen."""
+    """The default in words, if it depends on what is on screen."""
     usual: Any = None
-    """The default, where it is always the same."""
+    """The default, if it is always the same."""
     low: float = 0
     high: float = 0
     step: float | None = None
@@ -50,7 +50,7 @@ class Parameter:
 
     @property
     def values(self) -> str:
-        """What can be chosen and its range, in words."""
+        """The possible values and their range, in words."""
         bounds = ""
         if self.most and self.kind == "text":
             bounds = f"up to {self.most:,} characters"
@@ -90,13 +90,13 @@ def panel(name: str, label: str) -> Parameter:
 
 
 def number(name: str, label: str, low: float, high: float, usual: float, **more: Any) -> Parameter:
-    """Of a range that is always the same; whole where its default is."""
+    """A number with a fixed range; whole if its default is."""
     kind: Kind = "number" if isinstance(usual, float) else "whole number"
     return Parameter(name, kind, label, usual=usual, low=low, high=high, **more)
 
 
 def place(name: str, label: str, about: str, default: str) -> Parameter:
-    """A whole number whose range follows from what is on screen."""
+    """A whole number whose range depends on what is on screen."""
     return Parameter(name, "whole number", label, about, default)
 
 
