@@ -26,7 +26,7 @@ def draw_unknown(context: PageContext) -> None:
     if found and found.reader and "model" not in session().hidden:
         suggestion.label = f"Read it with {reader_models.labels(context.models)[found.reader]}"
         suggestion.choose = partial(choose_model, found.reader)
-    keep_note(UNKNOWN_WORDS, *(found.said if found else ()), until=context.choice)
+    keep_note(UNKNOWN_WORDS, *(found.sentences if found else ()), until=context.choice)
     if said := take_notes(UNKNOWN_WORDS, context.choice):
         with st.container(horizontal=True, vertical_alignment="center", key="unknown"):
             st.text(" ".join(said), width="content")

@@ -138,7 +138,7 @@ def moving_tokens(found: EmbeddingSpace, names: list[str], labels: Labels) -> Mo
         ],
         labels=names,
         places=found.places,
-        told=[
+        tooltips=[
             [
                 f"{name}, nearest: {listed(pairs, labels)}" if pairs else name
                 for place, name in enumerate(names)
