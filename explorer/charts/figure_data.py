@@ -58,10 +58,10 @@ class FigureData:
         Every label begins with its place: equal tokens stay distinct, and a spreadsheet takes no
         token for a formula.
         """
-        yield [f"{self.row_name} ↓ {self.column_name} →", *_numbered(self.columns)]
+        yield [f"{self.row_name} ↓ {self.column_name} →", *_number(self.columns)]
         visible = self.visible.tolist()
         for label, row, visible_row in zip(
-            _numbered(self.rows), self.values.tolist(), visible, strict=True
+            _number(self.rows), self.values.tolist(), visible, strict=True
         ):
             yield [label, *(v if show else "" for v, show in zip(row, visible_row, strict=True))]
 
@@ -110,9 +110,9 @@ class TableData:
 
     def lines(self) -> Iterator[list[object]]:
         """The names, then the rows; a text that a spreadsheet takes for a formula is quoted."""
-        yield [_quoted(name) for name in self.columns]
+        yield [_quote(name) for name in self.columns]
         for row in self.rows:
-            yield [_quoted(cell) if isinstance(cell, str) else cell for cell in row]
+            yield [_quote(cell) if isinstance(cell, str) else cell for cell in row]
 
     def fields(self) -> dict[str, Any]:
         """The columns; a number that is not finite is null."""
@@ -199,11 +199,11 @@ def _description(figure: Figure) -> dict[str, Any]:
     return {"title": figure.title, "unit": figure.unit, "about": {**figure.about}}
 
 
-def _numbered(labels: tuple[str, ...]) -> list[str]:
+def _number(labels: tuple[str, ...]) -> list[str]:
     return [f"{place} {label}" for place, label in enumerate(labels)]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """The text, with an apostrophe before it where a spreadsheet would take it for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 

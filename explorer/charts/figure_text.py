@@ -35,7 +35,7 @@ def figure_text(title: str, table: Table, spec: Mapping[str, Any] | None = None)
     rows = [at for at, value in enumerate(table[y]) if _finite(value)]
     largest = nlargest(MOST_CLAUSES, rows, key=lambda at: abs(_number(table[y][at])))
     names = [name for name in (x, series) if name is not None and name != y]
-    clauses = [f"{_named(table, names, at)}: {three(_number(table[y][at]))}" for at in largest]
+    clauses = [f"{_row_name(table, names, at)}: {three(_number(table[y][at]))}" for at in largest]
     return f"{title}. The largest {y}: {'; '.join(clauses)}." if clauses else f"{title}."
 
 
@@ -80,7 +80,7 @@ def _line(name: str, x: str, y: str, points: list[tuple[float, float]]) -> str:
     return f"{what}: from {three(begins)} at {x} {first:g} to {three(ends)} at {x} {last:g}"
 
 
-def _named(table: Table, names: Sequence[str], at: int) -> str:
+def _row_name(table: Table, names: Sequence[str], at: int) -> str:
     words = (cut(str(table[name][at]), LONGEST_NAMED) for name in names)
     return ", ".join(filter(None, words)) or f"row {at + 1}"
 

@@ -32,7 +32,7 @@ def chart_as_picture(
 
     for folder in font_folders():
         vl_convert.register_font_directory(str(folder))
-    spec = _printed(title, chart, size)
+    spec = _with_page_style(title, chart, size)
     if kind == "svg":
         return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()
     if kind == "pdf":
@@ -41,7 +41,7 @@ def chart_as_picture(
     return bytes(vl_convert.vegalite_to_png(spec, scale=SCALE, allowed_base_urls=[]))
 
 
-def _printed(title: str, chart: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
+def _with_page_style(title: str, chart: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
     """The chart with the size, title and colours that it has on the page."""
     width, height = size
     spec = {"width": width, "height": height, **chart, "background": LIGHT.background}

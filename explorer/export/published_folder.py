@@ -41,15 +41,15 @@ def has_adapter(checkpoint: Path) -> bool:
 
 def to_zip(opened: OpenModel) -> bytes:
     """The published folder as one file to download."""
-    return _packed(lambda folder: to_folder(opened, folder))
+    return _zip(lambda folder: to_folder(opened, folder))
 
 
 def adapter_to_zip(checkpoint: Path) -> bytes:
     """The adapter's folder as one file to download."""
-    return _packed(lambda folder: adapter_to_folder(checkpoint, folder))
+    return _zip(lambda folder: adapter_to_folder(checkpoint, folder))
 
 
-def _packed(write: Callable[[Path], object]) -> bytes:
+def _zip(write: Callable[[Path], object]) -> bytes:
     with TemporaryDirectory() as place:
         folder = Path(place) / MODEL_FOLDER
         write(folder)

@@ -42,16 +42,16 @@ def _step(view: KeptView) -> dict[str, object]:
         "text": text,
         "see": DECIMAL.findall(text),
     }
-    return step | {"notes": PICTURE.sub(_named, view.note)} if view.note else step
+    return step | {"notes": PICTURE.sub(_break_markup, view.note)} if view.note else step
 
 
 def _code(text: str) -> str:
     """The text for a code span: cut, on one line, without backquotes and pictures."""
     line = cut(" ".join(text.replace("`", "'").split()), MOST_OF_ONE)
-    return PICTURE.sub(_named, line) or " "
+    return PICTURE.sub(_break_markup, line) or " "
 
 
-def _named(picture: re.Match[str]) -> str:
+def _break_markup(picture: re.Match[str]) -> str:
     """The beginning of a picture or an HTML element, changed so that it begins none."""
     return picture[0].replace("<", "‹").replace("![", "! [")
 

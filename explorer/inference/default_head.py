@@ -22,8 +22,8 @@ def default_head(opened: OpenModel) -> tuple[str, int, int]:
 
 
 def _find_default(opened: OpenModel) -> tuple[str, int, int]:
-    if recorded := _recorded(opened):
-        return recorded
+    if head := _head_of_record(opened):
+        return head
     part = parts(opened.config)[-1]
     try:
         forward = run_text(opened, opened.example)
@@ -35,7 +35,7 @@ def _find_default(opened: OpenModel) -> tuple[str, int, int]:
         return part.name, 0, 0
 
 
-def _recorded(opened: OpenModel) -> tuple[str, int, int] | None:
+def _head_of_record(opened: OpenModel) -> tuple[str, int, int] | None:
     """The head that the model's record names, if it exists: anybody may have written the record."""
     match opened.run.get("first_head"):
         case [str(name), int(layer), int(head)]:

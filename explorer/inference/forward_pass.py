@@ -195,7 +195,7 @@ def run_batch_uncached(
 def _batch(opened: OpenModel, texts: tuple[str, ...], pair: str) -> tuple[ForwardPass, ...]:
     config = opened.config
     encoded = [encode_text(opened.tokenizer, config, text, pair) for text in texts]
-    inputs = _padded(opened, encoded)
+    inputs = _pad(opened, encoded)
     nothing: list[tuple[Token, ...]] = [()] * len(texts)
     target = output = nothing
     answers: list[tuple[Token, ...]] = []
@@ -203,8 +203,8 @@ def _batch(opened: OpenModel, texts: tuple[str, ...], pair: str) -> tuple[Forwar
     if config.kind == "decoder":
         target = inputs
     elif config.kind == "encoder-decoder":
-        answers = _written(opened, ids_of(inputs))
-        full = _padded(opened, answers)
+        answers = _generate(opened, ids_of(inputs))
+        full = _pad(opened, answers)
         target, output = [row[:-1] for row in full], [row[1:] for row in full]
     passed = _record(opened, source, target)
     overflow = not_finite(passed)
@@ -339,7 +339,7 @@ def not_finite(passed: Trace) -> tuple[str, ...]:
     return ()
 
 
-def _padded(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
+def _pad(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
     longest = max(len(row) for row in rows)
     if all(len(row) == longest for row in rows):
         return list(rows)
@@ -349,7 +349,7 @@ def _padded(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[
     return [(*row, *[opened.tokenizer.token(pad)] * (longest - len(row))) for row in rows]
 
 
-def _written(opened: OpenModel, source: Tensor) -> list[tuple[Token, ...]]:
+def _generate(opened: OpenModel, source: Tensor) -> list[tuple[Token, ...]]:
     """The decoder's answer to each source, from its first token to its last."""
     longest, ends = max(2, longest_answer(opened)), end_ids(opened)
     rows = opened.model.generate(source, max_length=longest, greedy=True).tolist()

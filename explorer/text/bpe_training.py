@@ -149,7 +149,7 @@ class MergeTraining:
 
     def counts_after(self, step: int) -> PairCounts:
         """The pair counts after `step` merges. The cost grows with the different words."""
-        return self._counted(self._state(step))
+        return self._count_pairs(self._state(step))
 
     def vocabulary(self, step: int) -> dict[str, int]:
         """Every token after `step` merges, and its ID."""
@@ -183,7 +183,7 @@ class MergeTraining:
                 self.states[until] = state
         return state
 
-    def _counted(self, state: Units) -> PairCounts:
+    def _count_pairs(self, state: Units) -> PairCounts:
         units = state.astype(np.int64)
         is_unit = units > 0
         times = np.append(self.counts, 0)[np.cumsum(~is_unit)]

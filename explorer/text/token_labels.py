@@ -67,8 +67,8 @@ def bytes_in_words(label: str, before: Sequence[str] = ()) -> str:
     if not WRITTEN.search(label):
         return ""
     own = _bytes_of(label)
-    begun = _unfinished(b"".join(map(_bytes_of, before[-MOST_IN_GROUP:])))
-    ends = _unfinished(begun + own)
+    begun = _incomplete_bytes(b"".join(map(_bytes_of, before[-MOST_IN_GROUP:])))
+    ends = _incomplete_bytes(begun + own)
     if ends and own:
         first, count = max(1, len(ends) - len(own) + 1), _bytes_led_by(ends[0])
         places = f"byte {first}" if first == len(ends) else f"bytes {first} to {len(ends)}"
@@ -77,7 +77,7 @@ def bytes_in_words(label: str, before: Sequence[str] = ()) -> str:
     return "" if not is_later else "later byte" if len(own) == 1 else "later bytes"
 
 
-def _unfinished(data: bytes) -> bytes:
+def _incomplete_bytes(data: bytes) -> bytes:
     """The bytes at the end that begin a character without completing it."""
     for back in range(1, min(MOST_IN_GROUP, len(data) + 1)):
         if count := _bytes_led_by(data[-back]):
@@ -107,8 +107,8 @@ def _groups_of(labels: list[str], offset: int) -> list[TokenGroup]:
     pieces = [_bytes_of(label) for label in labels]
     text = b"".join(pieces).decode("utf-8", "surrogateescape")
     graphemes = clusters(text)
-    ends = [0, *accumulate(len(_encoded(grapheme)) for grapheme in graphemes)]
-    inside = {0, *accumulate(len(_encoded(character)) for character in text)}
+    ends = [0, *accumulate(len(_to_bytes(grapheme)) for grapheme in graphemes)]
+    inside = {0, *accumulate(len(_to_bytes(character)) for character in text)}
     bounds = [0, *accumulate(map(len, pieces))]
     whole, groups, first = set(ends), list[TokenGroup](), 0
     for at in range(1, len(pieces) + 1):
@@ -137,15 +137,15 @@ def _bytes_of(label: str) -> bytes:
         label = label.removeprefix(DOTTED)
     data, end = b"", 0
     for match in WRITTEN.finditer(label):
-        data += _encoded(label[end : match.start()].translate(VISIBLE))
+        data += _to_bytes(label[end : match.start()].translate(VISIBLE))
         byte, code = match.groups()
         point = int(code, 16) if code else 0
-        data += bytes([int(byte, 16)]) if byte else _encoded(chr(min(point, 0x10FFFF)))
+        data += bytes([int(byte, 16)]) if byte else _to_bytes(chr(min(point, 0x10FFFF)))
         end = match.end()
-    return data + _encoded(label[end:].translate(VISIBLE))
+    return data + _to_bytes(label[end:].translate(VISIBLE))
 
 
-def _encoded(text: str) -> bytes:
+def _to_bytes(text: str) -> bytes:
     """The text in UTF-8, with a byte for each surrogate that stands for one."""
     return b"".join(
         bytes([ord(character) - 0xDC00])

@@ -313,7 +313,7 @@ def byte_tokenizer(
     library.normalizer = normalizers.Lowercase() if lowercase else None
     library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False)
     library.decoder = decoders.ByteLevel()
-    return Tokenizer(_finished(library, reads))
+    return Tokenizer(_add_special_tokens(library, reads))
 
 
 def _look_up(entries: Sequence[str], reads: Reads, lowercase: bool) -> Library:
@@ -324,10 +324,10 @@ def _look_up(entries: Sequence[str], reads: Reads, lowercase: bool) -> Library:
     vocabulary = {name: index for index, name in enumerate(names)}
     library = Library(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     library.normalizer = normalizers.Lowercase() if lowercase else None
-    return _finished(library, reads)
+    return _add_special_tokens(library, reads)
 
 
-def _finished(library: Library, reads: Reads) -> Library:
+def _add_special_tokens(library: Library, reads: Reads) -> Library:
     """Add the special tokens, and where they go around a text."""
     specials = SPECIALS[reads]
     library.add_special_tokens([AddedToken(name, special=True) for name in specials])

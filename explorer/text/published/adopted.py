@@ -28,7 +28,7 @@ def adopted_json(text: str, reads: Reads) -> str:
 
     Only the IDs of its tokens are used here; the child process checks the rest.
     """
-    stored = _stored(text)
+    stored = _parse(text)
     model = stored["model"]
     entries, added = model.get("vocab"), stored.get("added_tokens") or []
     try:
@@ -74,7 +74,7 @@ def adopted_json(text: str, reads: Reads) -> str:
 def is_adopted(text: str) -> bool:
     """Whether `adopted_json` may have written it: our special tokens are around a text."""
     try:
-        return bool(_reads_of(_stored(text)))
+        return bool(_reads_of(_parse(text)))
     except TextError:
         return False
 
@@ -83,7 +83,7 @@ class AdoptedTokenizer(TrainingTokenizer):
     """The tokenizer that `adopted_json` wrote, with the methods that training needs."""
 
     def __init__(self, text: str) -> None:
-        stored = _stored(text)
+        stored = _parse(text)
         reads = _reads_of(stored)
         if reads is None:
             raise TextError("The tokenizer file lacks the special tokens of a model made here.")
@@ -107,7 +107,7 @@ class AdoptedTokenizer(TrainingTokenizer):
         return self._text
 
 
-def _stored(text: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any]:
     if len(text) > LARGEST:
         raise TextError(
             f"The tokenizer file has {len(text):,} characters; at most {LARGEST:,} are stored with "

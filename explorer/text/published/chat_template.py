@@ -61,7 +61,7 @@ def render(
     }
     try:
         parts = _environment().from_string(template).generate(context)
-        return _joined(parts)
+        return _join(parts)
     except Refused as error:
         raise TextError(f"it refuses these messages: {_reason(error)}") from None
     except TemplateSyntaxError as error:
@@ -82,7 +82,7 @@ def render(
         raise TextError(f"it ends in an error: {type(error).__name__}") from None
 
 
-def _joined(parts: Any) -> str:
+def _join(parts: Any) -> str:
     chunks, length = list[str](), 0
     for part in parts:
         length += len(part)

@@ -48,10 +48,10 @@ class LibraryEngine(Engine):
         return text if normalizer is None else str(normalizer.normalize_str(text))
 
     def around(self, text: str, pair: str | None) -> list[EncodedToken]:
-        return _encoded(self.library.encode(text, pair))
+        return _tokens_of(self.library.encode(text, pair))
 
     def plain(self, text: str) -> list[EncodedToken]:
-        return _encoded(self.library.encode(text, add_special_tokens=False))
+        return _tokens_of(self.library.encode(text, add_special_tokens=False))
 
     def part(self, text: str, at: int) -> list[EncodedToken]:
         encoding = self.library.encode(text, add_special_tokens=False)
@@ -81,9 +81,14 @@ class LibraryEngine(Engine):
         return None if token_id is None else int(token_id)
 
 
-def _encoded(of_text: tokenizers.Encoding) -> list[EncodedToken]:
-    names = "ids", "offsets", "special_tokens_mask", "sequence_ids", "type_ids"
-    columns = (getattr(of_text, name) for name in names)
+def _tokens_of(encoding: tokenizers.Encoding) -> list[EncodedToken]:
+    columns = (
+        encoding.ids,
+        encoding.offsets,
+        encoding.special_tokens_mask,
+        encoding.sequence_ids,
+        encoding.type_ids,
+    )
     return [
         EncodedToken(token_id, *span, of=None if special else of or 0, segment=segment)
         for token_id, span, special, of, segment in zip(*columns, strict=True)

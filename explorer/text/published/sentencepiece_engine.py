@@ -130,8 +130,8 @@ def numbering_of(
 
 def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Numbering:
     """Token IDs from vocab.json; what is not in it is unknown. `</s>` ends a text."""
-    listed = _listed(files, "vocab.json")
-    target = _listed(files, "target_vocab.json") if "target_vocab.json" in files else listed
+    listed = _id_list(files, "vocab.json")
+    target = _id_list(files, "target_vocab.json") if "target_vocab.json" in files else listed
     special = SpecialTokens.of(roles, listed, {})
     end, unknown = special.roles.get("eos"), special.roles.get("unk")
     if end is None or unknown is None:
@@ -148,7 +148,7 @@ def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Nu
     )
 
 
-def _listed(files: Files, name: str) -> dict[str, int]:
+def _id_list(files: Files, name: str) -> dict[str, int]:
     listed = json_object(files, name)
     for token_id in listed.values():
         if type(token_id) is not int or not 0 <= token_id < LARGEST_ID:
@@ -275,11 +275,11 @@ class PieceEngine(Engine):
                 tokens.append(EncodedToken(item))
             else:
                 of = 0 if item == "$A" else 1
-                tokens += self._typed(pair or "" if of else text, of)
+                tokens += self._tokens_of(pair or "" if of else text, of)
         return tokens
 
     def plain(self, text: str) -> list[EncodedToken]:
-        return self._typed(text, 0)
+        return self._tokens_of(text, 0)
 
     def part(self, text: str, at: int) -> list[EncodedToken]:
         return self._pieces(text, at, 0)
@@ -298,7 +298,7 @@ class PieceEngine(Engine):
     def piece_id(self, entry: str) -> int | None:
         return self._numbering.id_of_piece(entry)
 
-    def _typed(self, text: str, of: int) -> list[EncodedToken]:
+    def _tokens_of(self, text: str, of: int) -> list[EncodedToken]:
         """The tokens of a text; a typed mask is special, any other typed special token is not."""
         tokens, at = list[EncodedToken](), 0
         if (code := self._numbering.code_at_start(text)) is not None:
