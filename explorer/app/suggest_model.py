@@ -27,7 +27,7 @@ def draw_unknown(context: PageContext) -> None:
     if unknown and unknown.reader and "model" not in session().hidden:
         suggestion.label = f"Read it with {reader_models.labels(context.models)[unknown.reader]}"
         suggestion.choose = partial(choose_model, unknown.reader)
-    keep_note(UNKNOWN_WORDS, *(unknown.said if unknown else ()), until=context.choice)
+    keep_note(UNKNOWN_WORDS, *(unknown.sentences if unknown else ()), until=context.choice)
     if sentences := take_notes(UNKNOWN_WORDS, context.choice):
         with st.container(horizontal=True, vertical_alignment="center", key="unknown"):
             st.text(" ".join(sentences), width="content")

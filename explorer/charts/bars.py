@@ -1,4 +1,4 @@
-"""Bars: probabilities, alone or before and after; a number of every part; vectors by dimension."""
+"""Bar charts: probabilities, also before and after; one number per part; vectors by dimension."""
 
 import math
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from explorer.charts.vega_lite import (
     fixed,
     layer,
     number_line,
+    number_text,
     quantity,
     text_line,
-    written,
 )
 from explorer.text.visible_text import cut
 
@@ -24,20 +24,20 @@ MONOSPACE = "'Source Code Pro', monospace"
 LONGEST_BAR_LABEL = 18
 BEFORE, AFTER = "before", "after"
 BAR_ROW, AROUND_BARS = 24, 52
-"""Pixels of a row, and of the axis below."""
+"""Pixels of a row, and of the axis below all rows."""
 WIDEST_BLOCK_NAME = 270
 AXIS_WIDTH = 56
-"""The numbers beside every chart take the same room, so that dimensions stand in line."""
+"""Pixels of every value axis, so that the dimensions of several charts are aligned."""
 FEWEST_NAMED = 32
-"""Of more dimensions than this, every so many is named."""
+"""With more dimensions than this, only some are named."""
 SIGN_NAMES = ["above zero", "below zero"]
 SHARE = quantity("value", axis=None, scale={"domain": [0, 1]})
 
 
 def probability_bars(labels: Sequence[str], probabilities: Sequence[float]) -> Spec:
-    """A bar for each label, in the order they come; the number stands beside the label."""
+    """A bar for each label, in this order; the number is written after the label."""
     rows = [
-        {"order": order, "label": label, "value": finite(value), "number": written(value, 3)}
+        {"order": order, "label": label, "value": finite(value), "number": number_text(value, 3)}
         for order, (label, value) in enumerate(zip(labels, probabilities, strict=True))
     ]
     bar = layer(
@@ -55,11 +55,12 @@ def before_after_bars(
 ) -> Spec:
     """Two bars for every label, before over after, on one scale from 0 to 1."""
     changes = [
-        f"{written(old, 3)} → {written(new, 3)}" for old, new in zip(before, after, strict=True)
+        f"{number_text(old, 3)} → {number_text(new, 3)}"
+        for old, new in zip(before, after, strict=True)
     ]
     rows = [
         {"order": order, "label": label, "when": when}
-        | {"value": finite(values[order]), "number": written(values[order])}
+        | {"value": finite(values[order]), "number": number_text(values[order])}
         for when, values in ((BEFORE, before), (AFTER, after))
         for order, label in enumerate(labels)
     ]
@@ -81,7 +82,7 @@ def before_after_bars(
 
 
 def _named_axis(widest: int) -> Spec:
-    """Two labels may be equal, so bars stand by their order and are only named by a label."""
+    """Two labels may be equal, so the order places the bars and the labels only name them."""
     names = "names[datum.value] || ''"
     return {"labelExpr": names, "title": None, "labelLimit": widest, "labelFont": MONOSPACE}
 
@@ -93,12 +94,12 @@ def _names(labels: Sequence[str], numbers: Sequence[Any]) -> list[Spec]:
 
 
 def height_of(names: Sequence[str]) -> int:
-    """Of `block_bars` and `block_points`, in pixels."""
+    """The height of `block_bars` and `block_points`, in pixels."""
     return BAR_ROW * len(names) + AROUND_BARS
 
 
 def block_bars(names: Sequence[str], values: Sequence[float], unit: str) -> Spec:
-    """A bar from zero for each part of a model, in the order they come."""
+    """A bar from zero for each part of a model, in this order."""
     top = max([value for value in values if math.isfinite(value)], default=0.0) or 1.0
     x = quantity("value", title=unit, scale=fixed(0.0, top, zero=True))
     bar = {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.6}}
@@ -106,7 +107,7 @@ def block_bars(names: Sequence[str], values: Sequence[float], unit: str) -> Spec
 
 
 def block_points(names: Sequence[str], values: Sequence[float], unit: str, rule: float) -> Spec:
-    """A point for each on a logarithmic axis, and a rule at a number to compare them with."""
+    """A point for each part on a logarithmic axis, and a rule at a number for comparison."""
     pairs = [*zip(names, values, strict=True)]
     positive = [(name, value) for name, value in pairs if math.isfinite(value) and value > 0]
     powers = [math.log10(value) for value in (*(value for _, value in positive), rule)]
@@ -124,7 +125,7 @@ def block_points(names: Sequence[str], values: Sequence[float], unit: str, rule:
 
 def _blocks(mark: Spec, names: Sequence[str], values: Sequence[float], x: Spec) -> Spec:
     rows = [
-        {"block": name, "value": finite(value), "number": written(value, 6)}
+        {"block": name, "value": finite(value), "number": number_text(value, 6)}
         for name, value in zip(names, values, strict=True)
     ]
     y = category("block", title=None, axis={"labelLimit": WIDEST_BLOCK_NAME})
@@ -138,7 +139,7 @@ def dimension_bars(
 ) -> Spec:
     """Signed bars, one for each dimension, in this order; the `last` of several charts names them.
 
-    What is not finite has no bar. Values above zero and below differ in colour and side.
+    A value that is not finite has no bar. Values above and below zero differ in colour and side.
     """
     total, rows = 0.0, list[dict[str, Any]]()
     for place, dimension in enumerate(order):
@@ -149,12 +150,12 @@ def dimension_bars(
     every = max(1, math.ceil(len(order) / FEWEST_NAMED))
     names = ["" if place % every else str(dimension) for place, dimension in enumerate(order)]
     named = {"labelExpr": "names[datum.value] || ''", "title": "dimension", "labelAngle": 0}
-    beside = {"minExtent": AXIS_WIDTH, "maxExtent": AXIS_WIDTH, "tickCount": 4}
+    value_axis = {"minExtent": AXIS_WIDTH, "maxExtent": AXIS_WIDTH, "tickCount": 4}
     axis = named if last else {"labels": False, "title": None}
     bars = layer(
         {"type": "bar", "width": {"band": 0.8}},
         x={"field": "place", "type": "ordinal", "sort": None, "axis": axis},
-        y=quantity("value", title=title, scale=fixed(*around_zero(values)), axis=beside),
+        y=quantity("value", title=title, scale=fixed(*around_zero(values)), axis=value_axis),
         # The theme's first two colours, which every reader can tell apart.
         color={"field": "side", "type": "nominal", "scale": {"domain": SIGN_NAMES}, "legend": None},
         tooltip=[

@@ -1,4 +1,4 @@
-"""Estimates beside exact values, what is left or restored by the edges, and steering."""
+"""Estimates and exact values, the effect of cutting edges, circuits by size, and steering."""
 
 import math
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from explorer.charts.vega_lite import (
     fixed,
     layer,
     number_line,
+    number_text,
     quantity,
     ruler,
-    shown_place,
     text_line,
-    written,
+    vertical_rule,
 )
 
 STRONGEST_EDGES, RANDOM_EDGES = "the strongest edges", "as many random edges"
@@ -29,13 +29,13 @@ CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE = (
     "random edges alone",
 )
 LOWEST_SHARE, HIGHEST_SHARE = -0.5, 1.5
-"""Shares outside this range are drawn at its ends; their numbers are in the tooltip."""
+"""Shares outside this range are drawn at its ends; the tooltip has their numbers."""
 CLEAN, CORRUPTED = "clean", "corrupted"
 
 
 @dataclass(frozen=True)
 class EdgeCut:
-    """The KL after cutting `edges` edges: the strongest, and the mean and range of random ones."""
+    """The KL after cutting `edges` edges: the strongest, and random ones (mean and range)."""
 
     edges: int
     strongest: float
@@ -45,7 +45,7 @@ class EdgeCut:
 
 
 def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
-    """Two lines over the number of edges; the random one in the band of its draws."""
+    """Two lines over the number of edges; that of random edges in the band of its samples."""
     curves = [
         {"edges": p.edges, "which": which, "KL": finite(value)}
         for p in points
@@ -53,12 +53,12 @@ def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
     ]
     band = [{"edges": p.edges, "least": finite(p.least), "most": finite(p.most)} for p in points]
     numbers = [
-        {"edges": p.edges, "strongest": written(p.strongest)}
-        | {"random": f"{written(p.mean)} ({written(p.least)} to {written(p.most)})"}
+        {"edges": p.edges, "strongest": number_text(p.strongest)}
+        | {"random": _with_range(p.mean, p.least, p.most)}
         for p in points
     ]
-    known = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
-    y = fixed(0, max(known, default=0.0) or 1.0, zero=True)
+    ends = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
+    y = fixed(0, max(ends, default=0.0) or 1.0, zero=True)
     x = quantity("edges", title="edges cut", scale={"type": "log", "base": 2, "nice": False})
     kl, order = quantity("KL", title="KL in nats", scale=y), [STRONGEST_EDGES, RANDOM_EDGES]
     lines = curves_in_bands(x, kl, curves, ("least", "most"), band, RANDOM_EDGES, sort=order)
@@ -69,7 +69,7 @@ def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
 def estimate_and_exact(
     names: Sequence[str], kinds: Sequence[str], estimates: Sequence[float], exact: Sequence[float]
 ) -> Spec:
-    """A point for each part: its estimate across, its exact value up, on the diagonal if equal."""
+    """A point for each part: its estimate on x, its exact value on y, and the diagonal."""
     rows = [
         {"part": name, "kind": kind, "estimate": finite(about), "exact": finite(value)}
         for name, kind, about, value in zip(names, kinds, estimates, exact, strict=True)
@@ -90,7 +90,7 @@ def estimate_and_exact(
 
 
 class Point(Protocol):
-    """What is drawn of a circuit of one size."""
+    """The numbers of a circuit of one size."""
 
     @property
     def edges(self) -> int: ...
@@ -106,10 +106,10 @@ class Point(Protocol):
     def high(self) -> float: ...
 
 
-def circuit_curves(points: Sequence[Point], shown: int | None = None) -> Spec:
-    """Three lines over the number of edges; the random one in the band of its draws.
+def circuit_curves(points: Sequence[Point], rule_at: int | None = None) -> Spec:
+    """Three lines over the number of edges, that of random edges in the band of its samples.
 
-    A rule stands at the size `shown`.
+    A rule marks the size `rule_at`.
     """
     names = [CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE]
     curves: list[Spec] = [
@@ -121,21 +121,25 @@ def circuit_curves(points: Sequence[Point], shown: int | None = None) -> Spec:
     numbers = [
         {
             "edges": p.edges,
-            CIRCUIT_ALONE: written(p.circuit),
-            ALL_BUT_CIRCUIT: written(p.complement),
-            RANDOM_ALONE: f"{written(p.random)} ({written(p.low)} to {written(p.high)})",
+            CIRCUIT_ALONE: number_text(p.circuit),
+            ALL_BUT_CIRCUIT: number_text(p.complement),
+            RANDOM_ALONE: _with_range(p.random, p.low, p.high),
         }
         for p in points
     ]
-    known = [row["share"] for row in curves if row["share"] is not None]
-    y = fixed(min([0.0, *known]) - 0.05, max([1.0, *known]) + 0.05)
+    shares = [row["share"] for row in curves if row["share"] is not None]
+    y = fixed(min([0.0, *shares]) - 0.05, max([1.0, *shares]) + 0.05)
     sizes = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
     axis = {"values": sizes, "format": ",", "labelOverlap": "greedy"}
     x = quantity("edges", title="edges", axis=axis, scale={"type": "log", "nice": False})
     share = quantity("share", title="share of the difference", scale=y)
     lines = curves_in_bands(x, share, curves, ("low", "high"), band, RANDOM_ALONE, sort=names)
     tooltip = [number_line("edges", places=0), *map(text_line, names)]
-    return chart(*lines, shown_place(x, shown), ruler(x, tooltip, numbers))
+    return chart(*lines, vertical_rule(x, rule_at), ruler(x, tooltip, numbers))
+
+
+def _with_range(value: float, low: float, high: float) -> str:
+    return f"{number_text(value)} ({number_text(low)} to {number_text(high)})"
 
 
 def _within(value: float) -> float | None:
@@ -144,9 +148,9 @@ def _within(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class SteeredPoint:
-    """With one direction the metric of one kind of text: the mean over pairs and its spread.
+    """The metric of one kind of text when steered: its mean over pairs and its spread.
 
-    `at` is its strength, its layer or its head.
+    `at` is the strength, layer or head of the direction.
     """
 
     at: float
@@ -156,9 +160,9 @@ class SteeredPoint:
 
 
 def steering_chart(points: Sequence[SteeredPoint], over: str, metric: str, chosen: float) -> Spec:
-    """A line for each kind of text in the band of its spread; a rule at what is chosen.
+    """A line for each kind of text in the band of its spread; a rule marks the chosen place.
 
-    `over` says what the points differ in: strength, layer or head.
+    The points differ in `over`: strength, layer or head.
     """
     curves = [{over: p.at, "which": p.which, "value": finite(p.mean)} for p in points]
     band = [
@@ -168,7 +172,7 @@ def steering_chart(points: Sequence[SteeredPoint], over: str, metric: str, chose
     ]
     numbers: dict[float, dict[str, Any]] = {}
     for p in points:
-        number = written(p.mean) + (f" ± {written(p.spread)}" if p.spread else "")
+        number = number_text(p.mean) + (f" ± {number_text(p.spread)}" if p.spread else "")
         numbers.setdefault(p.at, {over: p.at})[p.which] = number
     ends = around_zero(value for p in points for value in (p.mean - p.spread, p.mean + p.spread))
     places = [p.at for p in points] or [0.0]

@@ -1,6 +1,6 @@
-"""What a page draws, as data: the numbers of a figure as CSV, JSON and npz, and a view's message.
+"""The figures of a page as data: their numbers as CSV, JSON and npz, and the message of a view.
 
-The views make it and the exports read it.
+The views make them and the exports read them.
 """
 
 import csv
@@ -21,13 +21,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, eq=False)
 class FigureData:
-    """The values of a picture (rows, columns) and what they are.
+    """The values of a matrix (rows, columns), and how they are drawn.
 
-    `allowed` is true where a row may attend to a column, None where all may; `about` says
-    how the numbers came to be: the model, the text, the place in the model. The colours of
-    a picture end at `top`, None at its largest value, or at the largest of each "row" or
-    "column" where `scaling` says so; `log` spreads them over three decades. The labels of
-    the `hidden` columns are struck through; `note` is printed under the picture.
+    `allowed` is true where a row may attend to a column, None where all may. `about` has the
+    origin of the numbers: the model, the text, the place in the model. The colour scale ends at
+    `top`, or at the largest value where that is None, of all or of each "row" or "column"
+    (`scaling`); `log` spreads it over three decades. The labels of the `hidden` columns are struck
+    through; `note` is printed under the picture.
     """
 
     values: Tensor
@@ -48,29 +48,29 @@ class FigureData:
 
     @property
     def visible(self) -> Tensor:
-        """Which values stand for something (rows, columns)."""
+        """Which cells are visible (rows, columns)."""
         shape = self.values.shape
         return torch.ones(shape, dtype=torch.bool) if self.allowed is None else self.allowed
 
     def lines(self) -> Iterator[list[object]]:
         """One line per row under a line of column labels; a masked cell is empty.
 
-        Every label begins with its place: equal tokens stay apart, and no token of a
-        stranger's is taken for a formula by a spreadsheet.
+        Every label begins with its place: equal tokens stay distinct, and a spreadsheet takes no
+        token for a formula.
         """
-        yield [f"{self.row_name} ↓ {self.column_name} →", *_numbered(self.columns)]
+        yield [f"{self.row_name} ↓ {self.column_name} →", *_number(self.columns)]
         visible = self.visible.tolist()
-        for label, row, seen in zip(
-            _numbered(self.rows), self.values.tolist(), visible, strict=True
+        for label, row, visible_row in zip(
+            _number(self.rows), self.values.tolist(), visible, strict=True
         ):
-            yield [label, *(v if s else "" for v, s in zip(row, seen, strict=True))]
+            yield [label, *(v if show else "" for v, show in zip(row, visible_row, strict=True))]
 
     def fields(self) -> dict[str, Any]:
-        """A masked cell is null, and so is what is no number."""
-        known = self.visible & self.values.isfinite()
+        """The rows, columns and values; a masked cell or a value that is not finite is null."""
+        has_number = self.visible & self.values.isfinite()
         cells = [
-            [value if is_known else None for value, is_known in zip(*row, strict=True)]
-            for row in zip(self.values.tolist(), known.tolist(), strict=True)
+            [value if show else None for value, show in zip(*row, strict=True)]
+            for row in zip(self.values.tolist(), has_number.tolist(), strict=True)
         ]
         return {
             self.row_name: list(self.rows),
@@ -93,7 +93,7 @@ Value = str | float | int | None
 
 @dataclass(frozen=True, eq=False)
 class TableData:
-    """Columns of one length by their names: the rows of a chart or of a list.
+    """Columns of equal length by their names: the rows of a chart or a list.
 
     `spec` is the Vega-Lite chart that draws them, with its data.
     """
@@ -109,17 +109,17 @@ class TableData:
         return zip(*self.columns.values(), strict=True)
 
     def lines(self) -> Iterator[list[object]]:
-        """A line of names, then the rows; a text that a spreadsheet would compute is quoted."""
-        yield [_quoted(name) for name in self.columns]
+        """The names, then the rows; a text that a spreadsheet takes for a formula is quoted."""
+        yield [_quote(name) for name in self.columns]
         for row in self.rows:
-            yield [_quoted(cell) if isinstance(cell, str) else cell for cell in row]
+            yield [_quote(cell) if isinstance(cell, str) else cell for cell in row]
 
     def fields(self) -> dict[str, Any]:
-        """What is no number is null."""
-        return {"columns": {name: [*map(_known, row)] for name, row in self.columns.items()}}
+        """The columns; a number that is not finite is null."""
+        return {"columns": {name: [*map(_finite, row)] for name, row in self.columns.items()}}
 
     def arrays(self) -> dict[str, Array]:
-        """For every column `columns/` and its name: numbers (NaN where there is none) or texts."""
+        """Every column as `columns/` and its name: texts, or numbers (NaN where there is none)."""
         return {f"columns/{name}": _array(values) for name, values in self.columns.items()}
 
 
@@ -128,7 +128,7 @@ Figure = FigureData | TableData
 
 @dataclass(frozen=True)
 class OfflineView:
-    """A view as a run of a page has drawn it: all that is needed to draw it elsewhere."""
+    """A view on a page, with everything that is needed to draw it elsewhere."""
 
     kind: str
     key: str
@@ -141,18 +141,18 @@ class OfflineView:
     title: str = ""
     half: bool = False
     behind: Mapping[str, object] = field(default_factory=dict)
-    """What came behind the picture, by its name: answers that took longer."""
+    """Answers that arrived after the picture, since they took longer, by name."""
 
     @property
     def attributes(self) -> str:
-        """What is said of it besides its data, as JSON."""
+        """Its attributes as JSON; its data are separate."""
         values = {"kind": self.kind, "key": self.key, "choice": self.choice, "behind": self.behind}
         return json.dumps(values)
 
 
 @dataclass(frozen=True)
 class OfflinePicture:
-    """A chart as a picture that stands still."""
+    """A chart as a still picture."""
 
     title: str
     svg: bytes
@@ -165,23 +165,23 @@ def as_csv(figure: Figure) -> bytes:
 
 
 def as_json(figure: Figure) -> bytes:
-    """Everything in one object; `about` in one of its own, for a row may be called as it is."""
-    said = {**_said(figure), **figure.fields()}
-    return json.dumps(said, ensure_ascii=False, indent=1).encode()
+    """Everything in one object; `about` is an object of its own, so no name occurs twice."""
+    fields = {**_description(figure), **figure.fields()}
+    return json.dumps(fields, ensure_ascii=False, indent=1).encode()
 
 
 def as_npz(figure: Figure) -> bytes:
-    """The arrays, and what they are as JSON in `about`, for numpy.load, which needs no pickle."""
+    """The arrays, and in `about` their description as JSON; numpy.load needs no pickle for it."""
     file = io.BytesIO()
-    arrays = {"about": np.array(json.dumps(_said(figure))), **figure.arrays()}
+    arrays = {"about": np.array(json.dumps(_description(figure))), **figure.arrays()}
     np.savez_compressed(file, allow_pickle=False, **arrays)
     return file.getvalue()
 
 
 def short_titles(titles: Sequence[str]) -> list[str]:
-    """Without what all that name a model begin with, since the list cuts what is long."""
+    """The titles without the parts that all share, such as the model: a list cuts long titles."""
     parts = [title.split(" · ") for title in titles]
-    beginnings = (each[:-1] for each in parts if len(each) > 1)
+    beginnings = (names[:-1] for names in parts if len(names) > 1)
     places = [set(names) for names in zip(*beginnings, strict=False)]
     shared = {place for place, names in enumerate(places) if len(names) == 1}
     return [
@@ -195,20 +195,20 @@ def file_name(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:80] or "figure"
 
 
-def _said(figure: Figure) -> dict[str, Any]:
+def _description(figure: Figure) -> dict[str, Any]:
     return {"title": figure.title, "unit": figure.unit, "about": {**figure.about}}
 
 
-def _numbered(labels: tuple[str, ...]) -> list[str]:
+def _number(labels: tuple[str, ...]) -> list[str]:
     return [f"{place} {label}" for place, label in enumerate(labels)]
 
 
-def _quoted(text: str) -> str:
-    """With an apostrophe before it where a spreadsheet would take it for a formula."""
+def _quote(text: str) -> str:
+    """The text, with an apostrophe before it where a spreadsheet would take it for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
-def _known(value: Value) -> Value:
+def _finite(value: Value) -> Value:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -1,7 +1,7 @@
-"""A figure in words, for who does not see it: its title, and the three numbers that stand out.
+"""A chart in words, for readers who do not see it: its title and its most important numbers.
 
-What a canvas view shows is said by `putInWords` in `components/shared.js`, since it changes there
-without the server; this is the text of a chart, from the table that is exported with it.
+The text comes from the table that is exported with the chart. The words of a canvas view come from
+`putInWords` in `components/shared.js`, since such a view changes without the server.
 """
 
 import math
@@ -13,34 +13,34 @@ from explorer.charts.figure_data import Value
 from explorer.text.number_format import three
 from explorer.text.visible_text import cut
 
-MOST_SAID = 3
-"""Values that are said, and lines of a chart of curves."""
+MOST_CLAUSES = 3
+"""The most values, or lines of a chart of curves, in the sentence."""
 LONGEST_NAMED = 40
 """Letters of a label at most."""
 Table = Mapping[str, Sequence[Value]]
 
 
 def figure_text(title: str, table: Table, spec: Mapping[str, Any] | None = None) -> str:
-    """One sentence on the figure: where its lines begin and end, or its largest values.
+    """One sentence about the figure: where its lines begin and end, or its largest values.
 
-    `spec` is the Vega-Lite chart of the table, which says what its axes are; O(rows).
+    `spec` is the Vega-Lite chart of the table, which names its axes; O(rows).
     """
     x, y, series = _axes(table, spec or {})
     if y is None:
         return f"{title}."
     if x is not None and _is_number(table, x) and series != x:
-        said = [_line(name, x, y, rows) for name, rows in _series(table, x, y, series)]
-        more = f"; and {len(said) - MOST_SAID} more" if len(said) > MOST_SAID else ""
-        return f"{title}. {'; '.join(said[:MOST_SAID])}{more}." if said else f"{title}."
+        clauses = [_line(name, x, y, rows) for name, rows in _series(table, x, y, series)]
+        more = f"; and {len(clauses) - MOST_CLAUSES} more" if len(clauses) > MOST_CLAUSES else ""
+        return f"{title}. {'; '.join(clauses[:MOST_CLAUSES])}{more}." if clauses else f"{title}."
     rows = [at for at, value in enumerate(table[y]) if _finite(value)]
-    largest = nlargest(MOST_SAID, rows, key=lambda at: abs(_number(table[y][at])))
+    largest = nlargest(MOST_CLAUSES, rows, key=lambda at: abs(_number(table[y][at])))
     names = [name for name in (x, series) if name is not None and name != y]
-    said = [f"{_named(table, names, at)}: {three(_number(table[y][at]))}" for at in largest]
-    return f"{title}. The largest {y}: {'; '.join(said)}." if said else f"{title}."
+    clauses = [f"{_row_name(table, names, at)}: {three(_number(table[y][at]))}" for at in largest]
+    return f"{title}. The largest {y}: {'; '.join(clauses)}." if clauses else f"{title}."
 
 
 def _axes(table: Table, spec: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
-    """The columns that are labels or steps, the measure, and the series."""
+    """The columns on the x axis, on the y axis, and of the series."""
     for layer in spec.get("layer", ()):
         fields = {
             channel: how["field"]
@@ -50,7 +50,7 @@ def _axes(table: Table, spec: Mapping[str, Any]) -> tuple[str | None, str | None
         x, y = fields.get("x"), fields.get("y")
         if x and y:
             if _is_number(table, x) and not _is_number(table, y):
-                x, y = y, x  # bars that lie
+                x, y = y, x  # horizontal bars
             if _is_number(table, y):
                 return x, y, fields.get("color") or fields.get("detail")
     numbers = [name for name in table if _is_number(table, name)]
@@ -63,7 +63,7 @@ def _axes(table: Table, spec: Mapping[str, Any]) -> tuple[str | None, str | None
 def _series(
     table: Table, x: str, y: str, series: str | None
 ) -> list[tuple[str, list[tuple[float, float]]]]:
-    """By the name of each line, its points from left to right."""
+    """The name of each line, and its points from left to right."""
     lines: dict[str, list[tuple[float, float]]] = {}
     names = table[series] if series else [y] * len(table[x])
     for name, step, value in zip(names, table[x], table[y], strict=True):
@@ -80,7 +80,7 @@ def _line(name: str, x: str, y: str, points: list[tuple[float, float]]) -> str:
     return f"{what}: from {three(begins)} at {x} {first:g} to {three(ends)} at {x} {last:g}"
 
 
-def _named(table: Table, names: Sequence[str], at: int) -> str:
+def _row_name(table: Table, names: Sequence[str], at: int) -> str:
     words = (cut(str(table[name][at]), LONGEST_NAMED) for name in names)
     return ", ".join(filter(None, words)) or f"row {at + 1}"
 

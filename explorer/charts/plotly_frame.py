@@ -1,4 +1,4 @@
-"""What the plotly charts share: their colours, fixed sizes, and labels that are never markup."""
+"""Shared by the plotly charts: colours, fixed sizes, and labels that are never markup."""
 
 from html import escape
 from typing import Any
@@ -9,7 +9,7 @@ from explorer.charts.theme import Palette
 from explorer.text.visible_text import cut
 
 PLOTLY_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage"]}
-"""For `st.plotly_chart`: no links to other hosts, no picture without the page's theme."""
+"""For `st.plotly_chart`: no link to another host, and no download without the page's theme."""
 LONGEST_PLOTLY_LABEL = 24
 
 
@@ -19,7 +19,7 @@ def plain_label(text: str, longest: int = LONGEST_PLOTLY_LABEL) -> str:
 
 
 def colour_scale(colours: tuple[str, ...]) -> list[tuple[float, str]]:
-    """A palette's ramp in the form that plotly reads."""
+    """A ramp of a palette as plotly reads it."""
     return [(place / (len(colours) - 1), colour) for place, colour in enumerate(colours)]
 
 

@@ -27,19 +27,19 @@ THICK = 4
 ROOM_FOR_TEXT = 0.12
 """The share of a chart's height that stays free for the text at its top."""
 CLOCK, CLOCKS_A_LINE = 130, 6
-"""Pixels of a clock with the room around it, and how many stand in a line."""
+"""Pixels of a clock with the room around it, and the number of clocks in a row."""
 ACROSS, DOWN = 2.5, 2.9
 """The same room in lengths of a hand."""
 QUERY_MINUS_KEY = "query's position − key's"
 
 
-def wave_curves(rows: Sequence[Mapping[str, float | str]], beside: Iterable[float] = ()) -> Spec:
+def wave_curves(rows: Sequence[Mapping[str, float | str]], compared: Iterable[float] = ()) -> Spec:
     """Lines over positions; a row has `position`, `value` and `dimension`.
 
-    The axis holds the values `beside` too, those of a chart that is compared with this one.
+    The axis also includes the `compared` values, which are those of the charts next to this one.
     """
     last = max((float(row["position"]) for row in rows), default=1.0)
-    ends = around_zero([*beside, *(float(row["value"]) for row in rows)])
+    ends = around_zero([*compared, *(float(row["value"]) for row in rows)])
     x = quantity("position", title="position", scale=fixed(0, last))
     y = quantity("value", title="value", scale=fixed(*ends))
     line = {"type": "line", "interpolate": "monotone", "point": {"size": 18}}
@@ -52,15 +52,15 @@ def wave_curves(rows: Sequence[Mapping[str, float | str]], beside: Iterable[floa
 
 
 def offset_curve(
-    rows: Sequence[tuple[int, float, float, float]], unit: str, beside: Iterable[float] = ()
+    rows: Sequence[tuple[int, float, float, float]], unit: str, compared: Iterable[float] = ()
 ) -> Spec:
     """The mean over all pairs of one distance, in the band of the smallest and the largest.
 
-    A row has the distance, the smallest, the mean and the largest. The axis holds the values
-    `beside` too.
+    A row has the distance, the smallest, the mean and the largest. The axis also includes the
+    `compared` values.
     """
     names = ("offset", "smallest", "mean", "largest")
-    ends = around_zero([*beside, *(number for row in rows for number in row[1:])])
+    ends = around_zero([*compared, *(number for row in rows for number in row[1:])])
     x = quantity("offset", title="distance of the two positions", scale=fixed(0, len(rows) - 1))
     y = {"title": unit, "scale": fixed(*ends)}
     low, mean = quantity("smallest", **y), quantity("mean", **y)
@@ -74,16 +74,19 @@ def offset_curve(
 
 
 def head_curves(
-    rows: Sequence[tuple[str, int, float]], unit: str, thick: str = "", beside: Iterable[float] = ()
+    rows: Sequence[tuple[str, int, float]],
+    unit: str,
+    thick: str = "",
+    compared: Iterable[float] = (),
 ) -> Spec:
     """A line for each head over the distance of query and key; a row has head, distance, value.
 
-    The line of the head `thick` is drawn thicker. The axis holds the values `beside` too.
+    The line of the head `thick` is thicker. The axis also includes the `compared` values.
     """
     heads = list(dict.fromkeys(head for head, _, _ in rows))
     legend = {} if len(heads) <= MOST_NAMED_CURVES else {"legend": None}
     x = _distances("offset", [offset for _, offset, _ in rows])
-    ends = around_zero([*beside, *(value for _, _, value in rows)])
+    ends = around_zero([*compared, *(value for _, _, value in rows)])
     y = quantity("value", title=unit, scale=fixed(*ends))
     channels = {"x": x, "y": y, "color": category("head", scale={"domain": heads}, **legend)}
     line = {"type": "line", "interpolate": "step" if unit == "bucket" else "linear"}
@@ -98,7 +101,7 @@ def head_curves(
 
 
 def distance_curve(points: Sequence[tuple[int, float]], actual: int, unit: str) -> Spec:
-    """A line over the distances of query and key, and the pair's own distance marked."""
+    """A line over the distances of query and key, with the pair's own distance marked."""
     rows = [{"distance": at, "value": value} for at, value in points if math.isfinite(value)]
     own = [row for row in rows if row["distance"] == actual]
     x = _distances("distance", [row["distance"] for row in rows])
@@ -143,7 +146,7 @@ def position_curve(values: Sequence[float], trained: int, unit: str) -> Spec:
 def rotation_clocks(
     hands: Sequence[tuple[str, Sequence[tuple[float, float]]]], position: int
 ) -> Spec:
-    """A clock for each pair of dimensions: its hand at a position, dots at those before.
+    """A clock for each pair of dimensions: its hand at a position, dots at earlier positions.
 
     `hands` are names and tips (x, y) at every position; a clock's radius is its longest hand.
     """

@@ -1,7 +1,7 @@
-"""Many training runs at once: their curves over each other, and their settings in parallel.
+"""Charts of many training runs: their curves in one chart, and parallel coordinates of settings.
 
-Parallel coordinates are drawn with plotly's lines, not its `parcoords`: that one compiles its code
-in the browser, which the app's content security policy does not allow.
+Plotly's lines draw the parallel coordinates, not its `parcoords`, which compiles code in the
+browser; the app's content security policy does not allow that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ OVERLAID_HEIGHT = 260
 DASHES = tuple(
     map(list, ((1, 0), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (1, 5), (10, 2, 1, 2), (4, 8)))
 )
-"""One for every `TOLD_APART` curves, so that 32 runs can be told apart by every eye."""
+"""A dash for every `TOLD_APART` curves, so that everybody can tell 32 runs apart."""
 
 Curve = Sequence[tuple[float, float]]
 
@@ -28,10 +28,10 @@ Curve = Sequence[tuple[float, float]]
 def aligned(
     curves: Mapping[str, Curve], how: Literal["mean", "last"], most: int = MOST_ALIGNED
 ) -> dict[str, list[Any]]:
-    """Curves over other places each, at places that all share: the columns x, run, name, value.
+    """Curves with different x values, resampled at shared ones: columns x, run, name, value.
 
     Each place has the mean of the values since the place before, or the last value so far. A
-    curve has no place before its first point and none after its last. O(points).
+    curve has no place before its first point or after its last. O(points).
     """
     end = max((points[-1][0] for points in curves.values() if points), default=0.0)
     width = end / most
@@ -42,22 +42,22 @@ def aligned(
     for at, (name, points) in enumerate(curves.items()):
         for place, value in _at_places(points, width, how):
             row = (place * width, f"r{at}", name, value)
-            for column, each in zip(table.values(), row, strict=True):
-                column.append(each)
+            for column, cell in zip(table.values(), row, strict=True):
+                column.append(cell)
     return table
 
 
 def _at_places(points: Curve, width: float, how: str) -> list[tuple[int, float]]:
-    found: dict[int, list[float]] = {}
+    groups: dict[int, list[float]] = {}
     for x, value in points:
-        found.setdefault(-int(-x // width), []).append(value)  # the place at or after it
-    if not found or how == "mean":
-        return [(place, sum(each) / len(each)) for place, each in found.items()]
-    made, last = [], 0.0
-    for place in range(min(found), max(found) + 1):
-        last = found[place][-1] if place in found else last
-        made.append((place, last))
-    return made
+        groups.setdefault(-int(-x // width), []).append(value)  # the place at or after it
+    if not groups or how == "mean":
+        return [(place, sum(values) / len(values)) for place, values in groups.items()]
+    filled, last = [], 0.0
+    for place in range(min(groups), max(groups) + 1):
+        last = groups[place][-1] if place in groups else last
+        filled.append((place, last))
+    return filled
 
 
 def overlaid_curves(
@@ -85,40 +85,40 @@ def overlaid_curves(
 
 
 def legend_columns(names: Sequence[str]) -> int:
-    """How many names fit beside one another over half a page."""
+    """How many names fit into one row over half a page."""
     longest = max((len(name) for name in names), default=1)
     return max(1, min(3, 56 // (longest + 4)))
 
 
 PARALLEL_HEIGHT = 380
 MOST_TICKS = 6
-"""More different numbers than this have a tick at the smallest and the largest only."""
+"""With more different numbers than this, only the smallest and the largest have a tick."""
 
 Value = float | str
 
 
 @dataclass(frozen=True)
 class ParallelAxis:
-    """The place of each run between 0 and 1, and the values that have a tick, by their place."""
+    """The place of each run between 0 and 1, and the labels of the ticks by their place."""
 
     places: tuple[float, ...]
     ticks: Mapping[float, str]
 
 
 def parallel_axis(values: Sequence[Value]) -> ParallelAxis:
-    """Numbers by their size, texts evenly in their order; equal values lie in the middle.
+    """Numbers by their size, texts evenly in order; a single value is in the middle.
 
     The values are all numbers or all texts.
     """
-    known: list[Any] = sorted(set[Any](values))
-    if len(known) == 1:
-        return ParallelAxis((0.5,) * len(values), {0.5: _label(known[0])})
-    if isinstance(known[0], str):
-        place = {value: at / (len(known) - 1) for at, value in enumerate(known)}
+    distinct: list[Any] = sorted(set[Any](values))
+    if len(distinct) == 1:
+        return ParallelAxis((0.5,) * len(values), {0.5: _label(distinct[0])})
+    if isinstance(distinct[0], str):
+        place = {value: at / (len(distinct) - 1) for at, value in enumerate(distinct)}
     else:
-        low, high = known[0], known[-1]
-        place = {value: (value - low) / (high - low) for value in known}
-    ticked = known if len(known) <= MOST_TICKS else [known[0], known[-1]]
+        low, high = distinct[0], distinct[-1]
+        place = {value: (value - low) / (high - low) for value in distinct}
+    ticked = distinct if len(distinct) <= MOST_TICKS else [distinct[0], distinct[-1]]
     ticks = {place[value]: _label(value) for value in ticked}
     return ParallelAxis(tuple(place[value] for value in values), ticks)
 
@@ -129,9 +129,9 @@ def parallel_runs(
     result: Sequence[float],
     palette: Palette,
 ) -> go.Figure:
-    """Lines through an axis for each column, in their order; `result` gives their colours."""
+    """A line for each run through an axis for each column; `result` sets its colour."""
     axes = [parallel_axis(values) for values in columns.values()]
-    # Zero of the ramp is the page's background: a line of that colour could not be seen.
+    # The ramp starts at the page's background: a line of that colour would be invisible.
     visible = palette.sequential[3:]
     last = len(visible) - 1
     colours = [visible[round(last * place)] for place in parallel_axis(result).places]

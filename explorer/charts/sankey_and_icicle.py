@@ -14,9 +14,9 @@ ICICLE_HEIGHT = 420
 
 
 def parameter_boxes(node: ParameterNode) -> Iterator[tuple[str, str, ParameterNode, int]]:
-    """ID, parent's ID, part and its parameters, of every part that has any.
+    """ID, parent's ID, part and number of parameters of every part that has any.
 
-    Below layers that are alike, each part counts as often as there are layers.
+    A part of several equal layers counts once for each of them.
     """
 
     def below(
@@ -32,14 +32,14 @@ def parameter_boxes(node: ParameterNode) -> Iterator[tuple[str, str, ParameterNo
 
 
 def parameter_icicle(node: ParameterNode, palette: Palette) -> go.Figure:
-    """The whole model at the left; the boxes right of a part add up to it."""
+    """The whole model at the left; the boxes to the right of a part add up to it."""
     boxes = [*parameter_boxes(node)]
     colours = []
     for name, _, _, _ in boxes:
         path = name.split("/")
         place = int(path[1]) % len(palette.series) if len(path) > 1 else None
         colours.append(palette.muted if place is None else palette.series[place])
-    drawn = go.Icicle(
+    icicle = go.Icicle(
         ids=[name for name, _, _, _ in boxes],
         parents=[parent for _, parent, _, _ in boxes],
         labels=[plain_label(part.name, 40) for _, _, part, _ in boxes],
@@ -55,17 +55,17 @@ def parameter_icicle(node: ParameterNode, palette: Palette) -> go.Figure:
         leaf={"opacity": 1},
         pathbar={"visible": False},
     )
-    return figure_of(drawn, height=ICICLE_HEIGHT)
+    return figure_of(icicle, height=ICICLE_HEIGHT)
 
 
 EDGES_DRAWN = 14
-"""At most so many between two layers."""
+"""The most edges between two layers."""
 SANKEY_ROW, SANKEY_LEAST, SANKEY_MOST = 30, 280, 720
 
 
 @dataclass(frozen=True)
 class FlowEdge:
-    """`share` of the token comes from token `lower` below `layer` to token `upper` above it."""
+    """The `share` of token `upper` above `layer` that comes from token `lower` below it."""
 
     layer: int
     lower: int
@@ -95,9 +95,9 @@ def rollout_sankey(
     )
     number = {place: index for index, place in enumerate(places)}
     names = [plain_label(token, 16) for token in tokens]
-    shown = {token for _, token in places}
-    height = min(SANKEY_MOST, max(SANKEY_LEAST, SANKEY_ROW * len(shown)))
-    drawn = go.Sankey(
+    visible = {token for _, token in places}
+    height = min(SANKEY_MOST, max(SANKEY_LEAST, SANKEY_ROW * len(visible)))
+    sankey = go.Sankey(
         arrangement="snap",
         node={
             "label": [names[token] for _, token in places],
@@ -121,7 +121,7 @@ def rollout_sankey(
         },
         textfont={"color": palette.text, "family": "monospace", "size": 12},
     )
-    return figure_of(drawn, height=height)
+    return figure_of(sankey, height=height)
 
 
 def _translucent(palette: Palette, token: int) -> str:

@@ -1,4 +1,4 @@
-"""The singular values of a matrix, the largest first, beside those of a random matrix."""
+"""The singular values of a matrix, largest first, and those of a random matrix."""
 
 from collections.abc import Sequence
 
@@ -18,11 +18,11 @@ THIS_MATRIX, RANDOM_MATRIX = "this matrix", "random matrix of its size"
 MOST_SINGULAR_VALUES = 400
 ALL_UP_TO = 100
 SMALLEST = 1e-6
-"""On a logarithmic axis, values below this share of the largest lie on its lower end."""
+"""On a logarithmic axis, values below this share of the largest are drawn at its lower end."""
 
 
 def drawn_ranks(count: int) -> list[int]:
-    """Which of `count` values are drawn: the first hundred, then evenly many."""
+    """Which of `count` values are drawn: the first hundred, then evenly spaced ones."""
     if count <= MOST_SINGULAR_VALUES:
         return list(range(count))
     spread = MOST_SINGULAR_VALUES - ALL_UP_TO
@@ -33,18 +33,18 @@ def drawn_ranks(count: int) -> list[int]:
 def singular_value_curves(
     values: Sequence[float], random: Sequence[float], edge: float, *, logarithmic: bool = False
 ) -> Spec:
-    """Two lines over the rank, and the edge that a random matrix does not pass."""
+    """Two lines over the rank, and the largest singular value of a random matrix as an edge."""
     top = max([*values[:1], *random[:1], edge], default=0.0) or 1.0
     low = floor = SMALLEST * top if logarithmic else 0.0
-    drawn = drawn_ranks(min(len(values), len(random)))
+    ranks = drawn_ranks(min(len(values), len(random)))
     rows = [
         {"rank": at + 1, "value": max(line[at], floor), "which": which}
         | {"own": values[at], "random": random[at]}
         for which, line in ((THIS_MATRIX, values), (RANDOM_MATRIX, random))
-        for at in drawn
+        for at in ranks
     ]
-    if logarithmic and drawn:
-        low = max(floor, min(values[drawn[-1]], random[drawn[-1]]))
+    if logarithmic and ranks:
+        low = max(floor, min(values[ranks[-1]], random[ranks[-1]]))
     kind = {"type": "log"} if logarithmic else {"zero": True}
     x = quantity("rank", title="rank", scale=fixed(1, max(2, len(values))))
     y = quantity("value", title="singular value", scale=fixed(low, 1.05 * top, **kind))

@@ -1,4 +1,4 @@
-"""Tokens in three dimensions that move from layer to layer, in the browser."""
+"""Tokens in three dimensions, which move from layer to layer in the browser."""
 
 import math
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from explorer.charts.theme import Palette
 
 SPACE_HEIGHT = 440
 DIAGONAL = 1.75
-"""Of the box of the axes, as plotly measures; a unit is as long on every axis."""
+"""The diagonal of the axes' box in plotly's unit; a unit of data is equally long on every axis."""
 CAMERA = {"eye": {"x": 1.3, "y": -1.3, "z": 0.75}, "center": {"z": -0.1}}
 WHOLE_WAY, SLOWEST, QUICKEST, FRAME_TIME = 4_000, 600, 120, 40
-"""Milliseconds: of all steps together, of one step at most and at least, of one picture."""
+"""Milliseconds: of all steps together, of one step (most, least), and of one frame."""
 DECIMALS, LONGEST_TOKEN_NOTE = 4, 90
 TICKS = 4
 ROOM_OF_BUTTONS = 126
-"""Pixels left of the slider."""
+"""Pixels to the left of the slider."""
 BELOW = 0.06
-"""The part of the height under the axes where the step is named."""
+"""The share of the height under the axes that names the step."""
 ROOM_AROUND = 0.06
-"""Empty room at each end of an axis, as a part of its length."""
+"""Empty room at each end of an axis, as a share of its length."""
 VOCABULARY_TRACE, WAYS_TRACE, NEAR_TRACE, TOKENS_TRACE = (
     "vocabulary",
     "way through the layers",
@@ -36,39 +36,39 @@ VOCABULARY_TRACE, WAYS_TRACE, NEAR_TRACE, TOKENS_TRACE = (
 
 @dataclass(frozen=True, eq=False)
 class MovingTokens:
-    """What is drawn: of each step its name and note, of each token its label, of both a place.
+    """The name and note of each step, the label of each token, and their places.
 
-    `places` (steps, tokens, 3); `told[step]` is what each token says when it is pointed at.
-    `near[step]` are the labels, the notes and the places (n, 3) of the nearest tokens there.
-    `around` (m, 3) is the vocabulary, with its `names`.
+    `places` (steps, tokens, 3); `tooltips[step]` has a text for each token. `near[step]` has the
+    labels, tooltips and places (n, 3) of the nearest tokens. `around` (m, 3) has the places of
+    the vocabulary, and `names` its labels.
     """
 
     steps: Sequence[str]
     notes: Sequence[str]
     labels: Sequence[str]
     places: Tensor
-    told: Sequence[Sequence[str]]
+    tooltips: Sequence[Sequence[str]]
     near: Sequence[tuple[Sequence[str], Sequence[str], Tensor]]
     names: Sequence[str]
     around: Tensor
 
 
 def moving_scatter(
-    drawn: MovingTokens, titles: Sequence[str], palette: Palette, start: int = 0
+    moving: MovingTokens, titles: Sequence[str], palette: Palette, start: int = 0
 ) -> go.Figure:
-    """The tokens at step `start`, with their ways; a slider and a button move them.
+    """The tokens at step `start`, with their paths; a slider and a button move them.
 
-    The axes, named by `titles`, hold every step. Between two steps a token goes straight.
+    The axes, with these `titles`, include every step. Between two steps a token moves straight.
     """
-    hues = [palette.series[at % len(palette.series)] for at in range(len(drawn.labels))]
+    hues = [palette.series[at % len(palette.series)] for at in range(len(moving.labels))]
     traces = [
-        _vocabulary(drawn, palette),
-        _ways(drawn.places, hues),
-        _near(drawn.near[start], palette),
-        _tokens(drawn, start, hues, palette),
+        _vocabulary(moving, palette),
+        _ways(moving.places, hues),
+        _near(moving.near[start], palette),
+        _tokens(moving, start, hues, palette),
     ]
     axes = scene(palette, **dict(zip("xyz", titles, strict=True))) | {"camera": CAMERA}
-    ranges = _ranges(drawn)
+    ranges = _ranges(moving)
     unit = DIAGONAL / math.hypot(*(high - low for low, high in ranges))
     sides = {n: unit * (high - low) for n, (low, high) in zip("xyz", ranges, strict=True)}
     for name, (low, high) in zip("xyz", ranges, strict=True):
@@ -79,21 +79,21 @@ def moving_scatter(
         scene=axes | {"aspectmode": "manual", "aspectratio": sides, "domain": {"y": [BELOW, 1]}},
         legend={"orientation": "h", "y": 1.04, "itemsizing": "constant"},
         modebar={"orientation": "v"},
-        annotations=[_note(drawn.notes[start], palette)],
+        annotations=[_note(moving.notes[start], palette)],
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
     )
-    if len(drawn.steps) > 1:
-        figure.frames = _frames(drawn, palette)
-        figure.update_layout(sliders=[_slider(drawn.steps, start, palette)])
+    if len(moving.steps) > 1:
+        figure.frames = _frames(moving, palette)
+        figure.update_layout(sliders=[_slider(moving.steps, start, palette)])
         figure.update_layout(updatemenus=[_buttons(palette)])
     return figure
 
 
-def _vocabulary(drawn: MovingTokens, palette: Palette) -> go.Scatter3d:
+def _vocabulary(moving: MovingTokens, palette: Palette) -> go.Scatter3d:
     return go.Scatter3d(
-        **_coordinates(drawn.around),
+        **_coordinates(moving.around),
         name=VOCABULARY_TRACE,
-        customdata=[plain_label(name) for name in drawn.names],
+        customdata=[plain_label(name) for name in moving.names],
         mode="markers",
         marker={"size": 2, "color": palette.muted, "opacity": 0.35},
         hovertemplate=f"%{{customdata}}<br>{VOCABULARY_TRACE}<extra></extra>",
@@ -101,7 +101,7 @@ def _vocabulary(drawn: MovingTokens, palette: Palette) -> go.Scatter3d:
 
 
 def _ways(places: Tensor, hues: Sequence[str]) -> go.Scatter3d:
-    """One line for each token, all in one trace: a gap stands between two."""
+    """One line for each token, all in one trace, with a gap after each line."""
     gap = torch.full((1, *places.shape[1:]), torch.nan, dtype=places.dtype)
     lines = torch.cat([places, gap]).transpose(0, 1).flatten(0, 1)
     return go.Scatter3d(
@@ -130,12 +130,12 @@ def _near(near: tuple[Sequence[str], Sequence[str], Tensor], palette: Palette) -
     )
 
 
-def _tokens(drawn: MovingTokens, step: int, hues: Sequence[str], palette: Palette) -> go.Scatter3d:
+def _tokens(moving: MovingTokens, step: int, hues: Sequence[str], palette: Palette) -> go.Scatter3d:
     return go.Scatter3d(
-        **_coordinates(drawn.places[step]),
+        **_coordinates(moving.places[step]),
         name=TOKENS_TRACE,
-        text=list(drawn.labels),  # drawn on a canvas, never as markup
-        customdata=_notes(drawn.told[step]),
+        text=list(moving.labels),  # drawn on a canvas, never as markup
+        customdata=_notes(moving.tooltips[step]),
         mode="markers+text",
         marker={"size": 6, "color": list(hues), "symbol": "diamond"},
         textfont={"size": 13, "color": palette.text, "family": "monospace"},
@@ -144,19 +144,19 @@ def _tokens(drawn: MovingTokens, step: int, hues: Sequence[str], palette: Palett
     )
 
 
-def _frames(drawn: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
-    """A frame for every step, under its number, and those on the way to it."""
+def _frames(moving: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
+    """A frame for every step, named by its number, and the frames on the way to it."""
     frames: list[dict[str, Any]] = []
-    between = round(_milliseconds(len(drawn.steps)) / FRAME_TIME)
-    for step, places in enumerate(drawn.places):
+    between = round(_milliseconds(len(moving.steps)) / FRAME_TIME)
+    for step, places in enumerate(moving.places):
         if step:
-            before = drawn.places[step - 1]
+            before = moving.places[step - 1]
             for part in range(1, between):
                 moved = before + (places - before) * part / between
                 at = {"type": "scatter3d", **_coordinates(moved)}
                 frames.append({"name": f"{step - 1}+{part}", "data": [at], "traces": [3]})
-        labels, notes, near = drawn.near[step]
-        found = {
+        labels, notes, near = moving.near[step]
+        nearest = {
             "type": "scatter3d",
             "text": list(labels),
             "customdata": _notes(notes),
@@ -164,22 +164,22 @@ def _frames(drawn: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
         }
         tokens = {
             "type": "scatter3d",
-            "customdata": _notes(drawn.told[step]),
+            "customdata": _notes(moving.tooltips[step]),
             **_coordinates(places),
         }
         frames.append(
             {
                 "name": str(step),
-                "data": [found, tokens],
+                "data": [nearest, tokens],
                 "traces": [2, 3],
-                "layout": {"annotations": [_note(drawn.notes[step], palette)]},
+                "layout": {"annotations": [_note(moving.notes[step], palette)]},
             }
         )
     return frames
 
 
 def _milliseconds(steps: int) -> float:
-    """What one step takes."""
+    """The duration of one step."""
     return min(SLOWEST, max(QUICKEST, WHOLE_WAY / max(1, steps - 1)))
 
 
@@ -247,9 +247,9 @@ def _note(text: str, palette: Palette) -> dict[str, Any]:
     }
 
 
-def _ranges(drawn: MovingTokens) -> list[tuple[float, float]]:
-    """Of each axis the ends that hold everything at every step, with some room."""
-    every = [drawn.around, drawn.places.flatten(0, 1), *(near for _, _, near in drawn.near)]
+def _ranges(moving: MovingTokens) -> list[tuple[float, float]]:
+    """The ends of each axis that include all tokens at every step, with some room."""
+    every = [moving.around, moving.places.flatten(0, 1), *(near for _, _, near in moving.near)]
     places = torch.cat(every)
     places = places[places.isfinite().all(-1)]
     if not len(places):
@@ -260,7 +260,7 @@ def _ranges(drawn: MovingTokens) -> list[tuple[float, float]]:
 
 
 def _coordinates(places: Tensor) -> dict[str, list[float | None]]:
-    """Places (n, 3) as plotly reads them; what is no number is left out."""
+    """Places (n, 3) as plotly reads them; NaN is left out."""
     rows = places.double().mul(10**DECIMALS).round().div(10**DECIMALS).T.tolist()
     return {
         name: [None if value != value else value for value in row]

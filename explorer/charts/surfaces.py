@@ -11,27 +11,26 @@ from explorer.charts.theme import Palette
 
 POSITIONS_HEIGHT, LOSS_HEIGHT = 520, 560
 HALF_AS_WIDE = 1.6
-"""How much further away the eye is from one of two surfaces, which have half of the width each."""
+"""The factor of the camera's distance where two surfaces share the width."""
 
 
 def surface_of_positions(
     values: Tensor,
     unit: str,
     palette: Palette,
-    beside: Sequence[Tensor] = (),
+    compared: Sequence[Tensor] = (),
     *,
     half: bool = False,
 ) -> go.Figure:
-    """The height at (query, key) is `values` (queries, keys); colours are even around zero.
+    """The height at (query, key) is `values` (queries, keys); colours are symmetric around zero.
 
-    Heights and colours have the scale that holds the values `beside` too, those of surfaces
-    that are compared with this one. One with `half` of the width is seen from further away, and
-    its legend is below.
+    The scales of heights and colours also include the `compared` surfaces, which are next to this
+    one. With `half` of the width the camera is further away and the legend is below.
     """
-    every = torch.cat([each.flatten() for each in (values, *beside)])
+    every = torch.cat([heights.flatten() for heights in (values, *compared)])
     low, top = float(every.min()), float(every.abs().max()) or 1.0
     signed = low < 0
-    drawn = go.Surface(
+    surface = go.Surface(
         z=values.tolist(),
         cmin=-top if signed else 0.0,
         cmax=top,
@@ -40,13 +39,13 @@ def surface_of_positions(
         hovertemplate=f"query %{{y}}, key %{{x}}<br>{unit} %{{z:.3~g}}<extra></extra>",
     )
     axes = scene(palette, x="key's position", y="query's position", z=unit)
-    if beside:
+    if compared:
         axes["zaxis"]["range"] = [min(low, 0.0), max(float(every.max()), 0.0)]
     if half:
-        drawn.colorbar.update(orientation="h", len=0.8, y=0.0, yanchor="bottom")
+        surface.colorbar.update(orientation="h", len=0.8, y=0.0, yanchor="bottom")
         eye = axes["camera"]["eye"]
         axes["camera"]["eye"] = {name: HALF_AS_WIDE * place for name, place in eye.items()}
-    return figure_of(drawn, height=POSITIONS_HEIGHT, scene=axes)
+    return figure_of(surface, height=POSITIONS_HEIGHT, scene=axes)
 
 
 def loss_surface(
@@ -57,9 +56,9 @@ def loss_surface(
     names: tuple[str, str],
     palette: Palette,
 ) -> go.Figure:
-    """The loss with its contours, and the way of the training.
+    """The loss with its contours, and the path of the training.
 
-    `losses` (down, across) in nats; `path` has of each snapshot a step, place and loss.
+    `losses` (down, across) in nats; `path` has the step, place and loss of each snapshot.
     """
     surface = go.Surface(
         x=list(across),
@@ -70,9 +69,9 @@ def loss_surface(
         colorbar={"title": {"text": "loss"}, "thickness": 12, "len": 0.6, "outlinewidth": 0},
         hovertemplate="%{x:.3~g}, %{y:.3~g}<br>loss %{z:.4~g}<extra></extra>",
     )
-    drawn = [surface]
+    traces = [surface]
     if path:
-        drawn.append(
+        traces.append(
             go.Scatter3d(
                 x=[x for _, x, _, _ in path],
                 y=[y for _, _, y, _ in path],
@@ -86,4 +85,4 @@ def loss_surface(
             )
         )
     axes = scene(palette, x=names[0], y=names[1], z="loss") | {"aspectmode": "cube"}
-    return figure_of(*drawn, height=LOSS_HEIGHT, scene=axes)
+    return figure_of(*traces, height=LOSS_HEIGHT, scene=axes)

@@ -1,8 +1,8 @@
-"""The colours of every figure, light and dark as a pair; the views' JavaScript gets the same.
+"""The colours of every figure, light and dark; the views' JavaScript has the same.
 
-Zero has the page's background. From there the colours are those of published maps, taken
-at even steps of lightness (OKLab) so that equal steps look equal: weights in `ice` (cmocean),
-differences in red below and blue above zero, `RdBu` (ColorBrewer) on the light page and
+Zero has the page's background. The other colours are those of published maps, at even steps
+of lightness (OKLab) so that equal steps look equal: `ice` (cmocean) for weights, and for
+differences red below and blue above zero, `RdBu` (ColorBrewer) on the light page and
 `berlin` (Crameri) on the dark one. Colour-blind readers can tell the two sides apart.
 Series take Okabe and Ito's hues, darkened or lightened where the originals would be too
 faint on the page.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of one mode; each ramp starts at zero with the page's background."""
+    """The colours of one mode; each ramp starts with the page's background, which is zero."""
 
     background: str
     surface: str
@@ -73,17 +73,17 @@ DARK = Palette(
 )
 
 TOLD_APART = 4
-"""Hues in a row that every eye tells apart; where more stand together, a dash or a label helps."""
+"""Everybody can tell this many successive hues apart; more curves also need a dash or a label."""
 PALETTES = {"light": LIGHT, "dark": DARK}
 
 
 def palette(mode: str | None) -> Palette:
-    """The palette of a mode; light where the mode is not known yet."""
+    """The palette of a mode; the light one while the mode is unknown."""
     return PALETTES.get(mode or "light", LIGHT)
 
 
 def ten(stops: tuple[str, ...]) -> list[str]:
-    """Ten of the stops, evenly spread: Streamlit's theme takes exactly ten."""
+    """Ten of the stops, evenly spaced: Streamlit's theme takes exactly ten."""
     last = len(stops) - 1
     return [stops[round(step * last / 9)] for step in range(10)]
 
@@ -93,12 +93,12 @@ def palettes_as_json() -> str:
     return json.dumps(
         {
             mode: {
-                "sequential": one.sequential,
-                "diverging": one.diverging,
-                "series": one.series,
-                "muted": one.muted,
+                "sequential": colours.sequential,
+                "diverging": colours.diverging,
+                "series": colours.series,
+                "muted": colours.muted,
             }
-            for mode, one in PALETTES.items()
+            for mode, colours in PALETTES.items()
         },
         separators=(",", ":"),
     )

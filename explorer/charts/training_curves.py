@@ -1,8 +1,8 @@
-"""Training runs: loss, measurement on held-out data, learning rate, and other numbers by step.
+"""Charts of training runs by step: loss, held-out metric, learning rate, and other numbers.
 
-The charts hold no rows: `st.vega_lite_chart(table, loss_curves(...))`, so a chart on screen
-is fed and not built again. The axes are fixed by what is known before the first step, so
-nothing moves while the points come.
+The charts contain no rows, as in `st.vega_lite_chart(table, loss_curves(...))`, so new points are
+added to a chart on screen and it is not drawn again. The axes are fixed before the first step, so
+nothing moves while points arrive.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from explorer.charts.vega_lite import (
     number_line,
     quantity,
     ruler,
-    shown_place,
     text_line,
+    vertical_rule,
 )
 from models.config import TrainConfig
 from models.schedules import learning_rate
@@ -29,7 +29,7 @@ from models.schedules import learning_rate
 MOST_POINTS, MOST_RATES = 300, 160
 CURVES_HEIGHT, SCHEDULE_HEIGHT = 180, 96
 EDGE = 8
-"""Pixels on the right: the plot of a chart that is fed grows by some, over the edge of the rest."""
+"""Pixels on the right, since a plot grows by some when points are added."""
 STEP_TICKS = [0, *(10**power for power in range(8))]
 WHOLE_STEPS = "format(datum.value, ',d')"
 LEGEND_COLUMNS, WIDEST_LINE_NAME = 3, 260
@@ -38,7 +38,7 @@ Point = tuple[int, float]
 
 
 def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
-    """At most that many points: each the mean of its neighbours, at the step of the last."""
+    """At most `most` points: each is the mean of its neighbours, at the step of the last."""
     size = points_per_mean(points, most)
     groups = [points[start : start + size] for start in range(0, len(points), size)]
     return [(group[-1][0], sum(value for _, value in group) / len(group)) for group in groups]
@@ -61,13 +61,13 @@ def one_in(points: Sequence[Point], most: int = MOST_POINTS) -> int:
 
 
 def spread(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
-    """Points of the whole run, as they are: one in so many from the first on, and the last.
+    """Evenly chosen points of the whole run, unchanged, and always its last point.
 
-    So there are at most `most`, and one more where the last is none of them.
+    There are at most `most`, and one more where the last was not chosen.
     """
     share = one_in(points, most)
-    kept = list(points[::share])
-    return kept if kept[-1:] == list(points[-1:]) else [*kept, points[-1]]
+    sampled = list(points[::share])
+    return sampled if sampled[-1:] == list(points[-1:]) else [*sampled, points[-1]]
 
 
 def loss_curves(
@@ -79,8 +79,8 @@ def loss_curves(
 ) -> Spec:
     """The loss of a table with `step` and `loss`, and its mean over 15 rows.
 
-    `highest` is where the axis of the loss ends, if it is to stand still. With `run` the
-    table's column of that name keeps several runs apart. `marks` are steps at which something
+    The axis of the loss is fixed and ends at `highest`, unless that is None. With `run` the
+    table's column of that name distinguishes several runs. `marks` are steps at which something
     happened, and what.
     """
     x, scale = _steps(steps), _y_scale((0, highest) if highest else None, zero=True)
@@ -111,7 +111,7 @@ def held_out_curves(
     domain: tuple[float, float] | None = (0.0, 1.0),
     run: str | None = None,
 ) -> Spec:
-    """A held-out measurement of a table with `step` and `value`; the goal is a dashed rule."""
+    """A held-out metric of a table with `step` and `value`; the goal is a dashed rule."""
     x, scale = _steps(steps), _y_scale(domain, zero=False)
     title = f"{name}, goal {goal:g}" if goal is not None else name
     line = {"type": "line", "interpolate": "step-after", "point": {"size": 24}}
@@ -120,7 +120,7 @@ def held_out_curves(
         layer(line, x=x, y=value, **({"color": category(run)} if run else {})),
         ruler(x, [number_line("step", places=0), number_line("value", name)]),
     ]
-    if goal is not None:  # a row of its own: one rule over the whole width, for all points
+    if goal is not None:  # its own row, so there is one rule and not one for each point
         dashed = {"type": "rule", "strokeDash": [4, 4]}
         layers.append(layer(dashed, [{"goal": goal}], y=value | {"field": "goal"}))
     return chart(*layers, padding={"right": EDGE})
@@ -136,17 +136,17 @@ def _y_scale(ends: tuple[float, float] | None, *, zero: bool) -> Spec:
 
 
 def planned_rates(training: TrainConfig) -> list[Point]:
-    """Steps from 1 and their learning rates: one in so many, the end of the warm-up, the last."""
+    """Evenly chosen steps with their learning rates, the end of the warm-up and the last step."""
     share = max(1, -(-training.steps // MOST_RATES))
-    kept = {*range(1, training.steps + 1, share), training.steps}
-    kept |= {at for at in (training.warmup, training.warmup + 1) if 0 < at <= training.steps}
-    return [(at, learning_rate(training, at - 1)) for at in sorted(kept)]
+    steps = {*range(1, training.steps + 1, share), training.steps}
+    steps |= {at for at in (training.warmup, training.warmup + 1) if 0 < at <= training.steps}
+    return [(at, learning_rate(training, at - 1)) for at in sorted(steps)]
 
 
 def schedule_chart(training: TrainConfig, highest: float = 0.0) -> Spec:
-    """The planned rates; over them the `step` and `rate` of a table, whose last step is marked.
+    """The planned rates, and over them the rates of a table; its last step is marked.
 
-    The axis reaches to `highest`, where a run has had so high a rate.
+    The axis includes `highest`, the highest rate so far.
     """
     planned = planned_rates(training)
     top = max(highest, *(rate for _, rate in planned))
@@ -167,18 +167,18 @@ def schedule_chart(training: TrainConfig, highest: float = 0.0) -> Spec:
     )
 
 
-def rate_table(been: Sequence[Point]) -> dict[str, list[float]]:
-    """The rates that a run has had, as `schedule_chart` takes them."""
-    drawn = spread(been, MOST_RATES)
-    return {"step": [step for step, _ in drawn], "rate": [rate for _, rate in drawn]}
+def rate_table(rates: Sequence[Point]) -> dict[str, list[float]]:
+    """The rates of a run so far, as the table of `schedule_chart`."""
+    points = spread(rates, MOST_RATES)
+    return {"step": [step for step, _ in points], "rate": [rate for _, rate in points]}
 
 
 def lines_over_steps(
-    rows: Sequence[tuple[int, str, float]], unit: str, of: str = "name", shown: int | None = None
+    rows: Sequence[tuple[int, str, float]], unit: str, of: str = "name", rule_at: int | None = None
 ) -> Spec:
-    """A line from zero for each name; `rows` are its step, its name and its value.
+    """A line for each name, on an axis with zero; a row has a step, a name and a value.
 
-    `of` says what is named; a rule stands at the step `shown`.
+    `of` is the heading of the names; a rule marks the step `rule_at`.
     """
     low, high = around_zero(value for _, _, value in rows)
     axis = {"values": STEP_TICKS, "labelExpr": WHOLE_STEPS}
@@ -192,4 +192,4 @@ def lines_over_steps(
         **colour_and_dash(of, legend=legend),
         tooltip=[text_line(of), number_line("step", places=0), number_line("value")],
     )
-    return chart(shown_place(x, shown), lines)
+    return chart(vertical_rule(x, rule_at), lines)

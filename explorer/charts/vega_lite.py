@@ -1,9 +1,9 @@
-"""Charts as Vega-Lite has them, and what all share: quiet axes, a fixed place for everything.
+"""The building blocks of all Vega-Lite charts: layers, channels, scales, tooltips, quiet axes.
 
-A chart is its layers, and each layer a mark with its channels, as the Vega-Lite documentation calls
-them. Nothing checks them when they are made: a test holds every chart against Vega-Lite's schema.
-Colours and fonts come from the page's theme (.streamlit/config.toml, the same as theme.py), so one
-chart serves light and dark.
+A chart has layers, and each layer has a mark and channels, as in Vega-Lite's documentation.
+Nothing checks a chart at run time; a test checks every chart against Vega-Lite's schema.
+Colours and fonts come from the page's theme (.streamlit/config.toml, equal to theme.py), so one
+chart works on the light and the dark page.
 """
 
 import math
@@ -16,7 +16,7 @@ Spec = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
 MIDDLE = "#757a83"
-"""A grey that stands out as far from the light page as from the dark one."""
+"""A grey with the same contrast on the light and the dark page."""
 
 CHART_CONFIG: Spec = {
     "view": {"stroke": None},
@@ -46,10 +46,10 @@ CHART_CONFIG: Spec = {
 
 
 def chart(*layers: Spec, rows: Rows | None = None, **more: Any) -> Spec:
-    """Layers over each other; those without rows of their own draw `rows`.
+    """Layers over each other; layers without rows of their own draw `rows`.
 
-    These are sent beside the spec, as Arrow. What a layer has of its own stays in the spec:
-    Streamlit needs pandas (65 MB) to make Arrow, too much for ten numbers.
+    Streamlit sends `rows` as Arrow. A layer's own rows stay in the spec: to make Arrow, Streamlit
+    loads pandas (65 MB), too much for ten numbers.
     """
     data = {} if rows is None else {"data": {"name": "rows"}, "datasets": {"rows": list(rows)}}
     return {"layer": [*layers], **data, **more, "config": CHART_CONFIG}
@@ -67,35 +67,35 @@ def quantity(field: str, **how: Any) -> Spec:
 
 
 def category(field: str, **how: Any) -> Spec:
-    """A channel that shows a column of names, in the order they come unless `sort` says it."""
+    """A channel that shows a column of names, in the order of the rows unless `sort` is given."""
     return {"field": field, "type": "nominal", "sort": None, **how}
 
 
 def colour_and_dash(field: str, **how: Any) -> Spec:
-    """The channels of lines by their names: colour is never the only sign."""
+    """Colour and dash of lines by their names: colour is never the only difference."""
     return {"color": category(field, **how), "strokeDash": category(field, **how)}
 
 
 def fixed(low: float, high: float, **more: Any) -> Spec:
-    """A scale from one end to the other, whatever the data."""
-    zero = {} if more.get("type") == "log" else {"zero": False}  # a logarithmic scale has none
+    """A scale with fixed ends, whatever the data."""
+    zero = {} if more.get("type") == "log" else {"zero": False}  # a logarithmic scale has no zero
     return {"domain": [low, high], "nice": False, **zero, **more}
 
 
 def around_zero(values: Iterable[float]) -> tuple[float, float]:
-    """A range that holds all finite values and zero, with 5% room at each end but at zero."""
-    known = [0.0, *filter(math.isfinite, values)]
-    low, high = min(known), max(known)
+    """A range that includes all finite values and zero, with 5% room at each end except at zero."""
+    numbers = [0.0, *filter(math.isfinite, values)]
+    low, high = min(numbers), max(numbers)
     room = 0.05 * ((high - low) or 1.0)
     return low - room * (low < 0), high + room
 
 
 def finite(value: float) -> float | None:
-    """None for what JSON has no number for: nothing is drawn there."""
+    """The value, or None where JSON has no number for it and nothing is drawn."""
     return value if math.isfinite(value) else None
 
 
-def written(value: float, places: int = 4) -> str:
+def number_text(value: float, places: int = 4) -> str:
     return decimals(value, places) if math.isfinite(value) else "no value"
 
 
@@ -110,17 +110,17 @@ def text_line(field: str, title: str | None = None) -> Spec:
 
 
 def ruler(x: Spec, tooltip: Sequence[Spec], rows: Rows | None = None) -> Spec:
-    """A thin line at the pointer with every value there; one need not hit a point."""
+    """A thin line at the pointer, whose tooltip has every value there."""
     name = f"at_{x['field']}"
     select: Spec = {"type": "point", "on": "pointerover", "clear": "pointerout"}
     select |= {"nearest": True, "encodings": ["x"]}
-    shown = {"condition": {"param": name, "empty": False, "value": 0.5}, "value": 0}
-    rule = layer({"type": "rule", "strokeWidth": 1}, rows, x=x, opacity=shown, tooltip=[*tooltip])
+    opacity = {"condition": {"param": name, "empty": False, "value": 0.5}, "value": 0}
+    rule = layer({"type": "rule", "strokeWidth": 1}, rows, x=x, opacity=opacity, tooltip=[*tooltip])
     return rule | {"params": [{"name": name, "select": select}]}
 
 
-def shown_place(x: Spec, place: float | None) -> Spec:
-    """A rule at the place that is shown elsewhere, where one is."""
+def vertical_rule(x: Spec, place: float | None) -> Spec:
+    """A rule at this place; no rule for None."""
     rows = [] if place is None else [{x["field"]: place}]
     return layer({"type": "rule", "strokeWidth": 1.5, "opacity": 0.7}, rows, x=x)
 
@@ -130,7 +130,7 @@ def curves_in_bands(
 ) -> list[Spec]:
     """Areas between two `ends`, and lines of `y`; each `which` has a colour and a dash.
 
-    Where `only` one has a band, its rows name none.
+    If only one line has a band, `only` is its name, and the rows of the band need none.
     """
     colour = {"datum": only} if only else category("which", **how)
     low = y | {"field": ends[0]}

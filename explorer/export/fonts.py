@@ -1,7 +1,7 @@
 """The fonts of a picture for print: letters of every common script, the same on every machine.
 
-matplotlib brings DejaVu alone, and a machine may have no other font. So the Noto fonts come as
-packages, and each letter is taken from the first font that has it. A letter that none has is
+matplotlib ships only DejaVu, and a machine may have no other font. So the Noto fonts are installed
+as packages, and each letter comes from the first font that has it. A letter that no font has is
 written as its code point.
 """
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
 
 COMMON = ("DejaVu Sans", "DejaVu Sans Mono")
-"""What matplotlib brings, and most systems have."""
+"""matplotlib ships them, and most systems have them."""
 VARIANTS = frozenset(map(chr, range(0xFE00, 0xFE10)))
-"""They choose another shape of the letter before them."""
+"""Variation selectors: they choose another shape of the letter before them."""
 
 
 def font_folders() -> tuple[Path, ...]:
-    """Where the fonts that come as packages lie."""
+    """The folders of the fonts that are installed as packages."""
     import manimgx_fonts
     import noto_cjk_sans_jp_regular
 
@@ -31,7 +31,7 @@ def font_folders() -> tuple[Path, ...]:
 
 @cache
 def fallback_families() -> tuple[str, ...]:
-    """The families to name after a text's own, known to matplotlib from now on."""
+    """Register the fonts with matplotlib; the families to try after a text's own."""
     from matplotlib.font_manager import fontManager
 
     files = [
@@ -40,22 +40,22 @@ def fallback_families() -> tuple[str, ...]:
         for file in sorted(folder.iterdir())
         if file.suffix in (".ttf", ".otf") and "Italic" not in file.name
     ]
-    known = len(fontManager.ttflist)
+    before = len(fontManager.ttflist)
     for file in files:
         fontManager.addfont(file)
-    added = [entry.name for entry in fontManager.ttflist[known:]]
+    added = [entry.name for entry in fontManager.ttflist[before:]]
     return tuple(dict.fromkeys([*COMMON, *added]))
 
 
 def printable(text: str) -> str:
     """The text with `[U+13000]` for each letter that no font has."""
-    return "".join(each if _has_letter(each) else f"[U+{ord(each):04X}]" for each in text)
+    return "".join(letter if _has_letter(letter) else f"[U+{ord(letter):04X}]" for letter in text)
 
 
 def are_common(texts: Iterable[str]) -> bool:
-    """Whether each of the fonts that most systems have draws all of it."""
+    """Whether each of the common fonts has all letters of these texts."""
     letters = set("".join(texts))
-    return all(_is_in(each, (font,)) for font in _fonts(COMMON) for each in letters)
+    return all(_is_in(letter, (font,)) for font in _fonts(COMMON) for letter in letters)
 
 
 def _has_letter(letter: str) -> bool:
@@ -63,7 +63,7 @@ def _has_letter(letter: str) -> bool:
 
 
 def _is_in(letter: str, fonts: tuple["FT2Font", ...]) -> bool:
-    """Whether one of them has it, or nothing is drawn for it in any case."""
+    """Whether one of these fonts has the letter, or it is invisible."""
     is_unseen = letter == "\n" or unicodedata.category(letter) == "Cf" or letter in VARIANTS
     return is_unseen or any(font.get_char_index(ord(letter)) for font in fonts)
 

@@ -1,4 +1,4 @@
-"""A view that a reader has kept: the bytes that were drawn, its figures, its words, its address."""
+"""A view that a reader keeps: its pictures, figures, words and address."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,31 +17,31 @@ ADDRESS_TOO_LONG = (
     "are kept: shorten its text."
 )
 MOST_KEPT_FIGURES = 6
-"""Of a view, on one slide."""
+"""Of one view, for its slide."""
 OF_A_CELL = 60
-"""Bytes that Python takes for a cell of a table, about."""
+"""About the bytes that Python needs for a cell of a table."""
 
 
 @dataclass(frozen=True, eq=False)
 class KeptView:
-    """One step of a session; without `drawn` only its words and address are left of it.
+    """One view of a session; without `pictures` only its words and address are left.
 
-    `about` says where the numbers come from: the model, the sentence. `figures` are what a slide
-    shows of it, of so many that it had.
+    `about` has the origin of the numbers: the model, the sentence. `figures` are for its slide;
+    the view had `had` figures in all.
     """
 
     title: str
     address: str
     note: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
-    drawn: Sequence[OfflineView | OfflinePicture] = ()
+    pictures: Sequence[OfflineView | OfflinePicture] = ()
     figures: Sequence[Figure] = ()
     had: int = 0
     id: str = field(default_factory=lambda: token_hex(8))
 
     @property
     def is_drawn(self) -> bool:
-        return bool(self.drawn or self.figures)
+        return bool(self.pictures or self.figures)
 
     @property
     def all_figures(self) -> int:
@@ -49,28 +49,28 @@ class KeptView:
 
     @cached_property
     def size(self) -> int:
-        """Bytes that it holds here, the code of its views apart, which all share."""
+        """Its bytes in memory, without the code of its views, which all views share."""
         pictures = sum(
             len(part.data) + len(part.attributes)
             if isinstance(part, OfflineView)
             else len(part.svg)
-            for part in self.drawn
+            for part in self.pictures
         )
         words = sum(map(getsizeof, (self.title, self.address, self.note, *self.about.values())))
         return pictures + words + sum(map(_bytes_of, self.figures))
 
     @cached_property
     def file_size(self) -> int:
-        """Bytes that it takes in a file of HTML, the code of its views and its words apart."""
-        return sum(len(markup(part).encode()) for part in self.drawn)
+        """Its bytes in an HTML file, without the code of its views and its words."""
+        return sum(len(markup(part).encode()) for part in self.pictures)
 
     def called(self, title: str, note: str) -> "KeptView":
-        """With these words, cut to what a step may have."""
+        """The view with these words, cut to the lengths that a lesson's step may have."""
         return replace(self, title=one_line(title), note=note.strip()[:LONGEST_VIEW_NOTE])
 
 
 def one_line(title: str) -> str:
-    """A title without line breaks and letters that nobody sees, as long as one may be."""
+    """A title without line breaks and invisible characters, cut to the longest allowed."""
     plain = " ".join("".join(c if c.isprintable() else " " for c in title).split())
     return plain[:LONGEST_VIEW_TITLE].rstrip() or "Untitled"
 

@@ -1,7 +1,7 @@
-"""One HTML page that needs nothing else: the views of a screen, with their data and their code.
+"""One HTML page that needs no server: the views of a screen, with their data and their code.
 
-The page runs the same code as the app. Words of a reader or of a model are in the data of
-the views, which never becomes markup, or are escaped.
+The page runs the same code as the app. The words of a reader or a model are escaped, or in the
+data of the views, which never becomes markup.
 """
 
 import base64
@@ -15,31 +15,31 @@ from explorer.charts.figure_data import OfflinePicture, OfflineView
 OFFLINE_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
 )
-"""Nothing is fetched, by whoever opens the page."""
+"""The page fetches nothing."""
 
 DRAW = (Path(__file__).parent / "offline_view.js").read_text("utf-8")
 START = 'for (const host of document.querySelectorAll(".host")) draw(host);\n'
 
 
 def offline_html(
-    title: str, about: Mapping[str, str], drawn: Sequence[OfflineView | OfflinePicture]
+    title: str, about: Mapping[str, str], views: Sequence[OfflineView | OfflinePicture]
 ) -> bytes:
-    """The views as they were drawn, one under another; its size is that of their data."""
+    """The views, one under another; the size of the page is that of their data."""
     body = f"""<h1>{html.escape(title)}</h1>
 {origin(about)}
-{"".join(map(markup, drawn))}"""
-    return document(title, colours() + STYLE, drawn, body, START)
+{"".join(map(markup, views))}"""
+    return document(title, colours() + STYLE, views, body, START)
 
 
 def document(
     title: str,
     style: str,
-    drawn: Sequence[OfflineView | OfflinePicture],
+    views: Sequence[OfflineView | OfflinePicture],
     body: str,
     script: str,
 ) -> bytes:
-    """A page with the code of what is drawn on it; `script` runs after that."""
-    imports, styles = code_of(drawn)
+    """A page with the code of its views; `script` runs after it."""
+    imports, styles = code_of(views)
     name = html.escape(title)
     return f"""<!doctype html>
 <html lang="en">
@@ -58,12 +58,13 @@ def document(
 """.encode()
 
 
-def code_of(drawn: Iterable[OfflineView | OfflinePicture]) -> tuple[str, str]:
-    """The imports and the rules that these views need: each kind's once.
+def code_of(views: Iterable[OfflineView | OfflinePicture]) -> tuple[str, str]:
+    """The JavaScript imports and CSS rules of these views, once for each kind.
 
-    The rules wait for the views (`offline_view.js`): each kind's would change the others.
+    The rules are inactive until a view is drawn (`offline_view.js`), since those of one kind would
+    change the others.
     """
-    kinds = {view.kind: view for view in drawn if isinstance(view, OfflineView)}
+    kinds = {view.kind: view for view in views if isinstance(view, OfflineView)}
     imports = "".join(f'import "{_data_url(view.js)}";\n' for view in kinds.values())
     rules = (
         f'<style data-kind="{kind}" media="not all">{view.css}</style>'
@@ -73,16 +74,16 @@ def code_of(drawn: Iterable[OfflineView | OfflinePicture]) -> tuple[str, str]:
 
 
 def origin(about: Mapping[str, str]) -> str:
-    """Where the numbers come from, as a list of names with what they are."""
+    """The origin of the numbers, as an HTML list of names and values."""
     items = "".join(
         f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in about.items()
     )
     return f"<dl>{items}</dl>"
 
 
-def markup(drawn: OfflineView | OfflinePicture) -> str:
-    """The place of a view, with its data, or a picture."""
-    return _host(drawn) if isinstance(drawn, OfflineView) else _picture(drawn)
+def markup(view: OfflineView | OfflinePicture) -> str:
+    """A view's element with its data, or a picture."""
+    return _host(view) if isinstance(view, OfflineView) else _picture(view)
 
 
 def _picture(picture: OfflinePicture) -> str:
@@ -128,7 +129,7 @@ FONTS = "--st-font: system-ui, sans-serif; --st-code-font: ui-monospace, monospa
 
 
 def colours() -> str:
-    """What the app's theme gives its views, light or dark as the system asks."""
+    """The theme's colours for the views, light or dark as the system is."""
     return (
         f":root {{ color-scheme: light dark; {FONTS}{colours_of(theme.LIGHT)}}}\n"
         f"@media (prefers-color-scheme: dark) {{ :root {{ {colours_of(theme.DARK)}}} }}\n"
@@ -136,7 +137,7 @@ def colours() -> str:
 
 
 def colours_of(palette: theme.Palette) -> str:
-    """The same of one of the two."""
+    """The theme's colours of one palette, as CSS variables."""
     return (
         f"--st-background-color: {palette.background}; --st-text-color: {palette.text}; "
         f"--st-border-color: {palette.border}; "

@@ -1,4 +1,4 @@
-"""Any figure as PNG, SVG or PDF: a chart as Vega-Lite draws it, a matrix or a table for print."""
+"""Any figure as PNG, SVG or PDF: Vega draws a chart, matplotlib a matrix or a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,13 +9,13 @@ from explorer.export import print_figure
 from explorer.export.fonts import font_folders
 
 CHART_SIZE = 600, 260
-"""Pixels of the plot where a chart leaves its size to the page."""
+"""Pixels of the plot of a chart without a size of its own."""
 SCALE = 3
-"""Dots to a pixel of a PNG."""
+"""Dots per pixel of a PNG."""
 
 
 def as_picture(figure: Figure, kind: str) -> bytes:
-    """A file of this kind: "png", "svg" or "pdf"."""
+    """The figure as a file of this kind: "png", "svg" or "pdf"."""
     if isinstance(figure, TableData) and figure.spec is not None:
         return chart_as_picture(figure.title, figure.spec, kind)
     return print_figure.as_picture(figure, kind)
@@ -27,12 +27,12 @@ def chart_as_picture(
     kind: str,
     size: tuple[int, int] = CHART_SIZE,
 ) -> bytes:
-    """The chart; its plot has this `size` in pixels where it leaves its own to the page."""
+    """The chart as a file; its plot has this `size` in pixels unless it has its own."""
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one
 
     for folder in font_folders():
         vl_convert.register_font_directory(str(folder))
-    spec = _printed(title, chart, size)
+    spec = _with_page_style(title, chart, size)
     if kind == "svg":
         return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()
     if kind == "pdf":
@@ -41,8 +41,8 @@ def chart_as_picture(
     return bytes(vl_convert.vegalite_to_png(spec, scale=SCALE, allowed_base_urls=[]))
 
 
-def _printed(title: str, chart: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
-    """The chart with the size, title and colours that the page gives it on screen."""
+def _with_page_style(title: str, chart: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
+    """The chart with the size, title and colours that it has on the page."""
     width, height = size
     spec = {"width": width, "height": height, **chart, "background": LIGHT.background}
     config = {

@@ -1,4 +1,4 @@
-"""A matrix in print quality, as PNG or SVG, drawn by matplotlib."""
+"""A matrix or a table in print quality, as PNG, SVG or PDF, drawn by matplotlib."""
 
 import io
 import textwrap
@@ -23,21 +23,21 @@ PAGE_WIDTH = 6.3
 """Inches: the text of an A4 page with usual margins."""
 DOTS_PER_INCH = 300
 MOST_PRINTED_LABELS = 48
-"""Of more rows than this, every so many is labelled; in a narrower picture of fewer."""
+"""With more rows than this, only some are labelled; in a narrower picture fewer."""
 LONGEST_PRINTED, LABEL_APART = 25, 8 / 72
 """Characters of a label, and inches from one to the next."""
 BOTH = " and "
-"""In the name of a side: its labels name two things."""
+"""In the name of a side, it means that each label names two things."""
 NOTE_LETTERS, TITLE_LETTERS = 110, 90
 """Characters of the note and of the title in one line."""
 EMBEDDED = 42
-"""Matplotlib's number of the way in which a PDF holds the letters of its fonts, as letters."""
+"""Matplotlib's code for TrueType fonts in a PDF, so its letters stay letters."""
 MOST_PRINTED_ROWS = 40
-"""Of a table of texts."""
+"""The most rows of a printed table."""
 DECADES = 3
-"""How many a log scale spans below the fullest colour, as on the screen."""
+"""The number of decades of a log scale, as on the screen."""
 FAINTEST = 3 / 255
-"""The least colour of a value that is not zero."""
+"""The smallest share of the colour scale for a value that is not zero."""
 
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
@@ -47,8 +47,8 @@ def as_picture(data: FigureData | TableData, kind: str, width: float = PAGE_WIDT
 
     Queries down, keys across; masked cells are hatched, and what is not a number is grey.
     In an SVG the cells are one picture with a pixel each, and texts stay texts where most systems
-    have their letters; else they are outlines, which need no font. A PDF has the letters that
-    it uses with it. `width` is that of the picture in inches: type keeps its size.
+    have their letters; else they are outlines, which need no font. A PDF embeds the letters that
+    it uses. `width` is in inches; the size of type does not depend on it.
     """
     file = io.BytesIO()
     with printing(texts_of(data)) as more:
@@ -58,7 +58,7 @@ def as_picture(data: FigureData | TableData, kind: str, width: float = PAGE_WIDT
 
 
 def draw(data: FigureData | TableData, more: tuple[str, ...], width: float) -> "Figure":
-    """The figure, not yet written; `more` families are given by `printing`, within which it is."""
+    """The figure, not yet saved. Call it inside `printing`, which yields the `more` families."""
     if isinstance(data, FigureData):
         return _figure(data, more, width)
     return _table(data, more, width)
@@ -66,8 +66,9 @@ def draw(data: FigureData | TableData, more: tuple[str, ...], width: float) -> "
 
 @contextmanager
 def printing(texts: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """In here matplotlib has the letters of these texts, from the families that are given besides
-    its own; one caller at a time.
+    """Give matplotlib the letters of these texts; yields the extra font families.
+
+    One caller at a time.
     """
     import matplotlib as mpl  # 1 s and 40 MB, only when somebody exports a picture
 
@@ -80,7 +81,7 @@ def printing(texts: Iterable[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _metadata(kind: str) -> Mapping[str, str | None]:
-    """Without a date, so that the same picture gives the same file."""
+    """The metadata without a date, so that the same picture gives the same file."""
     return {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
 
 
@@ -154,12 +155,13 @@ def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WI
 
 
 def _table(data: TableData, more: tuple[str, ...], width: float) -> "Figure":
-    """The first rows as lines of text, and how many there are."""
+    """The first rows as lines of text, and the number of rows."""
     from matplotlib.figure import Figure
 
     rows = [*data.rows]
     cells = [
-        [plain(_written(cell), LONGEST_PRINTED) for cell in row] for row in rows[:MOST_PRINTED_ROWS]
+        [plain(_cell_text(cell), LONGEST_PRINTED) for cell in row]
+        for row in rows[:MOST_PRINTED_ROWS]
     ]
     figure = Figure(figsize=(width, 0.6 + 0.165 * (len(cells) + 1)), layout="constrained")
     axes = figure.add_subplot()
@@ -196,7 +198,7 @@ def _draw_cells(
         cell.get_text().set_fontfamily(["monospace", *more])
 
 
-def _written(cell: object) -> str:
+def _cell_text(cell: object) -> str:
     return "" if cell is None else three(cell) if isinstance(cell, float) else str(cell)
 
 
@@ -210,7 +212,7 @@ def _top(data: FigureData, values: np.ma.MaskedArray) -> np.ndarray:
 
 
 def _fullness(data: FigureData, values: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
-    """The share of the colour scale from −1 to 1; as on the screen, only zero itself gives 0."""
+    """The share of the colour scale from −1 to 1; as on the screen, only zero is 0."""
     share = np.ma.minimum(np.abs(values) / top, 1.0)
     if data.log:
         share = np.ma.maximum(1 + np.log10(np.maximum(share, 1e-30)) / DECADES, 0.0)
@@ -238,7 +240,7 @@ def _ticks(data: FigureData, top: float) -> tuple[list[float], list[str]]:
 
 
 def _strike(figure: "Figure", axes: "Axes", hidden: set[int]) -> None:
-    """A line through the labels of these columns, where they have one."""
+    """Draw a line through the labels of the hidden columns."""
     from matplotlib.lines import Line2D
 
     struck = [
@@ -264,12 +266,12 @@ def _runs(cells: np.ndarray) -> list[tuple[float, int]]:
 
 
 def _height(rows: int, columns: int, width: float) -> float:
-    """Inches for square cells, within a page."""
+    """The height in inches that makes cells square, within a page."""
     return min(9.0, max(2.2, (width - _around(width)) * rows / max(1, columns) + 1.4))
 
 
 def _is_square(rows: int, columns: int, width: float) -> bool:
-    """Whether its cells are: a wide matrix may need more height for the labels of its rows."""
+    """Whether the cells are square: a wide matrix may need more height for its row labels."""
     if columns > rows and (width - _around(width)) / columns < LABEL_APART:
         return False
     return max(rows, columns) <= 4 * min(rows, columns)
@@ -293,8 +295,8 @@ def _title(title: str, width: float) -> str:
 def sides(data: FigureData) -> list[Mapping[int, str]]:
     """The labels of the rows and of the columns, by their places.
 
-    Where a label names two things, as "head 0, key 3", only the first is written, in the middle of
-    those that share it.
+    Where a label names two things, such as "head 0, key 3", only the first is printed, once for all
+    rows that share it and in their middle.
     """
     named = (data.rows, data.row_name), (data.columns, data.column_name)
     return [_groups(labels) if BOTH in name else dict(enumerate(labels)) for labels, name in named]
@@ -314,6 +316,6 @@ def _labels(side: Mapping[int, str], most: int) -> tuple[list[int], list[str]]:
 
 
 def plain(text: str, longest: int | None = None) -> str:
-    """The text as it is: matplotlib would set what is between two dollar signs as a formula."""
+    """The literal text: matplotlib would typeset text between two dollar signs as a formula."""
     letters = printable(text)
     return cut(letters, longest or len(letters)).replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Out again: a model trained here as the folder of a published family, or as one file of it."""
+"""Exports a model that was trained here as the folder of a published family, or as a zip file."""
 
 import io
 import zipfile
@@ -18,7 +18,7 @@ MODEL_FOLDER = "model"
 
 
 def to_folder(opened: OpenModel, folder: Path) -> str:
-    """Write the folder and say which family it is of. CheckpointError when none has this shape."""
+    """Write the folder; returns its family. CheckpointError where no family has this shape."""
     own = opened.tokenizer
     text = own.to_json() if isinstance(own, TrainedWith) else None
     names = class_names(opened) if opened.config.head == "classifier" else None
@@ -26,29 +26,30 @@ def to_folder(opened: OpenModel, folder: Path) -> str:
 
 
 def adapter_to_folder(checkpoint: Path, folder: Path) -> str:
-    """Write the LoRA adapter of a checkpoint of ours, as the peft library has it, and say of which
-    family; CheckpointError where it has none, or no family has its shape.
+    """Write the LoRA adapter of a checkpoint in the format of the peft library; returns its family.
+
+    CheckpointError where there is no adapter, or no family has this shape.
     """
     loaded = load_checkpoint(checkpoint, merging=False)
     return export_adapter(folder, loaded.model, str(loaded.run.get("parent") or ""))
 
 
 def has_adapter(checkpoint: Path) -> bool:
-    """Whether a checkpoint is of a LoRA run."""
+    """Whether a checkpoint is from a LoRA run."""
     return (checkpoint / ADAPTER_CONFIG).is_file()
 
 
 def to_zip(opened: OpenModel) -> bytes:
     """The published folder as one file to download."""
-    return _packed(lambda folder: to_folder(opened, folder))
+    return _zip(lambda folder: to_folder(opened, folder))
 
 
 def adapter_to_zip(checkpoint: Path) -> bytes:
     """The adapter's folder as one file to download."""
-    return _packed(lambda folder: adapter_to_folder(checkpoint, folder))
+    return _zip(lambda folder: adapter_to_folder(checkpoint, folder))
 
 
-def _packed(write: Callable[[Path], object]) -> bytes:
+def _zip(write: Callable[[Path], object]) -> bytes:
     with TemporaryDirectory() as place:
         folder = Path(place) / MODEL_FOLDER
         write(folder)

@@ -10,9 +10,9 @@ from explorer.lessons.lesson_file import DECIMAL, LONG, MOST_MINUTES, PICTURE
 from explorer.text.visible_text import cut
 
 MINUTES = 2
-"""Of a view, as a guess of how long it is spoken about."""
+"""A guess of how long a presenter speaks about a view."""
 MOST_OF_ONE = 60
-"""Characters: in one line of the panel there is room for a sentence of so many and the rest."""
+"""Characters of one value, so that all values fit into one line of the panel."""
 
 
 def session_toml(title: str, views: Sequence[KeptView]) -> bytes:
@@ -33,7 +33,7 @@ def lesson_name(title: str) -> str:
 
 
 def _step(view: KeptView) -> dict[str, object]:
-    """Where the view comes from as its text; a number in it is one of its sentence or its model."""
+    """A step whose text is the origin of the view; `see` has the numbers in it."""
     text = " · ".join(f"{name} `{_code(value)}`" for name, value in view.about.items())
     text = text[:LONG] or "As it was kept."
     step: dict[str, object] = {
@@ -42,22 +42,22 @@ def _step(view: KeptView) -> dict[str, object]:
         "text": text,
         "see": DECIMAL.findall(text),
     }
-    return step | {"notes": PICTURE.sub(_named, view.note)} if view.note else step
+    return step | {"notes": PICTURE.sub(_break_markup, view.note)} if view.note else step
 
 
 def _code(text: str) -> str:
-    """Cut, on one line and without what would end it, or would be taken for a picture."""
+    """The text for a code span: cut, on one line, without backquotes and pictures."""
     line = cut(" ".join(text.replace("`", "'").split()), MOST_OF_ONE)
-    return PICTURE.sub(_named, line) or " "
+    return PICTURE.sub(_break_markup, line) or " "
 
 
-def _named(picture: re.Match[str]) -> str:
-    """What begins a picture or an element, so that it begins none."""
+def _break_markup(picture: re.Match[str]) -> str:
+    """The beginning of a picture or an HTML element, changed so that it begins none."""
     return picture[0].replace("<", "‹").replace("![", "! [")
 
 
 def _table(fields: Mapping[str, object]) -> str:
-    """A JSON string is a TOML string, but for the one letter that JSON leaves as it is."""
+    """A TOML table. A JSON string is a TOML string, but JSON does not escape U+007F."""
     lines = (
         f"{name} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007F")
         for name, value in fields.items()

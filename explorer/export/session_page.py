@@ -1,7 +1,7 @@
-"""A kept session as one HTML file that needs nothing else: a view at a time, stepped by keys.
+"""A kept session as one HTML file that needs no server: one view at a time, with keys that step.
 
-Built as `offline_page` builds the page of one view, under the same policy. What a step draws is
-in a template, which is inert until the step is shown.
+`offline_page` builds the page, under the same policy. The views of a step are in a template,
+which is inert until the step is shown.
 """
 
 import html
@@ -19,7 +19,7 @@ PICTURES = {
     "light": "--session-picture: none; --session-blend: normal;",
     "dark": "--session-picture: invert(1) hue-rotate(180deg); --session-blend: screen;",
 }
-"""Charts are drawn on white: its light turns round in the dark, its hues stay."""
+"""Charts are drawn on white: the dark page inverts their lightness and keeps their hues."""
 GONE = "The picture of this view is not kept any more: open it in the app to draw it."
 KEYS = (
     "<kbd>Space</kbd> and <kbd>→</kbd> go on, <kbd>←</kbd> goes back, <kbd>Home</kbd> and "
@@ -31,8 +31,8 @@ KEYS = (
 
 
 def session_html(title: str, views: Sequence[KeptView], base: str = "") -> bytes:
-    """The session; a link in it begins with `base`, the address of the app that drew it."""
-    drawn = [figure for view in views for figure in view.drawn]
+    """The session; its links begin with `base`, the address of the app that drew it."""
+    pictures = [picture for view in views for picture in view.pictures]
     steps = "".join(_step(at, view, base) for at, view in enumerate(views))
     links = "".join(
         f'<li><a href="#{at}">{html.escape(view.title)}</a></li>'
@@ -50,17 +50,17 @@ def session_html(title: str, views: Sequence[KeptView], base: str = "") -> bytes
 </nav>
 <dialog aria-label="Steps"><ol>{links}</ol><p>{KEYS}</p></dialog>"""
     style = _colours() + _read("session_page.css")
-    return offline_page.document(title, style, drawn, body, _read("session_page.js"))
+    return offline_page.document(title, style, pictures, body, _read("session_page.js"))
 
 
 def size_of(views: Sequence[KeptView]) -> int:
-    """Bytes of the file, its words apart; nothing of it is written."""
-    code = offline_page.code_of(figure for view in views for figure in view.drawn)
+    """The bytes of the file without its words; the file is not built for that."""
+    code = offline_page.code_of(picture for view in views for picture in view.pictures)
     return sum(map(len, code)) + sum(view.file_size for view in views)
 
 
 def refusal(views: Sequence[KeptView]) -> str:
-    """Why the file of these views is not written, and what to remove; empty where it is."""
+    """Why the file would be too large, and what to remove; empty if it is not."""
     size = size_of(views)
     if SESSION_FILE_BYTES.allows(size):
         return ""
@@ -71,7 +71,7 @@ def refusal(views: Sequence[KeptView]) -> str:
 
 
 def _step(at: int, view: KeptView, base: str) -> str:
-    figures = "".join(map(_figure, view.drawn)) or f'<p class="gone">{GONE}</p>'
+    figures = "".join(map(_figure, view.pictures)) or f'<p class="gone">{GONE}</p>'
     about = "".join(
         f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd></div>"
         for name, text in view.about.items()
@@ -86,14 +86,14 @@ def _step(at: int, view: KeptView, base: str) -> str:
     )
 
 
-def _figure(drawn: OfflineView | OfflinePicture) -> str:
-    is_half = isinstance(drawn, OfflineView) and drawn.half
+def _figure(picture: OfflineView | OfflinePicture) -> str:
+    is_half = isinstance(picture, OfflineView) and picture.half
     width = ' class="half"' if is_half else ""
-    return f"<div{width}>{offline_page.markup(drawn)}</div>"
+    return f"<div{width}>{offline_page.markup(picture)}</div>"
 
 
 def _colours() -> str:
-    """Those of the app, as the system asks or as was chosen with D."""
+    """The colours of the app, light or dark as the system is or as the reader chose with D."""
     light, dark = (
         f"color-scheme: {mode}; --session-muted: {palette.muted}; {PICTURES[mode]} "
         f"{offline_page.colours_of(palette)}"

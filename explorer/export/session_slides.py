@@ -1,7 +1,7 @@
-"""A kept session as slides: a PDF of 16:9, one page a view, its figures as vectors.
+"""A kept session as slides: a PDF of 16:9, one page per view, its figures as vectors.
 
-Matplotlib writes the words of a page and its matrices, Vega the charts; pypdf puts them on the
-page, since neither can read what the other has drawn. Every font is in the file.
+Matplotlib draws the words and matrices of a page, and Vega draws the charts; pypdf puts them on the
+page, since neither can read the other's drawings. Every font is in the file.
 """
 
 import io
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 960, 540, 40
 """Points, of 72 an inch: a slide of 13.3 by 7.5 inches."""
 MOST_ON_SLIDE = 3
-"""Of one slide: of more, nothing could be read from the last row."""
+"""Figures on one slide; with more of them the last row could not read anything."""
 MOST_LEGIBLE = 26
-"""Along a side of a matrix that is one of several."""
+"""Labels along a side of a matrix that shares its slide."""
 TITLE_TYPE, WORDS_TYPE, SMALL_TYPE = 28, 14, 11
 """Points of type."""
 LEADING, LETTER = 1.4, 0.65
-"""Of the size of type: from line to line, and the width of a letter that the usual font lacks."""
+"""Relative to the size of type: a line's height, and the width of a letter that the font lacks."""
 EM, FIXED = 100, 1 << 16
-"""Points in which a letter is measured; FreeType counts in these parts of one."""
+"""The size in points at which a letter is measured, and FreeType's parts of a point."""
 MAPS = {"pass_map": "The map of the pass"}
 """Views that only a browser draws."""
 GAP = 16
 FOOT = MARGIN / 2
 LARGEST_SCALE, CHART_SCALE, MATRIX_SCALE = 2.2, 1.4, (1.7, 1.7, 1.35)
-"""How far a figure is enlarged at most, and, where its height allows it, a chart and a matrix: one
-alone, of two, of three."""
+"""The most that a figure is enlarged, and the usual enlargement of a chart and of a matrix (alone,
+one of two, one of three)."""
 WIDEST_MATRIX, AROUND_PLOT = 3.4, 60
-"""Inches of a matrix before that; pixels beside the plot of a chart."""
+"""Inches of a matrix before it is enlarged; pixels around the plot of a chart."""
 
 
 Box = tuple[float, float, float, float]
@@ -55,16 +55,16 @@ Box = tuple[float, float, float, float]
 
 
 Turn = Callable[[], AbstractContextManager[object]]
-"""What is waited for before each piece of the work."""
+"""Each piece of the work waits for its turn."""
 
 
 def session_pdf(
     title: str, views: Sequence[KeptView], base: str = "", turn: Turn = nullcontext
 ) -> bytes:
-    """The slides; a link on them begins with `base`, the address of the app that drew them.
+    """The slides; their links begin with `base`, the address of the app that drew them.
 
-    All that matplotlib draws is one file at first, since each takes the fonts in anew: 0.2 s a
-    font.
+    Matplotlib first draws everything into one file, since every file embeds the fonts again, which
+    takes 0.2 s per font.
     """
     from pypdf import PdfReader, PdfWriter  # only when somebody exports slides
 
@@ -91,9 +91,9 @@ def session_pdf(
 
 
 def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
-    """Of each slide a page with its words, and one for each figure that is no chart.
+    """For each slide a page with its words, and one for each figure that is no chart.
 
-    Whoever else prints comes in between two slides.
+    Between two slides another thread may print.
     """
     from matplotlib.backends.backend_pdf import PdfPages
 
@@ -110,13 +110,13 @@ def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
                     wide = min(box[2] / 72 / MATRIX_SCALE[len(slide.figures) - 1], WIDEST_MATRIX)
                     drawing = print_figure.draw(figure, more, wide)
                     pages.savefig(drawing, dpi=print_figure.DOTS_PER_INCH)
-    with turn(), print_figure.printing(texts):  # the fonts are written
+    with turn(), print_figure.printing(texts):  # this writes the fonts
         pages.close()
     return file.getvalue()
 
 
 def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
-    """What a slide shows: pictures, and tables only where there is nothing else."""
+    """The figures on a slide: matrices and charts, and tables only where there is nothing else."""
     pictures = [
         figure for figure in figures if isinstance(figure, FigureData) or figure.spec is not None
     ]
@@ -129,21 +129,21 @@ def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
 
 
 def _is_legible(figure: Figure) -> bool:
-    """Whether its labels can be read beside another; a chart leaves out labels by itself."""
+    """Whether its labels can be read next to another figure; a chart omits labels by itself."""
     if not isinstance(figure, FigureData):
         return True
     return all(
         len(side) <= MOST_LEGIBLE or [*side.values()] == [*map(str, range(len(side)))]
-        for side in print_figure.sides(figure)  # of numbers that only count, some say enough
+        for side in print_figure.sides(figure)  # if labels only count, a few are enough
     )
 
 
-def _left_out(view: KeptView, shown: int) -> str:
-    """What the slide of a view lacks, and where that is."""
-    kinds = {part.kind for part in view.drawn if isinstance(part, OfflineView)}
+def _left_out(view: KeptView, on_slide: int) -> str:
+    """The figures that a slide lacks, and where to find them."""
+    kinds = {part.kind for part in view.pictures if isinstance(part, OfflineView)}
     maps = [name for kind, name in MAPS.items() if kind in kinds]
     sentences = [f"{name} is in the offline page and in the app." for name in maps]
-    count = view.all_figures - shown - len(sentences)  # a map counts as the table of its numbers
+    count = view.all_figures - on_slide - len(sentences)  # a map counts as the table of its numbers
     if count > 0:
         sentences.append(
             f"This view has {count} more figure{'s'[: count - 1]}: open it in the app."
@@ -152,7 +152,7 @@ def _left_out(view: KeptView, shown: int) -> str:
 
 
 class _Slide:
-    """What stands on one page: lines of words, and boxes for its figures between them."""
+    """The layout of one page: lines of words, and boxes for the figures between them."""
 
     def __init__(self, title: str, view: KeptView, place: str, base: str) -> None:
         self.session, self.place = title, place
@@ -209,13 +209,13 @@ def _write(
     align: str = "left",
     url: str | None = None,
 ) -> None:
-    """One line, whose letters stand on `y`."""
+    """Write one line with its baseline at `y`."""
     where = x / SLIDE_WIDTH, y / SLIDE_HEIGHT
     slide.text(*where, plain(text), fontsize=size, color=colour, ha=align, url=url)
 
 
 def _lines(text: str, size: float, most: int) -> list[str]:
-    """The text in lines that fit on a slide, the last one cut where there are more than `most`."""
+    """The text in lines that fit on a slide, at most `most`; the last one is cut if needed."""
     room = (SLIDE_WIDTH - 2 * MARGIN) / size
     lines: list[str] = []
     for word in text.split():
@@ -223,7 +223,7 @@ def _lines(text: str, size: float, most: int) -> list[str]:
         if lines and _wide(joined) <= room:
             lines[-1] = joined
         else:
-            while _wide(word) > room:  # of a script without spaces, or an address
+            while _wide(word) > room:  # a script without spaces, or an address
                 head = _head(word, room)
                 lines.append(head)
                 word = word[len(head) :]
@@ -234,13 +234,13 @@ def _lines(text: str, size: float, most: int) -> list[str]:
 
 
 def _wide(text: str) -> float:
-    """In sizes of type."""
+    """The width of a text, in sizes of type."""
     return sum(map(_letter, text))
 
 
 @lru_cache(4_096)
 def _letter(letter: str) -> float:
-    """The width of one in the font of the slides; one of Chinese, Japanese or Korean is square."""
+    """The width of a letter in the font of the slides; East Asian letters are square."""
     from matplotlib.font_manager import findfont, get_font
     from matplotlib.ft2font import LoadFlags
 
@@ -255,7 +255,7 @@ def _letter(letter: str) -> float:
 
 
 def _head(text: str, room: float) -> str:
-    """As much of the beginning as there is room for, a letter at least."""
+    """The longest beginning that fits, at least one letter."""
     end = 1
     while end < len(text) and _wide(text[: end + 1]) <= room:
         end += 1
@@ -281,7 +281,7 @@ def _boxes(figures: Sequence[Figure], room: Box) -> list[Box]:
 
 
 def _put(figure: "PageObject", page: "PageObject", box: Box) -> None:
-    """Draw it in the middle of its box, as large as it may be."""
+    """Draw a figure in the middle of its box, as large as possible."""
     from pypdf import Transformation
 
     left, bottom, width, height = box

@@ -1,4 +1,4 @@
-"""What a model makes of a text: the next token, the word behind a mask, a class, a text."""
+"""A model's answer to a text: the next token, the word behind a mask, a class, a text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ ANSWERS_SHOWN = 8
 
 @dataclass(frozen=True)
 class Guess:
-    """One thing a model considers, with its probability."""
+    """A possible answer, with its probability."""
 
     label: str
     probability: float
@@ -23,7 +23,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came out: "text" (written), "next" (token), "mask" (behind it) or "classes"."""
+    """The answer; `kind` is "text" (generated), "next" (token), "mask" (word) or "classes"."""
 
     kind: str
     text: str
@@ -32,31 +32,31 @@ class Answer:
 
 
 def masks_in(opened: OpenModel, tokens: Sequence[Token]) -> list[int]:
-    """Where the mask token stands, for a model that was trained to see behind it."""
+    """The positions of the mask token, for a masked language model."""
     if opened.config.head != "masked-language-model":
         return []
     return [i for i, token in enumerate(tokens) if token.id == opened.tokenizer.mask_id]
 
 
 def first_place(opened: OpenModel, tokens: Sequence[Token]) -> int:
-    """The position whose answer is shown first: the last, the mask, or the first word written."""
+    """The position whose answer is shown first: the last, the mask, or the first generated word."""
     if masks := masks_in(opened, tokens):
         return masks[0]
     return len(tokens) - 1 if opened.config.kind == "decoder" else 0
 
 
-def written_answer(opened: OpenModel, written: Sequence[Token]) -> Answer:
-    text = opened.tokenizer.decode([token.id for token in written])
-    if written[-1].id in opened.config.generation.eos_ids:
+def written_answer(opened: OpenModel, tokens: Sequence[Token]) -> Answer:
+    text = opened.tokenizer.decode([token.id for token in tokens])
+    if tokens[-1].id in opened.config.generation.eos_ids:
         return Answer("text", text)
-    note = f"Cut after {len(written) - 1} tokens: the model had not ended its answer."
+    note = f"Cut after {len(tokens) - 1} tokens: the model had not ended its answer."
     return Answer("text", text, note=note)
 
 
 def answer_of(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> Answer:
-    """The answer of a model of one stack; `output` may go on behind the tokens, over padding.
+    """The answer of a model with one stack; `output` may have more rows, for padding.
 
-    A language model may have been read only where its answer is shown.
+    For a language model it may have only the row of the answer.
     """
     if opened.config.head == "none":
         return Answer("text", "")
@@ -93,7 +93,7 @@ def _behind_mask(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> 
 
 
 def class_names(opened: OpenModel) -> list[str]:
-    """What the classes of a classifier are called."""
+    """The names of a classifier's classes."""
     named = opened.run.get("classes")
     count = opened.config.n_classes
     if isinstance(named, Sequence) and len(named) == count:
@@ -102,7 +102,7 @@ def class_names(opened: OpenModel) -> list[str]:
 
 
 def option_name(opened: OpenModel, index: int) -> str:
-    """What a row of the head's answer is called: a token, or a class."""
+    """The name of an output: a token, or a class."""
     if opened.config.head == "classifier":
         return class_names(opened)[index]
     return candidate_text(opened.tokenizer.label(index))
@@ -118,7 +118,7 @@ def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
 
 
 def one_token(opened: OpenModel, typed: str) -> tuple[int | None, str]:
-    """The ID of the one token that this is, or why it is none; a space may come before it."""
+    """The ID of a text of one token, with or without a space before it; else why it is not one."""
     if not typed.strip():
         return None, ""
     for text in (typed, f" {typed}"):
@@ -130,5 +130,5 @@ def one_token(opened: OpenModel, typed: str) -> tuple[int | None, str]:
             return inside[0].id, ""
     if len(inside) == 1:
         return None, f"“{typed[:40]}” is not in this model's vocabulary."
-    named = ", ".join(f"“{text_of(each)}”" for each in inside[:6])
+    named = ", ".join(f"“{text_of(token)}”" for token in inside[:6])
     return None, f"“{typed[:40]}” is {len(inside)} tokens here: {named}. Type one."

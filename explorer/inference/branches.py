@@ -1,9 +1,9 @@
 """Sampled and forced tokens as branches of one tree, with undo and redo.
 
 A node is one token after its parent; node 0 is the root, the others are numbered in the
-order in which they came. The address holds the actions, then those that were undone:
+order of appearance. The address has the actions, then the undone actions:
 `0d12-7.1.1f9~3d4` says that 12 and 7 were sampled after the root (nodes 1 and 2), that the
-reader went back to node 1 and forced 9 after it (node 3), and that a sampled 4 was undone.
+reader went back to node 1 and forced 9 after it (node 3), and that the reader undid a sampled 4.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 MAX_NODES = 240
-"""The address holds them all and must stay short. It holds as many jumps at most."""
+"""The address has all nodes and must stay short. It has at most as many jumps."""
 NO_ROOM = (
     f"The branches hold at most {MAX_NODES} tokens in total, so {{room:,}} more fit: undo or "
     "clear to make room."
@@ -23,7 +23,7 @@ WHOLE = re.compile(r"([^~]*)(?:~([^~]+))?")
 
 @dataclass(frozen=True)
 class Action:
-    """Tokens appended to a node, all sampled or all forced; without tokens a jump to the node."""
+    """Tokens appended to a node, all sampled or all forced; without tokens, a jump to the node."""
 
     parent: int
     forced: bool = False
@@ -46,7 +46,7 @@ class BranchNode:
 
 @dataclass(frozen=True)
 class Branches:
-    """The first `done` actions are in effect, the rest is undone."""
+    """The first `done` actions are in effect, the others are undone."""
 
     actions: tuple[Action, ...] = ()
     done: int = 0
@@ -73,10 +73,10 @@ class Branches:
     @cached_property
     def children(self) -> tuple[dict[int, int], ...]:
         """For each node, the nodes after it by their tokens."""
-        found = tuple(dict[int, int]() for _ in self.nodes)
+        children = tuple(dict[int, int]() for _ in self.nodes)
         for place, node in enumerate(self.nodes[1:], 1):
-            found[node.parent][node.token] = place
-        return found
+            children[node.parent][node.token] = place
+        return children
 
     @property
     def room(self) -> int:
@@ -85,7 +85,7 @@ class Branches:
 
     @property
     def appended(self) -> "Branches":
-        """The same nodes, without jumps and what was undone."""
+        """The same nodes, without jumps and undone actions."""
         actions = tuple(action for action in self.actions[: self.done] if action.tokens)
         return Branches(actions, len(actions))
 
@@ -96,40 +96,40 @@ class Branches:
 
     def nodes_to(self, node: int) -> list[int]:
         """The nodes from the first token to this one."""
-        nodes, found = self.nodes, list[int]()
+        nodes, ancestors = self.nodes, list[int]()
         while node > 0:
-            found.append(node)
+            ancestors.append(node)
             node = nodes[node].parent
-        return found[::-1]
+        return ancestors[::-1]
 
     @property
     def line(self) -> list[int]:
         """The nodes of the branch that is shown, from its first token to its last.
 
-        It leads to the current node, and on from there by the child that was appended last.
+        It leads to the current node, and from there on to the child that was appended last.
         """
-        found, last = self.nodes_to(self.at), self.at
+        line, last = self.nodes_to(self.at), self.at
         while self.children[last]:
             last = max(self.children[last].values())
-            found.append(last)
-        return found
+            line.append(last)
+        return line
 
     def path(self, node: int | None = None) -> tuple[int, ...]:
         """The tokens up to a node, by default the current one."""
-        nodes = self.nodes
-        return tuple(nodes[each].token for each in self.nodes_to(self.at if node is None else node))
+        way = self.nodes_to(self.at if node is None else node)
+        return tuple(self.nodes[place].token for place in way)
 
     def leaves(self) -> list[int]:
         """The last nodes of the branches."""
         return [place for place, behind in enumerate(self.children) if place and not behind]
 
     def go_to(self, node: int) -> "Branches":
-        """Jump to a node, as an action; what was undone can still be redone."""
+        """Jump to a node, as an action; undone actions can still be redone."""
         if node == self.at or not 0 <= node < len(self.nodes):
             return self
         actions, done = list(self.actions), self.done
         ways = [at for at, action in enumerate(actions) if not action.tokens]
-        if len(ways) == MAX_NODES:  # forget the oldest, or what would be redone last
+        if len(ways) == MAX_NODES:  # forget the oldest jump, or the one that is redone last
             forgotten = ways[0] if ways[0] < done else ways[-1]
             del actions[forgotten]
             done -= forgotten < done
@@ -163,21 +163,21 @@ class Branches:
         return Branches(actions, len(actions))
 
     def undo(self) -> "Branches":
-        """Without the last action, a jump included."""
+        """The branches without the last action or jump."""
         return Branches(self.actions, max(0, self.done - 1))
 
     def redo(self) -> "Branches":
         return Branches(self.actions, min(len(self.actions), self.done + 1))
 
     @property
-    def made(self) -> str:
-        """The actions in effect, as the address has them."""
+    def in_effect(self) -> str:
+        """The actions in effect, as they are in the address."""
         return ".".join(map(str, self.actions[: self.done]))
 
     def __str__(self) -> str:
-        """As the address has it; empty without an action."""
+        """The branches in the address; empty without an action."""
         undone = ".".join(map(str, self.actions[self.done :]))
-        return f"{self.made}{f'~{undone}' if undone else ''}"
+        return f"{self.in_effect}{f'~{undone}' if undone else ''}"
 
 
 def _nodes_of(actions: Sequence[Action]) -> tuple[BranchNode, ...]:
@@ -190,42 +190,44 @@ def _nodes_of(actions: Sequence[Action]) -> tuple[BranchNode, ...]:
     return tuple(nodes)
 
 
-def parse_branches(text: str, known: int, ends: Collection[int], room: int) -> "Branches | None":
+def parse_branches(
+    text: str, vocab_size: int, ends: Collection[int], room: int
+) -> "Branches | None":
     """The branches in an address; None where it cannot be read or does not fit.
 
-    Token IDs are below `known`; nothing follows one of `ends`, and no branch has more than
+    Token IDs are below `vocab_size`; nothing follows one of `ends`, and no branch has more than
     `room` tokens.
     """
     whole = WHOLE.fullmatch(text)
     if whole is None:
         return None
-    made, undone = (_parse_actions(part) for part in (whole[1], whole[2] or ""))
-    if made is None or undone is None:
+    applied, undone = (_parse_actions(part) for part in (whole[1], whole[2] or ""))
+    if applied is None or undone is None:
         return None
-    found = Branches((*made, *undone), len(made) + len(undone))
-    count, nodes = 1, found.nodes
-    for action in found.actions:
+    branches = Branches((*applied, *undone), len(applied) + len(undone))
+    count, nodes = 1, branches.nodes
+    for action in branches.actions:
         if action.parent >= count:
             return None
         count += len(action.tokens)
     for node in nodes[1:]:
-        if node.token >= known or (node.parent and nodes[node.parent].token in ends):
+        if node.token >= vocab_size or (node.parent and nodes[node.parent].token in ends):
             return None
     twice = len({(node.parent, node.token) for node in nodes}) < len(nodes)
-    jumps = sum(not action.tokens for action in found.actions)
-    if twice or max(found.depths) > room or max(len(nodes) - 1, jumps) > MAX_NODES:
+    jumps = sum(not action.tokens for action in branches.actions)
+    if twice or max(branches.depths) > room or max(len(nodes) - 1, jumps) > MAX_NODES:
         return None
-    return Branches(found.actions, len(made))
+    return Branches(branches.actions, len(applied))
 
 
 def _parse_actions(text: str) -> tuple[Action, ...] | None:
     if not text:
         return ()
-    found = [ACTION.fullmatch(each) for each in text.split(".")]
-    if not all(found):
-        return None
-    return tuple(
-        Action(int(each[1]), each[2] == "f", tuple(map(int, each[3].split("-"))) if each[3] else ())
-        for each in found
-        if each
-    )
+    actions = list[Action]()
+    for part in text.split("."):
+        match = ACTION.fullmatch(part)
+        if match is None:
+            return None
+        tokens = tuple(map(int, match[3].split("-"))) if match[3] else ()
+        actions.append(Action(int(match[1]), match[2] == "f", tokens))
+    return tuple(actions)

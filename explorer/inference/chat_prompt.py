@@ -1,4 +1,4 @@
-"""Chat prompts: a model's own template, rendered, and read with its special tokens."""
+"""Chat prompts: a model's template is rendered, and its special tokens are read as such."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ TOO_LARGE = (
 
 @dataclass(frozen=True)
 class ChatPrompt:
-    """What a template makes of messages, and its tokens, special ones among them."""
+    """The text that a template makes of messages, and its tokens, special tokens among them."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -33,27 +33,27 @@ def template_of(opened: OpenModel, folder: Path) -> str | None:
     if not isinstance(opened.tokenizer, PublishedTokenizer):
         return None
     try:
-        found = kept(opened, ("chat template",), lambda: chat_template(folder))
+        template = kept(opened, ("chat template",), lambda: chat_template(folder))
     except CheckpointError as error:
         raise TextError(str(error)) from error
-    except OSError as error:  # which names a path of this machine
+    except OSError as error:  # its message names a path of this machine
         raise TextError(UNREADABLE) from error
-    if found is not None and len(found) > LARGEST_TEMPLATE:
-        raise TextError(TOO_LARGE.format(length=len(found)))
-    return found
+    if template is not None and len(template) > LARGEST_TEMPLATE:
+        raise TextError(TOO_LARGE.format(length=len(template)))
+    return template
 
 
 def render_chat(
     opened: OpenModel, template: str, system: str, user: str, *, add_generation_prompt: bool
 ) -> ChatPrompt:
-    """The prompt of a user's message, after a system's unless it is empty.
+    """The prompt of a user's message, after the system's message unless that is empty.
 
     TextError says in a sentence why the template makes none.
     """
     tokenizer = opened.tokenizer
     assert isinstance(tokenizer, PublishedTokenizer), "others come without a template"
-    said = [("system", system)] if system.strip() else []
-    messages = [{"role": role, "content": text} for role, text in [*said, ("user", user)]]
+    texts = {"system": system, "user": user} if system.strip() else {"user": user}
+    messages = [{"role": role, "content": text} for role, text in texts.items()]
 
     def make() -> ChatPrompt:
         text = tokenizer.render(template, messages, add_generation_prompt=add_generation_prompt)
@@ -64,9 +64,9 @@ def render_chat(
 
 
 def reading_prompts(opened: OpenModel) -> OpenModel:
-    """The same model, whose tokenizer reads the special tokens that are written in a text."""
+    """The same model, with a tokenizer that reads special tokens in a text as such."""
     tokenizer = opened.tokenizer
     if not isinstance(tokenizer, PublishedTokenizer):
         return opened
-    made = replace(opened, tokenizer=tokenizer.reading_prompts())
-    return kept(opened, ("reading prompts",), lambda: made, lambda _: 0)
+    reader = replace(opened, tokenizer=tokenizer.reading_prompts())
+    return kept(opened, ("reading prompts",), lambda: reader, lambda _: 0)

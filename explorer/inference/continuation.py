@@ -34,7 +34,7 @@ Report = Callable[[float], None]
 NEXT = Token(-1, "next", 0, 0, special=True)
 """Labels the row that predicts the next token."""
 LATER = "·"
-"""Labels what comes after the step that is shown."""
+"""Labels the positions after the current step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class Continuation:
     that the model never generates. `forward` has one row per token of the path, and one for
     the next. `log_probabilities`, in nats, are those of the path's tokens.
 
-    With a causal mask, row by row this is the pass of each step: what is asked for a `step` is
-    what it was after so many tokens, in the size of the whole.
+    Since the mask is causal, its first rows are the pass of each earlier step: the values of a
+    `step` are those after that many tokens, in tensors of the whole size.
     """
 
     forward: ForwardPass
@@ -61,7 +61,7 @@ class Continuation:
 
     @property
     def logits(self) -> Tensor:
-        """Those of the token after the last (vocabulary,)."""
+        """The logits of the token after the last (vocabulary,)."""
         return self.all_logits[-1]
 
     @property
@@ -79,22 +79,22 @@ class Continuation:
         return self.begun + step, self.begun + step
 
     def rows(self, part: str, step: int) -> list[Token | str]:
-        """The queries after `step` tokens, a dot for each that comes later."""
-        count, found = self.size(part, step)[0], self.forward.rows(part)
+        """The queries after `step` tokens, a dot for each later query."""
+        count, tokens = self.size(part, step)[0], self.forward.rows(part)
         if part != "decoder.cross_attn":
-            return _until(found, count)
-        return [*_until(found, step)[:step], NEXT, *[LATER] * (len(found) - count)]
+            return _until(tokens, count)
+        return [*_until(tokens, step)[:step], NEXT, *[LATER] * (len(tokens) - count)]
 
     def columns(self, part: str, step: int) -> list[Token | str]:
-        """The keys after `step` tokens, a dot for each that comes later."""
+        """The keys after `step` tokens, a dot for each later key."""
         return _until(self.forward.columns(part), self.size(part, step)[1])
 
     def mask(self, part: str, layer: int, step: int) -> Tensor:
-        """Where a query may attend after `step` tokens: not where one comes later."""
+        """The mask after `step` tokens: no query or key that comes later is visible."""
         return self._so_far(self.forward.mask(part, layer), part, step, later=False)
 
     def weights(self, part: str, layer: int, head: int, step: int) -> Tensor:
-        """The head's weights after `step` tokens; NaN for what comes later."""
+        """The head's weights after `step` tokens; NaN for later queries and keys."""
         return self._so_far(self.forward.weights(part, layer, head), part, step, later=torch.nan)
 
     def _so_far(self, whole: Tensor, part: str, step: int, later: float) -> Tensor:
@@ -129,7 +129,7 @@ def continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continua
         opened,
         ("continuation", text, tuple(path)),
         lambda: _continue_from(opened, text, path),
-        lambda made: made.bytes,
+        lambda result: result.bytes,
     )
 
 
@@ -137,7 +137,7 @@ def _continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continu
     prompt, forward, config = prompt_of(opened, text), run_text(opened, text), opened.config
     tokens = tuple(map(opened.tokenizer.token, path))
     full = (*prompt.tokens, *tokens)
-    # A generated padding token counts, one of the prompt does not.
+    # A generated padding token may be attended to, padding of the prompt may not.
     keep = torch.ones(1, len(full), dtype=torch.bool)
     of_prompt = None if prompt.source else keep_of(prompt.ids, config.pad_id)
     if of_prompt is not None:
@@ -163,11 +163,11 @@ def unknown_in(opened: OpenModel, typed: str) -> tuple[str, ...]:
 def sample_tokens(
     opened: OpenModel, text: str, path: Sequence[int], sampling: Sampling, seed: int
 ) -> Iterator[int]:
-    """Tokens after a path, as if sampled one by one; each costs one cached step."""
+    """Sample tokens after a path; each costs one step with the KV cache."""
     decoder = DecodingState(opened.model, prompt_of(opened, text).ids)
     logits = decoder.read(torch.tensor([path]))[:, -1] if path else decoder.first_logits
     generator = generator_at(seed, len(path), logits.shape[-1], sampling)
-    while float(logits.max()) < math.inf:  # what comes next says why it ends
+    while float(logits.max()) < math.inf:  # the next forward pass reports logits without a softmax
         token = int(sample(choose_from(logits.float(), sampling), sampling, generator))
         yield token
         logits = decoder.read(torch.tensor([[token]]))[:, -1]
@@ -183,34 +183,34 @@ def log_probabilities(
 ) -> tuple[float, ...]:
     """The log-probability of each node's token after its parent, in nats; 0 for the root.
 
-    `continuation` is the pass up to node `last`; it spares a pass for the nodes up to there and
-    for all that come right after one of them. Cached for each state of the branches.
+    `continuation` is the pass up to node `last`; the nodes up to there and their children need no
+    other pass. Cached for each state of the branches.
     """
-    branches, known = branches.appended, dict[int, float]()
+    branches, scores = branches.appended, dict[int, float]()
     for step, node in enumerate([0, *branches.nodes_to(last)]):
         if children := branches.children[node]:
             after = continuation.all_logits[step].log_softmax(-1)
-            known |= {child: float(after[token]) for token, child in children.items()}
+            scores |= {child: float(after[token]) for token, child in children.items()}
 
     def cached(state: Branches, make: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
-        return kept(opened, ("branches", text, state.made), make)
+        return kept(opened, ("branches", text, state.in_effect), make)
 
     state = branches  # back to the first that is cached, or whose last action has an unknown node
-    while state.done and not is_kept(opened, ("branches", text, state.made)):
-        if any(node not in known for node in range(len(state.before.nodes), len(state.nodes))):
+    while state.done and not is_kept(opened, ("branches", text, state.in_effect)):
+        if any(node not in scores for node in range(len(state.before.nodes), len(state.nodes))):
             break
         state = state.before
     first: tuple[float, ...] = (0.0,)
     if state.done:
         first = cached(state, lambda: _score_nodes(opened, text, state, report))
-    later = (known[node] for node in range(len(state.nodes), len(branches.nodes)))
+    later = (scores[node] for node in range(len(state.nodes), len(branches.nodes)))
     return first if state is branches else cached(branches, lambda: (*first, *later))
 
 
 def _score_nodes(
     opened: OpenModel, text: str, branches: Branches, report: Report
 ) -> tuple[float, ...]:
-    """One pass for each leaf, over what it does not share with the leaf before."""
+    """One pass for each leaf, over the tokens that it does not share with the leaf before."""
     decoder = DecodingState(opened.model, prompt_of(opened, text).ids)
     first = decoder.first_logits[0].log_softmax(-1)
     tokens = torch.tensor([node.token for node in branches.nodes])
@@ -245,7 +245,7 @@ def back_to(decoder: DecodingState, n_generated: int) -> None:
 def shorten(cache: KeyValueCache, length: int) -> None:
     """Drop all tokens but the first `length`; the memory's keys and values stay.
 
-    No room is left, so that what is added next is written into a copy: a trace keeps its values.
+    No room is left, so the next keys and values are written into a copy: a trace keeps its values.
     """
     for layer in (block["self_attn"] for block in cache):
         layer.length = length

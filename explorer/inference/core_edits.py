@@ -19,7 +19,7 @@ from models.masking import causal_mask
 from models.transformer import EVERYWHERE
 
 LIMITING = ("padding", "window", "blocks")
-"""Presets that only take keys away from a decoder."""
+"""Presets that leave a decoder causal and mask more keys."""
 
 
 class NotApplicableError(ValueError):
@@ -52,19 +52,19 @@ def check_applicable(opened: OpenModel, forward: ForwardPass, edit: Intervention
         case edits.AblateMlp() if is_cross or not opened.config.d_ff:
             raise NotApplicableError("There is no feed-forward layer there.")
         case edits.ReplaceToken(token=token, word=word):
-            known = opened.config.vocab_size
+            vocab_size = opened.config.vocab_size
             if edit.part.startswith("encoder"):
-                known = opened.config.src_vocab_size or known
-            if is_cross or token >= known:
+                vocab_size = opened.config.src_vocab_size or vocab_size
+            if is_cross or token >= vocab_size:
                 raise NotApplicableError(f"This model has no token ID {token:,} there.")
             if word and word != (here := token_label(opened, token)):
                 raise NotApplicableError(
                     f"“{word}” was chosen in another model; its token ID is “{here}” here."
                 )
         case edits.Patch(head=None) | edits.Steer(head=None) if is_cross:
-            done = "patched" if isinstance(edit, edits.Patch) else "steered"
+            verb = "patched" if isinstance(edit, edits.Patch) else "steered"
             raise NotApplicableError(
-                f"The residual stream is {done} under Decoder, not Cross-attention."
+                f"The residual stream is {verb} under Decoder, not Cross-attention."
             )
         case edits.Steer(head=head, texts=texts) if len(texts) % 2 == (head is None):
             raise NotApplicableError(
@@ -76,8 +76,8 @@ def check_applicable(opened: OpenModel, forward: ForwardPass, edit: Intervention
 
 def token_label(opened: OpenModel, token: int) -> str:
     """The label of a token ID; the ID itself where the tokenizer does not know it."""
-    known = token < opened.tokenizer.vocab_size
-    return opened.tokenizer.token(token).label if known else str(token)
+    is_known = token < opened.tokenizer.vocab_size
+    return opened.tokenizer.token(token).label if is_known else str(token)
 
 
 def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> core.Edit:
@@ -103,11 +103,11 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
         case edits.HideKey(key=key):
             return core.SetCell(f"{at}.mask", None, key, False)
         case edits.Patch(head=head, position=position, text=text):
-            other = same_length_pass(opened, forward, edit.part, text)
+            other_pass = same_length_pass(opened, forward, edit.part, text)
             if head is None:
                 stream = f"{block}.resid_post"
-                return core.ReplaceAt(stream, position, other.trace[stream][0, position])
-            value = head_output(other, edit.part, edit.layer, head, position)
+                return core.ReplaceAt(stream, position, other_pass.trace[stream][0, position])
+            value = head_output(other_pass, edit.part, edit.layer, head, position)
             return core.ReplaceAt(f"{at}.head_out", position, value, head)
         case edits.Steer(layer=layer, strength=strength):
             return core.Add(
@@ -122,7 +122,7 @@ def _ablation(where: str, to: str, head: int | None = None) -> core.Edit:
 
 @dataclass(frozen=True)
 class MaskPreset:
-    """The first rows and columns of a preset mask, as many as an answer has so far."""
+    """A preset mask; while an answer is generated, its first rows and columns."""
 
     site: str
     preset: edits.PresetMask
@@ -138,8 +138,8 @@ class MaskPreset:
 def preset_mask(edit: edits.PresetMask, queries: int, keys: int) -> Tensor:
     """Which key (column) each query (row) may attend to, (queries, keys). Sizes are tokens.
 
-    A window, a block or the padding of a decoder stays causal. Every query may attend to a
-    prefix (Raffel et al. 2020, section 3.2.1), which is causal behind it. Padding is the last
+    A window, blocks or padding stay causal in a decoder. Every query may attend to a prefix
+    (Raffel et al. 2020, section 3.2.1); behind it the mask is causal. Padding masks the last
     tokens, as in a batch with a longer text.
     """
     everything, causal = torch.ones(queries, keys, dtype=torch.bool), causal_mask(queries, keys)
@@ -166,37 +166,37 @@ def head_output(
 
 
 def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: str) -> ForwardPass:
-    """The pass over a text to patch from; NotApplicableError where it has other positions.
+    """The pass over a text to patch from; NotApplicableError where the lengths differ.
 
-    A decoder that generates reads the answer of `forward` there too. One more pass, kept.
+    The decoder of an encoder-decoder reads the answer of `forward` there too. One more pass, kept.
     """
     try:
-        other = run_text(opened, text)
+        other_pass = run_text(opened, text)
     except ForwardPassError as error:
         raise NotApplicableError(str(error)) from error
     if opened.config.kind == "encoder-decoder":
-        same = dataclasses.replace(other, written=forward.written)
-        other = kept(
+        same = dataclasses.replace(other_pass, written=forward.written)
+        other_pass = kept(
             opened,
             ("patched from", text, forward.text),
             lambda: rerun(opened, same, same.source, forward.target, ()),
-            lambda made: made.bytes,
+            lambda result: result.bytes,
         )
-    ours, theirs = len(forward.rows(part)), len(other.rows(part))
+    ours, theirs = len(forward.rows(part)), len(other_pass.rows(part))
     if ours != theirs:
         raise NotApplicableError(
             f"That text is {theirs} tokens and yours {ours}: only texts of the same length have "
             "the same positions."
         )
-    return other
+    return other_pass
 
 
 def steering_direction(opened: OpenModel, edit: edits.Steer) -> Tensor:
     """The direction that is added once at strength 1, (d_model,).
 
-    NotApplicableError where there is none. A pass for each text, kept. Source: Steering Llama 2
-    via Contrastive Activation Addition (Panickssery et al. 2024), section 3; with one pair
-    Steering Language Models With Activation Engineering (Turner et al. 2023).
+    NotApplicableError where there is none. It costs a pass for each text and is kept. Sources:
+    Steering Llama 2 via Contrastive Activation Addition (Panickssery et al. 2024), section 3; for
+    one pair, Steering Language Models With Activation Engineering (Turner et al. 2023).
     """
 
     def make() -> Tensor:
@@ -210,7 +210,7 @@ def steering_direction(opened: OpenModel, edit: edits.Steer) -> Tensor:
         return (toward - away).mean(0)
 
     key = ("direction", edit.part, edit.layer, edit.head, edit.texts)
-    direction = kept(opened, key, make, lambda made: made.nbytes)
+    direction = kept(opened, key, make, lambda result: result.nbytes)
     if not direction.isfinite().all():
         raise NotApplicableError("The direction is not finite, so it cannot be added.")
     if not direction.any():
@@ -219,10 +219,10 @@ def steering_direction(opened: OpenModel, edit: edits.Steer) -> Tensor:
 
 
 def _value_to_steer(opened: OpenModel, edit: edits.Steer, text: str) -> Tensor:
-    """The residual stream, or what a head writes into it, where the output is read (d_model,).
+    """The residual stream, or a head's output, at the position of the answer (d_model,).
 
-    That is the last token of a decoder, the first step of a generated answer, or the mask; in
-    another encoder it is the mean over positions.
+    That is the last token of a decoder, the first step of a generated answer, or the mask; for
+    any other encoder it is the mean over positions.
     """
     forward = run_text(opened, text)
     stack, attention = edit.part.split(".")

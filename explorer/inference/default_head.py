@@ -1,4 +1,4 @@
-"""Which head of a model a new reader sees first."""
+"""The head of a model that a new reader sees first."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,17 @@ from explorer.text.number_format import three
 
 
 def default_head(opened: OpenModel) -> tuple[str, int, int]:
-    """The part, layer and head to show first: the one that the model's record names, or the one
-    closest to the task's expected pattern.
+    """The part, layer and head to show first.
 
-    Where no pattern is known, the head with the largest weights.
+    The head that the model's record names, or the one closest to the task's expected pattern;
+    without a pattern, the head with the largest weights.
     """
-    return kept(opened, "default head", lambda: _look(opened))
+    return kept(opened, "default head", lambda: _find_default(opened))
 
 
-def _look(opened: OpenModel) -> tuple[str, int, int]:
-    if recorded := _recorded(opened):
-        return recorded
+def _find_default(opened: OpenModel) -> tuple[str, int, int]:
+    if head := _head_of_record(opened):
+        return head
     part = parts(opened.config)[-1]
     try:
         forward = run_text(opened, opened.example)
@@ -35,8 +35,8 @@ def _look(opened: OpenModel) -> tuple[str, int, int]:
         return part.name, 0, 0
 
 
-def _recorded(opened: OpenModel) -> tuple[str, int, int] | None:
-    """What the record of a model names, which anybody may have written."""
+def _head_of_record(opened: OpenModel) -> tuple[str, int, int] | None:
+    """The head that the model's record names, if it exists: anybody may have written the record."""
     match opened.run.get("first_head"):
         case [str(name), int(layer), int(head)]:
             for part in parts(opened.config):
@@ -47,10 +47,9 @@ def _recorded(opened: OpenModel) -> tuple[str, int, int] | None:
 
 
 def on_pattern(opened: OpenModel, forward: ForwardPass, part: str, layer: int, head: int) -> str:
-    """How much of its weight this head has on the keys that the task expects, in a sentence.
+    """The share of its weight that this head has on the keys that the task expects, in a sentence.
 
-    Empty where the task expects nothing of this attention and text. Unknown words are no
-    reason to expect anything of a text.
+    Empty where the task expects nothing of this attention and text.
     """
     expected = _pattern_scores(opened, forward)
     if expected is None or (expected.part, expected.layer) != (part, layer):
@@ -64,7 +63,7 @@ def on_pattern(opened: OpenModel, forward: ForwardPass, part: str, layer: int, h
 
 @dataclass(frozen=True, eq=False)
 class _PatternScores:
-    """Each head's weight on the expected keys of the task's attention; and over how many rows."""
+    """Each head's weight on the expected keys of the task's attention, and the number of rows."""
 
     part: str
     layer: int
@@ -79,9 +78,9 @@ def _pattern_scores(opened: OpenModel, forward: ForwardPass) -> _PatternScores |
     part = next((p for p in forward.parts if p.name == f"{stack}.{attention}"), None)
     if part is None or int(layer) >= part.layers:
         return None
-    written = forward.target if forward.source else ()
+    target = forward.target if forward.source else ()
     shape = torch.Size((len(forward.rows(part.name)), len(forward.columns(part.name))))
-    pattern = pattern_of(opened.task, forward.tokens, written, shape)
+    pattern = pattern_of(opened.task, forward.tokens, target, shape)
     if pattern is None:
         return None
     heads = forward.some_heads(part.name, int(layer))
@@ -92,7 +91,7 @@ def _pattern_scores(opened: OpenModel, forward: ForwardPass) -> _PatternScores |
 def _most_decided(forward: ForwardPass, part: Part) -> tuple[str, int, int]:
     content = torch.tensor([not token.special for token in forward.columns(part.name)])
     if content[1:].any():
-        content[0] = False  # many heads rest on the first token when they find nothing
+        content[0] = False  # the first token is an attention sink of many heads
     marks = [
         weights[..., content].amax(dim=-1).mean(dim=-1)
         for layer in range(part.layers)

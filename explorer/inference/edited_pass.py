@@ -1,4 +1,4 @@
-"""The pass and the answer with the reader's interventions, and which of them do not apply."""
+"""The forward pass and the answer with the reader's interventions."""
 
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
@@ -22,11 +22,11 @@ from models.interventions import AbsentIndexError, EditError
 from models.trace import RecordingTap
 
 MOST_TEXTS = 4
-"""Every text that is patched from is one more pass."""
+"""Every text that is patched from costs one more pass."""
 MOST_STEERING_TEXTS = 16
-"""Of all directions that are added."""
+"""Of all directions together."""
 MOST_WEIGHTS = 64 * 1024 * 1024
-"""An edge is cut among all weights of its layer; the pass holds those of every such layer."""
+"""The pass holds all weights of every layer in which an edge is cut."""
 TOO_MANY_TEXTS = (
     f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove the "
     "patches from another."
@@ -45,8 +45,8 @@ TOO_MANY_WEIGHTS = (
 class EditedPass:
     """The pass with all interventions that apply, and why the others do not.
 
-    `not_applicable` has the reasons by index among the interventions; `core_edits` is what was
-    applied in the pass itself.
+    `not_applicable` has the reasons by the index of the intervention; `core_edits` are the edits
+    of the pass itself.
     """
 
     forward: ForwardPass
@@ -56,28 +56,28 @@ class EditedPass:
 
     @property
     def key(self) -> tuple[Hashable, ...]:
-        """What distinguishes it from other passes of the same model."""
+        """Distinguishes it from other passes of the same model."""
         return self.forward.text, self.forward.pair, self.applied
 
 
 def run_edited(
     opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention]
 ) -> EditedPass:
-    """The text once more with these interventions; run once and kept.
+    """The forward pass of the text with these interventions; run once and kept.
 
-    One more pass, in time and memory like the first, and one for each text that is patched
-    from. Cut edges hold their layers' weights, `MOST_WEIGHTS` in all.
+    It costs one more pass in time and memory, and one for each text that is patched from. For cut
+    edges it also holds the weights of their layers, `MOST_WEIGHTS` in all.
     """
     if not edits:
         return EditedPass(forward)
     key = ("edited", forward.text, forward.pair, tuple(edits))
-    return kept(opened, key, lambda: _run(opened, forward, edits), lambda made: made.forward.bytes)
+    return kept(opened, key, lambda: _run(opened, forward, edits), lambda run: run.forward.bytes)
 
 
 def why_not_applicable(
     opened: OpenModel, forward: ForwardPass, before: Sequence[Intervention], edit: Intervention
 ) -> str:
-    """Why this intervention does not apply after those before, in a sentence; empty if it does."""
+    """Why this intervention does not apply after those in `before`; empty if it does."""
     _, reasons = _to_core(opened, forward, (*before, edit))
     return reasons.get(len(before), "")
 
@@ -92,19 +92,19 @@ def _run(opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention])
             row[edit.position] = _replacement(opened, row[edit.position], edit.token)
     try:
         again = rerun(opened, forward, tuple(source), tuple(target), in_core)
-    except EditError as error:  # each applies alone, but not all together
+    except EditError as error:  # each edit applies alone, but not all together
         return EditedPass(forward, not_applicable=dict.fromkeys(range(len(edits)), str(error)))
-    made = dataclasses.replace(again, edits=applied)
-    return EditedPass(made, applied, reasons, tuple(in_core))
+    edited = dataclasses.replace(again, edits=applied)
+    return EditedPass(edited, applied, reasons, tuple(in_core))
 
 
 def _to_core(
     opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention]
 ) -> tuple[list[core.Edit], dict[int, str]]:
-    """The edits of the core in order, and by index why an intervention does not apply.
+    """The edits of the core in order, and, by index, why an intervention does not apply.
 
-    What does not apply counts for nothing; but a text that cannot be encoded is one of the
-    texts. A token is replaced before the pass, not by an edit of the core.
+    An intervention that does not apply does not count towards the limits; but a text that cannot
+    be encoded counts as a text. A token is replaced before the pass, not by an edit of the core.
     """
     in_core: list[core.Edit] = []
     reasons: dict[int, str] = {}
@@ -139,14 +139,14 @@ def _check_room(count: int, most: int, refusal: str) -> None:
 
 
 def _replacement(opened: OpenModel, before: Token, token_id: int) -> Token:
-    """The new token, where the old one was."""
+    """The new token in the place of the old one."""
     token = opened.tokenizer.token(token_id)
     place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}
     return dataclasses.replace(token, **place)
 
 
 def edited_answer(opened: OpenModel, edited: EditedPass) -> Answer:
-    """The answer of an encoder-decoder with its interventions; made once and kept."""
+    """The answer of an encoder-decoder with its interventions; generated once and kept."""
     forward = edited.forward
     if not edited.applied:
         return forward.answer
@@ -158,10 +158,10 @@ def edited_answer(opened: OpenModel, edited: EditedPass) -> Answer:
 
 
 def generate_edited(opened: OpenModel, edited: EditedPass) -> tuple[Token, ...]:
-    """Greedy decoding, a decoder pass over all tokens so far for every token.
+    """Greedy decoding without a KV cache: each token costs a decoder pass over all tokens so far.
 
-    At every step an intervention applies if its positions exist already; a mean over
-    positions is one over those.
+    At every step an intervention applies if its positions exist already; a mean over positions
+    is over the positions so far.
     """
     decoder = opened.model.decoder
     assert decoder is not None

@@ -1,7 +1,7 @@
 """One forward pass of a model over a text, and everything the pages show of it.
 
-It is made once and kept: the queries, keys and values of every head are recorded, and the
-weights of the head on screen are derived from them by the function that the model itself uses.
+It runs once and is kept: it records the queries, keys and values of every head, and the weights
+of the head on screen are computed from them by the function that the model itself uses.
 A forward pass never changes, so many sessions may share one.
 """
 
@@ -37,9 +37,9 @@ WEIGHTS_HELD = 1 << 22
 class ForwardPass:
     """A text, its tokens, the recorded pass and the answer.
 
-    `source` is what the encoder read and `target` what the decoder read (empty where
-    the model has no such stack). `written` is what each step of the decoder wrote.
-    `row` is the place of this text in the batch that was passed.
+    The encoder read `source` and the decoder read `target` (empty where the model has no such
+    stack); each step of a generating decoder wrote a token of `written`. `row` is the place of
+    this text in its batch.
     """
 
     text: str
@@ -57,7 +57,7 @@ class ForwardPass:
     reads_prompts: bool = False
     """Whether the special tokens that are written in the text were read as such."""
     edits: tuple[Intervention, ...] = ()
-    """What was changed in it."""
+    """The reader's interventions in this pass."""
 
     @property
     def bytes(self) -> int:
@@ -71,15 +71,15 @@ class ForwardPass:
 
     @property
     def last_stack_tokens(self) -> tuple[Token, ...]:
-        """What the stack reads whose residual stream goes into the head."""
+        """The tokens of the stack whose residual stream the output head reads."""
         return self.target or self.source
 
     @property
     def predicted_ids(self) -> Tensor:
-        """The token ID that each position is to predict, as many as have one, (tokens,).
+        """The token ID that each position should predict, as far as there is one, (tokens,).
 
-        The next token of the text, or the one that was generated. Empty where the model predicts
-        no next token. A replaced token is predicted as the one that is read.
+        The next token of the text, or the generated one. Empty where the model predicts no next
+        token. For a replaced token it is the ID of the new token.
         """
         if self.config.head != "language-model" or self.config.kind == "encoder":
             return torch.zeros(0, dtype=torch.long)
@@ -88,12 +88,12 @@ class ForwardPass:
 
     @property
     def typed(self) -> str:
-        """The typed text, and a second one in a line of its own."""
+        """The typed text, and a second text on a line of its own."""
         return f"{self.text}\n{self.pair}" if self.pair else self.text
 
     @property
     def placed(self) -> tuple[Token, ...]:
-        """The tokens of what was typed, with their spans in both texts together."""
+        """The typed tokens, with their spans in `typed`."""
         behind = len(self.text) + 1
         return tuple(
             replace(token, start=behind + token.start, end=behind + token.end)
@@ -110,7 +110,7 @@ class ForwardPass:
         return next(part for part in self.parts if part.name == name)
 
     def rows(self, part: str) -> tuple[Token, ...]:
-        """The queries. A step of the decoder that generates is named by the token it generates."""
+        """The queries. A step of a generating decoder is named by the token that it generates."""
         if part == "encoder.self_attn":
             return self.source
         return self.written if part == "decoder.cross_attn" else self.target
@@ -140,7 +140,7 @@ class ForwardPass:
     def some_heads(self, part: str, layer: int) -> Iterator[Tensor]:
         """The weights of one layer (heads, rows, columns), a few heads at a time.
 
-        All at once where they fit, else one by one: memory does not grow with the heads.
+        All at once where they fit, else one by one, so memory does not grow with the heads.
         """
         heads = self.part(part).heads
         step()
@@ -151,15 +151,15 @@ class ForwardPass:
             yield self.weights(part, layer, head)[None]
 
     def all_weights(self, part: str) -> Tensor:
-        """Weights of every head of every layer, (layers, heads, rows, columns), of a small pass."""
+        """The weights of all heads, (layers, heads, rows, columns); only for a small pass."""
         layers = range(self.part(part).layers)
         return torch.stack([torch.cat([*self.some_heads(part, layer)]) for layer in layers])
 
 
 def run_text(opened: OpenModel, text: str, pair: str = "") -> ForwardPass:
-    """The model's forward pass over the text, or pair of texts, made once.
+    """The model's forward pass over the text, or pair of texts, run once and kept.
 
-    Raises ForwardPassError, whose message says why there is none.
+    ForwardPassError says why there is none.
     """
     return run_batch(opened, (text,), pair)[0]
 
@@ -167,20 +167,20 @@ def run_text(opened: OpenModel, text: str, pair: str = "") -> ForwardPass:
 def run_batch(opened: OpenModel, texts: tuple[str, ...], pair: str = "") -> tuple[ForwardPass, ...]:
     """Several texts in one pass: the shorter ones are padded to the length of the longest.
 
-    Made once and kept; `run_batch_uncached` always makes a new one.
+    It is run once and kept; `run_batch_uncached` always runs it.
     """
     return kept(
         opened,
         (texts, pair),
         lambda: run_batch_uncached(opened, texts, pair),
-        lambda made: made[0].bytes,
+        lambda passes: passes[0].bytes,
     )
 
 
 def run_batch_uncached(
     opened: OpenModel, texts: tuple[str, ...], pair: str = ""
 ) -> tuple[ForwardPass, ...]:
-    """The same, made now. Cost grows with tokens × layers, and tokens² in time."""
+    """The same without the cache. Memory grows with tokens × layers, time also with tokens²."""
     try:
         return _batch(opened, texts, pair)
     except TextError as error:  # a stranger's tokenizer may fail at any word
@@ -195,17 +195,17 @@ def run_batch_uncached(
 def _batch(opened: OpenModel, texts: tuple[str, ...], pair: str) -> tuple[ForwardPass, ...]:
     config = opened.config
     encoded = [encode_text(opened.tokenizer, config, text, pair) for text in texts]
-    inputs = _padded(opened, encoded)
+    inputs = _pad(opened, encoded)
     nothing: list[tuple[Token, ...]] = [()] * len(texts)
-    target = written = nothing
+    target = output = nothing
     answers: list[tuple[Token, ...]] = []
     source = nothing if config.kind == "decoder" else inputs
     if config.kind == "decoder":
         target = inputs
     elif config.kind == "encoder-decoder":
-        answers = _written(opened, ids_of(inputs))
-        full = _padded(opened, answers)
-        target, written = [row[:-1] for row in full], [row[1:] for row in full]
+        answers = _generate(opened, ids_of(inputs))
+        full = _pad(opened, answers)
+        target, output = [row[:-1] for row in full], [row[1:] for row in full]
     passed = _record(opened, source, target)
     overflow = not_finite(passed)
     return tuple(
@@ -214,7 +214,7 @@ def _batch(opened: OpenModel, texts: tuple[str, ...], pair: str) -> tuple[Forwar
             config=config,
             source=source[row],
             target=target[row],
-            written=written[row],
+            written=output[row],
             trace=passed,
             answer=written_answer(opened, answers[row])
             if answers
@@ -235,7 +235,7 @@ def _record(
     target: Sequence[tuple[Token, ...]],
     edits: Sequence[Edit] = (),
 ) -> Trace:
-    """Of the rows of both stacks, empty where the model has no such stack."""
+    """One recorded pass over the rows of both stacks, empty where the model has no such stack."""
     stacks = [rows for rows in (source, target) if rows[0]]
     return record(opened, *stacks, read_at=positions_shown(opened, stacks[0]), edits=edits)
 
@@ -249,10 +249,8 @@ def rerun(
 ) -> ForwardPass:
     """One more forward pass of a text, with these tokens and edits; not kept.
 
-    Raises EditError, and TooLargeError where there is no room for it.
-
-    The decoder of an encoder-decoder reads the answer it gave before, so that every step
-    can be compared with what it was.
+    The decoder of an encoder-decoder reads the answer of the first pass, so that every step can be
+    compared. Raises EditError, and TooLargeError where there is no room for it.
     """
     passed = _record(opened, [source], [target], edits)
     if source and target:
@@ -299,10 +297,10 @@ def encode_text(
         way = f"shorten it to {short.in_words}." if short else "choose another model."
         long = f"This text is {len(tokens):,} tokens long and {reader} reads at most {fit}: "
         raise ForwardPassError(long + way, short)
-    known = config.src_vocab_size or config.vocab_size
-    if stray := next((token for token in tokens if token.id >= known), None):
+    vocab_size = config.src_vocab_size or config.vocab_size
+    if stray := next((token for token in tokens if token.id >= vocab_size), None):
         raise ForwardPassError(
-            f"“{stray.label[:20]}” is token {stray.id:,}, but {reader} knows {known:,}: its "
+            f"“{stray.label[:20]}” is token {stray.id:,}, but {reader} knows {vocab_size:,}: its "
             "tokenizer belongs to another model."
         )
     return tokens
@@ -332,7 +330,7 @@ def unknown_words(
 def not_finite(passed: Trace) -> tuple[str, ...]:
     """One sentence that names the first recorded value with an infinite number or NaN in it."""
     for name, value in {**passed.values, "the output": passed.output}.items():
-        if value.is_floating_point() and not all(each.isfinite() for each in value.aminmax()):
+        if value.is_floating_point() and not all(end.isfinite() for end in value.aminmax()):
             return (
                 f"This forward pass has values that are not finite, first in {name}: the model's "
                 "weights are too large. What depends on them has no value; the page Checkpoints "
@@ -341,7 +339,7 @@ def not_finite(passed: Trace) -> tuple[str, ...]:
     return ()
 
 
-def _padded(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
+def _pad(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
     longest = max(len(row) for row in rows)
     if all(len(row) == longest for row in rows):
         return list(rows)
@@ -351,8 +349,8 @@ def _padded(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[
     return [(*row, *[opened.tokenizer.token(pad)] * (longest - len(row))) for row in rows]
 
 
-def _written(opened: OpenModel, source: Tensor) -> list[tuple[Token, ...]]:
-    """What the decoder generates for each source, from its first token to its last."""
+def _generate(opened: OpenModel, source: Tensor) -> list[tuple[Token, ...]]:
+    """The decoder's answer to each source, from its first token to its last."""
     longest, ends = max(2, longest_answer(opened)), end_ids(opened)
     rows = opened.model.generate(source, max_length=longest, greedy=True).tolist()
     stops = (next((i for i, token in enumerate(row) if i and token in ends), None) for row in rows)

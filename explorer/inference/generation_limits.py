@@ -1,4 +1,4 @@
-"""Limits of generation: which models generate, how many tokens, what fits, and why it stops."""
+"""Limits of generation: which models generate, how many tokens fit, and why it stops."""
 
 import math
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from explorer.text import TextError, Token
 from explorer.text.checked_text import ForwardPassError
 
 MAX_GENERATED, MAX_STEERED = 64, 24
-"""Tokens after one prompt, and with a direction that is added."""
+"""Tokens after one prompt, without and with steering."""
 LONGEST_ANSWER, LONGEST_UNTRAINED = 64, 12
-"""Tokens of an encoder-decoder's answer; what is untrained writes noise without end."""
+"""Tokens of an encoder-decoder's answer; an untrained model generates noise without end."""
 CANNOT_GENERATE = "This model does not generate text: choose one with a decoder."
 NO_PROBABILITIES = "The logits of this model are {}, so it generates nothing: choose another model."
 
@@ -41,13 +41,13 @@ def can_generate(opened: OpenModel) -> bool:
 
 
 def longest_answer(opened: OpenModel) -> int:
-    """Where an answer is cut that has not ended."""
+    """The number of tokens after which an answer is cut."""
     most = LONGEST_UNTRAINED if opened.run.get("untrained") is True else LONGEST_ANSWER
     return min(opened.config.max_len, most)
 
 
 def require_probabilities(logits: Tensor) -> None:
-    """ForwardPassError where a softmax of them would be NaN: one is NaN or +∞; −∞ may be."""
+    """ForwardPassError where their softmax would be NaN: a logit is NaN or +∞."""
     largest = float(logits.max())
     if not largest < math.inf:
         raise ForwardPassError(
@@ -89,9 +89,9 @@ def typed_ids(opened: OpenModel, prompt: Prompt, path: Sequence[int], typed: str
 
 
 def target_ids(opened: OpenModel, prompt: Prompt, answer: str) -> list[int]:
-    """What an encoder-decoder is fed and should generate: its start, the answer, its end.
+    """The target of an encoder-decoder: its start token, the answer, its end token.
 
-    ForwardPassError says why the answer cannot be one.
+    ForwardPassError says why the answer cannot be used.
     """
     config, generation = opened.config, opened.config.generation
     words = [token.id for token in _typed_tokens(opened, answer)]
@@ -113,7 +113,7 @@ def target_ids(opened: OpenModel, prompt: Prompt, answer: str) -> list[int]:
 
 
 def _typed_tokens(opened: OpenModel, typed: str) -> list[Token]:
-    """Without those that the tokenizer adds around every text."""
+    """The tokens of a text without those that the tokenizer adds around it."""
     try:
         tokens = opened.tokenizer.encode(typed) if typed.strip() else []
     except TextError as error:

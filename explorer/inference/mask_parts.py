@@ -1,4 +1,4 @@
-"""The masks of a pass, taken apart: what padding masks, what causality masks, and both."""
+"""The parts of a pass's mask: the padding mask, the causal mask, and both together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class Masks:
-    """True = may attend; the three have the same shape, (rows, columns).
+    """True = may attend; all three have the shape (rows, columns).
 
-    `both` is what the pass itself used; the other two say where it comes from.
+    `both` is the mask of the pass itself; the other two are its parts.
     """
 
     rows: Sequence[Token | str]
@@ -38,7 +38,7 @@ class Masks:
 
 
 def student() -> Masks:
-    """The handout's own example: a decoder that reads "I am a student"."""
+    """The handout's example: a decoder that reads "I am a student"."""
     words = ("<s>", "I", "am", "a", "student")
     causal = causal_mask(len(words))[0, 0]
     everything = torch.ones_like(causal)
@@ -50,9 +50,8 @@ def of(forward: ForwardPass, part: str, layer: int = 0) -> Masks:
     rows, columns, config = forward.rows(part), forward.columns(part), forward.config
     answers = part == "decoder.self_attn" and config.kind == "encoder-decoder"
     begins = answers and config.pad_id == config.bos_id  # the start of an answer is no padding
-    kept = [(begins and i == 0) or token.id != config.pad_id for i, token in enumerate(columns)]
-    keep = torch.tensor([kept])
-    padding = padding_mask(keep)[0, 0].expand(len(rows), -1)
+    keep = [(begins and i == 0) or token.id != config.pad_id for i, token in enumerate(columns)]
+    padding = padding_mask(torch.tensor([keep]))[0, 0].expand(len(rows), -1)
     looks_back = part == "decoder.self_attn"
     causal = causal_mask(len(rows))[0, 0] if looks_back else torch.ones_like(padding)
     both = forward.mask(part, layer)
@@ -61,7 +60,7 @@ def of(forward: ForwardPass, part: str, layer: int = 0) -> Masks:
 
 @dataclass(frozen=True)
 class Pictures:
-    """The way of one head from scores to weights. `adds_bias`: the scores include positions."""
+    """The scores and weights of one head. `adds_bias`: the scores include a position bias."""
 
     scores: Tensor
     weights: Tensor
@@ -69,14 +68,14 @@ class Pictures:
 
 
 def pictures(forward: ForwardPass, part: str, layer: int, head: int) -> Pictures:
-    """What the softmax is given before the mask, and what it makes of it."""
+    """The scores of one head before the mask, and its weights."""
     scores, bias = forward.scores(part, layer, head), forward.bias(part, layer, head)
     added = scores if bias is None else scores + bias
     return Pictures(added, forward.weights(part, layer, head), bias is not None)
 
 
 def padded(opened: OpenModel, forward: ForwardPass) -> tuple[ForwardPass, ...]:
-    """The whole text and its beginning, read in one batch; of a pair the first."""
+    """The whole text and its beginning, read in one batch; of a pair, the first text."""
     content = [token for token in forward.tokens if token.end > token.start and not token.second]
     shorter = forward.text[: content[(len(content) - 1) // 2].end]
     if not shorter.strip() or shorter == forward.text:

@@ -18,9 +18,9 @@ def ids_of(rows: Sequence[Sequence[Token]]) -> Tensor:
 
 
 def segments_of(opened: OpenModel, rows: Sequence[Sequence[Token]]) -> Tensor | None:
-    """Which text of a pair each token belongs to; None for a model that does not tell them apart.
+    """The text of the pair to which each token belongs; None for a model without segments.
 
-    A stranger's tokenizer may count further than its model.
+    A published tokenizer may count more segments than its model has.
     """
     most = opened.config.n_segments - 1
     if most < 0:
@@ -46,7 +46,7 @@ def record(
 ) -> Trace:
     """One recorded pass over the rows of the encoder, of the decoder, or of both.
 
-    It has all values that the pages derive from. TooLargeError where there is no room for it.
+    The pages derive all their values from it. TooLargeError where there is no room for it.
     """
     if len(stacks) == 1:
         how["segments"] = segments_of(opened, stacks[0])

@@ -1,4 +1,4 @@
-"""The reader's text in another scheme of positions, in another order, or longer than in training.
+"""The reader's text in another position scheme, in another order, or longer than in training.
 
 Shapes: t tokens. All passes use the model's own weights, with its own scheme or with one that
 has no trained parameters.
@@ -24,7 +24,7 @@ from models.positional import Positions
 from models.trace import CHEAP_SITES
 
 TRAINED_POSITIONS = ("learned", "relative")
-"""Schemes with trained parameters: only a model that was trained with them has some."""
+"""Schemes with trained parameters: only a model that was trained with one can use it."""
 MAX_EXTRAPOLATED = 2_048
 """Tokens of the longest text that is run only to see what happens."""
 AT_ONCE = 64
@@ -32,7 +32,7 @@ AT_ONCE = 64
 
 
 def can_run(model: Transformer, scheme: str, length: int = 1) -> bool:
-    """Whether this model's weights work with that scheme, over so many tokens."""
+    """Whether this model's weights work with that scheme, for texts of this length."""
     config = model.config
     is_own = scheme == config.positions and length <= config.max_len
     return is_own or _fault(config, scheme, length) is None
@@ -43,7 +43,7 @@ def _fault(config: TransformerConfig, scheme: str, max_len: int) -> str | None:
     if scheme in TRAINED_POSITIONS and scheme != config.positions:
         return f"{scheme.capitalize()} positions are trained parameters, and this model has none."
     if scheme == "learned" and max_len != config.max_len:
-        return f"The table has {config.max_len:,} rows, for so many tokens and no others."
+        return f"The table has {config.max_len:,} rows and works only for that many tokens."
     return _changed(config, scheme, max_len).fault()
 
 
@@ -55,26 +55,26 @@ def _changed(config: TransformerConfig, scheme: str, max_len: int) -> Transforme
 
 
 def twin(model: Transformer, scheme: str, max_len: int | None = None) -> Transformer:
-    """The same weights, not copied, with this scheme and for this many tokens, in eval mode.
+    """A model with the same weights, not copied, and this scheme, in eval mode.
 
-    ValueError, in one sentence, where there is no such model.
+    ValueError says why there is no such model.
     """
     max_len = max_len or model.config.max_len
     if fault := _fault(model.config, scheme, max_len):
         raise ValueError(fault)
     with torch.device("meta"):
-        other = Transformer(_changed(model.config, scheme, max_len))
-    other.load_state_dict(model.state_dict(), strict=False, assign=True)
-    for module in other.modules():
+        variant = Transformer(_changed(model.config, scheme, max_len))
+    variant.load_state_dict(model.state_dict(), strict=False, assign=True)
+    for module in variant.modules():
         if isinstance(module, Positions):
             for name, buffer in list(module.named_buffers(recurse=False)):
                 module.register_buffer(name, torch.empty(buffer.shape), persistent=False)
             module.reset_buffers()
-    return other.eval()
+    return variant.eval()
 
 
 def in_scheme(opened: OpenModel, scheme: str, max_len: int | None = None) -> OpenModel:
-    """The model itself where its own scheme has room for so many tokens, else its twin."""
+    """The model itself where its own scheme has room for `max_len` tokens, else its twin."""
     config = opened.config
     if scheme == config.positions and (max_len is None or max_len <= config.max_len):
         return opened
@@ -95,8 +95,7 @@ class Permutation:
 
     @cached_property
     def changes(self) -> Tensor:
-        """For each token in the former order (t), the norm of its last vector's change ÷ the norm
-        of the vector."""
+        """The relative change of each token's last vector, in the former order (t,)."""
         config = self.before.config
         layers = config.encoder_layers if self.stack == "encoder" else config.n_layers
         at = f"{self.stack}.{layers - 1}.resid_post"
@@ -113,11 +112,11 @@ class Permutation:
         return sorted(range(len(self.order)), key=self.order.__getitem__)
 
     def put_back(self, part: str, layer: int, head: int) -> Tensor:
-        """The weights in the new order, rows and columns put back in the former order."""
+        """The weights of the pass in the new order, with rows and columns in the former order."""
         return self._back(self.after.weights(part, layer, head), part)
 
     def masks(self, part: str, layer: int) -> tuple[Tensor, Tensor]:
-        """The masks before, and in the new order put back likewise."""
+        """The masks of both passes, with rows and columns in the former order."""
         return self.before.mask(part, layer), self._back(self.after.mask(part, layer), part)
 
     def _back(self, values: Tensor, part: str) -> Tensor:
@@ -143,7 +142,7 @@ def permuted(
 
 
 def longest_text(forward: ForwardPass) -> int:
-    """Tokens of the longer of its texts: the positions that a model needs."""
+    """The tokens of its longer text, which is the number of positions that a model needs."""
     return max(len(forward.source), len(forward.target))
 
 
@@ -165,8 +164,8 @@ def reversed_order(forward: ForwardPass) -> list[int]:
     """The typed tokens reversed; special tokens stay where they are."""
     order = list(range(len(forward.tokens)))
     typed = [place for place in order if not forward.tokens[place].special]
-    for place, other in zip(typed, reversed(typed), strict=True):
-        order[place] = other
+    for place, target in zip(typed, reversed(typed), strict=True):
+        order[place] = target
     return order
 
 
@@ -191,7 +190,7 @@ class LengthExtrapolation:
 
 
 def repeated(tokens: Sequence[Token], length: int) -> tuple[Token, ...]:
-    """The typed tokens repeated; special tokens before and after them stay single."""
+    """The typed tokens repeated; special tokens before and after them are not repeated."""
     typed = [at for at, token in enumerate(tokens) if not token.special]
     if not typed:
         return tuple(tokens[at % len(tokens)] for at in range(length))
@@ -213,7 +212,7 @@ def extrapolate(
 ) -> LengthExtrapolation:
     """One pass over `length` tokens. Cost grows with length² × layers, and with the vocabulary.
 
-    The decoder's attention says nothing about a longer source: then it is the encoder's layer 0.
+    Only the encoder reads the longer source of an encoder-decoder; for another part it is layer 0.
     """
     trained = opened.config.max_len
     placed = in_scheme(opened, scheme, length)
@@ -234,11 +233,11 @@ def extrapolate(
 
 def _nats(model: Transformer, final: Tensor, ids: Tensor) -> Tensor:
     """−ln of the probability of each next token (t − 1), a few positions at a time."""
-    found = []
+    nats = []
     with torch.no_grad():
         for start in range(0, len(ids) - 1, AT_ONCE):
             end = min(start + AT_ONCE, len(ids) - 1)
             logits = model.read(final[None, start:end])[0]
             expected = ids[start + 1 : end + 1, None]
-            found.append(-logits.log_softmax(-1).gather(-1, expected)[:, 0])
-    return torch.cat(found)
+            nats.append(-logits.log_softmax(-1).gather(-1, expected)[:, 0])
+    return torch.cat(nats)

@@ -1,4 +1,4 @@
-"""Whether a model of the list can read all of a text, and which can; found without weights."""
+"""Which of the app's models can read all of a text; no weights are loaded for that."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from models.loading.checkpoint import CheckpointError
 from models.loading.folder_config import OURS
 
 MOST_TRIED = 12
-"""Each tokenizer has to be read, and those of published models are large."""
+"""Each tokenizer must be opened, and those of published models are large."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """What a model does not know of a text."""
+    """The words of a text that a model does not know."""
 
-    said: tuple[str, ...]
-    """The unknown words in a sentence; empty where the model reads none of the text."""
+    sentences: tuple[str, ...]
+    """They name the unknown words; empty where the model cannot read the text at all."""
     reader: str
     """The name of a model that reads all of it; empty if there is none."""
 
@@ -35,9 +35,9 @@ def unknown_of(
     models: Mapping[str, ModelEntry],
     pair_of: Callable[[ModelEntry], str],
 ) -> Unknown | None:
-    """What an opened model does not know of a text, or two; None where it reads all, or nothing is.
+    """The words of one or two texts that an open model does not know; None where it knows all.
 
-    Looked up once for a text and the models that there are.
+    Looked up once for each text and list of models.
     """
     if not text.strip():
         return None
@@ -46,13 +46,13 @@ def unknown_of(
         try:
             tokens = encode_text(opened.tokenizer, opened.config, text, pair)
         except ForwardPassError:
-            said: tuple[str, ...] = ()
+            sentences: tuple[str, ...] = ()
         else:
-            said = unknown(opened, text, pair, tokens)
-            if not said:
+            sentences = unknown(opened, text, pair, tokens)
+            if not sentences:
                 return None
-        found = find_reader(models.values(), models[opened.name], text, pair_of)
-        return Unknown(said, found.name if found else "")
+        reader = find_reader(models.values(), models[opened.name], text, pair_of)
+        return Unknown(sentences, reader.name if reader else "")
 
     return kept(opened, ("unknown", text, pair, tuple(models)), look_up)
 
@@ -65,19 +65,19 @@ def find_reader(
 ) -> ModelEntry | None:
     """The first other model that reads all of a text, with the second text that it takes.
 
-    First those that were published for the same as this one, then the pretrained model that is met
-    first, then other published ones, then all others in their order. No weights are read; the
-    tokenizers of at most twelve are.
+    Published models of the same kind and head are tried first, then the first pretrained model,
+    then other published models, then all others in their order. At most twelve tokenizers are
+    opened, and no weights are read.
     """
     others = [entry for entry in models if entry.name != here.name and entry.config is not None]
-    for entry in sorted(others, key=lambda each: _unlike(here, each))[:MOST_TRIED]:
+    for entry in sorted(others, key=lambda entry: _unlike(here, entry))[:MOST_TRIED]:
         if not why_unreadable(entry, text, pair_of(entry)):
             return entry
     return None
 
 
 def _unlike(here: ModelEntry, entry: ModelEntry) -> tuple[bool, bool, bool]:
-    """Sorted by this, what is most like the first comes first."""
+    """A sort key: entries that are most like `here` come first."""
     is_ours = entry.family == OURS
     return is_ours or _made_for(entry) != _made_for(here), entry.name != FIRST, is_ours
 
@@ -89,11 +89,10 @@ def _made_for(entry: ModelEntry) -> tuple[str, str] | None:
 def why_unreadable(
     entry: ModelEntry, text: str, pair: str = "", *, reads_prompts: bool = False
 ) -> str:
-    """What this model cannot read of a text, or pair of texts, in a sentence; empty if nothing.
+    """Why this model cannot read all of a text, or pair of texts; empty if it can.
 
-    A text that is too long is not read at all, an unknown word as the token for such words.
-    Of a model that cannot be opened it is why not. With `reads_prompts` the special tokens that
-    are written in the text are read as such.
+    The text is too long, a word is unknown, or the model cannot be opened. With `reads_prompts`
+    special tokens in the text are read as such.
     """
     if entry.config is None:
         return str(entry.fault)

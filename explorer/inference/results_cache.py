@@ -1,7 +1,7 @@
-"""What was computed of opened models, kept while it is used, up to a size in all.
+"""Results of open models, kept while they are used, up to a total size.
 
-It goes with its model, and some time after its last use: most texts are read once, by a reader who
-types the next.
+A result is dropped with its model, and some time after its last use: most texts are read once, by
+a reader who then types the next.
 """
 
 import sys
@@ -18,15 +18,15 @@ from explorer.system.cooperative import CancellableCondition
 from explorer.system.limits import RESULTS_BYTES, RESULTS_SECONDS
 
 BYTES_KEPT = RESULTS_BYTES.most
-"""Of all models together. What is larger than this alone is made anew each time."""
+"""Of all models together. A larger result is computed each time."""
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 Key = tuple[int, Hashable]
 Cache = TLRUCache[Key, tuple[Any, int]]
 
 
 def cache_of(most: int, timer: Callable[[], float] = time.monotonic) -> Cache:
-    """An empty one, up to so many bytes."""
+    """An empty cache of at most `most` bytes."""
     return TLRUCache(
         most,
         ttu=lambda _key, _pair, now: now + RESULTS_SECONDS.most,
@@ -35,72 +35,70 @@ def cache_of(most: int, timer: Callable[[], float] = time.monotonic) -> Cache:
     )
 
 
-_kept = cache_of(BYTES_KEPT)
-_known: dict[int, weakref.finalize] = {}
-_being_made: set[Key] = set()
-_lock = (
-    CancellableCondition()
-)  # re-entrant: a model may be given up while something is being put in
+_results = cache_of(BYTES_KEPT)
+_finalizers: dict[int, weakref.finalize] = {}
+_in_progress: set[Key] = set()
+_lock = CancellableCondition()  # re-entrant: a model may be freed while a result is stored
 
 
 def kept(
     opened: OpenModel,
     key: Hashable,
-    make: Callable[[], Made],
-    size: Callable[[Made], int] | None = None,
-) -> Made:
-    """What `make` gives for this model and key, kept while there is room for it.
+    make: Callable[[], Result],
+    size: Callable[[Result], int] | None = None,
+) -> Result:
+    """The result of `make` for this model and key, kept while there is room for it.
 
-    It is made once however many threads ask at once. If that fails, the next one tries.
-    `size` says how many bytes hang on it, where `size_of` cannot; those of the key are counted
-    here. What is made must not refer to `opened`, or it would keep the model alive.
+    It is computed once even if several threads ask at once. If that fails, the next thread tries.
+    `size` returns its bytes where `size_of` cannot; those of the key are added. The result must
+    not refer to `opened`, or it would keep the model alive.
     """
     place = (id(opened), key)
     with _lock:
-        while place in _being_made:
+        while place in _in_progress:
             _lock.wait()
-        if (pair := _kept.get(place)) is not None:
-            _kept[place] = pair  # from now on its time begins anew
-            found: Made = pair[0]
-            return found
-        _being_made.add(place)
+        if (pair := _results.get(place)) is not None:
+            _results[place] = pair  # restarts its time
+            result: Result = pair[0]
+            return result
+        _in_progress.add(place)
     try:
-        made = make()
-        held = (size or size_of)(made) + size_of(key)
+        result = make()
+        nbytes = (size or size_of)(result) + size_of(key)
         with _lock:
-            if held <= BYTES_KEPT:
-                if id(opened) not in _known:
-                    _known[id(opened)] = weakref.finalize(opened, _forget, id(opened))
-                _kept[place] = (made, held)
+            if nbytes <= BYTES_KEPT:
+                if id(opened) not in _finalizers:
+                    _finalizers[id(opened)] = weakref.finalize(opened, _forget, id(opened))
+                _results[place] = (result, nbytes)
     finally:
         with _lock:
-            _being_made.discard(place)
+            _in_progress.discard(place)
             _lock.notify_all()
-    return made
+    return result
 
 
 def is_kept(opened: OpenModel, key: Hashable) -> bool:
-    """Whether this is there to be had at once."""
+    """Whether this result is in the cache."""
     with _lock:
-        return (id(opened), key) in _kept
+        return (id(opened), key) in _results
 
 
 def if_kept(opened: OpenModel, key: Hashable) -> Any:
-    """What is there to be had at once, or None."""
+    """The result if it is in the cache, else None."""
     with _lock:
-        pair = _kept.get((id(opened), key))
+        pair = _results.get((id(opened), key))
         return None if pair is None else pair[0]
 
 
 def size_of(result: object) -> int:
-    """Bytes of what says them itself, as tensors do, and of plain data.
+    """The bytes of a value that knows them itself, as tensors do, or of plain data.
 
-    Plain are texts and numbers, in tuples, lists, mappings and dataclasses. What stands in it twice
-    counts twice.
+    Plain data are texts and numbers, in tuples, lists, mappings and dataclasses. A value that
+    occurs twice counts twice.
     """
-    known = getattr(result, "bytes", None) or getattr(result, "nbytes", None)
-    if isinstance(known, int):
-        return known
+    nbytes = getattr(result, "bytes", None) or getattr(result, "nbytes", None)
+    if isinstance(nbytes, int):
+        return nbytes
     inside: Iterable[object] = ()
     if isinstance(result, tuple | list):
         inside = result
@@ -112,21 +110,24 @@ def size_of(result: object) -> int:
 
 
 def forget(opened: OpenModel) -> None:
-    """Make everything of this model anew from now on."""
+    """Drop all results of this model."""
     with _lock:
-        for place in [place for place in _kept if place[0] == id(opened)]:
-            _kept.pop(place, None)
+        _drop(id(opened))
 
 
 def forget_unused() -> None:
-    """Free what was not used for long; what comes next does the same."""
+    """Drop results that were not used for long; any later use of the cache does the same."""
     with _lock:
-        _kept.expire()
+        _results.expire()
 
 
 def _forget(model: int) -> None:
-    """Its number may be another's from now on."""
+    """Drop the results of a freed model, whose `id` a new model may get."""
     with _lock:
-        _known.pop(model, None)
-        for place in [place for place in _kept if place[0] == model]:
-            _kept.pop(place, None)
+        _finalizers.pop(model, None)
+        _drop(model)
+
+
+def _drop(model: int) -> None:
+    for place in [place for place in _results if place[0] == model]:
+        _results.pop(place, None)

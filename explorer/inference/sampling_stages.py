@@ -1,6 +1,6 @@
 """How one token is chosen from logits, stage by stage, and which token a seed samples.
 
-Every stage is made by the functions of `models.sampling`, so `final` is what it samples from.
+The functions of `models.sampling` compute every stage, so it samples from `final`.
 Source of top-p: The Curious Case of Neural Text Degeneration (Holtzman et al. 2019).
 """
 
@@ -19,9 +19,9 @@ ALL_OPEN = Sampling()
 class SamplingStages:
     """The stages of one choice, each (vocabulary,).
 
-    `logits` are −∞ for tokens that are never generated; `plain` is their softmax, `tempered`
-    the softmax of logits ÷ temperature, `top_k` and `top_p` what is left of that (0 for what
-    is cut), `final` the rest renormalized.
+    `logits` are −∞ for tokens that are never generated; `plain` is their softmax, `tempered` the
+    softmax of logits ÷ temperature, `top_k` and `top_p` the probabilities that remain of it (0
+    where cut), and `final` the remaining probabilities renormalized.
     """
 
     logits: Tensor
@@ -43,7 +43,7 @@ class SamplingStages:
 
     @property
     def cut_by_p(self) -> float:
-        """The probability that top-p cuts from what top-k left."""
+        """The probability that top-p cuts after top-k."""
         return float(self.top_k.sum() - self.top_p.sum())
 
     def rank(self, token: int) -> int:
@@ -62,12 +62,12 @@ class SamplingStages:
 
 
 def sampling_stages(logits: Tensor, sampling: Sampling) -> SamplingStages:
-    """All stages of one choice (vocabulary,). Cost: the vocabulary, sorted once."""
+    """All stages of one choice, each (vocabulary,). It sorts the vocabulary once."""
     row = logits[None]
     cool = Sampling(sampling.temperature)
     after_k = replace(cool, top_k=sampling.top_k)
-    tempered, kept, final = (choose_from(row, each)[0] for each in (cool, after_k, sampling))
-    top_k = torch.where(kept > 0, tempered, 0.0)
+    tempered, after_top_k, final = (choose_from(row, step)[0] for step in (cool, after_k, sampling))
+    top_k = torch.where(after_top_k > 0, tempered, 0.0)
     return SamplingStages(
         logits=logits,
         plain=choose_from(row, ALL_OPEN)[0],
@@ -78,17 +78,17 @@ def sampling_stages(logits: Tensor, sampling: Sampling) -> SamplingStages:
     )
 
 
-def sample_token(found: SamplingStages, sampling: Sampling, seed: int, step: int = 0) -> int:
+def sample_token(stages: SamplingStages, sampling: Sampling, seed: int, step: int = 0) -> int:
     """The token that this seed samples at this step; the likeliest at temperature 0.
 
-    `generate` samples all tokens from one generator, so the draws of earlier steps are skipped.
+    `generate` samples all tokens from one generator, so the samples of earlier steps are skipped.
     """
-    generator = generator_at(seed, step, len(found.final), sampling)
-    return int(sample(found.final[None], sampling, generator)[0])
+    generator = generator_at(seed, step, len(stages.final), sampling)
+    return int(sample(stages.final[None], sampling, generator)[0])
 
 
 def generator_at(seed: int, step: int, vocabulary: int, sampling: Sampling) -> torch.Generator:
-    """The random generator of a seed after so many draws."""
+    """The random generator of a seed after `step` samples."""
     generator, even = torch.Generator().manual_seed(seed), torch.ones(1, vocabulary)
     for _ in range(0 if sampling.temperature == 0 else step):
         sample(even, sampling, generator)

@@ -1,4 +1,4 @@
-"""The texts that tokenizers can be trained on, and the trained tokenizers, cached."""
+"""The texts that tokenizers can be trained on, and a cache of trained tokenizers."""
 
 from functools import cache
 from itertools import islice
@@ -27,10 +27,10 @@ SIZES = (5, 10, 20, 50, 100, 200, 500, 1_000)
 """Pieces of a Unigram besides the characters of its text."""
 
 UNIGRAMS_KEPT = 24
-"""Unigrams; they are small, and so is the part of a text that they are trained on."""
+"""Unigrams are small, and so is the part of a text that they are trained on."""
 
 BYTES_KEPT = 100_000_000
-"""Of all merges together, with the texts; a larger training is repeated each time."""
+"""Of all merges together, with their texts; a larger training is repeated each time."""
 
 
 @cache
@@ -44,25 +44,25 @@ def shipped_text(name: str) -> str:
 
 
 def trained_merges(text: str, most: int, algorithm: str = BPE) -> MergeTraining:
-    """At most `most` merges of this text; TextError says why there are none."""
+    """At most `most` merges, trained on this text; TextError says why there are none."""
     return _trained_merges(text, most, algorithm)[0]
 
 
 @cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), condition=CancellableCondition())
 def _trained_merges(text: str, most: int, algorithm: str) -> tuple[MergeTraining, int]:
-    """With their size in bytes."""
-    made = train_merges(checked(text, limits.TOKENIZER_CHARACTERS), most, algorithm)
-    return made, size_of_training(text, made)
+    """The merges and their size in bytes."""
+    training = train_merges(checked(text, limits.TOKENIZER_CHARACTERS), most, algorithm)
+    return training, size_of_training(text, training)
 
 
-def size_of_training(text: str, made: MergeTraining) -> int:
+def size_of_training(text: str, training: MergeTraining) -> int:
     """Bytes at most: the text, and every state of its words that will be kept."""
-    states = made.states[0].nbytes * (1 + len(made.merges) // STATE_EVERY)
-    return size_of((text, made.tokens, made.merges)) + made.counts.nbytes + states
+    states = training.states[0].nbytes * (1 + len(training.merges) // STATE_EVERY)
+    return size_of((text, training.tokens, training.merges)) + training.counts.nbytes + states
 
 
 def unigram_sizes(text: str, most: int) -> list[int]:
-    """The vocabulary sizes that are shown of a Unigram, largest first."""
+    """The vocabulary sizes of the Unigrams that are shown, largest first."""
     characters = len({*text[:MAX_UNIGRAM_TEXT]} - {*" \n\t\r"}) + 2  # the space mark, the unknown
     return [characters + more for more in reversed(SIZES) if more <= most]
 

@@ -1,7 +1,7 @@
-"""Guided lessons as plain data: a list of addresses with words, read from TOML and checked.
+"""Guided lessons as plain data: a list of addresses with texts, read from TOML and checked.
 
-A step opens an address, says something about what stands there, and asks for one thing to be
-done with a real control. The address is the whole state of a page, so that it also tells when
-that has been done. `lesson` has the data, `lesson_file` reads it and finds what is wrong with it,
-`lesson_catalog` knows which lessons there are. The files are in `files/`.
+A step opens an address, explains the page there, and asks the reader to do one thing with a real
+control. The address is the whole state of a page, so it also shows when the reader has done it.
+`lesson` has the data, `lesson_file` reads and checks it, and `lesson_catalog` lists all lessons.
+The files are in `files/`.
 """

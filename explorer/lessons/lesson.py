@@ -1,4 +1,4 @@
-"""A lesson as plain data: steps that each open an address, say what stands there, and ask."""
+"""A lesson as plain data: each step opens an address, explains it, and asks for one thing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 FIRST_PAGE = "overview"
 """The page at the root."""
 PAGE, ANY, ABSENT = "page", "*", ""
-"""In `done`: the name of the page; any value of a parameter; a parameter that is not there."""
+"""In `done`: the key of the page's name; any value of a parameter; no such parameter."""
 
 
 @dataclass(frozen=True)
 class Predict:
-    """Asked before the reader may look: `right` is the place of the right option, from 1."""
+    """A question before the answer is shown; `right` is the number of the right option, from 1."""
 
     question: str
     options: tuple[str, ...]
@@ -22,10 +22,11 @@ class Predict:
 
 @dataclass(frozen=True)
 class LessonStep:
-    """One address with its words, and what the reader does there.
+    """One address with its text, and the task of the reader there.
 
-    `do` says how, as the keys of `lesson_file.WAYS`; `done` is what the address then has, and
-    `show` what it has when the app does it for the reader. Without `done` a step is read.
+    `do` has one of `lesson_file.WAYS`; `done` has the parameters of the address after the task,
+    and `show` the values that the app sets when it does the task. A step without `done` has no
+    task.
     """
 
     title: str
@@ -52,31 +53,31 @@ class LessonStep:
 
     @property
     def choices(self) -> dict[str, str]:
-        """The same by their names; of a list the first, as a browser has it."""
+        """The parameters by name; of a list the first, as in a browser."""
         return dict(reversed(self.pairs))
 
     @property
     def after(self) -> list[tuple[str, str]]:
-        """The parameters after the app has done it for the reader."""
-        wanted = {**self.done, **self.show}
-        wanted.pop(PAGE, None)
-        kept = [(name, value) for name, value in self.pairs if name not in wanted]
-        return [*kept, *((name, value) for name, value in wanted.items() if value)]
+        """The parameters after the app has done the task for the reader."""
+        changes = {**self.done, **self.show}
+        changes.pop(PAGE, None)
+        unchanged = [(name, value) for name, value in self.pairs if name not in changes]
+        return [*unchanged, *((name, value) for name, value in changes.items() if value)]
 
     @property
     def begins(self) -> str:
-        """The address that the step opens, as all addresses are written."""
+        """The address that the step opens, in the usual form."""
         return address_of(self.page, self.pairs)
 
     @property
-    def shown(self) -> str:
-        """The address after the app has done it; empty where nothing is to be done."""
+    def ends(self) -> str:
+        """The address after the app has done the task; empty without a task."""
         return address_of(self.done.get(PAGE, self.page), self.after) if self.done else ""
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson by the name of its file, which is its name in an address."""
+    """A lesson; its name is that of its file, and it is used in addresses."""
 
     name: str
     title: str
@@ -86,7 +87,7 @@ class Lesson:
 
 
 def address_of(page: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """The address of a page with these parameters, from the app's own root."""
+    """The address of a page with these parameters, relative to the app's root."""
     query = urlencode(pairs)
     return f"/{'' if page == FIRST_PAGE else page}{'?' if query else ''}{query}"
 
@@ -94,10 +95,10 @@ def address_of(page: str, pairs: Sequence[tuple[str, str]]) -> str:
 def is_done(
     step: LessonStep, page: str, choices: Mapping[str, str], usual: Mapping[str, str] | None = None
 ) -> bool:
-    """Whether an address is that of the step when it is done; never for one that is only read.
+    """Whether this address means that the step's task is done; false for a step without a task.
 
-    `usual` is what the bar has where the address does not say it. The panel knows it, in the
-    browser, where `isDone` of strip.js says the same; who checks a file opens no model.
+    `usual` has the values of parameters that the address omits. The panel knows them in the
+    browser, where `isDone` of strip.js computes the same; checking a file opens no model.
     """
     if not step.done or page != step.done.get(PAGE, step.page):
         return False

@@ -1,4 +1,4 @@
-"""Which lessons there are: those that ship, and a lecturer's own in the folder that is named."""
+"""All lessons: those that ship with the app, and a lecturer's own from another folder."""
 
 import os
 from collections.abc import Mapping
@@ -25,30 +25,30 @@ TAUGHT = (
     "what_training_does",
     "a_mistake_of_the_museum",
 )
-"""The shipped lessons in the order in which one would teach them."""
+"""The shipped lessons in the order of teaching."""
 MOST_LESSONS = 200
-"""Of one folder; those behind them, by name, are not read."""
+"""Lessons of one folder, by name; the rest are not read."""
 
 
 @dataclass(frozen=True)
 class LessonCatalog:
-    """Lessons by their names, in order, and why the others are none."""
+    """Lessons by name, in order, and the faults of files that are no lesson."""
 
     lessons: Mapping[str, Lesson]
     faults: tuple[str, ...] = ()
 
 
 def own_folder() -> Path | None:
-    """The folder of a lecturer's own lessons, if whoever started the app named one."""
+    """The folder of a lecturer's own lessons, if the environment names one."""
     name = os.environ.get(FOLDER, "").strip()
     return Path(name).expanduser() if name else None
 
 
 def lesson_catalog(pages: Pages) -> LessonCatalog:
-    """All lessons, as they are taught; those of the folder follow, by name.
+    """All lessons in the order of teaching, then the lecturer's own by name.
 
-    One of the folder takes the place of a shipped one of its name. A file is read again when
-    it has changed.
+    A lecturer's lesson replaces the shipped one with its name. A file is read again when it has
+    changed.
     """
     shipped, own = _read_folder(FILES, pages), LessonCatalog({})
     if (folder := own_folder()) is not None:
@@ -71,11 +71,11 @@ def _read_folder(folder: Path, pages: Pages) -> LessonCatalog:
 
 
 _READ: dict[Path, tuple[tuple[int, int], Lesson | str]] = {}
-"""By file, when it was changed and its size, and the lesson or why it is none."""
+"""For each file: the time of its change and its size, and the lesson or its fault."""
 
 
 def _lesson_or_fault(path: Path, pages: Pages) -> Lesson | str:
-    """The lesson of a file, or why it is none."""
+    """The lesson of a file, or why the file is no lesson."""
     try:
         status = path.stat()
     except OSError:

@@ -1,9 +1,8 @@
-"""A lesson from TOML that anybody may have written: every field is bounded and checked.
+"""Reads a lesson from TOML that anybody may have written: every field is bounded and checked.
 
-What is wrong is one sentence that names the file, the step and what to do. `lesson_from` says why
-a file is no lesson; `faults` are what is wrong with a lesson that could be read. The walk in
-`tests/browser/test_lessons.py` does every step in a real browser; this says at once what can be
-said without one.
+Each fault is one sentence that names the file, the step and what to do. `lesson_from` reports why
+a file is no lesson; `faults` finds the faults of a lesson that could be read, without a browser.
+`tests/browser/test_lessons.py` does every step of every lesson in a real browser.
 """
 
 import re
@@ -18,10 +17,10 @@ from explorer.system.limits import LESSON_BYTES
 
 MOST_STEPS, MOST_MINUTES = 40, 240
 MOST_TEXTS, MOST_KEYS = 20, 50
-"""Of `see`, and of `press`."""
+"""The most entries of `see`, and of `press`."""
 MOST_CELL = 4_096
 SHORT, LINE, LONG, ADDRESS = 80, 300, 2_000, 20_000
-"""Characters of a title, a sentence, a text, an address: in it a letter may take nine."""
+"""Characters of a title, a sentence, a text, an address (where a letter may take nine)."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 CONTROL = re.compile(r"[A-Za-z0-9_-]{1,80}")
 PARAMETER = re.compile(r"[a-z_]{1,40}")
@@ -31,18 +30,18 @@ QUOTED = re.compile(
     r"""|'{3}.*?(?:'{3,5}|\Z)|'[^'\n]*'?|\#[^\n]*""",
     re.DOTALL,
 )
-"""A text of TOML or a comment, or what begins as one; read in linear time."""
+"""A TOML string or a comment, complete or not; matched in linear time."""
 BETWEEN = re.compile(r"[=,{}\[\]\n]")
 MOST_DOTS = 3
-"""In one key: tomllib takes memory with their square, 258 MB for a key of 16,000 bytes."""
+"""In one key: tomllib's memory grows with their square, to 258 MB for a key of 16,000 bytes."""
 
 Pages = Mapping[str, Collection[str]]
 """The parameters of each page, by the name of the page."""
 WRITTEN_BY_PANEL = {"lesson", "lesson_step"}
-"""The panel writes them."""
+"""Parameters that the panel writes."""
 DECIMAL = re.compile(r"(?<![\d.])\d[\d,]*\.\d+")
 PROVEN = ("text", "predict, question", "predict, why")
-"""What the panel says itself: an option may be wrong, and notes are the presenter's own."""
+"""Texts whose numbers must be proven; an option may be wrong, and notes are the presenter's own."""
 PICTURE = re.compile(r"!\[|<\s*(img|iframe|script|style|link|svg|video|audio|object)\b", re.I)
 CANNOT_BE_READ = "{file}: cannot be read; is it there, and yours to read?"
 
@@ -52,7 +51,7 @@ class LessonError(ValueError):
 
 
 def name_of(file: str) -> str:
-    """The name of a lesson by that of its file. LessonError where an address cannot have it."""
+    """The name of a lesson from its file name. LessonError where an address cannot have it."""
     name = file.removesuffix(SUFFIX)
     if not NAME.fullmatch(name) or name == file:
         raise LessonError(
@@ -63,7 +62,7 @@ def name_of(file: str) -> str:
 
 
 def read_file(path: Path, pages: Pages | None = None) -> Lesson:
-    """The lesson of a file, as `lesson_from` has it."""
+    """The lesson of a file; LessonError says why the file is none."""
     name_of(path.name)
     try:
         with path.open("rb") as file:
@@ -74,9 +73,9 @@ def read_file(path: Path, pages: Pages | None = None) -> Lesson:
 
 
 def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
-    """The lesson that these bytes of a file of this name are; with `pages` one without faults.
+    """The lesson in the bytes of a file; with `pages`, only a lesson without faults.
 
-    LessonError says why they are none.
+    LessonError says why there is none.
     """
     name = name_of(file)
     if not LESSON_BYTES.allows(len(data)):
@@ -104,7 +103,7 @@ def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
 
 
 def _no_long_keys(text: str, file: str) -> None:
-    """LessonError where one stands outside of quotes, before anything is parsed."""
+    """LessonError where a key has too many dots; this runs before the TOML is parsed."""
     for key in BETWEEN.split(QUOTED.sub("_", text)):
         if key.count(".") > MOST_DOTS:
             raise LessonError(
@@ -159,7 +158,7 @@ def _predict(of: "_Fields") -> Predict | None:
 
 
 def _do(of: "_Fields") -> Mapping[str, object]:
-    """How the reader does it: one of WAYS."""
+    """How the reader does the task: one of WAYS."""
     table = of.value("do")
     if table is None:
         return {}
@@ -185,7 +184,7 @@ def _is_cell(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 2
-        and all(type(each) is int and 0 <= each < MOST_CELL for each in value)
+        and all(type(number) is int and 0 <= number < MOST_CELL for number in value)
     )
 
 
@@ -196,12 +195,12 @@ WAYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "click": (lambda value: value is True, "the word true"),
     "cell": (_is_cell, "a row and a column from 0, such as [4, 2]"),
 }
-"""What a reader does with a control: picks an option, types and presses Enter, presses keys while
-it has the focus, clicks it, or clicks a cell of a matrix."""
+"""A reader picks an option of a control, types and presses Enter, presses keys while it has the
+focus, clicks it, or clicks a cell of a matrix. Each way has a check of its value."""
 
 
 class _Fields:
-    """One table of the file; what is asked of it is checked, and the rest is refused."""
+    """One table of the file: every field that is read is checked, and other fields are refused."""
 
     def __init__(self, table: Mapping[str, Any], where: str) -> None:
         self.table, self.where = table, where
@@ -211,7 +210,7 @@ class _Fields:
         return LessonError(f"{self.where}: `{name}` {what}.")
 
     def value(self, name: str) -> Any:
-        """As it stands there; None where it does not."""
+        """The value without a check; None where there is none."""
         return self._get(name, False, None)
 
     def text(self, name: str, most: int, *, needed: bool = True) -> str:
@@ -236,7 +235,7 @@ class _Fields:
     def texts(self, name: str, least: int, most: int) -> tuple[str, ...]:
         value = self._get(name, least > 0, [])
         is_one = isinstance(value, list) and all(
-            isinstance(each, str) and 0 < len(each) <= LINE for each in value
+            isinstance(text, str) and 0 < len(text) <= LINE for text in value
         )
         if not is_one or not least <= len(value) <= most:
             size = f"{least} to {most}" if least else f"at most {most}"
@@ -244,14 +243,14 @@ class _Fields:
         return tuple(value)
 
     def parameters(self, name: str) -> dict[str, str]:
-        """Values of parameters of an address, by their names."""
+        """The parameters of an address, by name."""
         value = self._get(name, False, {})
         is_one = (
             isinstance(value, dict)
             and len(value) <= MOST_TEXTS
             and all(
-                PARAMETER.fullmatch(key) and isinstance(each, str) and len(each) <= LONG
-                for key, each in value.items()
+                PARAMETER.fullmatch(key) and isinstance(text, str) and len(text) <= LONG
+                for key, text in value.items()
             )
         )
         if not is_one:
@@ -260,7 +259,7 @@ class _Fields:
 
     def tables(self, name: str, most: int) -> list[Mapping[str, Any]]:
         value = self._get(name, True, [])
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
             raise self.wrong(name, f"must be tables, each under [[{name}]]")
         if not 0 < len(value) <= most:
             raise self.wrong(name, f"are {len(value)}; a lesson has 1 to {most}")
@@ -268,9 +267,9 @@ class _Fields:
 
     def no_others(self) -> None:
         if stray := sorted(self.table.keys() - self._known):
-            known = ", ".join(sorted(self._known))
+            names = ", ".join(sorted(self._known))
             raise LessonError(
-                f"{self.where}: nothing is called `{stray[0][:40]}`; there is {known}."
+                f"{self.where}: nothing is called `{stray[0][:40]}`; there is {names}."
             )
 
     def _get(self, name: str, needed: bool, otherwise: Any) -> Any:

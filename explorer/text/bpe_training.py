@@ -1,11 +1,11 @@
 """Training the merges of byte-pair encoding and WordPiece, with the pair counts of every step.
 
-The merges are the library's own training; a step is the text after so many of them, with every
-pair counted. The most frequent pair is merged; of equals the one whose first token has the
-lower ID, then the second. A test finds the library's next merge in every step.
+The library trains the merges; here every pair is counted in the text after any number of them.
+The most frequent pair is merged next; among equals, the pair whose first token has the lower ID,
+then the second. A test checks that this predicts the library's next merge at every step.
 Sources: Neural Machine Translation of Rare Words with Subword Units (Sennrich et al. 2016),
 section 3.2; Japanese and Korean Voice Search (Schuster and Nakajima 2012) for WordPiece. The
-library's trainer of WordPiece is that of byte-pair encoding with ## before what goes on.
+library trains WordPiece as byte-pair encoding, with ## before what continues a word.
 """
 
 import re
@@ -31,13 +31,13 @@ from explorer.text.library_training import (
 from explorer.text.visible_text import byte_alphabet
 
 SAFE = re.compile(r"(?<=\S)(?= \S)|(?<=\S\n)(?=\S)")
-"""Places that are inside no word, neither by GPT-2's pattern nor by BERT's."""
+"""Places between words, both for GPT-2's pattern and for BERT's."""
 
 PART = 20_000
 
 
 def in_parts(text: str, longest: int = PART) -> list[str]:
-    """The text cut between words: the library trains the same on it, sooner."""
+    """The text, cut between words: the library learns the same from the parts, but faster."""
     parts, begun = [], 0
     while len(text) - begun > longest:
         cut = SAFE.search(text, begun + longest)
@@ -49,7 +49,7 @@ def in_parts(text: str, longest: int = PART) -> list[str]:
 
 
 def beginning(text: str, most: int) -> str:
-    """At most so many characters and only whole words, unless the first is longer."""
+    """The first whole words within `most` characters, or that many characters of a longer word."""
     if len(text) <= most:
         return text
     cuts = [cut.start() for cut in SAFE.finditer(text[: most + 2])]
@@ -60,14 +60,14 @@ MergeIds = tuple[int, int, int]
 """The IDs of two neighbours and of the token that they become."""
 
 Units = NDArray[np.uint32]
-"""Tokens of words in a row: token ID n is n + 1, and a 0 follows every word."""
+"""The tokens of all words in one array: token ID n is stored as n + 1, and a 0 ends every word."""
 
 
 def apply_merges(units: Units, merges: Iterable[MergeIds], size: int) -> Units:
     """The same words after these merges, each applied from the left, as the library does.
 
-    `size` is above every unit. A merged token takes the place of its left half, and each place
-    knows the next that is left, so a merge costs only where it applies.
+    `size` is larger than every unit. A merged token takes the place of its left half, and the
+    places that remain are a linked list, so a merge costs time only where it applies.
     """
     width = np.min_scalar_type(size * size).type
     unit, last = units.astype(width), len(units) - 1
@@ -92,7 +92,7 @@ def apply_merges(units: Units, merges: Iterable[MergeIds], size: int) -> Units:
 
 
 def _every_other(at: NDArray[np.intp], after: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Of pairs that share a token, every other one: aaaaa is aa aa a."""
+    """Every other pair among neighbours that share a token: aaaaa becomes aa aa a."""
     order = np.arange(len(at))
     goes_on = np.append(False, after[at[:-1]] == at[1:])[: len(at)]
     begun = np.maximum.accumulate(np.where(goes_on, 0, order))
@@ -102,12 +102,12 @@ def _every_other(at: NDArray[np.intp], after: NDArray[np.intp]) -> NDArray[np.in
 MOST_TRAINED_MERGES = 5_000
 SHOWN = 12
 STATE_EVERY = 100
-"""Merges between two states that are kept."""
+"""Merges from one stored state to the next."""
 
 
 @dataclass(frozen=True)
 class CountedPair:
-    """The IDs of two neighbours, and how often they are side by side inside words.
+    """The IDs of two tokens, and how often they are neighbours inside words.
 
     `score` is the textbook criterion of WordPiece: count ÷ (count of left × count of right).
     """
@@ -122,8 +122,8 @@ class CountedPair:
 class PairCounts:
     """The pair counts of the text after some merges.
 
-    `pairs` are the most frequent, `scored` those of the highest score; `ties` pairs are as
-    frequent as the first. `n_pairs` different pairs, `tokens` in the whole text.
+    `pairs` are the most frequent, `scored` those with the highest scores; `ties` pairs are as
+    frequent as the first. There are `n_pairs` different pairs, and `tokens` in the whole text.
     """
 
     pairs: tuple[CountedPair, ...]
@@ -137,7 +137,7 @@ class PairCounts:
 class MergeTraining:
     """The merges in their order, and the words of the text with their counts.
 
-    `tokens` are all tokens by ID; the first `alphabet` of them were there before any merge.
+    `tokens` are all tokens by ID; the first `alphabet` of them exist before any merge.
     """
 
     algorithm: str
@@ -148,30 +148,30 @@ class MergeTraining:
     states: dict[int, Units] = field(default_factory=dict, repr=False)
 
     def counts_after(self, step: int) -> PairCounts:
-        """The pair counts after so many merges. Cost grows with the different words."""
-        return self._counted(self._state(step))
+        """The pair counts after `step` merges. The cost grows with the different words."""
+        return self._count_pairs(self._state(step))
 
     def vocabulary(self, step: int) -> dict[str, int]:
-        """Every token after so many merges, and its ID."""
+        """Every token after `step` merges, and its ID."""
         most = max((new for *_, new in self.merges[:step]), default=-1)
         size = max(self.alphabet, most + 1)
         return {token: number for number, token in enumerate(self.tokens[:size])}
 
     def ids_of(self, text: str, step: int) -> list[int]:
-        """The token IDs of a part of the training text, after so many merges."""
+        """The token IDs of a part of the training text, after `step` merges."""
         numbers = {token: number for number, token in enumerate(self.tokens)}
         units = _units(_words_in_order(text, self.algorithm), self.algorithm, numbers)
         merged_units = apply_merges(units, self.merges[:step], len(self.tokens) + 1)
         return [unit - 1 for unit in merged_units.tolist() if unit]
 
     def keep_states(self) -> None:
-        """Apply all merges once, so that no step is far from a kept state."""
+        """Apply all merges once, so that a stored state is near every step."""
         last = len(self.merges) // STATE_EVERY * STATE_EVERY
         if last not in self.states:
             self._state(last)
 
     def _state(self, step: int) -> Units:
-        """All words after so many merges; some of the states on the way are kept."""
+        """All words after `step` merges; every hundredth state on the way is stored."""
         begun = max(at for at in tuple(self.states) if at <= step)  # others may add to them
         state, size = self.states[begun], len(self.tokens) + 1
         first = begun // STATE_EVERY * STATE_EVERY + STATE_EVERY
@@ -183,31 +183,31 @@ class MergeTraining:
                 self.states[until] = state
         return state
 
-    def _counted(self, state: Units) -> PairCounts:
+    def _count_pairs(self, state: Units) -> PairCounts:
         units = state.astype(np.int64)
         is_unit = units > 0
         times = np.append(self.counts, 0)[np.cumsum(~is_unit)]
         size = len(self.tokens) + 1
-        beside = is_unit[:-1] & is_unit[1:]
-        codes = (units[:-1] * size + units[1:])[beside]
+        is_pair = is_unit[:-1] & is_unit[1:]
+        codes = (units[:-1] * size + units[1:])[is_pair]
         pairs, place = np.unique(codes, return_inverse=True)  # rising, so ties go to the lower IDs
-        found = np.bincount(place, times[:-1][beside], len(pairs)).astype(np.int64)
+        count = np.bincount(place, times[:-1][is_pair], len(pairs)).astype(np.int64)
         alone = np.bincount(units[is_unit], times[is_unit], size)
-        score = found / (alone[pairs // size] * alone[pairs % size])
+        score = count / (alone[pairs // size] * alone[pairs % size])
 
         frequent, scored = (
             tuple(
-                CountedPair(*divmod(int(pairs[n]) - size - 1, size), int(found[n]), float(score[n]))
+                CountedPair(*divmod(int(pairs[n]) - size - 1, size), int(count[n]), float(score[n]))
                 for n in np.argsort(-by, kind="stable")[:SHOWN]
             )
-            for by in (found, score)
+            for by in (count, score)
         )
-        ties = int((found == found.max()).sum()) if len(found) else 0
+        ties = int((count == count.max()).sum()) if len(count) else 0
         return PairCounts(frequent, scored, ties, len(pairs), int(times[is_unit].sum()))
 
 
 def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
-    """At most so many merges, by the library. Cost grows with the text, counted once."""
+    """At most `merges` merges, trained by the library. The cost grows with the text."""
     text = checked(text, limits.CORPUS_CHARACTERS)
     merges = min(merges, MOST_TRAINED_MERGES)
     options: dict[str, Any] = {}
@@ -215,7 +215,7 @@ def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
         alphabet = options["initial_alphabet"] = sorted(byte_alphabet())
     else:
         text = NORMALIZER.normalize_str(text)
-        # Named first, they get their IDs in this order; else in the order of the text.
+        # As special tokens they get their IDs in this order, not in the order of the text.
         alphabet = options["special_tokens"] = _word_piece_alphabet(text)
         options["continuing_subword_prefix"] = GOES_ON
     options["vocab_size"] = len(alphabet) + merges
@@ -250,7 +250,7 @@ def _words_in_order(text: str, algorithm: str) -> list[str]:
 
 
 def _units(words: Iterable[str], algorithm: str, numbers: Mapping[str, int]) -> Units:
-    """Words before any merge: their bytes, or letters of which all but the first begin with ##."""
+    """Words before any merge: their bytes, or their letters, with ## before all but the first."""
     first = {ord(name): chr(number + 1) for name, number in numbers.items() if len(name) == 1}
     later = first
     if algorithm == WORDPIECE:

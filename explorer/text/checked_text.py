@@ -1,7 +1,7 @@
-"""Limits on texts: the errors that refuse longer ones, and how much of one would fit.
+"""Limits on texts: the errors that refuse a longer text, and how much of it would fit.
 
-Text is never changed on the way in: what cannot be read is refused, so that
-every span points into exactly what was typed.
+A text is never changed: one that cannot be read is refused, so that every span points into
+exactly what was typed.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ LARGEST_TEMPLATE = 200_000
 
 
 class TextError(ValueError):
-    """A text or a tokenizer that cannot be used; the message is one sentence for the reader."""
+    """A text or a tokenizer cannot be used; the message is one sentence for the reader."""
 
 
 def checked(text: str, most: int | Limit = MAX_CHARACTERS) -> str:
@@ -48,13 +48,13 @@ def decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise TextError(
-            f"Line {line:,} of the file is not UTF-8 text; save it as UTF-8 and give it again."
+            f"Line {line:,} of the file is not UTF-8 text; save it as UTF-8 and upload it again."
         ) from None
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A text and a second one ("" where there is none), and the beginnings of both that fit."""
+    """One or two texts (the second is "" where there is none), and the beginnings that fit."""
 
     text: str
     pair: str
@@ -63,7 +63,7 @@ class Cut:
 
     @property
     def in_words(self) -> str:
-        """What is kept, as it goes on after "shorten it to"."""
+        """The part that fits, as the end of a sentence that begins with "shorten it to"."""
         first = f"its first {len(self.kept_text):,} characters"
         if not self.pair:
             return first
@@ -83,10 +83,10 @@ class ForwardPassError(ValueError):
 def truncate(
     encode: Callable[[str, str | None], Sequence[Token]], text: str, pair: str, most: int
 ) -> Cut | None:
-    """The beginnings that become at most `most` tokens; None where there are none.
+    """The beginnings of both texts that have at most `most` tokens; None where nothing fits.
 
-    The second text is cut first. What is cut is encoded again, since the beginning of a word
-    may become other tokens than it is part of.
+    The second text is cut first. The rest is encoded again, since the beginning of a word may
+    have other tokens than the whole word.
     """
     kept_text, kept_pair = text, pair
     while kept_text and (over := len(tokens := encode(kept_text, kept_pair or None)) - most) > 0:
@@ -102,12 +102,12 @@ def truncate(
 def lines_in(text: str) -> tuple[str, ...]:
     """The different lines of a text, in their order, without empty ones. TextError says why not."""
     rows = [line.strip() for line in text.splitlines()]
-    found = [*dict.fromkeys(row for row in rows if row)]
-    if not found:
+    lines = [*dict.fromkeys(row for row in rows if row)]
+    if not lines:
         raise TextError("There is no line to read yet: type or upload a text.")
-    if not LINES.allows(len(found)):
-        raise TextError(LINES.refusal(len(found)))
-    longest = max(map(len, found))
+    if not LINES.allows(len(lines)):
+        raise TextError(LINES.refusal(len(lines)))
+    longest = max(map(len, lines))
     if not LINE_CHARACTERS.allows(longest):
         raise TextError(LINE_CHARACTERS.refusal(longest))
-    return tuple(checked(line, LINE_CHARACTERS) for line in found)
+    return tuple(checked(line, LINE_CHARACTERS) for line in lines)

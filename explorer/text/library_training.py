@@ -1,8 +1,8 @@
-"""The library's trainings of a tokenizer: plain data in, plain data out.
+"""How the library trains a tokenizer: plain data in, plain data out.
 
-The library cannot be stopped. So a training that takes longer than a moment is done by a child
-process, and whoever waits for it looks up now and then: when the reader has gone, the child ends.
-Nothing here needs numpy: the children that open strangers' tokenizers load this module too, and
+The library cannot be stopped, so a child process does a long training. The thread that waits
+for it checks now and then whether the reader has left, and then ends the child.
+Nothing here imports numpy: the children that open strangers' tokenizers load this module too, and
 would take three times as long to start.
 """
 
@@ -28,10 +28,10 @@ BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
 GOES_ON, UNKNOWN = "##", "[UNK]"
 NO_TEXT = "There is no text to train on yet: type one or choose another."
 NORMALIZER = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-"""That of WordPiece: BERT's, but it keeps capitals and accents."""
+"""The normalizer of WordPiece: BERT's, but it keeps capitals and accents."""
 LONGEST_WORD = 1_000
-"""Bytes or letters. The library's time grows with the square of it, so what is longer (a genome
-without a space) is learned from in pieces."""
+"""Bytes or letters. The library's time grows with their square, so a longer word (a genome
+without a space) is split."""
 _PIECES = pre_tokenizers.Split(Regex(rf"[\s\S]{{{LONGEST_WORD}}}"), "isolated")
 SPLITTERS: dict[str, pre_tokenizers.PreTokenizer] = {
     BPE: pre_tokenizers.ByteLevel(add_prefix_space=False),
@@ -40,13 +40,13 @@ SPLITTERS: dict[str, pre_tokenizers.PreTokenizer] = {
 WORD_SPLITTERS = {
     name: pre_tokenizers.Sequence([splitter, _PIECES]) for name, splitter in SPLITTERS.items()
 }
-"""What cuts a text into the words whose pairs are counted."""
+"""They split a text into the words whose pairs are counted."""
 UNIGRAM_SPLITTER = pre_tokenizers.Sequence(
     [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
 )
 
 LONG_TEXT, LONG_WORDS = 500_000, 30_000
-"""Characters of a text, and of its different words: above them a training takes a moment."""
+"""Characters of a text, and of its different words; a training with more takes a moment."""
 TRAININGS_AT_ONCE = 2
 CHILD_BYTES = 2_000_000_000
 """Bytes of memory that a child may take."""
@@ -58,16 +58,16 @@ _turns = Semaphore(TRAININGS_AT_ONCE)
 def learned_merges(
     parts: Sequence[str], algorithm: str, options: dict[str, Any], lowercase: bool = False
 ) -> dict[str, Any]:
-    """The `vocab` and the `merges` that the library learns, and how often each of the `words` is.
+    """The `vocab` and the `merges` that the library learns, and how often each of `words` occurs.
 
-    `options` are those of its trainer.
+    `options` are those of the library's trainer.
     """
-    return _done("merges", parts, [[*parts], algorithm, options, lowercase])
+    return _train("merges", parts, [[*parts], algorithm, options, lowercase])
 
 
 def learned_pieces(text: str, options: dict[str, Any]) -> list[tuple[str, float]]:
     """The pieces of a Unigram and their scores."""
-    return [(piece, score) for piece, score in _done("pieces", [text], [text, options])]
+    return [(piece, score) for piece, score in _train("pieces", [text], [text, options])]
 
 
 def _merges(
@@ -87,16 +87,16 @@ def _pieces(text: str, options: dict[str, Any]) -> list[tuple[str, float]]:
     library = Library(models.Unigram())
     library.pre_tokenizer = UNIGRAM_SPLITTER
     library.train_from_iterator([text], UnigramTrainer(show_progress=False, **options))
-    found: list[tuple[str, float]] = json.loads(library.to_str())["model"]["vocab"]
-    return found
+    pieces: list[tuple[str, float]] = json.loads(library.to_str())["model"]["vocab"]
+    return pieces
 
 
 TRAININGS: dict[str, Callable[..., Any]] = {"merges": _merges, "pieces": _pieces}
 
 
-def _done(name: str, parts: Sequence[str], given: list[Any]) -> Any:
+def _train(name: str, parts: Sequence[str], arguments: list[Any]) -> Any:
     is_apart = operating_system.IS_POSIX and _takes_long(parts)  # Windows does not wait for pipes
-    return _in_a_child(name, given) if is_apart else TRAININGS[name](*given)
+    return _in_a_child(name, arguments) if is_apart else TRAININGS[name](*arguments)
 
 
 def _takes_long(parts: Sequence[str]) -> bool:
@@ -106,13 +106,13 @@ def _takes_long(parts: Sequence[str]) -> bool:
     return sum(map(len, different)) > LONG_WORDS
 
 
-def _in_a_child(name: str, given: list[Any]) -> Any:
-    """What the child answers; a few train at once, and the others wait."""
+def _in_a_child(name: str, arguments: list[Any]) -> Any:
+    """The answer of a child process; a few children train at once, the others wait."""
     with offload() as check_cancelled:
         while not _turns.acquire(timeout=CHECK_SECONDS):
             check_cancelled()
         try:
-            request = json.dumps([name, limits.WORK_SECONDS.most, CHILD_BYTES, *given])
+            request = json.dumps([name, limits.WORK_SECONDS.most, CHILD_BYTES, *arguments])
             return _answer(request.encode(), check_cancelled)
         finally:
             _turns.release()
@@ -139,7 +139,7 @@ def _answer(request: bytes, check_cancelled: Callable[[], None]) -> Any:
     with child:
         try:
             answer = exchange(child, request + b"\n", wait)
-        except BaseException:  # such as a reader who has gone
+        except BaseException:  # for example, the reader has left
             child.kill()
             raise
         code = child.wait()
@@ -147,20 +147,20 @@ def _answer(request: bytes, check_cancelled: Callable[[], None]) -> Any:
         return json.loads(answer)
     if -code in operating_system.KILLED:
         raise TextError(limits.WORK_SECONDS.refusal())
-    raise TextError("The training needs more memory than it is given: shorten the text.")
+    raise TextError("The training needs more memory than it may use: shorten the text.")
 
 
 def _limit(seconds: int, room: int) -> None:
-    """What this process may take: time, memory, no file, and less than the server at once."""
+    """Bound this process: its time, its memory, no file; the server comes first."""
     operating_system.be_nice(5)
     operating_system.limit(CPU=max(1, seconds), AS=room, CORE=0, FSIZE=0)
 
 
 def main() -> None:
     """The child: one training by its name."""
-    name, seconds, room, *given = json.loads(sys.stdin.buffer.readline())
+    name, seconds, room, *arguments = json.loads(sys.stdin.buffer.readline())
     _limit(seconds, room)
-    sys.stdout.write(json.dumps(TRAININGS[name](*given)) + "\n")
+    sys.stdout.write(json.dumps(TRAININGS[name](*arguments)) + "\n")
 
 
 if __name__ == "__main__":

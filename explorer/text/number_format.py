@@ -1,6 +1,6 @@
 """Numbers as the pages write them: three significant digits, with their unit.
 
-Halves are rounded away from zero, as JavaScript does it: 0.3125 is 0.313 in a sentence of the
+Halves are rounded away from zero, as JavaScript does: 0.3125 is 0.313 both in a sentence of the
 page and under the pointer.
 """
 
@@ -16,7 +16,7 @@ PASS_ERROR = 2e-6
 
 
 def error_of(*numbers: float) -> float:
-    """How far a difference of two such numbers, each from a pass of its own, may be off."""
+    """How far the difference of two such numbers, each from its own pass, may be off."""
     return PASS_ERROR * max(map(abs, numbers))
 
 
@@ -47,7 +47,7 @@ def three(value: float, error: float = 0.0) -> str:
 
 
 def fixed(value: float, places: int) -> str:
-    """So many decimals; "no value" where there is none."""
+    """The number with this many decimals; "no value" if it is NaN."""
     if not math.isfinite(value):
         return three(value)
     rounded = _rounded(abs(value), places)
@@ -55,7 +55,7 @@ def fixed(value: float, places: int) -> str:
 
 
 def _rounded(size: float, places: int) -> Decimal:
-    """The float itself, digit by digit, to so many decimals (to tens and hundreds below 0)."""
+    """The float's exact value, rounded to `places` decimals (below 0: to tens or hundreds)."""
     return Decimal(size).quantize(Decimal(1).scaleb(-places), context=EXACT)
 
 
@@ -68,12 +68,12 @@ DISPLAY_ROUNDING = 1e-12
 
 
 def spread(value: float) -> str:
-    """Three significant digits, or that it is 0 but for rounding."""
+    """Three significant digits, or "0 within rounding"."""
     return "0 within rounding" if value < DISPLAY_ROUNDING else three(value)
 
 
 def megabytes(size: int) -> str:
-    """Bytes in MB, or in kB where they are few."""
+    """Bytes in MB, or in kB below one MB."""
     return f"{three(size / 1e6)} MB" if size >= 1e6 or not size else f"{three(size / 1e3)} kB"
 
 
@@ -82,5 +82,5 @@ def shape(sizes: tuple[int, ...]) -> str:
 
 
 def signed(value: float) -> str:
-    """Three digits, an increase with its plus."""
+    """Three digits, with a plus before a positive number."""
     return f"+{three(value)}" if value > 0 else three(value)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from explorer.text.bpe_training import MergeTraining
 
 MAX_WORD = 100
-"""Characters; WordPiece makes a longer word one unknown token."""
+"""Characters; for WordPiece a longer word is one unknown token."""
 
 PLAIN_LABELS_KEPT = 20_000
 """One step of training labels a thousand tokens three times."""
@@ -46,10 +46,10 @@ class PlainTokenizer:
         return int(self.library.get_vocab_size())
 
     def encode(self, text: str) -> tuple[Token, ...]:
-        found = self.library.encode(checked(text), add_special_tokens=False)
+        encoding = self.library.encode(checked(text), add_special_tokens=False)
         return tuple(
             Token(number, self.label(number), *span)
-            for number, span in zip(found.ids, found.offsets, strict=True)
+            for number, span in zip(encoding.ids, encoding.offsets, strict=True)
         )
 
     def decode(self, ids: list[int]) -> str:
@@ -61,7 +61,7 @@ class PlainTokenizer:
 
 @lru_cache(maxsize=PLAIN_LABELS_KEPT)
 def visible_token(token: str, algorithm: str) -> str:
-    """A token of one of the three algorithms, with everything visible."""
+    """A token of one of the three algorithms, in visible characters."""
     if algorithm == BPE:
         return readable_bytes(bytes_of(token))
     return readable(token.replace("▁", " ") if algorithm == UNIGRAM else token)

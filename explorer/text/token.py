@@ -1,4 +1,4 @@
-"""Plain data of tokenization, and the interface of every tokenizer."""
+"""The data of tokenization, and the interface of every tokenizer."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -23,11 +23,11 @@ SPECIALS: dict[Reads, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its ID, how to show it, and which characters it came from.
+    """One token: its ID, its label, and the characters it came from.
 
-    `text[start:end]` is what it stands for, in the second text of a pair where `second` is
-    true. Several tokens share a span when one character needs several bytes; a special token
-    has an empty span. `segment` is what a family with segments (BERT) reads beside the token.
+    It stands for `text[start:end]`, in the second text of a pair where `second` is true. Several
+    tokens share a span when one character needs several bytes; a special token has an empty span.
+    A family with segments (BERT) reads `segment` with the token.
     """
 
     id: int
@@ -42,8 +42,8 @@ class Token:
 class AnyTokenizer(Protocol):
     """Text to tokens and back, in the way one model reads it.
 
-    Two classes do it: `Tokenizer` for the models made here, in this process, and
-    `PublishedTokenizer` for everybody else's, in a process of its own.
+    Two classes implement it: `Tokenizer` for models made here, in this process, and
+    `PublishedTokenizer` for all others, in a process of its own.
     """
 
     @property
@@ -100,9 +100,9 @@ ADD_SPECIAL_TOKENS = "Add the special tokens that the model reads around the tex
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of the text: `text[start:end]`, how to show it, its token ID once it has one.
+    """A part of the text: `text[start:end]`, its label, and its token ID once it has one.
 
-    `changed` marks what the step just made.
+    `changed` marks the pieces that the step has just made.
     """
 
     label: str
@@ -115,7 +115,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class TokenizerStep:
-    """The text after one step, and what was done; `rank` is that of a merge."""
+    """The text after one step, and what the step did; `rank` is the rank of a merge."""
 
     action: str
     pieces: tuple[Piece, ...]

@@ -1,8 +1,8 @@
 """Labels for rows, columns and chips: from tokens or plain strings, safe to draw.
 
-Tokens that are parts of one character as a reader sees it, such as an emoji of four tokens, are a
-group. It is read from the labels, in which a byte that is no whole character is `<0xF0>`, so that
-it holds for typed and for generated tokens alike.
+Tokens that are parts of one visible character, such as an emoji of four tokens, form a group.
+Groups are derived from the labels, where a byte that is no whole character is `<0xF0>`, so this
+works for typed and for generated tokens.
 """
 
 import re
@@ -31,10 +31,10 @@ VISIBLE = str.maketrans({SPACE: " ", NEWLINE: "\n", RETURN: "\r", TAB: "\t"})
 
 @dataclass(frozen=True)
 class TokenGroup:
-    """The tokens from `first` to `last`, which share characters, and these `characters`.
+    """The tokens from `first` to `last`, which share `characters`.
 
-    `parts` has for each token the characters that it is a part of. `is_cut` where a token alone
-    does not say which: it holds bytes, or a part of a flag or of a joined emoji.
+    `parts` has the characters of each token. `is_cut`: a token alone does not show its character,
+    since it holds bytes, or a part of a flag or of a joined emoji.
     """
 
     first: int
@@ -46,29 +46,29 @@ class TokenGroup:
 
 @lru_cache(maxsize=64)
 def token_groups(labels: tuple[str | None, ...]) -> tuple[TokenGroup, ...]:
-    """The groups of two or more tokens; None is a label that stands for no text."""
+    """The groups of two or more tokens; None replaces the label of a token without text."""
     if not any(label and (not label.isascii() or WRITTEN.search(label)) for label in labels):
         return ()
-    found: list[TokenGroup] = []
+    groups: list[TokenGroup] = []
     start = 0
     for at in range(len(labels) + 1):
         if at == len(labels) or labels[at] is None:
-            found += _groups_of([label or "" for label in labels[start:at]], start)
+            groups += _groups_of([label or "" for label in labels[start:at]], start)
             start = at + 1
-    return tuple(found)
+    return tuple(groups)
 
 
 def bytes_in_words(label: str, before: Sequence[str] = ()) -> str:
-    """Which bytes of a character a token has that ends inside one, or begins inside one.
+    """Which bytes of a character a token has, if it begins or ends inside one.
 
-    `byte 1/4` or `bytes 2 to 3/4`; `later byte` where nothing `before` it says of what. Empty for
-    a token that is of whole characters.
+    `byte 1/4` or `bytes 2 to 3/4`; `later byte` where the tokens `before` do not begin the
+    character. Empty for a token of whole characters.
     """
     if not WRITTEN.search(label):
         return ""
     own = _bytes_of(label)
-    begun = _unfinished(b"".join(map(_bytes_of, before[-MOST_IN_GROUP:])))
-    ends = _unfinished(begun + own)
+    begun = _incomplete_bytes(b"".join(map(_bytes_of, before[-MOST_IN_GROUP:])))
+    ends = _incomplete_bytes(begun + own)
     if ends and own:
         first, count = max(1, len(ends) - len(own) + 1), _bytes_led_by(ends[0])
         places = f"byte {first}" if first == len(ends) else f"bytes {first} to {len(ends)}"
@@ -77,8 +77,8 @@ def bytes_in_words(label: str, before: Sequence[str] = ()) -> str:
     return "" if not is_later else "later byte" if len(own) == 1 else "later bytes"
 
 
-def _unfinished(data: bytes) -> bytes:
-    """The bytes at the end that begin a character and do not end it."""
+def _incomplete_bytes(data: bytes) -> bytes:
+    """The bytes at the end that begin a character without completing it."""
     for back in range(1, min(MOST_IN_GROUP, len(data) + 1)):
         if count := _bytes_led_by(data[-back]):
             return data[-back:] if count > back else b""
@@ -86,29 +86,29 @@ def _unfinished(data: bytes) -> bytes:
 
 
 def _bytes_led_by(byte: int) -> int:
-    """How many bytes a character has that begins with this one; 0 where none does."""
+    """The length in bytes of a character that begins with this byte; 0 where none does."""
     bounds = ((0x00, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4))
     return next((count for count, (low, high) in enumerate(bounds, 1) if low <= byte <= high), 0)
 
 
 def clusters(text: str) -> list[str]:
     """The characters of a text as a reader counts them: grapheme clusters."""
-    found: list[str] = []
+    graphemes: list[str] = []
     for character in text:
-        if found and _continues(found[-1], character):
-            found[-1] += character
+        if graphemes and _continues(graphemes[-1], character):
+            graphemes[-1] += character
         else:
-            found.append(character)
-    return found
+            graphemes.append(character)
+    return graphemes
 
 
 def _groups_of(labels: list[str], offset: int) -> list[TokenGroup]:
     """The groups among labels that follow each other; `offset` is the place of the first."""
     pieces = [_bytes_of(label) for label in labels]
     text = b"".join(pieces).decode("utf-8", "surrogateescape")
-    found = clusters(text)
-    ends = [0, *accumulate(len(_encoded(each)) for each in found)]
-    inside = {0, *accumulate(len(_encoded(each)) for each in text)}
+    graphemes = clusters(text)
+    ends = [0, *accumulate(len(_to_bytes(grapheme)) for grapheme in graphemes)]
+    inside = {0, *accumulate(len(_to_bytes(character)) for character in text)}
     bounds = [0, *accumulate(map(len, pieces))]
     whole, groups, first = set(ends), list[TokenGroup](), 0
     for at in range(1, len(pieces) + 1):
@@ -116,13 +116,13 @@ def _groups_of(labels: list[str], offset: int) -> list[TokenGroup]:
             continue
         if at - first > 1:
             spans = [
-                (bisect_right(ends, bounds[each]) - 1, bisect_left(ends, bounds[each + 1]))
-                for each in range(first, at)
+                (bisect_right(ends, bounds[index]) - 1, bisect_left(ends, bounds[index + 1]))
+                for index in range(first, at)
             ]
-            parts = tuple("".join(found[low:high]) for low, high in spans)
-            characters = "".join(found[spans[0][0] : spans[-1][1]])
+            parts = tuple("".join(graphemes[low:high]) for low, high in spans)
+            characters = "".join(graphemes[spans[0][0] : spans[-1][1]])
             is_cut = any(bound not in inside for bound in bounds[first:at])
-            joined = any(each == JOINERS[1] or _is_regional(each) for each in characters)
+            joined = any(c == JOINERS[1] or _is_regional(c) for c in characters)
             group = (offset + first, offset + at - 1, characters, parts, is_cut or joined)
             groups.append(TokenGroup(*group))
         first = at
@@ -135,23 +135,23 @@ def _bytes_of(label: str) -> bytes:
         label = label.removeprefix(PIECE)
     if label.startswith(DOTTED) and len(label) > 1:
         label = label.removeprefix(DOTTED)
-    made, end = b"", 0
+    data, end = b"", 0
     for match in WRITTEN.finditer(label):
-        made += _encoded(label[end : match.start()].translate(VISIBLE))
+        data += _to_bytes(label[end : match.start()].translate(VISIBLE))
         byte, code = match.groups()
         point = int(code, 16) if code else 0
-        made += bytes([int(byte, 16)]) if byte else _encoded(chr(min(point, 0x10FFFF)))
+        data += bytes([int(byte, 16)]) if byte else _to_bytes(chr(min(point, 0x10FFFF)))
         end = match.end()
-    return made + _encoded(label[end:].translate(VISIBLE))
+    return data + _to_bytes(label[end:].translate(VISIBLE))
 
 
-def _encoded(text: str) -> bytes:
-    """A surrogate that stands for a byte is that byte; another one is a sign of its own."""
+def _to_bytes(text: str) -> bytes:
+    """The text in UTF-8, with a byte for each surrogate that stands for one."""
     return b"".join(
-        bytes([ord(each) - 0xDC00])
-        if 0xDC80 <= ord(each) <= 0xDCFF
-        else each.encode("utf-8", "replace")
-        for each in text
+        bytes([ord(character) - 0xDC00])
+        if 0xDC80 <= ord(character) <= 0xDCFF
+        else character.encode("utf-8", "replace")
+        for character in text
     )
 
 
@@ -181,7 +181,7 @@ LONGEST = 200
 
 
 LAST, BYTE = 16, "<0x"
-"""So many tokens before a candidate may be parts of its character."""
+"""The last 16 tokens before a candidate may be parts of its character."""
 
 
 class Labelled(Protocol):
@@ -208,28 +208,28 @@ def text_of(label: Label) -> str:
     if isinstance(label, VisibleText):
         return label
     text = str(label) if isinstance(label, str | int) else label.label
-    shown = (c if c in JOINERS else readable_character(c) for c in cut(text, LONGEST))
-    return "".join(shown) or "∅"
+    visible = (c if c in JOINERS else readable_character(c) for c in cut(text, LONGEST))
+    return "".join(visible) or "∅"
 
 
 def texts(labels: Sequence[Label]) -> list[str]:
-    """The labels; that of a part of a character is `😀 1/4 <0xF0>`: what of, which, its bytes."""
-    found = [text_of(label) for label in labels]
+    """The labels; a part of a character is `😀 1/4 <0xF0>`: the character, the part, its bytes."""
+    visible = [text_of(label) for label in labels]
     for group in groups_of(labels):
         for at in range(group.first, group.last + 1):
-            found[at] = _in_group(group, at, found[at])
-    return found
+            visible[at] = _in_group(group, at, visible[at])
+    return visible
 
 
 def label_at(labels: Sequence[Label], place: int) -> str:
-    """The one at `place`, as in `texts`: what it is a part of depends on those around it."""
+    """The label at `place`, as in `texts`: its group depends on the labels around it."""
     label = text_of(labels[place])
     groups = (group for group in groups_of(labels) if group.first <= place <= group.last)
     return next((_in_group(group, place, label) for group in groups), label)
 
 
 def named_at(labels: Sequence[Label], place: int) -> str:
-    """The one at `place` in a sentence: `“the” (3)`, since a text may have equal ones."""
+    """The token at `place` in a sentence: `“the” (3)`, since a text may have equal tokens."""
     return f"“{label_at(labels, place)}” ({place})"
 
 
@@ -240,25 +240,24 @@ def _in_group(group: TokenGroup, place: int, label: str) -> str:
 
 
 def candidate_text(label: str, before: Sequence[str] = ()) -> VisibleText:
-    """The label of a token that may come next, after tokens of the labels `before`.
+    """The label of a token that may come next, after tokens with the labels `before`.
 
-    One that ends a character names it, as in a text; one that is another part of a character
-    says which: `byte 1/4 <0xF0>`.
+    A token that completes a character names it, as in a text; any other part of a character says
+    which part it is: `byte 1/4 <0xF0>`.
     """
-    said = bytes_in_words(label, before)
-    if said:
-        return VisibleText(f"{said} {text_of(label)}")
+    which_bytes = bytes_in_words(label, before)
+    if which_bytes:
+        return VisibleText(f"{which_bytes} {text_of(label)}")
     if not label.startswith(BYTE):
         return VisibleText(text_of(label))
-    tokens = [Token(0, each) for each in (*before[-LAST:], label)]
+    tokens = [Token(0, text) for text in (*before[-LAST:], label)]
     return VisibleText(label_at(tokens, len(tokens) - 1))
 
 
 def groups_of(labels: Sequence[Label]) -> tuple[TokenGroup, ...]:
     """The tokens that are parts of one character."""
-    return token_groups(
-        tuple(None if isinstance(one, str | int) or one.special else one.label for one in labels)
-    )
+    names = (None if isinstance(t, str | int) or t.special else t.label for t in labels)
+    return token_groups(tuple(names))
 
 
 def group_spans(labels: Sequence[Label]) -> list[list[int]]:
@@ -268,12 +267,12 @@ def group_spans(labels: Sequence[Label]) -> list[list[int]]:
 
 def specials(labels: Iterable[Label]) -> list[int]:
     """The positions of the special tokens."""
-    return [at for at, one in enumerate(labels) if not isinstance(one, str | int) and one.special]
+    return [at for at, t in enumerate(labels) if not isinstance(t, str | int) and t.special]
 
 
 def labels_of(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
     """The label of each token; an ID that the vocabulary leaves free is `<50300>`."""
     if isinstance(tokenizer, PublishedTokenizer):
-        return tokenizer.labels(ids)  # one question to its process
+        return tokenizer.labels(ids)  # one request to its process
     used = tokenizer.vocab_size
     return [tokenizer.label(token) if token < used else f"<{token}>" for token in ids]

@@ -1,6 +1,6 @@
 """Our three kinds of tokenizer, by the `tokenizers` library, with readable labels.
 
-The library does the work; this adds a label and a span in the typed text for every
+The library does the work; this module adds a label and a span in the typed text for every
 token, limits, and the guarantee that typed text never becomes a special token.
 """
 
@@ -68,7 +68,7 @@ def _fault(stored: Any) -> str | None:
         return "it has no model"
     for part in ("padding", "truncation"):
         if stored.get(part) is not None:
-            return f"it asks for {part}, which is the model's business"
+            return f"it asks for {part}, which the model does itself"
     if stored.get("normalizer") not in _NORMALIZERS:
         return "it changes the text in a way this app does not know"
     return (
@@ -80,15 +80,15 @@ def _fault(stored: Any) -> str | None:
 
 def _kind_fault(stored: dict[str, Any]) -> str | None:
     model = stored["model"]
-    known = _PARTS.get(str(model.get("type")))
-    if known is None:
+    forms = _PARTS.get(str(model.get("type")))
+    if forms is None:
         return "only character, word and byte-level BPE tokenizers are known"
     if model["type"] == "BPE" and any(model.get(k) != v for k, v in _BPE_OPTIONS.items()):
         return "its BPE has options this app does not know"
     if not any(
         stored.get("pre_tokenizer") == splits
         and (stored.get("decoder") or {}).get("type") == (joins or {}).get("type")
-        for splits, joins in known
+        for splits, joins in forms
     ):
         return "it splits or joins text in a way this app does not know"
     return None
@@ -102,8 +102,8 @@ def _vocabulary_fault(model: dict[str, Any]) -> str | None:
     if not all(type(index) is int for index in ids) or sorted(ids) != list(range(len(ids))):
         return "its vocabulary does not number its tokens from 0 on"
     if model["type"] == "WordLevel":
-        known = model.get("unk_token") == UNKNOWN and UNKNOWN in vocabulary
-        return None if known else "it has no unknown token"
+        has_unknown = model.get("unk_token") == UNKNOWN and UNKNOWN in vocabulary
+        return None if has_unknown else "it has no unknown token"
     if any(not set(token) <= byte_alphabet().keys() for token in vocabulary):
         return "a token is not made of bytes"
     merges = model.get("merges")
@@ -122,7 +122,7 @@ def _special_fault(stored: dict[str, Any], vocabulary: dict[str, int]) -> str | 
     processor = stored.get("post_processor")
     if not isinstance(processor, dict) or processor.get("type") != "TemplateProcessing":
         return "it does not say which special tokens surround a text"
-    reads = next((each for each in SPECIALS if template_of(each) == processor.get("single")), None)
+    reads = next((way for way in SPECIALS if template_of(way) == processor.get("single")), None)
     if reads is None:
         return "it surrounds a text in a way this app does not know"
     around = [name for name in reads if name != "$A"]
@@ -135,7 +135,7 @@ def _special_fault(stored: dict[str, Any], vocabulary: dict[str, int]) -> str | 
 
 
 def template_of(reads: Reads) -> list[dict[str, Any]]:
-    """What stands around a text that is read so, as the library's file says it."""
+    """The special tokens around a text in this order, as the library's file describes them."""
     return [
         {"Sequence": {"id": "A", "type_id": 0}}
         if name == "$A"
@@ -157,7 +157,7 @@ class Tokenizer:
     """Text to tokens and back, in the way one model reads it."""
 
     def __init__(self, library: tokenizers.Tokenizer) -> None:
-        # Not part of the library's file format, so it is set on every way in.
+        # Not part of the library's file format, so every constructor sets it.
         library.encode_special_tokens = True
         self.library = library
         self.special_ids = frozenset(library.get_added_tokens_decoder())
@@ -172,10 +172,10 @@ class Tokenizer:
 
     def id_of(self, entry: str) -> int:
         """The ID of an entry of the vocabulary; TextError if it is not there."""
-        found = self.library.token_to_id(entry)
-        if found is None:
+        token_id = self.library.token_to_id(entry)
+        if token_id is None:
             raise TextError(f"The vocabulary has no {entry[:40]!r}.")
-        return int(found)
+        return int(token_id)
 
     def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
         """The tokens the model reads for this text, special tokens included."""
@@ -197,12 +197,12 @@ class Tokenizer:
         return self.library.encode(checked(text)).ids
 
     def target_ids(self, text: str) -> list[int]:
-        """What the decoder of an encoder-decoder writes: `<s> … </s>` around the text."""
-        written = self.library.encode(checked(text), add_special_tokens=False).ids
-        return [self.id_of(BOS), *written, self.id_of(EOS)]
+        """The target of an encoder-decoder: `<s> … </s>` around the text."""
+        text_ids = self.library.encode(checked(text), add_special_tokens=False).ids
+        return [self.id_of(BOS), *text_ids, self.id_of(EOS)]
 
     def corpus_ids(self, text: str) -> list[int]:
-        """A long text to train on, without special tokens."""
+        """The IDs of a long text to train on, without special tokens."""
         corpus = checked(text, limits.CORPUS_CHARACTERS)
         return self.library.encode(corpus, add_special_tokens=False).ids
 
@@ -284,7 +284,7 @@ def word_tokenizer(
 
 
 def words_of(text: str) -> list[str]:
-    """The words and runs of punctuation that a word tokenizer would find, in their order."""
+    """The words and runs of punctuation of a text, in order, as a word tokenizer splits them."""
     parts = pre_tokenizers.Whitespace().pre_tokenize_str(checked(text, limits.CORPUS_CHARACTERS))
     return [word for word, _ in parts]
 
@@ -294,7 +294,7 @@ def byte_tokenizer(
 ) -> Tokenizer:
     """Byte-level BPE with merges trained on `text`, at most `vocab_size` tokens.
 
-    It reads any text whatsoever: what was never seen is read byte by byte.
+    It reads any text: a word that was not in the training text is read byte by byte.
     """
     specials = SPECIALS[reads]
     if not BYTES + len(specials) <= vocab_size <= MOST_TRAINED_ENTRIES:
@@ -313,7 +313,7 @@ def byte_tokenizer(
     library.normalizer = normalizers.Lowercase() if lowercase else None
     library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False)
     library.decoder = decoders.ByteLevel()
-    return Tokenizer(_finished(library, reads))
+    return Tokenizer(_add_special_tokens(library, reads))
 
 
 def _look_up(entries: Sequence[str], reads: Reads, lowercase: bool) -> Library:
@@ -324,11 +324,11 @@ def _look_up(entries: Sequence[str], reads: Reads, lowercase: bool) -> Library:
     vocabulary = {name: index for index, name in enumerate(names)}
     library = Library(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     library.normalizer = normalizers.Lowercase() if lowercase else None
-    return _finished(library, reads)
+    return _add_special_tokens(library, reads)
 
 
-def _finished(library: Library, reads: Reads) -> Library:
-    """Marks the special tokens and says where they go."""
+def _add_special_tokens(library: Library, reads: Reads) -> Library:
+    """Add the special tokens, and where they go around a text."""
     specials = SPECIALS[reads]
     library.add_special_tokens([AddedToken(name, special=True) for name in specials])
     around = [(name, library.token_to_id(name)) for name in reads if name != "$A"]

@@ -1,7 +1,7 @@
 """Unigram: pieces with their probabilities, and the likeliest segmentation of a word.
 
-The library starts from the frequent parts of words and drops those that the text misses
-least, until the size is reached; it shows only what is left. So each size is trained anew.
+The library starts from the frequent parts of words and removes those whose loss costs the text
+least, until the size is reached. It shows only the result, so each size is trained separately.
 Source: Subword Regularization (Kudo 2018), section 3.2.
 """
 
@@ -13,7 +13,7 @@ from explorer.text.library_training import NO_TEXT, learned_pieces
 
 UNIGRAM = "Unigram"
 MAX_UNIGRAM_TEXT = 100_000
-"""Characters. The library trains seconds on more, and minutes on a megabyte."""
+"""Characters. On more the library trains for seconds, on a megabyte for minutes."""
 
 LONGEST_PIECE = 16
 UNKNOWN = "<unk>"
@@ -43,7 +43,7 @@ class Segmentation:
 
 
 def train_unigram(text: str, size: int) -> UnigramPieces:
-    """At most so many pieces, by the library; every character of the text is one of them."""
+    """At most `size` pieces, trained by the library; every character of the text is one."""
     text = checked(text, MAX_UNIGRAM_TEXT)
     if not text.strip():
         raise TextError(NO_TEXT)
@@ -63,13 +63,13 @@ def segmentations(word: str, scores: dict[str, float], most: int = 3) -> list[Se
     """
     ways: list[list[Segmentation]] = [[Segmentation((), ())]] + [[] for _ in word]
     for end in range(1, len(word) + 1):
-        found = []
+        candidates = []
         for start in range(max(0, end - LONGEST_PIECE), end):
             score = scores.get(word[start:end], -math.inf)
             if score > -math.inf:
-                found += [
+                candidates += [
                     Segmentation((*way.pieces, word[start:end]), (*way.scores, score))
                     for way in ways[start]
                 ]
-        ways[end] = sorted(found, key=lambda way: -way.score)[:most]
+        ways[end] = sorted(candidates, key=lambda way: -way.score)[:most]
     return ways[-1]

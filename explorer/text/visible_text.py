@@ -50,10 +50,10 @@ def readable_character(character: str) -> str:
 
 @cache
 def byte_alphabet() -> dict[str, int]:
-    """Byte-level BPE writes each byte as one printable character; this reads them back.
+    """The byte of each printable character that byte-level BPE writes for one.
 
-    Printable Latin-1 bytes stand for themselves, the other 68 for the characters
-    from U+0100 on, in order.
+    Printable Latin-1 bytes are written as themselves, the other 68 as the characters from
+    U+0100 on, in order.
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     alphabet = {chr(byte): byte for byte in printable}
@@ -71,12 +71,12 @@ def bytes_of(token: str) -> bytes:
 PUNCTUATION = re.compile(r"[!-+./:-@\[-`{-~]|(?<![A-Za-z])-|-(?![A-Za-z])")
 """All of ASCII but the comma and the hyphen between two letters, which mean nothing in Markdown."""
 JOINER = "\u2060"
-"""Invisible. It also breaks what Streamlit replaces after Markdown, such as `:smile:`."""
+"""Invisible. It also keeps Streamlit from replacing shortcodes such as `:smile:`."""
 
 
 @lru_cache(maxsize=512)
 def literal(text: str, longest: int = 80) -> str:
-    """The text as a label that means nothing but itself; a line break is shown as ↵."""
+    """The text as a label without Markdown; a line break is shown as ↵."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
     plain = " ↵ ".join(line for line in lines if line)
     if len(plain) > longest:

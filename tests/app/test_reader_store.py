@@ -24,7 +24,7 @@ MINE = "reader"
 
 
 def view(title: str, size: int = 100) -> KeptView:
-    return KeptView(title, f"/attention?text={title}", drawn=[OfflinePicture("", bytes(size))])
+    return KeptView(title, f"/attention?text={title}", pictures=[OfflinePicture("", bytes(size))])
 
 
 def titles(kept: KeptSession | None) -> list[str]:

@@ -143,7 +143,7 @@ def test_curves_that_are_compared_have_one_axis() -> None:
     for chart in (
         wave_curves([{"position": 0, "value": 0.5, "dimension": "dimension 0"}], beside),
         offset_curve(offsets, "product", beside),
-        head_curves(heads, "bias", beside=beside),
+        head_curves(heads, "bias", compared=beside),
     ):
         low, high = next(ends for ends in domains(chart, "y") if ends)
         assert low < -3.0

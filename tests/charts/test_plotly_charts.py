@@ -37,7 +37,7 @@ def plain(figure: go.Figure) -> dict[str, Any]:
 def test_a_label_is_never_markup() -> None:
     assert plain_label("<s>") == "&lt;s&gt;"
     assert "<" not in plain_label(LINK, 100)
-    named = replace(moving(1, 1), labels=[LINK], told=[[LINK]], names=[LINK])
+    named = replace(moving(1, 1), labels=[LINK], tooltips=[[LINK]], names=[LINK])
     scatter = moving_scatter(named, "xyz", LIGHT)
     shown = [
         scatter.data[3].customdata,
@@ -61,7 +61,7 @@ def moving(steps: int = 3, tokens: int = 2) -> MovingTokens:
         notes=[f"note {step}" for step in range(steps)],
         labels=["a", "b"][:tokens],
         places=places,
-        told=[[f"{name}: {step}" for name in "ab"[:tokens]] for step in range(steps)],
+        tooltips=[[f"{name}: {step}" for name in "ab"[:tokens]] for step in range(steps)],
         near=[(["v"], [f"v: {step}"], torch.tensor([[0.0, 5.0, 0.0]])) for step in range(steps)],
         names=["w"],
         around=torch.tensor([[0.0, 0.0, -4.0]]),

@@ -202,7 +202,7 @@ def test_a_view_taken_away_alone_is_alive_and_none_of_its_words_are_markup(
 ) -> None:
     title = "Layer 0 </title><script>alert(1)</script>"
     path = tmp_path / "taken.html"
-    path.write_bytes(offline_html(title, {"sentence": "<b>$x$ & more"}, session()[0].drawn))
+    path.write_bytes(offline_html(title, {"sentence": "<b>$x$ & more"}, session()[0].pictures))
     visitor = Visitor(browser, "file://")
     page = visitor.page
     page.goto(path.as_uri())

@@ -139,8 +139,8 @@ def test_others_print_between_two_slides() -> None:
 def test_what_no_slide_can_show_is_named() -> None:
     map_of_pass = OfflineView("pass_map", "map", b"", 0, None, "", "", "")
     views = [
-        KeptView("Overview", "/", drawn=[map_of_pass], figures=[HEAD, TABLE]),
-        KeptView("Overview", "/", drawn=[map_of_pass], figures=[HEAD, TABLE], had=8),
+        KeptView("Overview", "/", pictures=[map_of_pass], figures=[HEAD, TABLE]),
+        KeptView("Overview", "/", pictures=[map_of_pass], figures=[HEAD, TABLE], had=8),
     ]
     said = [page.extract_text() for page in PdfReader(io.BytesIO(session_pdf("Kept", views))).pages]
     assert all("The map of the pass is in the offline page and in the app." in e for e in said)

@@ -33,7 +33,7 @@ def other(small_models: Path) -> OpenModel:
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "BYTES_KEPT", 1_000)
-    monkeypatch.setattr(store, "_kept", store.cache_of(1_000))
+    monkeypatch.setattr(store, "_results", store.cache_of(1_000))
 
 
 class Made:
@@ -110,7 +110,7 @@ def test_what_nobody_uses_goes_after_a_time(
 ) -> None:
     """Each use begins the time anew."""
     now = 0.0
-    monkeypatch.setattr(store, "_kept", store.cache_of(1_000, timer=lambda: now))
+    monkeypatch.setattr(store, "_results", store.cache_of(1_000, timer=lambda: now))
     most = store.RESULTS_SECONDS.most
     used, unused = (kept(opened, key, Made, nothing) for key in ("used", "unused"))
     gone = weakref.ref(unused)

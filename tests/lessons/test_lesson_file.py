@@ -43,7 +43,7 @@ def test_a_lesson_is_what_its_file_says() -> None:
     )
     assert step.predict is not None
     assert (step.predict.right, step.predict.options, step.notes) == (2, ("a", "b"), "Wait.")
-    assert step.shown == "/masks?layer=2"
+    assert step.ends == "/masks?layer=2"
     assert [*faults(lesson, PAGES)] == []
 
 

@@ -150,7 +150,7 @@ def another_view() -> str:
 @meets("session_file_bytes", most=1_000)
 def file_of_a_session() -> str:
     """The sentence names the largest view, and how large it is."""
-    drawn = KeptView("Identity", "/attention", drawn=[OfflinePicture("", bytes(2_000))])
+    drawn = KeptView("Identity", "/attention", pictures=[OfflinePicture("", bytes(2_000))])
     assert "“Identity”" in refusal([drawn])
     return refusal([drawn])
 

@@ -108,6 +108,6 @@ def test_a_training_that_takes_too_long_is_ended_and_said(
     with pytest.raises(TextError, match="took more than 1 second and was stopped"):
         train_unigram(GENOME * 3, 1_000)
     monkeypatch.setattr(library_training, "CHILD_BYTES", 1)
-    with pytest.raises(TextError, match="needs more memory than it is given"):
+    with pytest.raises(TextError, match="needs more memory than it may use"):
         train_merges(README, 50)
     assert len(children) == 2

@@ -134,7 +134,7 @@ def test_long_ranks_wait_for_a_click_and_what_is_not_compared_has_both_shapes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(measurement, "QUICK", 1)
-    monkeypatch.setattr(results_cache, "_kept", results_cache.cache_of(10**6))
+    monkeypatch.setattr(results_cache, "_results", results_cache.cache_of(10**6))
     at = page(MODEL, other_model="translation", text="the cat")
     differing, unpaired = (table.value for table in at.dataframe)
     assert set(differing["rank of the change"]) == {"–"}

@@ -1,8 +1,8 @@
-"""A stranger's tokenizer for a model that is trained here, with the special tokens it needs.
+"""A published tokenizer for a model that is trained here, with the special tokens it needs.
 
-What is stored is a tokenizer.json like any other: the stranger's, with `<pad>` and the ends that
-our models read behind its vocabulary where it has none of that name, and around a text in place of
-its own. It is opened as every stranger's is: in a process of its own.
+The app stores the published tokenizer.json with two changes: our models' `<pad>`, start and end
+tokens are added to the vocabulary unless it has them, and they replace the tokens around a text.
+It is opened as every published tokenizer is: in a process of its own.
 """
 
 import json
@@ -16,36 +16,36 @@ from explorer.text.token import BOS, CLS, EOS, PAD, SPECIALS, Reads
 from explorer.text.tokenizer import Tokenizer, special_entry, template_of
 
 MOST_ADOPTED_TOKENS = 60_000
-"""Every token is a row of the embedding, which is trained."""
+"""Every token is a row of the trained embedding."""
 LARGEST = 12_000_000
-"""Characters of the file, which stands beside every snapshot."""
+"""Characters of the file, which is stored with every snapshot."""
 UNREADABLE_TOKENIZER = "The tokenizer file is not readable JSON: choose another one."
 ROLES = {PAD: "pad", BOS: "bos", EOS: "eos", CLS: "cls"}
 
 
 def adopted_json(text: str, reads: Reads) -> str:
-    """The tokenizer.json of a stranger with the special tokens of `reads`; TextError without one.
+    """A tokenizer.json with the special tokens of `reads`; TextError says why there is none.
 
-    Nothing of it is believed here but the IDs of its tokens; the child process checks the rest.
+    Only the IDs of its tokens are used here; the child process checks the rest.
     """
-    stored = _stored(text)
+    stored = _parse(text)
     model = stored["model"]
     entries, added = model.get("vocab"), stored.get("added_tokens") or []
     try:
         names = [entry[0] for entry in entries] if isinstance(entries, list) else None
         ids = {name: at for at, name in enumerate(names)} if names else dict(entries)
-        ids |= {str(each["content"]): each["id"] for each in added}
+        ids |= {str(token["content"]): token["id"] for token in added}
         following = max(ids.values()) + 1
-        # What is only added is numbered by its place, which a gap in the vocabulary shifts.
-        is_whole = names is None and all(each["content"] in entries for each in added)
-        added = [each for each in added if each["content"] not in SPECIALS[reads]]
+        # The library numbers added tokens by their place, which a gap in the vocabulary shifts.
+        is_whole = names is None and all(token["content"] in entries for token in added)
+        added = [token for token in added if token["content"] not in SPECIALS[reads]]
         for name in SPECIALS[reads]:
             if name not in ids:
                 ids[name], following = following, following + 1
             if is_whole:
                 entries[name] = ids[name]
             added.append(special_entry(name, ids[name]))
-        added.sort(key=lambda each: int(each["id"]))
+        added.sort(key=lambda token: int(token["id"]))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise TextError("The tokenizer file does not describe a tokenizer.") from None
     if following > MOST_ADOPTED_TOKENS:
@@ -72,42 +72,42 @@ def adopted_json(text: str, reads: Reads) -> str:
 
 
 def is_adopted(text: str) -> bool:
-    """Whether `adopted_json` may have written it: what is around a text is as with our models."""
+    """Whether `adopted_json` may have written it: our special tokens are around a text."""
     try:
-        return bool(_reads_of(_stored(text)))
+        return bool(_reads_of(_parse(text)))
     except TextError:
         return False
 
 
 class AdoptedTokenizer(TrainingTokenizer):
-    """What `adopted_json` wrote, with what a task asks of a tokenizer besides."""
+    """The tokenizer that `adopted_json` wrote, with the methods that training needs."""
 
     def __init__(self, text: str) -> None:
-        stored = _stored(text)
+        stored = _parse(text)
         reads = _reads_of(stored)
         if reads is None:
-            raise TextError("The tokenizer file has not the special tokens of a model made here.")
+            raise TextError("The tokenizer file lacks the special tokens of a model made here.")
         self._text = text
         roles = {f"{ROLES[name]}_token": name for name in SPECIALS[reads]}
         if unknown := _unknown(stored["model"]):
             roles["unk_token"] = unknown
         super().__init__(TokenizerText.of(text, json.dumps(roles)))
-        added = {each["content"]: each["id"] for each in stored["added_tokens"]}
+        added = {token["content"]: token["id"] for token in stored["added_tokens"]}
         self._specials: dict[str, int] = {}
-        found = {name: self.id_of(name) for name in SPECIALS[reads]}
-        if any(found[name] != added[name] for name in found):
+        ids = {name: self.id_of(name) for name in SPECIALS[reads]}
+        if any(ids[name] != added[name] for name in ids):
             raise TextError(
                 "The tokens of this tokenizer are not numbered one after another, so none can be "
                 "added: choose another one."
             )
-        self._specials = found
+        self._specials = ids
 
     def to_json(self) -> str:
-        """The tokenizer.json that it was made of."""
+        """The tokenizer.json that it was opened from."""
         return self._text
 
 
-def _stored(text: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any]:
     if len(text) > LARGEST:
         raise TextError(
             f"The tokenizer file has {len(text):,} characters; at most {LARGEST:,} are stored with "
@@ -123,11 +123,11 @@ def _stored(text: str) -> dict[str, Any]:
 
 
 def _reads_of(stored: dict[str, Any]) -> Reads | None:
-    """How a model made here reads with it; None where it does not."""
+    """The special tokens around a text, if they are those of a model made here; else None."""
     processor, added = stored.get("post_processor"), stored.get("added_tokens")
     if not isinstance(processor, dict) or not isinstance(added, list):
         return None
-    names = {each.get("content") for each in added if isinstance(each, dict)}
+    names = {token.get("content") for token in added if isinstance(token, dict)}
     for reads, specials in SPECIALS.items():
         if processor.get("single") == template_of(reads) and names >= set(specials):
             return reads
@@ -135,7 +135,7 @@ def _reads_of(stored: dict[str, Any]) -> Reads | None:
 
 
 def _unknown(model: dict[str, Any]) -> str | None:
-    """The text of the token that stands for what is not known."""
+    """The text of the unknown token."""
     entries, at = model.get("vocab"), model.get("unk_id")
     if isinstance(entries, list) and isinstance(at, int) and 0 <= at < len(entries):
         return str(entries[at][0])
@@ -149,7 +149,7 @@ ENGINES_KEPT = 16
 
 @lru_cache(maxsize=ENGINES_KEPT)
 def trained_with(text: str) -> TrainedWith:
-    """What the `to_json` of either wrote; TextError for anything else."""
+    """The tokenizer that `to_json` of either class wrote; TextError for anything else."""
     try:
         return Tokenizer.from_json(text)
     except TextError:
@@ -159,11 +159,11 @@ def trained_with(text: str) -> TrainedWith:
 
 
 def adopted(text: str, reads: Reads) -> TrainedWith:
-    """The tokenizer of any tokenizer.json for a model that reads so; TextError without one."""
+    """The tokenizer of any tokenizer.json, with the special tokens of `reads`; else TextError."""
     try:
         own = Tokenizer.from_json(text)
         if all(own.library.token_to_id(name) is not None for name in SPECIALS[reads]):
             return own
     except TextError:
-        pass  # it is no tokenizer of ours
+        pass  # it was not made here
     return trained_with(adopted_json(text, reads))

@@ -1,8 +1,8 @@
-"""A chat template rendered: a stranger's Jinja, sandboxed, in the child process alone.
+"""Renders a chat template, which is a stranger's Jinja: sandboxed, and only in the child process.
 
-The sandbox keeps a template from the attributes that lead out of it; the child's limits end one
-that computes or takes memory without end. The names that a template finds are those of the
-`transformers` library (apply_chat_template), whose templates these are.
+The sandbox hides the attributes that lead out of it; the child's limits end a template that
+computes, or takes memory, without end. A template finds the names that the `transformers` library
+defines for it (apply_chat_template).
 """
 
 import json
@@ -20,15 +20,15 @@ from explorer.text.checked_text import LARGEST_TEMPLATE, TextError
 from explorer.text.visible_text import cut, readable
 
 LONGEST_PROMPT, LONGEST_REASON = 50_000, 120
-"""Characters of what a template makes, and of why it makes nothing."""
+"""Characters of a prompt, and of the reason why there is none."""
 
 
 class Refused(TemplateError):
-    """What a template raises itself."""
+    """An error that the template raises itself."""
 
 
 class Generation(Extension):
-    """`{% generation %}` marks what an assistant said, for training; it changes no text."""
+    """`{% generation %}` marks the assistant's words for training; it changes no text."""
 
     tags = {"generation"}  # noqa: RUF012  as the base class has it
 
@@ -46,13 +46,13 @@ def render(
 ) -> str:
     """The prompt of these messages, each with a `role` and a `content`.
 
-    `names` are the special tokens by what a template calls them, such as `eos_token`. TextError
+    `names` are the special tokens by their names in a template, such as `eos_token`. TextError
     says in half a sentence why there is no prompt.
     """
     if len(template) > LARGEST_TEMPLATE:
         size = f"{len(template):,} characters"
         raise TextError(f"it has {size}; at most {LARGEST_TEMPLATE:,} are read")
-    given: dict[str, Any] = {
+    context: dict[str, Any] = {
         **names,
         "messages": [dict(message) for message in messages],
         "tools": None,
@@ -60,8 +60,8 @@ def render(
         "add_generation_prompt": add_generation_prompt,
     }
     try:
-        parts = _environment().from_string(template).generate(given)
-        return _joined(parts)
+        parts = _environment().from_string(template).generate(context)
+        return _join(parts)
     except Refused as error:
         raise TextError(f"it refuses these messages: {_reason(error)}") from None
     except TemplateSyntaxError as error:
@@ -82,27 +82,27 @@ def render(
         raise TextError(f"it ends in an error: {type(error).__name__}") from None
 
 
-def _joined(parts: Any) -> str:
-    made, length = list[str](), 0
+def _join(parts: Any) -> str:
+    chunks, length = list[str](), 0
     for part in parts:
         length += len(part)
         if length > LONGEST_PROMPT:
             raise TextError(f"it makes more than {LONGEST_PROMPT:,} characters")
-        made.append(part)
-    text = "".join(made)
+        chunks.append(part)
+    text = "".join(chunks)
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise TextError("it makes half a character")
     return text
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
-    found = ImmutableSandboxedEnvironment(
+    environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
     )
-    del found.globals["lipsum"]
-    found.globals |= {"raise_exception": _refuse, "strftime_now": _now}
-    found.filters["tojson"] = _to_json
-    return found
+    del environment.globals["lipsum"]
+    environment.globals |= {"raise_exception": _refuse, "strftime_now": _now}
+    environment.filters["tojson"] = _to_json
+    return environment
 
 
 def _refuse(message: object) -> NoReturn:
@@ -118,6 +118,6 @@ def _to_json(value: object, indent: int | None = None) -> str:
 
 
 def _reason(error: TemplateError) -> str:
-    """A stranger's words in one line, short and with nothing unseen."""
+    """A stranger's message in one short line of visible characters."""
     words = " ".join((error.message or "no reason is given").split())
     return cut(readable(words), LONGEST_REASON).rstrip(".").replace("␣", " ")

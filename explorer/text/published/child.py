@@ -1,10 +1,9 @@
 """The child process: opens a stranger's tokenizer and answers, one line of JSON for each.
 
-Started by `process` as `python -m explorer.text.published.child`. Before a
-stranger's byte is read it takes from itself what it does not need: memory beyond
-a bound, files to write, core dumps. Each answer has a budget of computing time; the
-kernel ends the process when that is spent, whatever library is busy, and when the
-app ends so does the line it listens to.
+`process` starts it as `python -m explorer.text.published.child`. Before it reads a
+stranger's byte, it bounds its own memory and forbids itself to write files and core
+dumps. Each answer has a budget of computing time; when that is spent, the kernel ends
+the process, whatever library is busy. When the app ends, its input ends and so does it.
 """
 
 import json
@@ -32,7 +31,7 @@ from explorer.text.published.tokenizer_files import Files, json_object
 from explorer.text.token import TokenizerStep
 
 ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
-"""Bytes of memory it may take while reading: a constant, more for each byte, at most this."""
+"""Bytes of memory for reading: a constant, more for each byte of the files, and the most."""
 
 READING_SECONDS = 0.9
 
@@ -40,7 +39,7 @@ READING_SECONDS = 0.9
 def main() -> None:
     task = json.loads(sys.argv[1])
     out = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # a library that prints must not answer in our place
+    os.dup2(2, 1)  # what a library prints is no answer
     files: dict[str, int] = task["files"]
     _limit(sum(os.fstat(number).st_size for number in files.values()))
     engine: Engine | None = None
@@ -60,7 +59,7 @@ def main() -> None:
 
 
 def open_engine(files: Files, family: str) -> Engine:
-    """The engine for these files, which are complete for one form; TextError says why not."""
+    """The engine for the files of one complete form; TextError says why there is none."""
     settings = json_object(files, "tokenizer_config.json")
     roles_file = json_object(files, "special_tokens_map.json")
     way = reading_of(family, settings)
@@ -114,16 +113,16 @@ def _render(engine: Engine, request: Mapping[str, Any]) -> str:
 
 
 def _within(seconds: float, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The answer, or why there is none; `over` says that this process ends."""
+    """The answer, or why there is none; with `over` this process ends."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         return work()
     except TextError as error:
         return {"error": str(error)}
     except MemoryError:
-        return {"error": "it needs more memory than it is given.", "over": True}
+        return {"error": "it needs more memory than it may use.", "over": True}
     except BaseException:  # noqa: BLE001  a panic of the library is no Exception
-        return {"error": "it does not do what such a file must.", "over": True}
+        return {"error": "it does not work as a tokenizer file must.", "over": True}
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
@@ -137,9 +136,9 @@ def _say(out: Any, answer: Mapping[str, Any]) -> None:
 
 
 def _limit(to_read: int) -> None:
-    """Limit this process to what reading a file of this size can need."""
+    """Limit this process to the memory that reading a file of this size can need."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as order:
-        order.write("1000")  # where memory ends, this process ends, and not the app
+        order.write("1000")  # when memory runs out, the system ends this process, not the app
     used = _memory()
     for what, most in (
         (resource.RLIMIT_AS, used + min(ROOM + ROOM_PER_BYTE * to_read, MOST_ROOM)),

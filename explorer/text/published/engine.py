@@ -1,7 +1,7 @@
-"""What reads with the files of a tokenizer: the tokens of a text, and the steps to them.
+"""What a tokenizer computes in the child process: the tokens of a text, and the steps to them.
 
-The pieces of all steps grow with the square of the text and hardly differ from one step to the
-next. So each different piece is sent once, and each step as places among them.
+The pieces of all steps grow with the square of the text, and few differ from one step to the
+next. So each different piece is sent once, and each step as indices of pieces.
 """
 
 import re
@@ -18,9 +18,9 @@ from explorer.text.visible_text import cut, readable
 
 MOST_TOKENS = 200_000
 LONGEST_LABEL = 200
-"""Characters of a label; a published token is rarely longer, and none is shown longer."""
+"""Characters of a label; a longer label is cut."""
 MOST_PIECES = 1_000_000
-"""Pieces of all steps together; more would not be sent and read in a moment."""
+"""Pieces of all steps together; sending and reading more would take too long."""
 
 TOO_MANY_STEPS = "it has too many steps to show; shorten it."
 NONE_AROUND = "No special tokens are added: these are what the model reads."
@@ -29,7 +29,7 @@ WORD_START = "▁"
 
 @dataclass(frozen=True)
 class EncodedToken:
-    """One token as a library gives it: `of` is the text it came from (0 or 1), None if added."""
+    """One token of a library: `of` is the text it came from (0 or 1), None if it was added."""
 
     id: int
     start: int = 0
@@ -42,7 +42,7 @@ class EncodedToken:
 class SpecialTokens:
     """The special tokens of a tokenizer: their IDs by role, their texts by ID.
 
-    `strips` says of each text whether the blanks before and after it belong to it.
+    `strips` says for each text whether the token includes the blanks before and after it.
     """
 
     roles: Mapping[str, int]
@@ -57,10 +57,10 @@ class SpecialTokens:
         more: Mapping[int, str],
         strips: Mapping[str, tuple[bool, bool]] | None = None,
     ) -> "SpecialTokens":
-        """Those that are in the vocabulary, `more` being those without a role."""
-        known = {role: ids[text] for role, text in roles.items() if text in ids}
+        """Those that are in the vocabulary; `more` are special tokens without a role."""
+        role_ids = {role: ids[text] for role, text in roles.items() if text in ids}
         texts = {ids[text]: text for text in roles.values() if text in ids}
-        return cls(known, dict(more) | texts, strips or {})
+        return cls(role_ids, dict(more) | texts, strips or {})
 
     @property
     def ids(self) -> frozenset[int]:
@@ -70,19 +70,19 @@ class SpecialTokens:
         return frozenset(i for i in self.texts if i != unknown or i in shared)
 
     def parts(self, text: str) -> Iterator[tuple[int, int, int | None]]:
-        """The text in parts: their spans, and the ID of each that is a special token."""
-        ids = {written: token_id for token_id, written in self.texts.items() if written}
-        written = sorted(ids, key=len, reverse=True)
-        blanks = [self.strips.get(each, (False, False)) for each in written]
+        """The parts of a text: their spans, and the ID of each that is a special token."""
+        ids = {special: token_id for token_id, special in self.texts.items() if special}
+        specials = sorted(ids, key=len, reverse=True)
+        blanks = [self.strips.get(special, (False, False)) for special in specials]
         ways = [
-            f"({left * _BLANKS}{re.escape(each)}{right * _BLANKS})"
-            for each, (left, right) in zip(written, blanks, strict=True)
+            f"({left * _BLANKS}{re.escape(special)}{right * _BLANKS})"
+            for special, (left, right) in zip(specials, blanks, strict=True)
         ]
         at = 0
         for match in re.finditer("|".join(ways), text) if ways else ():
             if match.start() > at:
                 yield at, match.start(), None
-            yield *match.span(), ids[written[(match.lastindex or 1) - 1]]
+            yield *match.span(), ids[specials[(match.lastindex or 1) - 1]]
             at = match.end()
         if at < len(text):
             yield at, len(text), None
@@ -112,21 +112,21 @@ class Engine(ABC):
 
     @abstractmethod
     def part(self, text: str, at: int) -> list[EncodedToken]:
-        """Those of a part of a text that begins at this place and holds no special token."""
+        """The tokens of a part of a text that begins at `at` and has no special token."""
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str: ...
 
     @abstractmethod
     def piece_label(self, token_id: int) -> str | None:
-        """How to show a token that is not special; None where the vocabulary has no such ID."""
+        """The label of a token that is not special; None where the vocabulary has no such ID."""
 
     @abstractmethod
     def piece_id(self, entry: str) -> int | None:
         """The ID of an entry that is not special."""
 
     def facts(self) -> dict[str, Any]:
-        """What the app is told once: kind, vocabulary size, special tokens and their roles."""
+        """What the app asks once: kind, vocabulary size, special tokens and their roles."""
         lowered = self.normalized("A")
         return {
             "kind": self.kind,
@@ -140,7 +140,7 @@ class Engine(ABC):
         return self.tokens(self.around(text, pair), text, pair or "")
 
     def encode_prompt(self, text: str) -> list[Token]:
-        """A text whose special tokens are read as such; none is added around it."""
+        """The tokens of a text whose special tokens are read as such; none is added around it."""
         encoded = list[EncodedToken]()
         for start, end, special in self.special.parts(text):
             if special is None:
@@ -155,7 +155,7 @@ class Engine(ABC):
         return [[token.id for token in tokens] for tokens in encoded]
 
     def steps(self, text: str) -> tuple[TokenizerStep, ...]:
-        """The text, its pieces, and what is read, where the library does not say how it cuts."""
+        """The text, its pieces, and the tokens, where the library does not show how it splits."""
         collector = StepCollector(text)
         plain = self.tokens(self.plain(text), text)
         collector.tokens("Cut into the pieces that sentencepiece finds.", plain)
@@ -180,10 +180,9 @@ class Engine(ABC):
         pair: str = "",
         marked: Collection[int] = (),
     ) -> list[Token]:
-        """Each with its label and a span within its text; the IDs that are `marked` are special.
+        """The tokens, with labels and spans within their text; the IDs in `marked` are special.
 
-        A token that was added stands where it was added: before the text, or after
-        the one that came last.
+        An added token has an empty span where it was added.
         """
         if len(encoded) > MOST_TOKENS:
             raise TextError("it makes too many tokens of this text.")
@@ -203,7 +202,7 @@ class Engine(ABC):
 
 
 def _within(start: int, end: int, length: int) -> tuple[int, int]:
-    """The span, as far as it is in a text of this length."""
+    """The part of the span that is inside a text of this length."""
     start = min(max(start, 0), length)
     return start, min(max(end, start), length)
 
@@ -213,7 +212,7 @@ def short_label(label: str) -> str:
 
 
 class StepCollector:
-    """The steps so far, from the text as it was typed on."""
+    """Collects the steps, beginning with the typed text."""
 
     def __init__(self, text: str) -> None:
         self._length, self._left = len(text), MOST_PIECES
@@ -233,37 +232,37 @@ class StepCollector:
         changed: Iterable[int] = (),
         rank: int | None = None,
     ) -> None:
-        """One more step; `changed` are the places in it of what it made."""
-        shown = list(pieces)
-        self._left -= len(shown)
+        """Add a step; `changed` are the indices of its new pieces."""
+        step_pieces = list(pieces)
+        self._left -= len(step_pieces)
         if self._left < 0:
             raise TextError(TOO_MANY_STEPS)
         for place in changed:
-            shown[place] = replace(shown[place], changed=True)
-        self._steps.append(TokenizerStep(action, tuple(shown), rank))
+            step_pieces[place] = replace(step_pieces[place], changed=True)
+        self._steps.append(TokenizerStep(action, tuple(step_pieces), rank))
 
     def tokens(self, action: str, tokens: Sequence[Token]) -> None:
-        """A step that made all of these tokens."""
+        """Add a step in which all of these tokens are new."""
         self.add(action, pieces_of(tokens), range(len(tokens)))
 
     def finished(self, tokens: Sequence[Token]) -> tuple[TokenizerStep, ...]:
-        """All of them, the tokens that the model reads being the last step."""
-        added = [at for at, each in enumerate(tokens) if each.special and each.start == each.end]
+        """All steps; the last one has the tokens that the model reads."""
+        added = [at for at, t in enumerate(tokens) if t.special and t.start == t.end]
         self.add(ADD_SPECIAL_TOKENS if added else NONE_AROUND, pieces_of(tokens), added)
         return tuple(self._steps)
 
 
 def pieces_of(tokens: Iterable[Token]) -> list[Piece]:
-    return [Piece(each.label, each.start, each.end, each.id, each.special) for each in tokens]
+    return [Piece(token.label, token.start, token.end, token.id, token.special) for token in tokens]
 
 
 def rows_of(data: Iterable[Token | Piece]) -> list[list[Any]]:
     """Plain data as JSON has it: `Token(*row)` is the token again."""
-    return [list(vars(each).values()) for each in data]
+    return [list(vars(item).values()) for item in data]
 
 
 def steps_to_json(steps: Sequence[TokenizerStep]) -> dict[str, Any]:
-    """What is sent of the steps."""
+    """The steps as JSON: each different piece once, and each step as indices of pieces."""
     pieces = {id(piece): piece for step in steps for piece in step.pieces}
     places = {key: place for place, key in enumerate(pieces)}
     return {
@@ -275,7 +274,7 @@ def steps_to_json(steps: Sequence[TokenizerStep]) -> dict[str, Any]:
 
 
 def steps_from_json(answer: Mapping[str, Any]) -> tuple[TokenizerStep, ...]:
-    """The steps as the app reads them; those that did not change are one object in all steps."""
+    """The steps as the app reads them; a piece that did not change is one object in all steps."""
     pieces = [Piece(*row) for row in answer["pieces"]]
     return tuple(
         TokenizerStep(action, tuple(pieces[place] for place in places), rank)

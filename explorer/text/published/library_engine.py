@@ -48,28 +48,28 @@ class LibraryEngine(Engine):
         return text if normalizer is None else str(normalizer.normalize_str(text))
 
     def around(self, text: str, pair: str | None) -> list[EncodedToken]:
-        return _encoded(self.library.encode(text, pair))
+        return _tokens_of(self.library.encode(text, pair))
 
     def plain(self, text: str) -> list[EncodedToken]:
-        return _encoded(self.library.encode(text, add_special_tokens=False))
+        return _tokens_of(self.library.encode(text, add_special_tokens=False))
 
     def part(self, text: str, at: int) -> list[EncodedToken]:
-        read = self.library.encode(text, add_special_tokens=False)
-        spans = zip(read.ids, read.offsets, strict=True)
+        encoding = self.library.encode(text, add_special_tokens=False)
+        spans = zip(encoding.ids, encoding.offsets, strict=True)
         return [EncodedToken(i, at + start, at + end, 0) for i, (start, end) in spans]
 
     def decode(self, ids: Sequence[int]) -> str:
-        kept = [token_id for token_id in ids if token_id not in self.special_ids]
-        return str(self.library.decode(kept, skip_special_tokens=False))
+        plain_ids = [token_id for token_id in ids if token_id not in self.special_ids]
+        return str(self.library.decode(plain_ids, skip_special_tokens=False))
 
     def piece_label(self, token_id: int) -> str | None:
         token = self.library.id_to_token(token_id)
         if token is None:
             return None
-        return readable(token) if token_id in self.added else self.written(token)
+        return readable(token) if token_id in self.added else self.token_label(token)
 
-    def written(self, token: str) -> str:
-        """How to show a token of the model, or what is not one yet."""
+    def token_label(self, token: str) -> str:
+        """The label of a token of the model, or of letters before any merge."""
         if self.kind == "bytes" and byte_alphabet().keys() >= set(token):
             return readable_bytes(bytes_of(token))
         if self.kind == "sentencepiece":
@@ -81,8 +81,14 @@ class LibraryEngine(Engine):
         return None if token_id is None else int(token_id)
 
 
-def _encoded(read: tokenizers.Encoding) -> list[EncodedToken]:
-    columns = (read.ids, read.offsets, read.special_tokens_mask, read.sequence_ids, read.type_ids)
+def _tokens_of(encoding: tokenizers.Encoding) -> list[EncodedToken]:
+    columns = (
+        encoding.ids,
+        encoding.offsets,
+        encoding.special_tokens_mask,
+        encoding.sequence_ids,
+        encoding.type_ids,
+    )
     return [
         EncodedToken(token_id, *span, of=None if special else of or 0, segment=segment)
         for token_id, span, special, of, segment in zip(*columns, strict=True)

@@ -1,9 +1,9 @@
 """One child process per stranger's tokenizer: its protocol, and a pool of a few.
 
-A line of JSON goes in, a line of JSON comes out. The child limits itself before it reads the
-first byte of a stranger (`child`); here is the deadline that stands when even that should
-fail. Nothing it does can reach the app but its answer or its end. The children used last are
-kept; a tokenizer whose child was ended gets a new one when it is used again.
+A line of JSON goes in, a line of JSON comes out. The child limits itself before it reads a
+stranger's first byte (`child`); the deadline here holds even if that fails. Only the child's
+answer or its end reaches the app. The pool keeps the children that were used last; a tokenizer
+whose child was ended gets a new one when it is used again.
 """
 
 import atexit
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 LONGEST_ANSWER = 32_000_000
 NO_BOUNDS = "this system cannot bound what reads it; the app opens it in WSL, on Linux and on macOS"
 PATIENCE, GRACE = 4.0, 6.0
-"""Seconds on the clock for each second of computing, and on top: the machine may be busy."""
+"""Seconds on the clock for each second of computing, and in addition: the machine may be busy."""
 
 _ENVIRONMENT = {
     "PYTHONUTF8": "1",
@@ -102,14 +102,14 @@ class Child:
         return answer
 
     def _exchange(self, request: bytes, seconds: float) -> bytes:
-        """Send the request and read one line, neither waiting longer than agreed."""
+        """Send the request and read one line before the deadline."""
         deadline = time.monotonic() + seconds * PATIENCE + GRACE
 
         def wait(received: int) -> float:
             if (left := deadline - time.monotonic()) <= 0:
                 raise ChildError("it takes too long")
             if received > LONGEST_ANSWER:
-                raise ChildError("it makes too much of it")
+                raise ChildError("its answer is too long")
             return left
 
         answer = exchange(self._process, request, wait)
@@ -188,7 +188,7 @@ class ChildPool:
                     raise TextError("Many tokenizers are in use just now; try again in a moment.")
 
     def _room(self) -> bool:
-        """Whether one more fits, once the idle one that was used longest ago has gone."""
+        """Whether one more fits, after the idle child that was used longest ago is ended."""
         if len(self._places) < self._most:
             return True
         idle = next((source for source, place in self._places.items() if not place.busy), None)
@@ -211,7 +211,7 @@ class ChildPool:
 
 
 def opening_seconds(source: TokenizerFiles) -> float:
-    """Seconds of computing to open it: real vocabularies are large, bombs are small."""
+    """Seconds of computing to open it; they grow with its size, so a small bomb ends soon."""
     return 0.9 + source.bytes / 6_000_000
 
 

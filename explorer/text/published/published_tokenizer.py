@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ def open_published(folder: Path, family: str) -> "PublishedTokenizer":
 
 
 class PublishedTokenizer:
-    """A stranger's tokenizer, with the interface of `AnyTokenizer`.
+    """A published tokenizer, with the interface of `AnyTokenizer`.
 
-    Safe for threads. `form` names the files it comes from.
+    Several threads may use it at once. `form` names its files.
     """
 
     def __init__(self, source: TokenizerFiles) -> None:
@@ -60,35 +61,35 @@ class PublishedTokenizer:
         copy_files(self._source, folder)
 
     def id_of(self, entry: str) -> int:
-        found = self._ask({"do": "id", "entry": checked(entry)})["id"]
-        if found is None:
+        token_id = self._ask({"do": "id", "entry": checked(entry)})["id"]
+        if token_id is None:
             raise TextError(f"The vocabulary has no {entry[:40]!r}.")
-        return int(found)
+        return int(token_id)
 
     def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
         """The tokens the model reads for this text or pair of texts."""
         return tuple(Token(*row) for row in self._encoded(text, pair))
 
     def reading_prompts(self) -> "PublishedTokenizer":
-        """The same tokenizer, which reads the special tokens that are written in a text.
+        """The same tokenizer, but it reads special tokens that are written in a text.
 
         It adds none around the text, since a chat prompt has its own.
         """
-        found = copy(self)
-        found.reads_special, found._stepped = True, ("", ())
-        return found
+        tokenizer = copy(self)
+        tokenizer.reads_special, tokenizer._stepped = True, ("", ())
+        return tokenizer
 
     def render(
         self, template: str, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool
     ) -> str:
-        """The chat prompt of these messages, by a stranger's Jinja template.
+        """The chat prompt of these messages, rendered from a Jinja template.
 
-        It is rendered in the child process. TextError says in a sentence why there is none.
+        The child process renders it. TextError says in a sentence why there is none.
         """
         request = {
             "do": "render",
             "template": template,
-            "messages": [{k: checked(v) for k, v in each.items()} for each in messages],
+            "messages": [{k: checked(v) for k, v in message.items()} for message in messages],
             "generation": add_generation_prompt,
         }
         try:
@@ -104,14 +105,14 @@ class PublishedTokenizer:
         """Every step from the typed text to `encode`; those of the last text are cached."""
         if self.reads_special:
             raise TextError(NO_STEPS)
-        kept, found = self._stepped
-        if kept != text or not found:
-            found = steps_from_json(self._ask({"do": "steps", "text": checked(text)}))
-            self._stepped = (text, found)
-        return found
+        text_before, steps = self._stepped
+        if text_before != text or not steps:
+            steps = steps_from_json(self._ask({"do": "steps", "text": checked(text)}))
+            self._stepped = (text, steps)
+        return steps
 
     def decode(self, ids: list[int]) -> str:
-        """The text of these tokens, in the target language where there are two vocabularies."""
+        """The text of these tokens; with two vocabularies, that of the target language."""
         return str(self._ask({"do": "decode", "ids": _numbers(ids)})["text"])
 
     def label(self, token_id: int) -> str:
@@ -121,15 +122,15 @@ class PublishedTokenizer:
     def labels(self, ids: Sequence[int]) -> list[str]:
         """Many labels in one request."""
         ids = _numbers(ids)
-        shown = {token_id: self._labels.get(token_id) for token_id in ids}
-        unknown = [token_id for token_id, label in shown.items() if label is None]
+        labels = {token_id: self._labels.get(token_id) for token_id in ids}
+        unknown = [token_id for token_id, label in labels.items() if label is None]
         if unknown:
-            found = self._ask({"do": "labels", "ids": unknown})["labels"]
-            shown.update(zip(unknown, found, strict=True))
+            answer = self._ask({"do": "labels", "ids": unknown})["labels"]
+            labels.update(zip(unknown, answer, strict=True))
             if len(self._labels) > LABELS_KEPT:
                 self._labels = {}
-            self._labels.update(zip(unknown, found, strict=True))
-        return [shown[token_id] or "" for token_id in ids]
+            self._labels.update(zip(unknown, answer, strict=True))
+        return [labels[token_id] or "" for token_id in ids]
 
     def token(self, token_id: int) -> Token:
         return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
@@ -160,39 +161,39 @@ def _numbers(ids: Sequence[int]) -> list[int]:
 
 
 class TrainingTokenizer(PublishedTokenizer):
-    """A published tokenizer with what a task asks of one besides."""
+    """A published tokenizer with the methods that training needs."""
 
     _specials: Mapping[str, int]
 
     @abstractmethod
     def to_json(self) -> str | None:
-        """The tokenizer.json to write beside a model; None where its own files stand there."""
+        """The tokenizer.json to store with a model; None where its own files are stored."""
 
     def id_of(self, entry: str) -> int:
-        """At once where a batch needs it: of a special token."""
-        found = self._specials.get(entry)
-        return super().id_of(entry) if found is None else found
+        """The ID of an entry; that of a special token needs no request."""
+        token_id = self._specials.get(entry)
+        return super().id_of(entry) if token_id is None else token_id
 
     def many_ids(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
         """The IDs of each of many texts, with the special tokens around them or without."""
-        found: list[list[int]] = []
+        ids: list[list[int]] = []
         for some in _requests(texts):
-            found += self._ask({"do": "ids", "texts": some, "special": special})["ids"]
-        return found
+            ids += self._ask({"do": "ids", "texts": some, "special": special})["ids"]
+        return ids
 
     def target_ids(self, text: str) -> list[int]:
-        """What the decoder of an encoder-decoder writes: `<s> … </s>` around the text."""
+        """The target of an encoder-decoder: `<s> … </s>` around the text."""
         return [self.id_of(BOS), *self.many_ids([text], special=False)[0], self.id_of(EOS)]
 
     def corpus_ids(self, text: str) -> list[int]:
-        """A long text to train on, without special tokens; tokenized in parts that end in lines."""
-        return [each for ids in self.many_ids(list(_parts(text)), special=False) for each in ids]
+        """The IDs of a long text to train on, without special tokens; tokenized part by part."""
+        return [*chain.from_iterable(self.many_ids(list(_parts(text)), special=False))]
 
 
 class ParentTokenizer(TrainingTokenizer):
-    """The tokenizer of a published model that is trained on: it reads as that model always did.
+    """The tokenizer of a published model that is trained further; it reads as that model does.
 
-    `specials` are the IDs that this model has for `<pad>`, `<s>` and the like.
+    `specials` are the model's IDs for `<pad>`, `<s>` and the like.
     """
 
     def __init__(self, published: PublishedTokenizer, specials: Mapping[str, int]) -> None:
@@ -200,7 +201,7 @@ class ParentTokenizer(TrainingTokenizer):
         self._specials = specials
 
     def __eq__(self, other: object) -> bool:
-        """Whether it reads the same files in the same way, so a task is made of it once."""
+        """Whether it reads the same files in the same way; a task is then made only once."""
         if not isinstance(other, ParentTokenizer):
             return NotImplemented
         return (self._source, self._specials) == (other._source, other._specials)
@@ -216,14 +217,14 @@ class ParentTokenizer(TrainingTokenizer):
         return super().id_of(entry)
 
     def to_json(self) -> None:
-        """Nothing to write: its files are kept as they are."""
+        """None: its files are stored as they are."""
 
 
 NAMED = {PAD: "padding", BOS: "the beginning of a text", EOS: "the end of a text"}
 
 
 def _requests(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Texts for one request each: the child has a second for it."""
+    """The texts in groups, one for each request: the child has a second for a request."""
     some: list[str] = []
     for text in texts:
         if some and sum(map(len, some)) + len(text) > MAX_CHARACTERS:
@@ -235,7 +236,7 @@ def _requests(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text in parts that can be tokenized at once, cut after lines where there are any."""
+    """The text in parts that fit into one request, cut after lines where possible."""
     while text:
         cut = text.rfind("\n", 0, MAX_CHARACTERS) + 1 or MAX_CHARACTERS
         cut = len(text) if len(text) <= MAX_CHARACTERS else cut

@@ -1,7 +1,7 @@
 """The engine for sentencepiece models, each read by the library that made it.
 
-The families number the same pieces differently and put different tokens around a text: that is
-`Numbering`, and all that is written here.
+The families number the same pieces differently and put different tokens around a text:
+`Numbering` has these differences.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ FAIRSEQ = {
     "MBart50": (("<s>", "<pad>", "</s>", "<unk>"), 1, MBART_50),
     "Camembert": (("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"), 4, ()),
 }
-"""The first tokens, the shift of the pieces, the languages at the end."""
+"""The first tokens, the shift of the pieces' IDs, and the languages at the end."""
 
 MOST_EXTRA = 10_000
 LARGEST_ID = 4_000_000
@@ -44,10 +44,10 @@ LARGEST_ID = 4_000_000
 
 @dataclass
 class Numbering:
-    """Pieces to token IDs and back. `single` and `pair` say what stands around `$A` and `$B`.
+    """Pieces to token IDs and back. `single` and `pair` have the tokens around `$A` and `$B`.
 
-    `shift` is added to the model's own numbers; `listed` replaces them by a list of the
-    family's, and `written_as` names numbers on the side that is written.
+    `shift` is added to the model's own IDs. Where the family has a vocabulary of its own,
+    `listed` replaces them, and `target_pieces` has the pieces of the target language.
     """
 
     processor: SentencePieceProcessor
@@ -58,18 +58,18 @@ class Numbering:
     pair: Around = ("$A", "$B")
     shift: int = 0
     listed: Mapping[str, int] | None = None
-    written_as: Mapping[int, str] | None = None
+    target_pieces: Mapping[int, str] | None = None
 
-    def typed(self, piece: str, token_id: int) -> int:
-        """The family's token ID of a piece of a text."""
+    def family_id(self, piece: str, token_id: int) -> int:
+        """The family's token ID of a piece to which the model gives this one."""
         if self.listed is not None:
             return self.listed.get(piece, self.unknown)
         return self.unknown if token_id == self.processor.unk_id() else token_id + self.shift
 
-    def written(self, token_id: int) -> str | None:
-        """The piece of a token ID, None where there is none."""
-        if self.written_as is not None:
-            return self.written_as.get(token_id)
+    def piece_of(self, token_id: int) -> str | None:
+        """The piece of a token ID; None where there is none."""
+        if self.target_pieces is not None:
+            return self.target_pieces.get(token_id)
         if token_id == self.unknown:
             token_id = self.processor.unk_id() + self.shift
         if not 0 <= token_id - self.shift < self.processor.get_piece_size():
@@ -78,12 +78,12 @@ class Numbering:
         return piece
 
     def id_of_piece(self, piece: str) -> int | None:
-        """The token ID of a piece, None if it is not in the vocabulary."""
+        """The token ID of a piece; None if it is not in the vocabulary."""
         if self.listed is not None:
             return self.listed.get(piece)
         token_id = self.processor.piece_to_id(piece)
-        known = self.processor.id_to_piece(token_id) == piece
-        return self.typed(piece, token_id) if known else None
+        is_known = self.processor.id_to_piece(token_id) == piece
+        return self.family_id(piece, token_id) if is_known else None
 
     def id_of_code(self, code: str) -> int:
         return (self.listed or {}).get(code, self.unknown)
@@ -130,8 +130,8 @@ def numbering_of(
 
 def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Numbering:
     """Token IDs from vocab.json; what is not in it is unknown. `</s>` ends a text."""
-    listed = _listed(files, "vocab.json")
-    written = _listed(files, "target_vocab.json") if "target_vocab.json" in files else listed
+    listed = _id_list(files, "vocab.json")
+    target = _id_list(files, "target_vocab.json") if "target_vocab.json" in files else listed
     special = SpecialTokens.of(roles, listed, {})
     end, unknown = special.roles.get("eos"), special.roles.get("unk")
     if end is None or unknown is None:
@@ -144,11 +144,11 @@ def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Nu
         ("$A", end),
         ("$A", "$B", end),
         listed=listed,
-        written_as={token_id: piece for piece, token_id in written.items()},
+        target_pieces={token_id: piece for piece, token_id in target.items()},
     )
 
 
-def _listed(files: Files, name: str) -> dict[str, int]:
+def _id_list(files: Files, name: str) -> dict[str, int]:
     listed = json_object(files, name)
     for token_id in listed.values():
         if type(token_id) is not int or not 0 <= token_id < LARGEST_ID:
@@ -161,7 +161,7 @@ def _listed(files: Files, name: str) -> dict[str, int]:
 def _fairseq(
     processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
 ) -> Numbering:
-    """XLM-R and relatives: four tokens first, the pieces shifted, languages and mask last."""
+    """XLM-R and relatives: four tokens, then the pieces, then languages and the mask."""
     front, shift, codes = FAIRSEQ[way]
     beyond = processor.get_piece_size() + shift
     ids = {text: processor.piece_to_id(text) + shift for text in ("<s>", "</s>")}
@@ -213,15 +213,15 @@ def _t5(
 def _llama(
     processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
 ) -> Numbering:
-    """The model's own numbers; its start before each text unless the settings say otherwise."""
+    """The model's own IDs; its start token before each text unless the settings say otherwise."""
     ids = _controls(processor, roles)
     special = SpecialTokens.of(roles, ids, {token_id: text for text, token_id in ids.items()})
     around: list[Around] = []
     for role, otherwise in (("bos", True), ("eos", False)):
-        asked = settings.get(f"add_{role}_token")
-        found = special.roles.get(role)
-        wanted = found is not None and (otherwise if asked is None else asked is True)
-        around.append((found,) if wanted and found is not None else ())
+        setting = settings.get(f"add_{role}_token")
+        token_id = special.roles.get(role)
+        is_added = token_id is not None and (otherwise if setting is None else setting is True)
+        around.append((token_id,) if is_added and token_id is not None else ())
     before, after = around
     return Numbering(
         processor,
@@ -234,14 +234,14 @@ def _llama(
 
 
 def _controls(processor: SentencePieceProcessor, roles: Roles) -> dict[str, int]:
-    """The pieces that no text can become, and those that play a role."""
+    """The control pieces, which no text contains, and the pieces with a role."""
     everything = range(processor.get_piece_size())
-    found = {processor.id_to_piece(n): n for n in everything if processor.is_control(n)}
+    ids = {processor.id_to_piece(n): n for n in everything if processor.is_control(n)}
     for text in roles.values():
         token_id = processor.piece_to_id(text)
         if token_id >= 0 and processor.id_to_piece(token_id) == text:
-            found[text] = token_id
-    return found
+            ids[text] = token_id
+    return ids
 
 
 def piece_engine(
@@ -275,31 +275,31 @@ class PieceEngine(Engine):
                 tokens.append(EncodedToken(item))
             else:
                 of = 0 if item == "$A" else 1
-                tokens += self._typed(pair or "" if of else text, of)
+                tokens += self._tokens_of(pair or "" if of else text, of)
         return tokens
 
     def plain(self, text: str) -> list[EncodedToken]:
-        return self._typed(text, 0)
+        return self._tokens_of(text, 0)
 
     def part(self, text: str, at: int) -> list[EncodedToken]:
         return self._pieces(text, at, 0)
 
     def decode(self, ids: Sequence[int]) -> str:
-        pieces = [self._numbering.written(i) for i in ids if i not in self.special_ids]
+        pieces = [self._numbering.piece_of(i) for i in ids if i not in self.special_ids]
         decoded: str = self._target.decode([piece for piece in pieces if piece is not None])
         if WORD_START in decoded:  # in a piece that only the family's list knows
             return decoded.replace(WORD_START, " ").strip()
         return decoded
 
     def piece_label(self, token_id: int) -> str | None:
-        piece = self._numbering.written(token_id)
+        piece = self._numbering.piece_of(token_id)
         return None if piece is None else readable(piece.replace(WORD_START, " "))
 
     def piece_id(self, entry: str) -> int | None:
         return self._numbering.id_of_piece(entry)
 
-    def _typed(self, text: str, of: int) -> list[EncodedToken]:
-        """The tokens of a text; a mask that was typed is one, any other special token is not."""
+    def _tokens_of(self, text: str, of: int) -> list[EncodedToken]:
+        """The tokens of a text; a typed mask is special, any other typed special token is not."""
         tokens, at = list[EncodedToken](), 0
         if (code := self._numbering.code_at_start(text)) is not None:
             at = len(code)
@@ -316,11 +316,12 @@ class PieceEngine(Engine):
     def _pieces(self, text: str, at: int, of: int) -> list[EncodedToken]:
         if not text:
             return []
-        made = self._source.encode(text, return_type="offset_mapping")
-        spans = whole_spans(made["pieces"], made["offsets"])
+        encoding = self._source.encode(text, return_type="offset_mapping")
+        pieces = encoding["pieces"]
+        columns = pieces, encoding["ids"], whole_spans(pieces, encoding["offsets"])
         tokens = []
-        for piece, number, (start, end) in zip(made["pieces"], made["ids"], spans, strict=True):
-            token_id = self._numbering.typed(piece, number)
+        for piece, number, (start, end) in zip(*columns, strict=True):
+            token_id = self._numbering.family_id(piece, number)
             if token_id in self.special_ids:
                 token_id = self._numbering.unknown
             tokens.append(EncodedToken(token_id, at + start, at + end, of))
@@ -328,10 +329,10 @@ class PieceEngine(Engine):
 
 
 def whole_spans(pieces: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans with every part of a character over all of it.
+    """The spans, where every piece of one character spans all of it.
 
-    The library puts a character that became several pieces (its bytes, or the two
-    letters of a ligature) on the last of them and leaves the others empty.
+    Where a character becomes several pieces (its bytes, or the two letters of a ligature), the
+    library gives its span to the last piece and an empty span to the others.
     """
     return [
         (start, end + 1) if start == end and piece != WORD_START else (start, end)

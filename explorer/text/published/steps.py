@@ -1,8 +1,8 @@
-"""How the `tokenizers` library takes a text apart, one step at a time.
+"""How the `tokenizers` library tokenizes a text, one step at a time.
 
-The splitting and the smallest units are the library's own: it encodes with a model that
-merges nothing. Only the merges are done here, and where their end is not what the
-library makes of the text they are left out.
+The library does the splitting into the smallest units: it encodes with a model that merges
+nothing. Only the merges are done here, and where they do not end in the library's own tokens,
+the merges are left out.
 """
 
 import json
@@ -38,14 +38,14 @@ from explorer.text.tokenizer import Tokenizer
 from explorer.text.visible_text import readable
 
 MAX_STEPPED_CHARACTERS = 1_000
-"""Longest text that is taken apart step by step: the pieces grow with its square."""
+"""The longest text whose steps are shown: the number of pieces grows with its square."""
 
 
 def steps(tokenizer: AnyTokenizer | PlainTokenizer, text: str) -> tuple[TokenizerStep, ...]:
     """Every step from the typed text to the tokens that the model reads.
 
-    Each step holds the whole text cut into pieces, and the last one is exactly what the
-    tokenizer encodes. A published tokenizer makes its steps in the child process.
+    Each step has the whole text in pieces, and the last step is exactly what the tokenizer
+    encodes. The steps of a published tokenizer come from its child process.
     """
     checked(text, MAX_STEPPED_CHARACTERS)
     if isinstance(tokenizer, PublishedTokenizer):
@@ -70,7 +70,7 @@ def steps(tokenizer: AnyTokenizer | PlainTokenizer, text: str) -> tuple[Tokenize
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A token in the making and the characters of the text it came from; each is its own."""
+    """A token before all merges are applied, and its characters of the text."""
 
     token: str
     start: int
@@ -79,15 +79,15 @@ class Unit:
 
 @dataclass(frozen=True)
 class Merge:
-    """One merge applied wherever it was next, and the words after it.
+    """One merge, applied wherever it was next, and the words after it.
 
-    `made` holds (word, place) of every unit that it made.
+    `new_units` has the (word, place) of every unit that it produced.
     """
 
     rank: int
     pair: tuple[str, str]
     words: list[list[Unit]]
-    made: frozenset[tuple[int, int]]
+    new_units: frozenset[tuple[int, int]]
 
 
 Ranks = dict[tuple[str, str], int]
@@ -97,43 +97,43 @@ def merges(words: list[list[Unit]], ranks: Ranks) -> Iterator[Merge]:
     """Every merge until none applies. Words never merge with each other."""
     words = [list(word) for word in words]
     next_in_line = [_lowest(word, ranks) for word in words]
-    made: set[tuple[int, int]] = set()
+    new: set[tuple[int, int]] = set()
     while waiting := [(best, index) for index, best in enumerate(next_in_line) if best]:
         (rank, place), index = min(waiting, key=lambda item: (item[0][0], item[1]))
         word = words[index]
         left, right = word[place], word[place + 1]
         word[place : place + 2] = [Unit(left.token + right.token, left.start, right.end)]
-        made = {(w, p - (w == index and p > place)) for w, p in made} | {(index, place)}
+        new = {(w, p - (w == index and p > place)) for w, p in new} | {(index, place)}
         next_in_line[index] = _lowest(word, ranks)
         if min((best[0] for best in next_in_line if best), default=None) != rank:
-            yield Merge(rank, (left.token, right.token), [list(w) for w in words], frozenset(made))
-            made = set()
+            yield Merge(rank, (left.token, right.token), [list(w) for w in words], frozenset(new))
+            new = set()
 
 
 def _lowest(word: list[Unit], ranks: Ranks) -> tuple[int, int] | None:
     """The lowest rank among neighbouring pairs and where its leftmost pair begins."""
-    found = [
+    ranked_pairs = [
         (ranks[pair], place)
         for place, (left, right) in enumerate(pairwise(word))
         if (pair := (left.token, right.token)) in ranks
     ]
-    return min(found, default=None)
+    return min(ranked_pairs, default=None)
 
 
 MAX_MERGES = 300_000
 MOST_UNITS = 1_500
-"""Characters or bytes of a stranger's text: merging them costs their square."""
+"""Characters or bytes of a text: the cost of merging them grows with their square."""
 
 OWN = "The library's own tokens."
 UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
-"""A letter that does not occur; letters get IDs from here on, above all tokens."""
+"""A letter that does not occur; the IDs of letters start here, above those of all tokens."""
 
 
 Words = list[list[Unit]]
 
 
 class LibrarySteps:
-    """The steps of one text by a tokenizer of the library; words that merge have so many units."""
+    """The steps of one text with a tokenizer of the library, merging at most `most_units` units."""
 
     def __init__(self, engine: LibraryEngine, text: str, most_units: int = MOST_UNITS) -> None:
         self._engine, self._library, self._text = engine, engine.library, text
@@ -142,12 +142,12 @@ class LibrarySteps:
     def all(self) -> tuple[TokenizerStep, ...]:
         """Every step from the typed text to what the model reads."""
         engine, add, text = self._engine, self._collector.add, self._text
-        read = self._library.encode(text, add_special_tokens=False)
+        encoding = self._library.encode(text, add_special_tokens=False)
         words = self._words()
-        if engine.added.keys().isdisjoint(read.ids) and engine.normalized(text) != text:
+        if engine.added.keys().isdisjoint(encoding.ids) and engine.normalized(text) != text:
             normal = engine.normalized(text)
             what = "Lowercase" if normal == text.lower() else "Normalise"
-            piece = self._collector.piece(engine.written(normal), 0, len(text))
+            piece = self._collector.piece(engine.token_label(normal), 0, len(text))
             add(f"{what} the text.", [piece], [0])
         if len(words) > 1:
             unit = "characters" if engine.kind == "characters" else "words"
@@ -156,13 +156,13 @@ class LibrarySteps:
             add(action, map(self._whole, words))
         model, plain = self._library.model, engine.tokens(engine.plain(text), text)
         if isinstance(model, models.BPE):
-            self._merge(words, self._tokens(read), plain)
+            self._merge(words, self._tokens(encoding), plain)
         elif isinstance(model, models.WordPiece):
-            self._longest_first(words, read.word_ids, plain)
+            self._longest_first(words, encoding.word_ids, plain)
         elif isinstance(model, models.Unigram):
             self._collector.tokens("Segment each word in the likeliest way.", plain)
         else:
-            unknown = [each.id for each in plain].count(model.token_to_id(model.unk_token))
+            unknown = [token.id for token in plain].count(model.token_to_id(model.unk_token))
             note = f" {unknown} of {len(plain)} are not in it: {model.unk_token}."
             action = f"Look each one up in the vocabulary.{note if unknown else ''}"
             self._collector.tokens(action, plain)
@@ -173,42 +173,43 @@ class LibrarySteps:
         whole = tokenizers.PreTokenizedString(self._text)
         if self._library.normalizer is not None:
             whole.normalize(self._library.normalizer.normalize)
-        seen = set(self._text) | {c for part, _, _ in whole.get_splits() for c in part}
+        characters = set(self._text) | {c for part, _, _ in whole.get_splits() for c in part}
         if self._library.pre_tokenizer is not None:
             self._library.pre_tokenizer.pre_tokenize(whole)
-        seen |= {c for part, _, _ in whole.get_splits() for c in part}
-        letters = {c: token_id for token_id, c in enumerate(sorted(seen | {UNKNOWN}), NO_TOKENS)}
+        characters |= {c for part, _, _ in whole.get_splits() for c in part}
+        numbered = enumerate(sorted(characters | {UNKNOWN}), NO_TOKENS)
+        letters = {character: token_id for token_id, character in numbered}
         return self._units(models.BPE(vocab=letters, merges=[], unk_token=UNKNOWN))
 
     def _units(self, model: models.Model) -> Words:
-        """What the library makes of the text with another model, word by word."""
+        """The library's units of the text with another model, word by word."""
         own = self._library.model
         self._library.model = model
         try:
-            made = self._library.encode(self._text, add_special_tokens=False)
+            encoding = self._library.encode(self._text, add_special_tokens=False)
         finally:
             self._library.model = own
-        found = zip(made.word_ids, self._tokens(made), made.offsets, strict=True)
+        units = zip(encoding.word_ids, self._tokens(encoding), encoding.offsets, strict=True)
         return [
             [Unit(token, *span) for _, token, span in word]
-            for _, word in groupby(found, key=lambda unit: unit[0])
+            for _, word in groupby(units, key=lambda unit: unit[0])
         ]
 
-    def _tokens(self, made: tokenizers.Encoding) -> list[str]:
-        """What was made; an added token without the spaces that it took with it."""
-        found = zip(made.ids, made.tokens, strict=True)
-        return [self._engine.added.get(token_id, token) for token_id, token in found]
+    def _tokens(self, encoding: tokenizers.Encoding) -> list[str]:
+        """The tokens of an encoding, an added token without the spaces that it includes."""
+        tokens = zip(encoding.ids, encoding.tokens, strict=True)
+        return [self._engine.added.get(token_id, token) for token_id, token in tokens]
 
     def _whole(self, word: list[Unit]) -> Piece:
-        label = self._engine.written("".join(unit.token for unit in word))
+        label = self._engine.token_label("".join(unit.token for unit in word))
         return self._collector.piece(label, min(u.start for u in word), max(u.end for u in word))
 
     def _merge(self, words: Words, tokens: list[str], plain: Sequence[Token]) -> None:
         units = self._units(self._without_merges(words))
         if sum(map(len, units)) > self._most_units:
             raise TextError(TOO_MANY_STEPS)
-        taken = list(merges(units, self._ranks(units)))
-        end = taken[-1].words if taken else units
+        applied = list(merges(units, self._ranks(units)))
+        end = applied[-1].words if applied else units
         if [unit.token for word in end for unit in word] != tokens:
             self._collector.tokens(OWN, plain)
             return
@@ -217,19 +218,19 @@ class LibrarySteps:
         @cache
         def piece_of(unit: Unit) -> Piece:
             token_id = self._library.token_to_id(unit.token)
-            label = self._engine.written(unit.token)
+            label = self._engine.token_label(unit.token)
             if token_id is not None:
                 label = self._engine.label(token_id)
             return self._collector.piece(label, unit.start, unit.end, token_id, token_id in special)
 
         self._collector.add(self._beginning(), [piece_of(unit) for word in units for unit in word])
-        for merge in taken:
-            left, right = (short_label(self._engine.written(token)) for token in merge.pair)
+        for merge in applied:
+            left, right = (short_label(self._engine.token_label(token)) for token in merge.pair)
             firsts = [0, *accumulate(map(len, merge.words))]
             self._collector.add(
                 f"Merge {left} and {right} (merge {merge.rank + 1:,}).",
                 [piece_of(unit) for word in merge.words for unit in word],
-                [firsts[word] + place for word, place in merge.made],
+                [firsts[word] + place for word, place in merge.new_units],
                 merge.rank,
             )
 
@@ -246,7 +247,7 @@ class LibrarySteps:
         return f"{action}."
 
     def _without_merges(self, words: Words) -> models.BPE:
-        """The same model without its merges, and of its vocabulary what these words can need."""
+        """The same model without merges, and with the entries that these words can need."""
         model: Any = self._library.model
         before, behind = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
         letters = {unit.token for word in words for unit in word}
@@ -254,14 +255,14 @@ class LibrarySteps:
         needed |= {before + c + behind for c in letters}
         needed |= {"".join(unit.token for unit in word) for word in words}
         needed |= {f"<0x{byte:02X}>" for byte in range(256)} | {model.unk_token or ""}
-        known = {entry: model.token_to_id(entry) for entry in needed}
+        ids = {entry: model.token_to_id(entry) for entry in needed}
         options = {
             name: value
             for name in ("unk_token", "continuing_subword_prefix", "end_of_word_suffix")
             if (value := getattr(model, name)) is not None
         }
         return models.BPE(
-            vocab={entry: token_id for entry, token_id in known.items() if token_id is not None},
+            vocab={entry: token_id for entry, token_id in ids.items() if token_id is not None},
             merges=[],
             fuse_unk=model.fuse_unk,
             byte_fallback=model.byte_fallback,
@@ -270,12 +271,12 @@ class LibrarySteps:
         )
 
     def _ranks(self, words: Words) -> Ranks:
-        """The merges that these words can meet, by their place in the file."""
+        """The merges that can apply to these words, by their place in the file."""
         letters = {c for word in words for unit in word for c in unit.token}
         listed = self._engine.merge_list if len(self._engine.merge_list) <= MAX_MERGES else []
         ranks: Ranks = {}
         for rank, merge in enumerate(
-            each for each in listed if not str(each[:8]).startswith("#version")
+            line for line in listed if not str(line[:8]).startswith("#version")
         ):
             if isinstance(merge, str) and not letters.issuperset(merge.replace(" ", "")):
                 continue
@@ -290,43 +291,43 @@ class LibrarySteps:
         self, words: Words, word_of: Sequence[int | None], plain: Sequence[Token]
     ) -> None:
         """WordPiece: first the words of the vocabulary, then every other word, piece by piece."""
-        made = groupby(zip(word_of, pieces_of(plain), strict=True), key=lambda token: token[0])
-        cut = [[piece for _, piece in pieces] for _, pieces in made]
+        by_word = groupby(zip(word_of, pieces_of(plain), strict=True), key=lambda token: token[0])
+        cut = [[piece for _, piece in pieces] for _, pieces in by_word]
         if len(cut) != len(words):
             self._collector.tokens(OWN, plain)
             return
         model: Any = self._library.model
         unknown = model.token_to_id(model.unk_token)
         typed = ["".join(unit.token for unit in word) for word in words]
-        shown = [[self._whole(word)] for word in words]
+        segments = [[self._whole(word)] for word in words]
         later = list[int]()
         for place, pieces in enumerate(cut):
             if len(pieces) > 1 or (pieces[0].id == unknown and typed[place] != model.unk_token):
                 later.append(place)
             else:
-                shown[place] = pieces
+                segments[place] = pieces
         if whole := [place for place in range(len(cut)) if place not in set(later)]:
             action = "Take every word that is in the vocabulary."
-            self._collector.add(action, chain.from_iterable(shown), whole)
+            self._collector.add(action, chain.from_iterable(segments), whole)
         for place in later:
-            first = sum(map(len, shown[:place]))
-            for taken, piece in enumerate(cut[place], 1):
-                before, rest = shown[place][-1], self._rest(words[place], piece)
-                is_last = taken == len(cut[place])
-                shown[place] = [*cut[place][:taken], *([] if is_last else [rest])]
-                if piece.id == unknown and is_last and taken == 1:
+            first = sum(map(len, segments[:place]))
+            for count, piece in enumerate(cut[place], 1):
+                before, rest = segments[place][-1], self._rest(words[place], piece)
+                is_last = count == len(cut[place])
+                segments[place] = [*cut[place][:count], *([] if is_last else [rest])]
+                if piece.id == unknown and is_last and count == 1:
                     action = self._why_unknown(words[place], before.label, piece.label)
                 else:
                     then = "" if is_last else f", then {rest.label}"
                     action = f"The longest piece that “{before.label}” begins with: "
                     action += f"{piece.label}{then}."
-                self._collector.add(action, chain.from_iterable(shown), [first + taken - 1])
+                self._collector.add(action, chain.from_iterable(segments), [first + count - 1])
 
     def _rest(self, word: list[Unit], piece: Piece) -> Piece:
         """What is left of a word after this piece."""
         model: Any = self._library.model
         end = self._whole(word).end
-        label = self._engine.written(self._text[piece.end : end])
+        label = self._engine.token_label(self._text[piece.end : end])
         return self._collector.piece(model.continuing_subword_prefix + label, piece.end, end)
 
     def _why_unknown(self, word: list[Unit], label: str, unknown: str) -> str:

@@ -1,6 +1,6 @@
-"""How each family reads its files: which tokens are padding, mask, end; what the older files mean.
+"""How each family reads its files: its special tokens, and what its older files mean.
 
-A vocab.txt, or a vocab.json with merges.txt, becomes the tokenizer.json that reads the same.
+A vocab.txt, or a vocab.json with merges.txt, becomes a tokenizer.json that reads the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -99,9 +99,9 @@ class Roles(dict[str, str]):
 
 
 def special_roles(way: str, settings: Mapping[str, Any], special: Mapping[str, Any]) -> Roles:
-    """What tokenizer_config.json says, then special_tokens_map.json, then the family.
+    """The roles of tokenizer_config.json, then special_tokens_map.json, then the family.
 
-    A role that is null in a file is taken by nobody.
+    No token has a role that is null in a file.
     """
     roles = Roles(_DEFAULTS.get(way, {}))
     for source in (special, settings):
@@ -137,24 +137,24 @@ def added_entries(
         text = token_text(token)
         if text is not None and str(number).isdecimal() and len(str(number)) < 9:
             yield int(number), text, bool(isinstance(token, dict) and token.get("special"))
-    known = {token_text(token) for token in listed.values()}
+    declared_texts = {token_text(token) for token in listed.values()}
     for text, number in added.items():
-        if text not in known and type(number) is int and 0 <= number < 10**8:
+        if text not in declared_texts and type(number) is int and 0 <= number < 10**8:
             yield number, text[:LONGEST_SPECIAL], text in special
 
 
 def whole_file(files: Files, way: str, settings: dict[str, Any], roles: Roles) -> dict[str, Any]:
     """tokenizer.json, with the start and end tokens that the settings may decide."""
     stored = json_object(files, "tokenizer.json")
-    asked = any(isinstance(settings.get(f"add_{end}_token"), bool) for end in ("bos", "eos"))
-    if asked and way in FREE_ENDS and isinstance(stored.get("model"), dict):
+    has_settings = any(isinstance(settings.get(f"add_{end}_token"), bool) for end in ("bos", "eos"))
+    if has_settings and way in FREE_ENDS and isinstance(stored.get("model"), dict):
         numbers = stored["model"].get("vocab")
-        known = dict(numbers) if isinstance(numbers, dict) else {}
+        token_ids = dict(numbers) if isinstance(numbers, dict) else {}
         added = stored.get("added_tokens")
         for token in added if isinstance(added, list) else []:
             if isinstance(token, dict) and isinstance(token.get("content"), str):
-                known[token["content"]] = token.get("id")
-        around = ends(way, settings, roles, known)
+                token_ids[token["content"]] = token.get("id")
+        around = ends(way, settings, roles, token_ids)
         if around is not None or _adds(stored.get("post_processor")):
             stored["post_processor"] = around
     return stored
@@ -166,13 +166,13 @@ def _adds(processor: Any) -> bool:
 
 def more_special(files: Files, settings: dict[str, Any], special: dict[str, Any]) -> frozenset[str]:
     """Special tokens of the settings that have no role."""
-    found = {text for _, text, is_special in added_entries(settings, {}) if is_special}
+    texts = {text for _, text, is_special in added_entries(settings, {}) if is_special}
     for source in (settings, special):
         for name in ("additional_special_tokens", "extra_special_tokens"):
             listed = source.get(name)
             for token in listed if isinstance(listed, list) else []:
-                found.add(token_text(token) or "")
-    return frozenset(found - {""})
+                texts.add(token_text(token) or "")
+    return frozenset(texts - {""})
 
 
 Settings = Mapping[str, Any]
@@ -183,14 +183,14 @@ _QWEN2 = (
 )
 BYTE_LEVEL = ("GPT2", "GPTNeoX", "OPT", "Roberta", "Qwen2")
 ADDS_ITS_START = ("OPT", "Llama", "Gemma")
-"""Ways of reading that put the start token before a text unless the settings say otherwise."""
+"""Kinds that put the start token before a text unless the settings say otherwise."""
 
 FREE_ENDS = ("GPT2", "GPTNeoX", "OPT", "Llama", "Gemma", "Qwen2", "Bloom", "PreTrained", "")
-"""Ways of reading in which the settings decide what stands around a text."""
+"""Kinds whose settings decide which tokens are around a text."""
 
 
 def word_pieces(files: Files, way: str, settings: Settings, roles: Roles) -> dict[str, Any]:
-    """vocab.txt: one token for each line, its ID being the line."""
+    """vocab.txt: one token for each line; its ID is the number of the line."""
     if way != "Bert":
         raise TextError(f"a vocab.txt as {_name(way)} reads it is not known here.")
     if settings.get("do_basic_tokenize") is False or settings.get("never_split"):
@@ -227,7 +227,7 @@ def word_pieces(files: Files, way: str, settings: Settings, roles: Roles) -> dic
 
 
 def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> dict[str, Any]:
-    """vocab.json has the token IDs, merges.txt one merge per line, the first in training first."""
+    """vocab.json has the token IDs, merges.txt one merge per line in the order of training."""
     if way not in BYTE_LEVEL:
         raise TextError(f"vocab.json and merges.txt as {_name(way)} reads them are not known here.")
     vocabulary = json_object(files, "vocab.json")
@@ -275,7 +275,7 @@ def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> dict
 def ends(
     way: str, settings: Settings, roles: Roles, numbers: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The start and end tokens around each text, where the settings or the way ask for them."""
+    """The start and end tokens around each text, where the settings or the kind ask for them."""
     bos, eos = roles.get("bos"), roles.get("eos")
     before = [bos] if bos and _flag(settings, "add_bos_token", way in ADDS_ITS_START) else []
     after = [eos] if eos and _flag(settings, "add_eos_token", False) else []
@@ -293,7 +293,7 @@ def ends(
 def template(
     single: list[tuple[str, int]], pair: list[tuple[str, int]], numbers: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The library's description of what stands around a text; $A and $B are the texts."""
+    """The library's description of the tokens around a text; $A and $B are the texts."""
 
     def item(name: str, segment: int) -> dict[str, Any]:
         if name in ("$A", "$B"):
@@ -317,8 +317,8 @@ def template(
 def added_tokens(
     files: Files, settings: Settings, roles: Roles, vocabulary: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Every token outside the model that the library must know: declared ones, and the mask."""
-    found: dict[str, dict[str, Any]] = {}
+    """The tokens outside the model that the library must know: the declared ones and the mask."""
+    tokens: dict[str, dict[str, Any]] = {}
     declared = settings.get("added_tokens_decoder")
     options = declared if isinstance(declared, dict) else {}
     for number, text, special in sorted(
@@ -326,15 +326,15 @@ def added_tokens(
     ):
         flags = options.get(str(number))
         flags = flags if isinstance(flags, dict) else {}
-        found[text] = {"id": number, "content": text, "special": special} | {
+        tokens[text] = {"id": number, "content": text, "special": special} | {
             name: flags.get(name) is True for name in ("single_word", "lstrip", "rstrip")
         }
-        found[text]["normalized"] = flags.get("normalized", not special) is True
+        tokens[text]["normalized"] = flags.get("normalized", not special) is True
     mask = roles.get("mask")
-    if mask is not None and mask in vocabulary and mask not in found:
-        found[mask] = {"id": vocabulary[mask], "content": mask, "special": False}
-        found[mask]["lstrip"] = mask == "<mask>"  # it takes the place of a word and its space
-    return list(found.values())
+    if mask is not None and mask in vocabulary and mask not in tokens:
+        tokens[mask] = {"id": vocabulary[mask], "content": mask, "special": False}
+        tokens[mask]["lstrip"] = mask == "<mask>"  # it takes the place of a word and its space
+    return list(tokens.values())
 
 
 def _roberta(

@@ -1,4 +1,4 @@
-"""Which files of a folder make its tokenizer: found and opened by the app, read by the child."""
+"""The files of a tokenizer: the app finds and opens them, the child process reads them."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from explorer.text.checked_text import TextError
 
 
 def gguf_in(folder: Path) -> Path | None:
-    """The GGUF file that a path is or whose folder it is; None where there is no such file."""
+    """The GGUF file at this path or in this folder; None where there is none."""
     from models.loading.gguf_header import gguf_file  # the child does without torch
     from models.loading.safe_files import CheckpointError
 
@@ -25,21 +25,21 @@ def gguf_in(folder: Path) -> Path | None:
 
 
 def texts_of(file: Path) -> dict[str, str]:
-    """The texts by the names of their files. TextError when there are none or one is not known."""
+    """The texts by the names of their files. TextError where there are none or one is unknown."""
     from models.loading.checkpoint_tokenizer import gguf_texts
     from models.loading.safe_files import CheckpointError
 
     try:
-        made = gguf_texts(file)
+        texts = gguf_texts(file)
     except CheckpointError as error:
         raise TextError(str(error)) from error
-    if not made:
+    if not texts:
         raise TextError(f"{file.name[:60]} has no tokenizer.")
-    return made
+    return texts
 
 
 def stamps_of(file: Path, texts: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
-    """When the file changed, and how long each text is."""
+    """The time of the last change and the length of each text."""
     try:
         changed = file.stat().st_mtime_ns
     except OSError as error:
@@ -48,7 +48,7 @@ def stamps_of(file: Path, texts: Mapping[str, str]) -> tuple[tuple[int, int], ..
 
 
 def descriptor_of(text: str) -> int:
-    """The descriptor of a file that holds the text and goes when it is closed."""
+    """The descriptor of a temporary file with this text; closing it deletes the file."""
     with tempfile.TemporaryFile() as file:
         file.write(text.encode())
         file.flush()
@@ -65,7 +65,7 @@ FORMS: tuple[tuple[str, ...], ...] = (
     ("spiece.model",),
     ("tokenizer.model",),
 )
-"""The files of each form, the form that is looked for first before the others."""
+"""The files of each form, in the order in which the forms are looked for."""
 
 LARGEST = {
     "tokenizer.json": 60 * MEGABYTE,
@@ -80,9 +80,9 @@ BESIDE_MARIAN = "target_vocab.json"
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """The files of one tokenizer as they were found; `stamp` changes when one of them does.
+    """The files of one tokenizer; `stamp` changes when one of them does.
 
-    One in a GGUF file has that in place of its folder and as its form.
+    For a tokenizer in a GGUF file, `folder` and `form` name that file.
     """
 
     folder: Path
@@ -98,7 +98,7 @@ class TokenizerFiles:
 
 @dataclass(frozen=True)
 class TokenizerText(TokenizerFiles):
-    """A tokenizer.json that is a text and no file, with its tokenizer_config.json."""
+    """A tokenizer.json and its tokenizer_config.json as texts, not files."""
 
     texts: tuple[tuple[str, str], ...] = ()
 
@@ -106,12 +106,12 @@ class TokenizerText(TokenizerFiles):
     def of(cls, text: str, settings: str) -> "TokenizerText":
         texts = (("tokenizer.json", text), ("tokenizer_config.json", settings))
         names = tuple(name for name, _ in texts)
-        stamp = tuple((0, len(each.encode())) for _, each in texts)
+        stamp = tuple((0, len(content.encode())) for _, content in texts)
         return cls(Path(), "", names[:1], names, stamp, texts)
 
 
 def find_tokenizer(folder: Path, family: str) -> TokenizerFiles:
-    """The tokenizer of the folder, in the first form that is whole; TextError if there is none."""
+    """The tokenizer of the folder, in the first complete form; TextError if there is none."""
     if (file := gguf_in(folder)) is not None:
         texts = texts_of(file)
         stamps = stamps_of(file, texts)
@@ -136,16 +136,16 @@ def open_files(source: TokenizerFiles) -> Iterator[Mapping[str, int]]:
     try:
         if isinstance(source, TokenizerText):
             descriptors |= {name: descriptor_of(text) for name, text in source.texts}
-            found = source.stamp
+            stamp = source.stamp
         elif source.form == (source.folder.name,):
             texts = texts_of(source.folder)
             descriptors |= {name: descriptor_of(text) for name, text in texts.items()}
-            found = stamps_of(source.folder, texts)
+            stamp = stamps_of(source.folder, texts)
         else:
             for name in source.files:
                 descriptors[name] = _open_file(inside(source.folder, name))
-            found = tuple(_stamp(os.fstat(number), name) for name, number in descriptors.items())
-        if found != source.stamp:
+            stamp = tuple(_stamp(os.fstat(number), name) for name, number in descriptors.items())
+        if stamp != source.stamp:
             raise TextError("The tokenizer's files changed on the disk; open the model again.")
         yield descriptors
     finally:
@@ -163,7 +163,7 @@ def copy_files(source: TokenizerFiles, to: Path) -> None:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """Where the file really lies. TextError when that is outside the folder of its model."""
+    """The real path of a file. TextError when it is outside the folder of its model."""
     from models.loading.safe_files import (  # the child does without torch
         CheckpointError,
         regular_file,
@@ -189,12 +189,12 @@ def _stamps(folder: Path, files: tuple[str, ...]) -> tuple[tuple[int, int], ...]
     return tuple(stamps)
 
 
-def _stamp(found: os.stat_result, name: str) -> tuple[int, int]:
-    """When and how large, once it is known to be a file of a size that can be read."""
-    if not stat.S_ISREG(found.st_mode):
+def _stamp(status: os.stat_result, name: str) -> tuple[int, int]:
+    """The time of the last change and the size. TextError unless it is a file of bounded size."""
+    if not stat.S_ISREG(status.st_mode):
         raise TextError(f"{name} of the tokenizer is not a file.")
-    _check_size(name, found.st_size)
-    return (found.st_mtime_ns, found.st_size)
+    _check_size(name, status.st_size)
+    return (status.st_mtime_ns, status.st_size)
 
 
 def _check_size(name: str, size: int) -> None:
@@ -207,7 +207,7 @@ def _check_size(name: str, size: int) -> None:
 
 
 def _open_file(path: Path) -> int:
-    """Never waits: a named pipe in place of a file would hold the app for good."""
+    """Open without waiting: a named pipe in place of a file would block the app forever."""
     try:
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
@@ -240,16 +240,16 @@ def json_object(files: Files, name: str) -> dict[str, Any]:
     if name not in files:
         return {}
     try:
-        found = json.loads(file_bytes(files, name), parse_constant=_refuse)
+        content = json.loads(file_bytes(files, name), parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise TextError(f"{name} is not readable JSON.") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise TextError(f"{name} is not a JSON object.")
-    return found
+    return content
 
 
 def file_lines(files: Files, name: str) -> list[str]:
-    """Lines end in a line feed alone: a token may be any other character."""
+    """The lines of a file. Only a line feed ends a line: a token may be any other character."""
     lines = file_text(files, name).split("\n")
     if not lines[-1]:
         lines.pop()

@@ -1,12 +1,12 @@
-"""What a tokenizer.json may declare before the library reads it, and what is changed in it.
+"""Checks a tokenizer.json before the library reads it, and changes some of it.
 
-Any of its parts may be there; how many, how long and how deep is bounded. It is read in the
-child alone, so these bounds are for a clear sentence: what they let through and the library
-cannot stand ends the child and nothing else.
+It may declare any part; how many, how long and how deep is bounded. Only the child reads it, so
+these bounds exist for a clear message: a file that passes them and still breaks the library ends
+only the child.
 
-Then nothing random, nothing cut, and no typed special token is left. The library can be told
-to leave special tokens in a text alone, but a model that holds `<s>` in its own vocabulary
-still finds it there; such an entry is renamed to something nobody can type.
+The changes: no dropout, no truncation, and no typed special token. The library can be told to
+ignore special tokens in a text, but a model with `<s>` in its own vocabulary still finds it
+there; such an entry is renamed to something that nobody can type.
 """
 
 import secrets
@@ -30,7 +30,7 @@ MODELS = ("BPE", "Unigram", "WordPiece", "WordLevel")
 
 
 def check_bounds(stored: dict[str, Any]) -> None:
-    """TextError, in half a sentence, unless all that is declared is within bounds."""
+    """TextError, in half a sentence, unless the whole file is within bounds."""
     model = stored.get("model")
     if not isinstance(model, dict):
         raise TextError("it has no model.")
@@ -41,7 +41,7 @@ def check_bounds(stored: dict[str, Any]) -> None:
 
 
 def model_type(model: dict[str, Any]) -> str:
-    """The kind of model; older files leave it to be seen from what is there."""
+    """The kind of model; in older files it follows from the other fields."""
     named = model.get("type")
     if named is None:
         if isinstance(model.get("vocab"), list):
@@ -92,10 +92,10 @@ def _check_texts(entries: Iterable[Any]) -> None:
 
 
 def _check_ids(ids: Iterable[Any]) -> None:
-    found = list(ids)
-    if not all(type(token_id) is int and 0 <= token_id < LARGEST_ID for token_id in found):
+    numbers = list(ids)
+    if not all(type(token_id) is int and 0 <= token_id < LARGEST_ID for token_id in numbers):
         raise TextError("a token of its vocabulary has no usable ID.")
-    if len(set(found)) != len(found):
+    if len(set(numbers)) != len(numbers):
         raise TextError("two tokens of its vocabulary have the same ID.")
 
 
@@ -124,13 +124,13 @@ def _check_added(added: Any) -> None:
 
 
 def _check_part(name: str, part: Any) -> None:
-    """A part in all its depth: few pieces, short texts."""
-    waiting, seen = [(part, 0)], 0
+    """Check that a part, with everything inside it, has few values and short texts."""
+    waiting, count = [(part, 0)], 0
     while waiting:
         value, depth = waiting.pop()
-        seen += 1
-        if seen > MOST_PARTS or depth > DEEPEST:
-            raise TextError(f"its {name} has more parts than can be.")
+        count += 1
+        if count > MOST_PARTS or depth > DEEPEST:
+            raise TextError(f"its {name} has too many parts.")
         if isinstance(value, dict):
             for key, inner in value.items():
                 _check_text(name, key, key)
@@ -151,9 +151,9 @@ def _check_text(name: str, key: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class PreparedJson:
-    """The file as the library gets it; `renamed` has the ID of each special token in it.
+    """The file for the library; `renamed` has the ID of each special token that was renamed.
 
-    `strips` says of each special token whether the blanks before and after it belong to it.
+    `strips` says for each special token whether it includes the blanks before and after it.
     """
 
     stored: dict[str, Any]
@@ -163,7 +163,7 @@ class PreparedJson:
 
 
 def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> PreparedJson:
-    """`stored` was checked, and is changed in place: it may be large. `more` is special too."""
+    """Change a checked file in place, since it may be large; texts in `more` are special too."""
     model = stored["model"]
     stored["padding"] = stored["truncation"] = None
     stored.setdefault("version", "1.0")
@@ -192,7 +192,7 @@ def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> 
 
 
 def _keep_spaces(part: Any) -> None:
-    """A token that is shown with its space has that space in its span."""
+    """Keep the space of a token in its span, since its label shows the space."""
     if isinstance(part, dict):
         if "trim_offsets" in part:
             part["trim_offsets"] = False
@@ -204,7 +204,7 @@ _USUAL_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normali
 
 
 def _rename(model: dict[str, Any], special: set[str]) -> dict[str, int]:
-    """Takes the special tokens out of reach of any text."""
+    """Rename the special tokens to entries that no text contains."""
     unreachable = f"\U0010fffd{secrets.token_hex(8)}"
     vocabulary, renamed = model["vocab"], {}
     if isinstance(vocabulary, list):

@@ -139,7 +139,7 @@ def moving_tokens(space: EmbeddingSpace, names: list[str], labels: Labels) -> Mo
         ],
         labels=names,
         places=space.places,
-        told=[
+        tooltips=[
             [
                 f"{name}, nearest: {nearest_list(pairs, labels)}" if pairs else name
                 for place, name in enumerate(names)

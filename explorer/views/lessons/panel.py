@@ -103,7 +103,7 @@ def _data(lesson: Lesson, at: int) -> dict[str, object]:
         "first": FIRST_PAGE,
         "control": step.control,
         "done": dict(step.done),
-        "shown": address_at(lesson, at, step.shown) if step.shown else "",
+        "shown": address_at(lesson, at, step.ends) if step.ends else "",
         "usual": _usual(),
     }
 

@@ -236,7 +236,7 @@ def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
     with turn():  # a chart becomes a picture
         view = kept_view(_title(about), _address(), about, drawn_views(), own)
         last = current_session().views[-1:]
-        if last and (last[0].address, last[0].drawn) == (view.address, view.drawn):
+        if last and (last[0].address, last[0].pictures) == (view.address, view.pictures):
             st.toast("This view is already in your session.")
         elif why := KEPT.add(owner(), view):
             st.toast(why, duration="infinite")
