@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
 from explorer.analysis.forward_pass.kinds import KINDS
-from explorer.analysis.forward_pass.pass_values import PassValues, recorded_block
+from explorer.analysis.forward_pass.pass_values import PassValues, record_block
 from explorer.analysis.forward_pass.stage import Stage, symbol_of
 from explorer.analysis.forward_pass.stage_cut import row_stack
 from explorer.analysis.forward_pass.stages import sizes, stages_of
@@ -165,7 +165,7 @@ def _cells(
     forward: ForwardPass, stack: str, layer: int, shown: list[Stage]
 ) -> dict[str, tuple[Tensor, tuple[int, int]]]:
     """Every picture, and how its cells are pooled: head by head, so that few scores are held."""
-    passed = recorded_block(forward, stack, layer)
+    passed = record_block(forward, stack, layer)
     config = forward.config
     shared = {shown[0].name: forward.trace[f"{stack}.{layer}.resid_pre"][forward.row]}
     shared |= {s.name: forward.trace["memory"][forward.row] for s in shown if s.stack != stack}
@@ -173,7 +173,7 @@ def _cells(
     pooled: dict[str, tuple[int, int]] = {}
     for head in range(config.n_heads):
         values = PassValues(forward, head, 0, lambda sites: passed)
-        values.known.update(shared)
+        values.by_name.update(shared)
         for stage in shown:
             pictures = found[stage.name]
             count = _heads_of(stage, config)
@@ -181,7 +181,7 @@ def _cells(
                 continue  # this head reads keys and values that are there already
             whole = values[stage.name].detach().float()
             if not stage.per_head:
-                shared[stage.name] = values.known[stage.name]
+                shared[stage.name] = values.by_name[stage.name]
             pooled[stage.name] = _pooling(stage, whole, count)
             pictures.append(largest(whole, *pooled[stage.name]))
     return {name: (torch.stack(pictures), pooled[name]) for name, pictures in found.items()}
