@@ -90,6 +90,6 @@ class Contrast:
         """The only position whose logits are needed."""
         return slice(self.place, self.place + 1) if has_words(self.config) else slice(None)
 
-    def measured(self, output: Tensor) -> Tensor:
+    def metric_of(self, output: Tensor) -> Tensor:
         """The metric of each row of a model's output that was read at `read_at`, (b,)."""
         return self.outcome(output[:, 0] if output.dim() == 3 else output)

@@ -122,8 +122,8 @@ class PositionScheme:
 
 def position_module(model: Transformer, stack: str = "") -> Positions:
     """The positions of one stack, or of the only one there is; of two, the decoder's."""
-    found = model.encoder if stack == "encoder" else model.decoder
-    return (found or model.last_stack).positions
+    part = model.encoder if stack == "encoder" else model.decoder
+    return (part or model.last_stack).positions
 
 
 def learned_table(model: Transformer, stack: str = "") -> Tensor | None:
@@ -163,8 +163,8 @@ def position_scheme(
         alibi = AlibiPositions(config.n_heads)
         bias = alibi.bias(places, places)[0, head % config.n_heads]
         lines = [
-            (f"head {one}", offset, -slope * offset)
-            for one, slope in enumerate(alibi.slopes().tolist())
+            (f"head {index}", offset, -slope * offset)
+            for index, slope in enumerate(alibi.slopes().tolist())
             for offset in range(count)
         ]
         return PositionScheme(name, None, bias, (), by_head=tuple(lines), unit="bias")
@@ -182,17 +182,17 @@ def _added(
 
 def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> "PositionScheme":
     """The trained bias of every distance; which bucket it would have where none was trained."""
-    config, found = model.config, position_module(model, stack)
+    config, module = model.config, position_module(model, stack)
     ahead = len(places) - 1
     offsets = torch.arange(-ahead, ahead + 1)  # the key's position − the query's
-    if isinstance(found, RelativePositions):
-        bias = found.bias(places, places).detach()[0, head % config.n_heads]
-        by_bucket = found.table.weight.detach()[found.buckets(offsets)]
+    if isinstance(module, RelativePositions):
+        bias = module.bias(places, places).detach()[0, head % config.n_heads]
+        by_bucket = module.table.weight.detach()[module.buckets(offsets)]
         lines = [
-            (f"head {one}", -offset, float(by_bucket[at, one]))
-            for one in range(config.n_heads)
+            (f"head {index}", -offset, float(by_bucket[at, index]))
+            for index in range(config.n_heads)
             for at, offset in enumerate(offsets.tolist())
-            if offset <= 0 or not found.causal
+            if offset <= 0 or not module.causal
         ]
         return PositionScheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
     causal = stack != "encoder" and config.kind != "encoder"

@@ -191,8 +191,8 @@ def query_key_pair(
     scores = forward.scores(part, layer, head)[query].double()
     weights = forward.weights(part, layer, head)[query].double()
     scored = scores if added is None else scores + added
-    seen = scored[mask]
-    largest = float(seen.max()) if len(seen) else 0.0
+    visible = scored[mask]
+    largest = float(visible.max()) if len(visible) else 0.0
     return QueryKeyPair(
         query=query,
         key=key,
@@ -208,7 +208,7 @@ def query_key_pair(
         row_weights=weights,
         mask=mask,
         largest=largest,
-        total=float((seen - largest).exp().sum()),
+        total=float((visible - largest).exp().sum()),
         difference=weights_difference(
             q[None], keys, added, mask[None], weights[None], forward.config
         ),

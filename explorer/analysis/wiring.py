@@ -55,28 +55,28 @@ class Wiring:
     @cached_property
     def writers(self) -> dict[str, list[Place]]:
         """By the site where each value is written, in the order of the pass."""
-        found = {f"{self.stack}.0.resid_pre": [Place("embedding")]}
+        by_site = {f"{self.stack}.0.resid_pre": [Place("embedding")]}
         for layer in range(self.layers):
             at = f"{self.stack}.{layer}"
             heads = [Place("head", layer, head) for head in range(self.heads)]
-            found[f"{at}.self_attn.head_out"] = heads
+            by_site[f"{at}.self_attn.head_out"] = heads
             if self.has_mlp:
-                found[f"{at}.mlp.out"] = [Place("feed-forward", layer)]
-        return found
+                by_site[f"{at}.mlp.out"] = [Place("feed-forward", layer)]
+        return by_site
 
     @cached_property
     def readers(self) -> dict[str, list[Place]]:
         """By the site where each input is read, in the order of the pass."""
-        found = {}
+        by_site = {}
         for layer in range(self.layers):
             at = f"{self.stack}.{layer}"
             for name in INPUTS:
                 heads = [Place("head", layer, head, name) for head in range(self.heads)]
-                found[f"{at}.self_attn.{name}_input"] = heads
+                by_site[f"{at}.self_attn.{name}_input"] = heads
             if self.has_mlp:
-                found[f"{at}.mlp.input"] = [Place("feed-forward", layer)]
-        found[f"{self.stack}.{self.layers - 1}.resid_post"] = [Place("logits")]
-        return found
+                by_site[f"{at}.mlp.input"] = [Place("feed-forward", layer)]
+        by_site[f"{self.stack}.{self.layers - 1}.resid_post"] = [Place("logits")]
+        return by_site
 
     @cached_property
     def columns(self) -> list[Place]:
@@ -99,28 +99,28 @@ class Wiring:
     def site_of_writer(self, column: int) -> str:
         return next(site for site, some in self.columns_at.items() if column < some.stop)
 
-    def written_before(self, reader: Place) -> int:
+    def writers_before(self, reader: Place) -> int:
         """How many writers come before this reader: the first so many columns."""
-        each = self.heads + self.has_mlp
+        per_layer = self.heads + self.has_mlp
         if reader.kind == "logits":
-            return 1 + self.layers * each
+            return 1 + self.layers * per_layer
         reads_heads = reader.kind == "feed-forward" and not self.parallel
-        return 1 + reader.layer * each + (self.heads if reads_heads else 0)
+        return 1 + reader.layer * per_layer + (self.heads if reads_heads else 0)
 
     @property
     def edges(self) -> int:
         """How many there are, without making any."""
         of_layers = (
-            len(INPUTS) * self.heads * self.written_before(Place("head", layer))
-            + self.has_mlp * self.written_before(Place("feed-forward", layer))
+            len(INPUTS) * self.heads * self.writers_before(Place("head", layer))
+            + self.has_mlp * self.writers_before(Place("feed-forward", layer))
             for layer in range(self.layers)
         )
-        return sum(of_layers) + self.written_before(Place("logits"))
+        return sum(of_layers) + self.writers_before(Place("logits"))
 
     @cached_property
     def is_edge(self) -> Tensor:
         """Where there is an edge, (r, w)."""
-        counts = torch.tensor([self.written_before(place) for place in self.rows])
+        counts = torch.tensor([self.writers_before(place) for place in self.rows])
         return torch.arange(len(self.columns)) < counts[:, None]
 
 
@@ -215,7 +215,7 @@ def edges_from(wiring: Wiring, layer: int, head: int, reads: Reads) -> list[tupl
 def edges_into(wiring: Wiring, layer: int, head: int, reads: Reads) -> list[tuple[int, int]]:
     """Into this input of this head from the embedding, every earlier head and feed-forward."""
     row = wiring.rows.index(Place("head", layer, head, reads))
-    return [(row, writer) for writer in range(wiring.written_before(wiring.rows[row]))]
+    return [(row, writer) for writer in range(wiring.writers_before(wiring.rows[row]))]
 
 
 def edge_grid(wiring: Wiring, ends: Sequence[Place], values: Sequence[float]) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 from explorer.analysis import batched_passes, circuit_faithfulness
 from explorer.analysis.ablation_and_patching import (
     exact_edges,
-    recorded_text,
+    record_text,
 )
 from explorer.analysis.attribution_patching import differences_of, write_of, writes
 from explorer.analysis.circuit_faithfulness import corrupted_pass
@@ -59,7 +59,7 @@ def one_edge_at_a_time(config: TransformerConfig, differs: int) -> None:
     """
     contrast, wiring = contrast_of(config, differs), wiring_of(config)
     read_at_one = config.kind == "decoder" and config.head == "language-model"
-    start = recorded_text(contrast).start(f"{wiring.stack}.self_attn")
+    start = record_text(contrast).start(f"{wiring.stack}.self_attn")
     assert start == (differs if read_at_one else 0)
     edges = [(row, column) for row, column in wiring.is_edge.nonzero().tolist()]
     clean, exact = metric_of(contrast, contrast.clean), dict(exact_edges(contrast, edges))
@@ -154,7 +154,7 @@ def test_a_circuit_lies_between_the_corrupted_and_the_recorded_text(
     assert not every.all(), "what is no edge changes nothing"
     close(base.metrics(circuits | ~every), together)
     close(base.metrics(~circuits), base.metrics(~circuits & every))
-    monkeypatch.setattr(circuit_faithfulness, "NUMBERS_HELD", 4 * base.written.numel())
+    monkeypatch.setattr(circuit_faithfulness, "NUMBERS_HELD", 4 * base.writes.numel())
     assert base.at_once == 4
     close(base.metrics(circuits), together)
 
