@@ -1,11 +1,11 @@
-"""How much of a difference a circuit restores as it grows, and how much random circuits restore.
+"""How much of a difference a circuit restores as it grows, beside random circuits of its size.
 
-In the pass of a circuit, a reader reads the corrupted residual stream plus, for every edge of the
-circuit, what its writer wrote in this pass minus what it wrote in the corrupted one. With all
-edges it is the pass of the clean text, with none that of the corrupted text.
+In the pass of a circuit a reader reads the corrupted residual stream, and, for every edge that is
+kept, what its writer wrote in this pass minus what it wrote in the corrupted one. With all edges it
+is the pass of the clean text, with none that of the corrupted text.
 Faithfulness: the metric of the circuit alone, 0 for the corrupted text and 1 for the clean one.
-Completeness: the same for all edges outside the circuit. Both may leave the range from 0 to 1,
-since some edges work against the answer.
+Completeness: the same of all edges but the circuit's. Both may leave the range from 0 to 1, since
+some edges work against the answer.
 Shapes: b circuits, w writers, r readers (`explorer.analysis.wiring`), t tokens, d width of the
 model, p pairs.
 Sources: Have Faith in Faithfulness (Hanna et al. 2024), section 2; Sparse Feature Circuits (Marks
@@ -28,38 +28,38 @@ from models.trace import RecordingTap, Trace, trace
 from models.transformer import evaluating
 
 NUMBERS_HELD = 1 << 25
-"""The most numbers in all writes of a batch of circuits: 128 MB."""
+"""Of all writes of a batch of circuits: 128 MB."""
 
 
 @dataclass(frozen=True, eq=False)
 class CorruptedPass:
-    """The pass of the corrupted text: what readers read by site, and what all writers wrote."""
+    """What was read and written in the pass of the corrupted text, from which circuits differ."""
 
     contrast: Contrast
     wiring: Wiring
-    reads: dict[str, Tensor]
-    writes: Tensor
+    read: dict[str, Tensor]
+    written: Tensor
     metric: float
 
     @property
     def at_once(self) -> int:
-        """The number of circuits in one batch."""
-        return max(1, NUMBERS_HELD // self.writes.numel())
+        """How many circuits are passed together."""
+        return max(1, NUMBERS_HELD // self.written.numel())
 
-    def metrics(self, keep: Tensor) -> Tensor:
+    def metrics(self, kept: Tensor) -> Tensor:
         """The metric (b,) of passes that keep these edges, (b, r, w) of bool.
 
         Costs a pass and r × w × t × d multiplications each.
         """
-        return torch.cat([self._metrics(some) for some in keep.split(self.at_once)])
+        return torch.cat([self._metrics(some) for some in kept.split(self.at_once)])
 
-    def _metrics(self, keep: Tensor) -> Tensor:
+    def _metrics(self, kept: Tensor) -> Tensor:
         contrast = self.contrast
         with evaluating(contrast.model):
             output = contrast.model(
-                contrast.clean.expand(len(keep), -1),
+                contrast.clean.expand(len(kept), -1),
                 read_at=contrast.read_at,
-                tap=_CircuitTap(self, keep & self.wiring.is_edge),
+                tap=_CircuitTap(self, kept & self.wiring.is_edge),
             )
             return contrast.metric_of(output)
 
@@ -68,23 +68,23 @@ def corrupted_pass(contrast: Contrast) -> CorruptedPass:
     """The pass of the corrupted text. WiringError where a model has no edges."""
     wiring = wiring_of(contrast.config)
     sites = [*wiring.writers, *wiring.readers]
-    passed: Trace = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
+    seen: Trace = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
     of_writers = {
-        site: value if (value := passed[site][0]).dim() == 3 else value[None]
+        site: value if (value := seen[site][0]).dim() == 3 else value[None]
         for site in wiring.writers
     }
     return CorruptedPass(
         contrast,
         wiring,
-        {site: passed[site] for site in wiring.readers},
+        {site: seen[site] for site in wiring.readers},
         writes(contrast.model, wiring, of_writers),
-        float(contrast.metric_of(passed.output)[0]),
+        float(contrast.metric_of(seen.output)[0]),
     )
 
 
 @dataclass(frozen=True)
 class CorruptedPasses(Sequence[CorruptedPass]):
-    """The corrupted passes of several pairs, each computed on access, so that memory holds one."""
+    """Those of several pairs, each made when it is asked for: one at a time is in memory."""
 
     contrasts: tuple[Contrast, ...]
 
@@ -96,13 +96,13 @@ class CorruptedPasses(Sequence[CorruptedPass]):
 
 
 class _CircuitTap(RecordingTap):
-    """Collects what writers write, and gives every reader what the kept edges carry."""
+    """Collects what is written, and gives every reader what its kept edges carry."""
 
-    def __init__(self, base: CorruptedPass, keep: Tensor) -> None:
+    def __init__(self, base: CorruptedPass, kept: Tensor) -> None:
         super().__init__((*base.wiring.writers, *base.wiring.readers))
-        self._base, self._keep, self._rows = base, keep, base.wiring.rows_at
-        t, d = base.writes.shape[1:]
-        self._differences = base.writes.new_zeros(len(keep), len(base.writes), t * d)
+        self._base, self._kept, self._rows = base, kept, base.wiring.rows_at
+        t, d = base.written.shape[1:]
+        self._differences = base.written.new_zeros(len(kept), len(base.written), t * d)
         self._done = [0]
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
@@ -112,19 +112,19 @@ class _CircuitTap(RecordingTap):
         return self._read(site, value) if site in self._rows else value
 
     def _collect(self, site: str, value: Tensor) -> None:
-        """Add what is written here, minus what the corrupted pass wrote."""
+        """Add what is written here, minus the same of the corrupted pass."""
         base, first = self._base, self._done[0]
         value = value if value.dim() == 4 else value[:, None]
         value = writes_at(base.contrast.model, base.wiring, site, value)
         rows = slice(first, first + value.shape[1])
-        self._differences[:, rows] = (value - base.writes[rows]).flatten(2)
+        self._differences[:, rows] = (value - base.written[rows]).flatten(2)
         self._done[0] = rows.stop
 
     def _read(self, site: str, value: Tensor) -> Tensor:
         base, count = self._base, self._done[0]
-        keep = self._keep[:, self._rows[site], :count].to(value.dtype)
-        carried = (keep @ self._differences[:, :count]).unflatten(-1, base.writes.shape[1:])
-        corrupted = base.reads[site]
+        kept = self._kept[:, self._rows[site], :count].to(value.dtype)
+        carried = (kept @ self._differences[:, :count]).unflatten(-1, base.written.shape[1:])
+        corrupted = base.read[site]
         return corrupted + (carried if corrupted.dim() == 4 else carried[:, 0])
 
 
@@ -132,15 +132,15 @@ RANDOM_CIRCUITS = 3
 """Random circuits of every size."""
 ENOUGH = 0.9
 SEARCHED = 6
-"""Circuits that are tried between two sizes, to find the smallest that is enough."""
+"""Circuits tried between two sizes, to find the smallest that is enough."""
 
 
 @dataclass(frozen=True)
 class CircuitPoint(PlainData):
-    """The share of the metric that the circuit of `edges` edges restores, and its complement.
+    """The share of the metric that the circuit of so many edges restores, and what is left.
 
-    `random` is the mean over random circuits of this size, `low` and `high` their minimum and
-    maximum.
+    `random` is the mean over circuits of as many edges drawn at random, `low` and `high` are
+    the least and the most of them.
     """
 
     edges: int
@@ -178,7 +178,7 @@ def circuit_curve(
 
 
 def random_orders(order: Tensor, seed: int = 0) -> list[Tensor]:
-    """All edges in random orders, always the same from one seed."""
+    """All edges in other orders, the same again from the same seed."""
     generator = torch.Generator().manual_seed(seed)
     return [order[torch.randperm(len(order), generator=generator)] for _ in range(RANDOM_CIRCUITS)]
 
@@ -190,21 +190,21 @@ def circuit_point(
     draws: Sequence[Tensor],
     size: int,
 ) -> CircuitPoint:
-    """The circuit of the first `size` edges, its complement, and `size` edges of each draw."""
+    """The circuit of the first so many edges, all but these, and as many of each of `draws`."""
     is_edge = passes[0].wiring.is_edge
     circuit = _mask(is_edge, order[:size])
-    random = [_mask(is_edge, draw[:size]) for draw in draws]
-    shares = restored_shares(passes, clean, torch.stack([circuit, ~circuit, *random])).tolist()
-    random_shares = shares[2:]
-    mean = sum(random_shares) / len(random_shares)
-    return CircuitPoint(size, shares[0], shares[1], mean, min(random_shares), max(random_shares))
+    random = [_mask(is_edge, each[:size]) for each in draws]
+    found = restored(passes, clean, torch.stack([circuit, ~circuit, *random])).tolist()
+    drawn = found[2:]
+    mean = sum(drawn) / len(drawn)
+    return CircuitPoint(size, found[0], found[1], mean, min(drawn), max(drawn))
 
 
-def restored_shares(passes: Sequence[CorruptedPass], clean: float, keep: Tensor) -> Tensor:
+def restored(passes: Sequence[CorruptedPass], clean: float, kept: Tensor) -> Tensor:
     """The share of the difference that these circuits (b, r, w) restore, (b,)."""
-    metrics = [(base.metric, base.metrics(keep).double()) for base in passes]
-    corrupted = sum(metric for metric, _ in metrics) / len(metrics)
-    mean = torch.stack([of_circuits for _, of_circuits in metrics]).mean(0)
+    found = [(each.metric, each.metrics(kept).double()) for each in passes]
+    corrupted = sum(metric for metric, _ in found) / len(found)
+    mean = torch.stack([metrics for _, metrics in found]).mean(0)
     return (mean - corrupted) / (clean - corrupted)
 
 
@@ -215,9 +215,9 @@ def smallest_circuit(
     points: Sequence[CircuitPoint],
     enough: float = ENOUGH,
 ) -> int | None:
-    """About the fewest of the strongest edges that restore `enough`; None where no size does.
+    """About how few of the strongest edges restore `enough`; None where no size that was tried did.
 
-    A bisection between two sizes of `points`, so the number is within 2.4 % of one that does.
+    Searched by halving between two sizes of `points`, so that it is within 2.4 % of one that does.
     """
     at = next((at for at, point in enumerate(points) if point.circuit >= enough), None)
     if at is None:
@@ -228,14 +228,13 @@ def smallest_circuit(
         if many - few <= 1:
             break
         middle = (few + many) // 2
-        circuit = _mask(is_edge, order[:middle])[None]
-        is_enough = float(restored_shares(passes, clean, circuit)) >= enough
+        is_enough = float(restored(passes, clean, _mask(is_edge, order[:middle])[None])) >= enough
         few, many = (few, middle) if is_enough else (middle, many)
     return many
 
 
 def _mask(is_edge: Tensor, places: Tensor) -> Tensor:
-    """A matrix of edges (r, w) that is True at these places."""
+    """These places of the matrix of edges, (r, w)."""
     mask = torch.zeros(is_edge.numel(), dtype=torch.bool)
     mask[places] = True
     return mask.view_as(is_edge)

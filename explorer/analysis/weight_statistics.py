@@ -90,7 +90,7 @@ def tensor_summary(name: str, tensor: Tensor) -> TensorSummary:
     return TensorSummary(name, shape, mean, std, rms, norm, lowest, highest, zeros, bad)
 
 
-def summarize(model: nn.Module) -> Iterator[TensorSummary]:
+def summarized(model: nn.Module) -> Iterator[TensorSummary]:
     """The statistics of every parameter; a tied one appears once."""
     for name, parameter in model.named_parameters():
         yield tensor_summary(name, parameter)

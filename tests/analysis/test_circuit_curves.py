@@ -12,7 +12,7 @@ from explorer.analysis.circuit_faithfulness import (
     SEARCHED,
     circuit_curve,
     corrupted_pass,
-    restored_shares,
+    restored,
     sizes,
     smallest_circuit,
     strongest_edges,
@@ -129,5 +129,5 @@ def test_shares_of_a_pretrained_model_run_from_the_corrupted_text_to_the_clean_o
     passes = [corrupted_pass(each) for each in contrasts]
     clean = sum(metric_of(each, each.clean) for each in contrasts) / 3
     every = passes[0].wiring.is_edge
-    ends = restored_shares(passes, clean, torch.stack([every, ~every]))
+    ends = restored(passes, clean, torch.stack([every, ~every]))
     assert ends.tolist() == pytest.approx([1, 0], abs=1e-9)

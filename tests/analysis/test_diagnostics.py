@@ -11,7 +11,7 @@ import torch
 from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import LEVELS, Diagnostic
 from explorer.analysis.head_metrics import METRICS, HeadMetrics, join_layers, metrics_by_layer
-from explorer.analysis.weight_statistics import summarize
+from explorer.analysis.weight_statistics import summarized
 from explorer.catalog import opened_model
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import run_text
@@ -58,7 +58,7 @@ def shaken(config: TransformerConfig = TINY) -> Transformer:
 
 
 def of_model(model: Transformer) -> list[Diagnostic]:
-    found = list(summarize(model))
+    found = list(summarized(model))
     return [
         *diagnostics.value_findings(found),
         *diagnostics.training_findings(model, found),
@@ -107,7 +107,7 @@ def test_every_kind_of_fresh_model_looks_untrained(subtests: pytest.Subtests) ->
 
     assert titles(of_model(changed(as_the_reference)), "warning") == ["Looks untrained"]
     bare = Transformer(TINY.replace(norm="rms", bias=False, qkv_bias=False))
-    (finding,) = diagnostics.training_findings(bare, list(summarize(bare)))
+    (finding,) = diagnostics.training_findings(bare, list(summarized(bare)))
     assert finding.sentence.startswith("Every norm gain is exactly 1, and the singular values")
 
 

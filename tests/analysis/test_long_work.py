@@ -24,7 +24,7 @@ from explorer.analysis.nearest_tokens import nearest_tokens
 from explorer.analysis.principal_components import principal_axes
 from explorer.analysis.rollout import flow_to, half_residual_layers
 from explorer.analysis.teacher_forcing import teacher_forcing
-from explorer.analysis.weight_statistics import summarize
+from explorer.analysis.weight_statistics import summarized
 from explorer.catalog import opened_model, pass_budget
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.pass_budget import TooLargeError
@@ -79,8 +79,8 @@ WORK: dict[str, Work] = {
         opened.model, None, ids(forward)[0], 1
     ),
     "token paths": lambda _, forward: token_paths(forward, "decoder", (0, 1)),
-    "weights": lambda opened, _: [*summarize(opened.model)],
-    "diagnostics": lambda opened, _: training_findings(opened.model, [*summarize(opened.model)]),
+    "weights": lambda opened, _: [*summarized(opened.model)],
+    "diagnostics": lambda opened, _: training_findings(opened.model, [*summarized(opened.model)]),
     "generation": lambda opened, forward: [*generate(opened.model, ids(forward))],
     "sampling": lambda opened, _: next(sample_tokens(opened, "the cat", (5,), Sampling(), 1)),
     "a branch": lambda opened, _: continue_from(opened, "the cat", (5, 6, 7)),

@@ -22,7 +22,7 @@ from explorer.analysis.weight_statistics import (
     WEIGHT_KINDS,
     by_layer,
     pooled,
-    summarize,
+    summarized,
     tensor_summary,
 )
 from models import Transformer, TransformerConfig
@@ -73,7 +73,7 @@ def test_what_is_not_finite_is_left_out_and_a_constant_is_told_from_what_is_near
 
 def test_every_parameter_is_met_once_also_when_it_is_tied() -> None:
     model = Transformer(TransformerConfig(d_model=16, n_heads=2, d_ff=24, tie_embeddings=True))
-    found = list(summarize(model))
+    found = list(summarized(model))
     assert [one.name for one in found] == [name for name, _ in model.named_parameters()]
     assert sum(one.count for one in found) == model.n_parameters
 
@@ -83,7 +83,7 @@ def test_norms_stand_by_layer_and_part() -> None:
     model = Transformer(config.replace(n_encoder_layers=2))
     with torch.no_grad():
         model.get_parameter("decoder.blocks.2.cross_attn.k_proj.weight").fill_(0.5)
-    found = list(summarize(model))
+    found = list(summarized(model))
     encoder, decoder = by_layer(found, "matrix")
     assert (encoder.stack, decoder.stack) == ("encoder", "decoder")
     assert (len(encoder.values), len(decoder.values)) == (2, 3)

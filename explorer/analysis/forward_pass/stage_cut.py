@@ -40,7 +40,7 @@ def row_stack(stage: Stage) -> str:
     return "encoder" if "source tokens" in stage.shapes[-1] else stage.stack
 
 
-def column_kind(stage: Stage) -> str:
+def columns_are(stage: Stage) -> str:
     """A column is a key, an option of the output, or a dimension of a vector."""
     if stage.kind in ("logits", "class logits", "probabilities"):
         return "option"
@@ -87,7 +87,7 @@ def cut_stage(
     rows = _block(row, height, most)
     names = row_names(values, stage)
     label: Callable[[int], Token | str] = str
-    kind = column_kind(stage)
+    kind = columns_are(stage)
     if kind == "option":
         columns = _largest(whole[torch.tensor(rows)], rows.index(row))
         label = option_label

@@ -7,7 +7,7 @@ import streamlit as st
 
 from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import Diagnostic
-from explorer.analysis.weight_statistics import summarize
+from explorer.analysis.weight_statistics import summarized
 from explorer.app.context import PageContext
 from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
@@ -84,7 +84,7 @@ def _of_text(context: PageContext) -> list[Diagnostic]:
 
 
 def diagnostics_code(opened: OpenModel) -> None:
-    summaries = tuple(summarize(opened.model))
+    summaries = tuple(summarized(opened.model))
     findings = [
         *diagnostics.value_findings(summaries),
         *diagnostics.training_findings(opened.model, summaries),

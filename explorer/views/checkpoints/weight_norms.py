@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.analysis.weight_statistics import LayerNorms, TensorSummary, by_layer, summarize
+from explorer.analysis.weight_statistics import LayerNorms, TensorSummary, by_layer, summarized
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import with_bar
@@ -37,7 +37,7 @@ def summaries(opened: OpenModel) -> tuple[TensorSummary, ...]:
 
     def make() -> tuple[TensorSummary, ...]:
         doing = f"Reading {total:,} parameters"
-        return tuple(with_bar(summarize(opened.model), total, doing, lambda one: one.count))
+        return tuple(with_bar(summarized(opened.model), total, doing, lambda one: one.count))
 
     return kept(opened, "survey", make)
 

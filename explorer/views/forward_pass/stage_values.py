@@ -10,7 +10,7 @@ from explorer.analysis.forward_pass.pass_values import ALL, PassValues, record_p
 from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import (
     StageCut,
-    column_kind,
+    columns_are,
     cut_stage,
     row_names,
     tokens_of,
@@ -139,7 +139,7 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
         draw_tokenization(values, stage, at.row)
         st.caption(recorded_as)
         return
-    in_ranges = column_kind(stage) == "dimension"
+    in_ranges = columns_are(stage) == "dimension"
     pass_position.draw_controls(
         at, names, windows(values[stage.name].shape[1]) if in_ranges else []
     )
@@ -216,7 +216,7 @@ def _draw_matrix(
     allowed = None
     if stage.kind in ("masked", "weights"):
         allowed = values.mask(stage)[torch.tensor(drawn.rows)][:, torch.tensor(drawn.columns)]
-    what, cell_text = column_kind(stage), "{row}, {column}: {value}"
+    what, cell_text = columns_are(stage), "{row}, {column}: {value}"
     row_name = "query" if stage.is_square else "token"
     if writes(values, stage):
         row_name = "reads" if what == "dimension" else "reads / writes"
@@ -257,7 +257,7 @@ def _pinned_cell(values: PassValues, drawn: StageCut, at: PassPosition) -> tuple
     is_one = len(drawn.rows) == 1
     if not (is_one or at.row in drawn.rows) or not drawn.columns:
         return None
-    chosen = _key(values, at) if column_kind(at.stage) == "key" else at.column
+    chosen = _key(values, at) if columns_are(at.stage) == "key" else at.column
     column = drawn.columns.index(chosen) if chosen in drawn.columns else 0
     return 0 if is_one else drawn.rows.index(at.row), column
 
@@ -274,7 +274,7 @@ def _key(values: PassValues, at: PassPosition) -> int:
 
 def stage_notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosition) -> list[str]:
     """Whose head it is, what is not drawn, and how exactly the values follow from each other."""
-    found, what = [], column_kind(stage)
+    found, what = [], columns_are(stage)
     if at.place == len(at.stages) - 1 and values.config.head == "none":
         found.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
     if stage.per_head:
