@@ -4,7 +4,7 @@ Patching a value a with that of the corrupted text changes the metric m by about
 (a_corrupted − a_clean) · ∂m/∂a. The scores here are the loss of m, so that a part that raises the
 metric has a positive score. Edge attribution patching (EAP) does this for what one part writes
 and another reads: the difference of the write, times the gradient with respect to the reader's
-input. With `steps` above 1 the gradient is the mean over so many points between the corrupted
+input. With `steps` above 1 the gradient is the mean over as many points between the corrupted
 embedding and the clean one (EAP-IG), since it may vanish at the clean text alone.
 Shapes: w writers, r readers (`explorer.analysis.wiring`), t tokens, d width of the model.
 Sources: Attribution Patching (Nanda 2023); Attribution Patching Outperforms Automated Circuit

@@ -142,7 +142,7 @@ def _columns(stages: list[Stage]) -> dict[str, int]:
             own = stage.name
         before = stages[at - 1] if at else stage
         if stage.kind == "norm" and before.stack != stage.stack:
-            own = before.name  # beside the memory
+            own = before.name  # next to the memory
         columns[stage.name] = by_group.setdefault(own, len(by_group))
     return columns
 

@@ -78,7 +78,7 @@ def ov_of_layer(model: Transformer, layer: int) -> tuple[Tensor, Tensor]:
 
 
 def carry_to_layer(model: Transformer, layer: int, write: Tensor, until: int) -> Tensor:
-    """What attention in `layer` writes (…, d), as the residual stream has it at layer `until`.
+    """The write (…, d) of attention in `layer`, as it is in the residual stream at layer `until`.
 
     With pre-norm and sandwich norm it does not change; with post-norm the norms of the stream
     apply to it, without their scale.
@@ -227,7 +227,7 @@ class Copying:
     @property
     def score(self) -> float:
         """Σ λ / Σ |λ|: 1 where the head copies every direction, −1 where it negates all."""
-        size = float(self.eigenvalues.abs().sum())  # NaN where a weight is no number
+        size = float(self.eigenvalues.abs().sum())  # NaN where a weight is NaN
         return float(self.eigenvalues.real.sum()) / size if size else 0.0
 
     @property
