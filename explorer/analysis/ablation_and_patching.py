@@ -1,9 +1,8 @@
 """Each head, feed-forward layer, edge or the embedding ablated or patched alone, exactly.
 
-Every number comes from a pass of its own, as a branch of a recorded one. A patched value is that
-of another text's pass; an edge is patched where it is read. Where the two texts begin alike and no
-query attends to later keys, `from_position` of the recorded pass is `shared_tokens`, and only the
-tokens from there on are computed.
+Every number comes from its own pass, which branches off a recorded one. A patched value is that of
+another text's pass; an edge is patched where it is read. In a causal stack, two texts that begin
+alike share the passes of their first `shared_tokens` tokens, which are not computed again.
 Sources: Investigating Gender Bias in Language Models Using Causal Mediation Analysis (Vig et al.
 2020); Interpretability in the Wild (Wang et al. 2022), section 3; Localizing Model Behavior with
 Path Patching (Goldowsky-Dill et al. 2023), section 3, for edges.
@@ -31,7 +30,7 @@ from models.trace import CHEAP_SITES, Trace, trace
 
 
 def shared_tokens(clean: Tensor, corrupted: Tensor) -> int:
-    """How many IDs two texts (…, t) of the same length begin with in common."""
+    """The number of IDs that two texts (…, t) of one length have in common at their start."""
     differ = (clean != corrupted).flatten(0, -2).any(0)
     return int(differ.int().argmax()) if differ.any() else len(differ)
 
@@ -41,7 +40,7 @@ def ablate_every_head(
 ) -> Iterator[Tensor]:
     """For each layer the logits (heads, options); row i is of a pass without head i.
 
-    `patched(layer)` gives other head outputs (heads, t, d_head) to put in place of zero.
+    `patched(layer)` gives head outputs (heads, t, d_head) that replace zero.
     """
     start = base.start(part)
 
@@ -54,34 +53,34 @@ def ablate_every_head(
     return run_layers(base, part, range(layers), base.model.config.n_heads, edit_of)
 
 
-def patch_every_head(base: RecordedPass, other: Trace, part: str, layers: int) -> Iterator[Tensor]:
-    """For each layer the logits (heads, options); in row i head i wrote what it did in `other`."""
+def patch_every_head(base: RecordedPass, source: Trace, part: str, layers: int) -> Iterator[Tensor]:
+    """For each layer the logits (heads, options); row i has the output of head i in `source`."""
     stack, attention = part.split(".")
 
     def patched(layer: int) -> Tensor:
-        return other[f"{stack}.{layer}.{attention}.head_out"][0]
+        return source[f"{stack}.{layer}.{attention}.head_out"][0]
 
     return ablate_every_head(base, part, layers, patched)
 
 
 def patch_layers(
-    base: RecordedPass, other: Trace, part: str, layers: Sequence[int], name: str
+    base: RecordedPass, source: Trace, part: str, layers: Sequence[int], name: str
 ) -> Iterator[Tensor]:
-    """For each of these layers the logits (1, options) where its value of this name is `other`'s.
+    """For each of these layers the logits (1, options) with its value of this name from `source`.
 
-    Such as `mlp.out`, what a feed-forward layer wrote, or `resid_pre` of layer 0, the embedding.
+    The name is, for example, `mlp.out`, or `resid_pre` of layer 0 for the embedding.
     """
     stack = part.split(".")[0]
 
     def edit_of(layer: int, rows: range) -> Edit:
         site = f"{stack}.{layer}.{name}"
-        return Replace(site, other[site][:, base.start(part) :])
+        return Replace(site, source[site][:, base.start(part) :])
 
     return run_layers(base, part, layers, 1, edit_of)
 
 
-def recorded_text(contrast: Contrast, *, corrupted: bool = False) -> RecordedPass:
-    """The recorded pass of the clean text, or of the other, from which patched ones branch off."""
+def record_text(contrast: Contrast, *, corrupted: bool = False) -> RecordedPass:
+    """The recorded pass of the clean or the corrupted text, from which patched ones branch off."""
     text = contrast.corrupted if corrupted else contrast.clean
     passed = trace(contrast.model, text, sites=CHEAP_SITES, read_at=contrast.read_at)
     alike = shared_tokens(contrast.clean, contrast.corrupted)
@@ -89,21 +88,21 @@ def recorded_text(contrast: Contrast, *, corrupted: bool = False) -> RecordedPas
 
 
 def exact_writers(contrast: Contrast) -> Iterator[tuple[Sequence[int], Tensor]]:
-    """Which writers (their columns), and how much of the metric is lost when each is patched.
+    """The columns of some writers, and the loss of the metric when each of them is patched.
 
-    A layer's heads together, then the feed-forward layers, then the embedding.
+    First the heads of each layer, then the feed-forward layers, then the embedding.
     """
-    wiring, base = plain_wiring(contrast.config), recorded_text(contrast)
-    metric = contrast.measured(base.trace.output)[0]
+    wiring, base = plain_wiring(contrast.config), record_text(contrast)
+    metric = contrast.metric_of(base.trace.output)[0]
     sites, part = list(wiring.writers), f"{wiring.stack}.self_attn"
-    other = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
+    corrupted = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
     layers = range(wiring.layers)
-    patched = {
-        "self_attn.head_out": patch_every_head(base, other, part, wiring.layers),
-        "mlp.out": patch_layers(base, other, part, layers if wiring.has_mlp else (), "mlp.out"),
-        "resid_pre": patch_layers(base, other, part, (0,), "resid_pre"),
+    branches = {
+        "self_attn.head_out": patch_every_head(base, corrupted, part, wiring.layers),
+        "mlp.out": patch_layers(base, corrupted, part, layers if wiring.has_mlp else (), "mlp.out"),
+        "resid_pre": patch_layers(base, corrupted, part, (0,), "resid_pre"),
     }
-    for name, all_logits in patched.items():
+    for name, all_logits in branches.items():
         for layer, logits in enumerate(all_logits):
             columns = wiring.columns_at[f"{wiring.stack}.{layer}.{name}"]
             yield range(columns.start, columns.stop), metric - contrast.outcome(logits)
@@ -112,33 +111,32 @@ def exact_writers(contrast: Contrast) -> Iterator[tuple[Sequence[int], Tensor]]:
 def exact_edges(
     contrast: Contrast, edges: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, float]]:
-    """For each edge (reader, writer) its place in `edges`, and how much of the metric is lost.
+    """For each edge (reader, writer) its place in `edges`, and the loss of the metric.
 
-    The edges into one layer's inputs come together; each costs the layers behind it, at the
-    positions from where the texts differ. Beside the recorded pass it holds what the writers of
-    those edges wrote.
+    The edges into one layer's inputs come together; each costs the later layers, at the positions
+    from where the texts differ. Memory holds the recorded pass and the writes of those edges.
     """
-    wiring, base = wiring_of(contrast.config), recorded_text(contrast)
+    wiring, base = wiring_of(contrast.config), record_text(contrast)
     part = f"{wiring.stack}.self_attn"
     start = base.start(part)
-    found = differences_of(contrast, wiring).by_site
-    differences = {site: value[:, start:] for site, value in found.items()}
-    metric = float(contrast.measured(base.trace.output)[0])
+    by_site = differences_of(contrast, wiring).by_site
+    differences = {site: value[:, start:] for site, value in by_site.items()}
+    metric = float(contrast.metric_of(base.trace.output)[0])
     sites = [site for site, places in wiring.readers.items() for _ in places]
     order = sorted(range(len(edges)), key=lambda at: edges[at][0])
     for site, group in groupby(order, key=lambda at: sites[edges[at][0]]):
         places = list(group)
-        wrote = [write_of(contrast.model, wiring, differences, edges[at][1]) for at in places]
-        lost = -torch.stack(wrote)
+        writes = [write_of(contrast.model, wiring, differences, edges[at][1]) for at in places]
+        change = -torch.stack(writes)
         heads = [wiring.rows[edges[at][0]].head for at in places]
-        edit_of = partial(_added, site, lost, heads if "self_attn" in site else None)
-        widest = 3 * contrast.config.n_heads * lost[0].numel()
+        edit_of = partial(_addition, site, change, heads if "self_attn" in site else None)
+        widest = 3 * contrast.config.n_heads * change[0].numel()
         layer = int(site.split(".")[1])
         logits = run_branches(base, part, layer, len(places), edit_of, widest)
         for at, left in zip(places, contrast.outcome(logits).tolist(), strict=True):
             yield at, metric - left
 
 
-def _added(site: str, values: Tensor, heads: list[int] | None, rows: range) -> AddByRow:
+def _addition(site: str, values: Tensor, heads: list[int] | None, rows: range) -> AddByRow:
     some = slice(rows.start, rows.stop)
     return AddByRow(site, values[some], None if heads is None else tuple(heads[some]))

@@ -1,8 +1,8 @@
-"""Attention weights as display options change them: keys hidden, heads combined, words merged.
+"""Attention weights under the display options.
 
-Every change starts from the weights of the forward pass, so it is undone by not choosing it.
-The order is: keys hidden, weighted by value norms, heads combined, words merged, rows cut to
-their mass, sentences picked. Shapes: h heads, q queries, k keys, d head width, D model width.
+Every option starts from the weights of the forward pass, which stay unchanged. They apply in this
+order: keys hidden, weighted by value norms, heads combined, words merged, rows cut to their mass,
+sentences picked. Shapes: h heads, q queries, k keys, d head width, D model width.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,18 +29,18 @@ ALL = "All"
 SENTENCES = {ALL: None, "A→A": (0, 0), "A→B": (0, 1), "B→A": (1, 0), "B→B": (1, 1)}
 
 CLOSE = 1e-3
-"""Rounded rows sum to 1 within this."""
+"""How far the sum of a rounded row may be from 1."""
 
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """Everything that is chosen about how a head is drawn.
+    """How a head is drawn.
 
-    `heads` is "one", or the "mean" or "max" over the heads of the layer, of every layer with
+    `heads` is "one", or the "mean" or "max" over the heads of the layer, or of every layer with
     `all_layers`. `weighting` is "plain" or "value" (× norm of the value); `hidden` are positions
-    of keys; of each row the fewest keys that reach `mass` percent are kept; `words` merges the
-    pieces of a word; `sentences` is a key of SENTENCES. `scaling` and `log` change colours only:
-    the fullest stands for 1 ("one"), or for the largest value of the matrix ("all"), of its row
+    of keys; each row keeps the fewest keys that reach `mass` percent; `words` merges the
+    pieces of a word; `sentences` is a key of SENTENCES. `scaling` and `log` change colours
+    only: the fullest colour is 1 ("one"), or the largest value of the matrix ("all"), of its row
     or of its column.
     """
 
@@ -57,10 +57,10 @@ class DisplayOptions:
 
 @dataclass(frozen=True, eq=False)
 class AdjustedWeights:
-    """What is drawn: `values` (rows, columns), or (h, rows, columns) of several heads.
+    """The drawn `values` (rows, columns), or (h, rows, columns) of several heads.
 
     `cut` is True where a value is left out because of the mass; `hidden` are the hidden
-    columns; `row_groups` and `groups` are the tokens behind every row and column; `unit` and
+    columns; `row_groups` and `groups` are the tokens of every row and column; `unit` and
     `sentence` describe one value; each of the `notes` is a sentence for the reader.
     """
 
@@ -76,8 +76,8 @@ class AdjustedWeights:
     sentence: str = ""
     hidden: tuple[int, ...] = ()
 
-    def noting(self, *notes: str) -> "AdjustedWeights":
-        """The same with more notes."""
+    def with_notes(self, *notes: str) -> "AdjustedWeights":
+        """The same weights with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
 
@@ -91,8 +91,8 @@ def adjust_head(
 ) -> "AdjustedWeights":
     """One matrix (rows, columns): of this head, or of the heads of one or all layers combined.
 
-    One head after another, so memory grows with queries × keys, whatever the heads and layers.
-    `report` is called with the share that is done.
+    It reads one head after another, so memory grows with queries × keys alone. `report` is
+    called with the share that is done.
     """
     of = forward.part(part)
     layers = range(of.layers) if options.all_layers else [layer]
@@ -119,10 +119,10 @@ def adjust_head(
 def adjust_heads(
     forward: ForwardPass, part: str, layer: int, options: DisplayOptions, heads: Sequence[int]
 ) -> "AdjustedWeights":
-    """The same for several heads, each by itself: (h, rows, columns)."""
-    made = [_hidden_and_weighted(forward, part, layer, head, options) for head in heads]
-    removed = torch.stack([lost for _, lost in made]).mean(0)
-    values = torch.stack([values for values, _ in made])
+    """The matrices (h, rows, columns) of several heads, which are not combined."""
+    by_head = [_hidden_and_weighted(forward, part, layer, head, options) for head in heads]
+    removed = torch.stack([lost for _, lost in by_head]).mean(0)
+    values = torch.stack([values for values, _ in by_head])
     return _finished(forward, part, [layer], options, values, removed)
 
 
@@ -130,7 +130,7 @@ def adjust_heads(
 
 
 def hide_keys(weights: Tensor, keys: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Weights (…, q, k) without these keys, each row scaled back to its sum; and what it lost.
+    """Weights (…, q, k) without these keys, each row rescaled to its sum, and the removed weight.
 
     The second is the weight that was on the hidden keys, (…, q). A row with no other weight
     becomes all zeros.
@@ -153,17 +153,17 @@ def keep_mass(values: Tensor, share: float) -> Tensor:
     """
     if share >= 1:
         return values
-    known = torch.nan_to_num(values.double(), nan=0.0)
-    ordered, order = known.sort(dim=-1, descending=True, stable=True)
+    numbers = torch.nan_to_num(values.double(), nan=0.0)
+    ordered, order = numbers.sort(dim=-1, descending=True, stable=True)
     before = ordered.cumsum(-1) - ordered
-    enough = share * known.sum(-1, keepdim=True)
-    kept = torch.zeros_like(known, dtype=torch.bool)
-    kept.scatter_(-1, order, before < enough * (1 - 1e-9))
-    return torch.where(kept | values.isnan(), values, 0)
+    enough = share * numbers.sum(-1, keepdim=True)
+    is_kept = torch.zeros_like(numbers, dtype=torch.bool)
+    is_kept.scatter_(-1, order, before < enough * (1 - 1e-9))
+    return torch.where(is_kept | values.isnan(), values, 0)
 
 
 def weigh_by_value_norm(weights: Tensor, v: Tensor, o_slice: Tensor) -> Tensor:
-    """Every weight (q, k) times the norm of what it brings: w_ij · ‖v_j W_O‖.
+    """Every weight (q, k) times the norm of the value after the output projection: w_ij ‖v_j W_O‖.
 
     `v` is (k, d), `o_slice` (D, d) the head's own columns of the output projection, whose
     bias belongs to no key and is left out. Source: Attention is Not Only a Weight
@@ -188,7 +188,7 @@ def merge_words(
 def value_and_output(
     forward: ForwardPass, part: str, layer: int, head: int
 ) -> tuple[Tensor, Tensor]:
-    """The head's values (k, d), of its group where they are shared, and its part of W_O (D, d)."""
+    """The values (k, d) of the head or its group, and the head's part of W_O, (D, d)."""
     stack, kind = part.split(".")
     attention = getattr(getattr(forward.trace.model, stack).blocks[layer], kind)
     grouped = forward.trace[f"{site(part, layer)}.v"][forward.row]
@@ -201,7 +201,7 @@ def value_and_output(
 def _hidden_and_weighted(
     forward: ForwardPass, part: str, layer: int, head: int, options: DisplayOptions
 ) -> tuple[Tensor, Tensor]:
-    """One head (q, k) with its keys hidden and weighted by value norms; and what each row lost."""
+    """One head (q, k) with its keys hidden and weighted by value norms, and each row's loss."""
     values, removed = hide_keys(forward.weights(part, layer, head), options.hidden)
     if options.weighting == "value":
         values = weigh_by_value_norm(values, *value_and_output(forward, part, layer, head))
@@ -216,12 +216,12 @@ def _finished(
     values: Tensor,
     removed: Tensor,
 ) -> "AdjustedWeights":
-    """Words, mass and sentences, which are the same for every head; and the notes about it all."""
+    """Words, mass and sentences, which are the same for every head, and the notes on everything."""
     rows, columns = forward.rows(part), forward.columns(part)
     allowed = reduce(torch.logical_or, (forward.mask(part, layer) for layer in layers))
     seeing = allowed.any(-1)
     empty = int(((values == 0).all(-1).reshape(-1, len(rows)).any(0) & seeing).sum())
-    made = AdjustedWeights(
+    adjusted = AdjustedWeights(
         values=values,
         rows=rows,
         columns=columns,
@@ -232,82 +232,82 @@ def _finished(
         notes=_notes(options, removed[seeing], empty, forward.part(part).heads, len(layers)),
     )
     if options.words:
-        made = _by_word(made, forward)
+        adjusted = _by_word(adjusted, forward)
     if options.mass < 100:
-        made = _cut(made, options.mass)
+        adjusted = _cut(adjusted, options.mass)
     if options.sentences != ALL:
-        made = _between(made, options.sentences)
-    if unknown := int(made.values.isnan().sum()):
-        made = made.noting(f"{unknown:,} cells are NaN in the forward pass itself.")
+        adjusted = _between(adjusted, options.sentences)
+    if unknown := int(adjusted.values.isnan().sum()):
+        adjusted = adjusted.with_notes(f"{unknown:,} cells are NaN in the forward pass itself.")
     is_sum = options.weighting == "plain" and options.heads != "max"
     if is_sum and options.mass == 100 and options.sentences == ALL:
-        made = made.noting(*_sums(made.values.sum(-1)))
+        adjusted = adjusted.with_notes(*_sums(adjusted.values.sum(-1)))
     sentence, hidden = forward.part(part).words.cell, set(options.hidden)
     if options.weighting == "value":
-        made = replace(made, unit="weight × ‖value‖")
+        adjusted = replace(adjusted, unit="weight × ‖value‖")
         sentence += ", weight × norm of its value"
-    struck = tuple(at for at, group in enumerate(made.groups) if hidden.issuperset(group))
-    return replace(made, sentence=sentence, hidden=struck)
+    struck = tuple(at for at, group in enumerate(adjusted.groups) if hidden.issuperset(group))
+    return replace(adjusted, sentence=sentence, hidden=struck)
 
 
-def _by_word(made: "AdjustedWeights", forward: ForwardPass) -> "AdjustedWeights":
+def _by_word(adjusted: "AdjustedWeights", forward: ForwardPass) -> "AdjustedWeights":
     typed = forward.text, forward.pair
-    down, across = group_words(made.rows, *typed), group_words(made.columns, *typed)
-    may = sum_groups(sum_groups(made.allowed.float(), across, -1), down, -2) > 0
-    values = merge_words(made.values, down, across)
+    down, across = group_words(adjusted.rows, *typed), group_words(adjusted.columns, *typed)
+    may = sum_groups(sum_groups(adjusted.allowed.float(), across, -1), down, -2) > 0
+    values = merge_words(adjusted.values, down, across)
     return replace(
-        made,
+        adjusted,
         values=values,
         cut=torch.zeros_like(values, dtype=torch.bool),
         allowed=may,
-        rows=merged_tokens(made.rows, down, *typed),
-        columns=merged_tokens(made.columns, across, *typed),
+        rows=merged_tokens(adjusted.rows, down, *typed),
+        columns=merged_tokens(adjusted.columns, across, *typed),
         row_groups=down,
         groups=across,
-    ).noting(
-        f"Words: {len(made.rows)} query tokens are {len(down)} words, {len(made.columns)} key "
-        f"tokens are {len(across)}; summed over keys, averaged over queries. A word ends at a "
-        "space and at punctuation."
+    ).with_notes(
+        f"Words: {len(adjusted.rows)} query tokens are {len(down)} words, "
+        f"{len(adjusted.columns)} key tokens are {len(across)}; summed over keys, averaged over "
+        "queries. A word ends at a space and at punctuation."
     )
 
 
-def _cut(made: "AdjustedWeights", mass: int) -> "AdjustedWeights":
-    values = keep_mass(made.values, mass / 100)
-    cut = (made.values != values) & ~made.values.isnan()
+def _cut(adjusted: "AdjustedWeights", mass: int) -> "AdjustedWeights":
+    values = keep_mass(adjusted.values, mass / 100)
+    cut = (adjusted.values != values) & ~adjusted.values.isnan()
     count = (values > 0).sum(-1).float()
     count = count[count > 0]
-    kept = f"{float(count.mean()):.3g}" if count.numel() else "no"
-    return replace(made, values=values, cut=cut).noting(
+    average = f"{float(count.mean()):.3g}" if count.numel() else "no"
+    return replace(adjusted, values=values, cut=cut).with_notes(
         f"Cumulative attention mass: the fewest keys of each row that reach {mass} % are shown, "
-        f"{kept} on average; the others are left out."
+        f"{average} on average; the others are left out."
     )
 
 
-def _between(made: "AdjustedWeights", sentences: str) -> "AdjustedWeights":
+def _between(adjusted: "AdjustedWeights", sentences: str) -> "AdjustedWeights":
     """The rows of one sentence of a pair and the columns of one."""
-    wanted = SENTENCES[sentences]
-    assert wanted is not None, "all sentences need no picking"
+    pair = SENTENCES[sentences]
+    assert pair is not None, "all sentences need no picking"
     down, across = (
         [at for at, sentence in enumerate(sentences_of(tokens)) if sentence == which]
-        for tokens, which in zip((made.rows, made.columns), wanted, strict=True)
+        for tokens, which in zip((adjusted.rows, adjusted.columns), pair, strict=True)
     )
-    values = made.values[..., down, :][..., across]
-    whole = float(made.values[..., down, :].nansum())
+    values = adjusted.values[..., down, :][..., across]
+    whole = float(adjusted.values[..., down, :].nansum())
     share = float(values.nansum()) / whole if whole > 0 else 0.0
     return replace(
-        made,
+        adjusted,
         values=values,
-        cut=made.cut[..., down, :][..., across],
-        allowed=made.allowed[down][:, across],
-        rows=tuple(made.rows[at] for at in down),
-        columns=tuple(made.columns[at] for at in across),
-        row_groups=tuple(made.row_groups[at] for at in down),
-        groups=tuple(made.groups[at] for at in across),
-    ).noting(f"{sentences}: {percent(share)} of the weight of these rows is on these columns.")
+        cut=adjusted.cut[..., down, :][..., across],
+        allowed=adjusted.allowed[down][:, across],
+        rows=tuple(adjusted.rows[at] for at in down),
+        columns=tuple(adjusted.columns[at] for at in across),
+        row_groups=tuple(adjusted.row_groups[at] for at in down),
+        groups=tuple(adjusted.groups[at] for at in across),
+    ).with_notes(f"{sentences}: {percent(share)} of the weight of these rows is on these columns.")
 
 
 def _sums(sums: Tensor) -> list[str]:
-    """Whether every row sums to 1, said only where it is so; NaN is no sum."""
+    """A sentence on the sums of the rows, where one holds; NaN is not a sum."""
     is_empty, is_one = sums == 0, (sums - 1).abs() < CLOSE
     if (is_empty | is_one).all():
         return ["Every row sums to 1" + (", except empty rows." if is_empty.any() else ".")]
@@ -350,7 +350,7 @@ def keys_in_words(count: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as whole percent, or with two digits where that would be none."""
+    """A share in whole percent, or with two digits below 1 %."""
     if share != share:
         return "an unknown share"
     size = 100 * share

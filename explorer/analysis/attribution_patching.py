@@ -1,11 +1,11 @@
-"""What every part and every edge carries of a difference, estimated by one backward pass.
+"""Attribution patching: the effect of patching every part and edge, estimated by gradients.
 
 Patching a value a with that of the corrupted text changes the metric m by about
-(a_corrupted − a_clean) · ∂m/∂a. Given here is the part of m that is lost by it, so that what
-raises the metric is positive. Edge attribution patching (EAP) does this for what one part
-writes and another reads: the difference of the write, times the gradient by the input of the
-reader. With `steps` above 1 the gradient is the mean over so many points on the way from the
-corrupted embedding to the clean one (EAP-IG), since at the clean text alone it may be flat.
+(a_corrupted − a_clean) · ∂m/∂a. The scores here are the loss of m, so that a part that raises the
+metric has a positive score. Edge attribution patching (EAP) does this for what one part writes
+and another reads: the difference of the write, times the gradient with respect to the reader's
+input. With `steps` above 1 the gradient is the mean over as many points between the corrupted
+embedding and the clean one (EAP-IG), since it may vanish at the clean text alone.
 Shapes: w writers, r readers (`explorer.analysis.wiring`), t tokens, d width of the model.
 Sources: Attribution Patching (Nanda 2023); Attribution Patching Outperforms Automated Circuit
 Discovery (Syed et al. 2023), section 3; Have Faith in Faithfulness (Hanna et al. 2024), section 2.
@@ -29,7 +29,7 @@ from models.interventions import Replace
 from models.trace import trace
 
 BYTES_HELD = 64_000_000
-"""Of the points on the way that are passed together."""
+"""The most memory for the points of one batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Attribution:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Clean minus corrupted value of every writer by its site, (h, t, …), and both metrics.
+    """Clean minus corrupted value of every writer, (h, t, …), by site, and both metrics.
 
     `begin` and `end` are the embeddings of the corrupted and the clean text, (1, t, d).
     """
@@ -64,97 +64,94 @@ def attribute(contrast: Contrast, steps: int = 1) -> Attribution:
     """The scores of every writer and edge of one pair.
 
     Costs a pass of both texts, a forward and a backward pass for each step, and r × w × t × d
-    multiplications; holds what all writers wrote, (w, t, d), beside one such pass. WiringError
-    where a model has no edges; GradientError where a gradient is not finite.
+    multiplications; memory holds the writes of all writers, (w, t, d), and one such pass.
+    WiringError where a model has no edges; GradientError where a gradient is not finite.
     """
     wiring = wiring_of(contrast.config)
     with room_for(contrast.config, shape_of_points(contrast, steps)):
-        found = differences_of(contrast, wiring)
-        written = writes(contrast.model, wiring, found.by_site).flatten(1)  # (w, t·d)
-        edges = written.new_zeros(len(wiring.rows), len(written))
+        differences = differences_of(contrast, wiring)
+        write = writes(contrast.model, wiring, differences.by_site).flatten(1)  # (w, t·d)
+        edges = write.new_zeros(len(wiring.rows), len(write))
 
         def take(site: str, gradient: Tensor) -> None:
             rows = wiring.rows_at[site]
-            before = wiring.written_before(wiring.rows[rows.start])
-            edges[rows, :before] += gradient.flatten(1) @ written[:before].mT
+            before = wiring.writers_before(wiring.rows[rows.start])
+            edges[rows, :before] += gradient.flatten(1) @ write[:before].mT
 
-        found.by_site.clear()
-        follow(contrast, found, list(wiring.readers), steps, take)
-    return Attribution(edges.sum(0), edges, found.clean, found.corrupted)
+        differences.by_site.clear()
+        follow(contrast, differences, list(wiring.readers), steps, take)
+    return Attribution(edges.sum(0), edges, differences.clean, differences.corrupted)
 
 
 def attribute_writers(contrast: Contrast, steps: int = 1) -> Attribution:
     """The scores of the writers alone, which every model of one stack has."""
     wiring = plain_wiring(contrast.config)
-    found = differences_of(contrast, wiring)
-    writers = found.begin.new_zeros(len(wiring.columns))
+    differences = differences_of(contrast, wiring)
+    writers = differences.begin.new_zeros(len(wiring.columns))
 
     def take(site: str, gradient: Tensor) -> None:
-        writers[wiring.columns_at[site]] += _carried(found, site, gradient)
+        writers[wiring.columns_at[site]] += (differences.by_site[site] * gradient).sum((-1, -2))
 
-    follow(contrast, found, list(wiring.writers), steps, take)
-    return Attribution(writers, None, found.clean, found.corrupted)
+    follow(contrast, differences, list(wiring.writers), steps, take)
+    return Attribution(writers, None, differences.clean, differences.corrupted)
 
 
 def positions_of_edges(
     contrast: Contrast, places: Sequence[tuple[int, int]], steps: int = 1
 ) -> Tensor:
-    """How much of the scores of these edges (reader, writer) is due to each position, (n, t)."""
+    """The part of each position in the scores of these edges (reader, writer), (n, t)."""
     wiring = wiring_of(contrast.config)
     with room_for(contrast.config, shape_of_points(contrast, steps)):
-        found = differences_of(contrast, wiring)
-        carried = found.begin.new_zeros(len(places), contrast.clean.shape[1])
+        differences = differences_of(contrast, wiring)
+        carried = differences.begin.new_zeros(len(places), contrast.clean.shape[1])
 
         def take(site: str, gradient: Tensor) -> None:
             rows = wiring.rows_at[site]
             for at, (reader, writer) in enumerate(places):
                 if rows.start <= reader < rows.stop:
-                    wrote = write_of(contrast.model, wiring, found.by_site, writer)
-                    carried[at] += (gradient[reader - rows.start] * wrote).sum(-1)
+                    write = write_of(contrast.model, wiring, differences.by_site, writer)
+                    carried[at] += (gradient[reader - rows.start] * write).sum(-1)
 
-        follow(contrast, found, list(wiring.readers), steps, take)
+        follow(contrast, differences, list(wiring.readers), steps, take)
     return carried
 
 
-def _carried(found: Differences, site: str, gradient: Tensor) -> Tensor:
-    return (found.by_site[site] * gradient).sum((-1, -2))
-
-
 def differences_of(contrast: Contrast, wiring: Wiring) -> Differences:
-    """What both texts differ in. A pass of both."""
+    """The differences between both texts. Costs a pass of both."""
     texts = torch.cat([contrast.clean, contrast.corrupted])
     sites = list(wiring.writers)
-    seen = trace(contrast.model, texts, sites=sites, read_at=contrast.read_at)
-    end, begin = seen[sites[0]].split(1)
-    clean, corrupted = contrast.measured(seen.output).tolist()
-    by_site = {site: _by_head(seen[site][0] - seen[site][1]) for site in sites}
+    passes = trace(contrast.model, texts, sites=sites, read_at=contrast.read_at)
+    end, begin = passes[sites[0]].split(1)
+    clean, corrupted = contrast.metric_of(passes.output).tolist()
+    by_site = {site: _by_head(passes[site][0] - passes[site][1]) for site in sites}
     return Differences(by_site, begin, end, clean, corrupted)
 
 
 def shape_of_points(contrast: Contrast, steps: int) -> PassShape:
-    """What the points that are passed together take, with what all writers wrote."""
+    """The shape of a batch of points, with the writes of all writers."""
     layers = plain_wiring(contrast.config).layers
-    one = PassShape(contrast.clean.shape[1], by_head=layers, leaves="graph")
-    together = max(1, BYTES_HELD // pass_size(contrast.config, one).peak)
-    return replace(one, texts=min(steps, together))
+    one_point = PassShape(contrast.clean.shape[1], by_head=layers, leaves="graph")
+    together = max(1, BYTES_HELD // pass_size(contrast.config, one_point).peak)
+    return replace(one_point, texts=min(steps, together))
 
 
 def follow(
-    contrast: Contrast, found: Differences, sites: Sequence[str], steps: int, take: Take
+    contrast: Contrast, differences: Differences, sites: Sequence[str], steps: int, take: Take
 ) -> None:
     """Hand the gradients at `sites`, (h, t, …), to `take`, from the output backwards.
 
-    They add up to the mean over the points k/`steps` of the way from the corrupted embedding to
-    the clean one, k from 1; the last is the clean text.
+    They add up to the mean over the points k/`steps` between the corrupted embedding and the
+    clean one, k from 1; the last is the clean text.
     """
     first = next(iter(plain_wiring(contrast.config).writers))
     shares = (torch.arange(steps, dtype=torch.float64) + 1) / steps
+    begin, end = differences.begin, differences.end
     for some in shares.split(shape_of_points(contrast, steps).texts):
-        between = torch.lerp(found.begin, found.end, some[:, None, None].to(found.begin))
+        between = torch.lerp(begin, end, some[:, None, None].to(begin))
         gradients(
             contrast.model,
             contrast.clean.expand(len(some), -1),
-            of=lambda output: contrast.measured(output).sum(),
+            of=lambda output: contrast.metric_of(output).sum(),
             sites=sites,
             edits=[] if steps == 1 else [Replace(first, between)],
             read_at=contrast.read_at,
@@ -163,35 +160,35 @@ def follow(
 
 
 def _by_head(value: Tensor) -> Tensor:
-    """(h, t, …) as it is, and (t, d) as that of one part."""
+    """(h, t, …) as it is, and (t, d) as (1, t, d)."""
     return value if value.dim() == 3 else value[None]
 
 
 def writes(model: Transformer, wiring: Wiring, values: dict[str, Tensor]) -> Tensor:
     """What every writer adds to the residual stream, (w, t, d), without biases.
 
-    `values` are those at the sites of the writers, (h, t, …): of heads as wide as one.
+    `values` are those at the sites of the writers, (h, t, …).
     """
     embedding = values[next(iter(wiring.writers))]
-    found = embedding.new_empty(len(wiring.columns), *embedding.shape[1:])
+    write = embedding.new_empty(len(wiring.columns), *embedding.shape[1:])
     for site, columns in wiring.columns_at.items():
-        found[columns] = written_at(model, wiring, site, values[site])
-    return found
+        write[columns] = writes_at(model, wiring, site, values[site])
+    return write
 
 
 def write_of(model: Transformer, wiring: Wiring, values: dict[str, Tensor], column: int) -> Tensor:
-    """What this writer alone adds, (t, d)."""
+    """What this writer adds to the residual stream, (t, d)."""
     site = wiring.site_of_writer(column)
     head = wiring.columns[column].head
-    return written_at(model, wiring, site, values[site][head : head + 1], head)[0]
+    return writes_at(model, wiring, site, values[site][head : head + 1], head)[0]
 
 
-def written_at(
+def writes_at(
     model: Transformer, wiring: Wiring, site: str, value: Tensor, first: int = 0
 ) -> Tensor:
-    """What the writers of a site add to the residual stream, (…, h, t, d), from their values there.
+    """What the writers of a site add to the residual stream, (…, h, t, d), from their values.
 
-    Of heads those from `first` on.
+    `first` is the head of the first value.
     """
     _, layer, *name = site.split(".")
     block: Any = getattr(model, wiring.stack).blocks[int(layer)]
@@ -203,6 +200,6 @@ def written_at(
 
 
 def through_output(attention: Any, heads: Tensor, which: slice = slice(None)) -> Tensor:
-    """The output projection of each of these heads' own part, (…, h, t, w) to (…, h, t, d)."""
+    """The output projection of each of these heads by itself, (…, h, t, w) to (…, h, t, d)."""
     weight = attention.o_proj.weight.detach().unflatten(1, (-1, attention.d_head))  # (d, h, w)
     return heads @ weight[:, which].permute(1, 2, 0)

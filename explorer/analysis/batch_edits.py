@@ -1,4 +1,4 @@
-"""Edits of a batch: another one in each row, so that many are tried in one pass.
+"""Edits of a batch: a different one in each row, so that one pass tries many.
 
 Shapes: b batch, h heads, t tokens, q queries, k keys, d width of a vector.
 """
@@ -25,7 +25,7 @@ class AblateHeads:
     def __call__(self, value: Tensor) -> Tensor:
         if value.dim() != 4 or len(value) != len(self.heads):
             shape = tuple(value.shape)
-            raise EditError(f"{self.site} {shape} is no batch of {len(self.heads)} over heads.")
+            raise EditError(f"{self.site} {shape} is not a batch of {len(self.heads)} over heads.")
         at = _row_by_row(self.heads, value, self.site)
         changed = value.clone()
         changed[at] = value[at].mean(-2, keepdim=True) if self.mean else 0.0
@@ -36,7 +36,7 @@ class AblateHeads:
 class PatchHeads:
     """Head `heads[i]` is patched in row i of the batch (b, h, t, d): many patches in one pass.
 
-    `value` holds every head of the forward pass that is patched from (h, t, d).
+    `value` (h, t, d) has every head of the forward pass that the patches come from.
     """
 
     site: str
@@ -47,7 +47,7 @@ class PatchHeads:
         rows = len(self.heads)
         if value.dim() != 4 or len(value) != rows or value.shape[1:] != self.value.shape:
             ours, theirs = tuple(self.value.shape), tuple(value.shape)
-            raise EditError(f"{self.site} {theirs} is no batch of {rows} over {ours}.")
+            raise EditError(f"{self.site} {theirs} is not a batch of {rows} over {ours}.")
         at = _row_by_row(self.heads, value, self.site)
         changed = value.clone()
         changed[at] = self.value.to(value)[at[1]]
@@ -69,11 +69,11 @@ class AddByRow:
         inner, rows = value.shape[-2:], len(self.values)
         if len(value) != rows or self.values.shape[1:] != inner:
             ours, theirs = tuple(value.shape), tuple(self.values.shape)
-            raise EditError(f"{self.site} {ours} is no batch to which {theirs} is added.")
+            raise EditError(f"{theirs} cannot be added to {self.site} {ours}.")
         if self.heads is None and value.dim() == 3:
             return value + self.values.to(value)
         if self.heads is None:
-            raise EditError(f"{self.site} is divided into heads: say to which one is added.")
+            raise EditError(f"{self.site} is divided into heads: name the head of each row.")
         if value.dim() != 4:
             raise EditError(f"{self.site} is not divided into heads.")
         if len(self.heads) != rows:

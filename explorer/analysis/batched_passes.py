@@ -1,10 +1,10 @@
 """Many edited passes of one text at once, which branch off one recorded pass.
 
 Up to the changed layer all these passes are the same, so each starts from the recorded residual
-stream, as one row of a batch. In the last layer of a decoder only the position that is read is
-computed. Ablating 144 heads costs less than half the arithmetic of 144 passes, and less in time,
-since a batch fills the processor better than one row. Edits of the recorded pass are applied
-again in the layers that run again.
+stream, as one row of a batch. In the last layer of a decoder only the output position is computed.
+Ablating 144 heads costs less than half the arithmetic of 144 passes, and even less time, since a
+batch uses the processor better than one row. Edits of the recorded pass are applied again in the
+layers that run again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,8 +35,8 @@ from models.transformer import evaluating
 class ResumedStack:
     """One stack, resumed in the middle of a recorded pass.
 
-    Only the positions from `start` on are computed: the keys and values of those before it are
-    the recorded ones. `edits` were made in the recorded pass, and are made again.
+    Only the positions from `start` on are computed: the keys and values of the earlier ones come
+    from the recorded pass. Its `edits` are applied again.
     """
 
     trace: Trace
@@ -48,17 +48,17 @@ class ResumedStack:
     memory: Tensor | None
     memory_keep: Tensor | None
 
-    def run(self, edit_at: Mapping[int, Edit], rows: int, read: int | None) -> Tensor:
+    def run(self, edit_at: Mapping[int, Edit], rows: int, output_position: int | None) -> Tensor:
         """The normed residual stream at the end, (layers × rows, t − start, d_model).
 
-        At each layer of `edit_at` so many rows join those that branched off before. Only the
-        position `read` is computed in the last layer, (…, 1, d_model), where it is given.
+        At each layer of `edit_at`, `rows` new rows join those that branched off before. With
+        `output_position`, the last layer computes this position alone, (…, 1, d_model).
         """
         first, last = min(edit_at), len(self.stack.blocks) - 1
         recorded = self._stream(first)
         around, x = self.around(recorded, self.start), recorded[:0]
         for layer in range(first, last + 1):
-            position = read if layer == last else None
+            position = output_position if layer == last else None
             streams = []
             if len(x) and position is None:
                 tap = RecordingTap((), self.edits)
@@ -82,22 +82,22 @@ class ResumedStack:
         return x[:, position - self.start : position - self.start + 1]
 
     def past(self, layer: int) -> dict[str, LayerCache]:
-        """The recorded keys and values of the positions before `start`, for rows of any number."""
+        """The recorded keys and values of the positions before `start`, for any number of rows."""
         if not self.start:
             return {"self_attn": LayerCache()}
         at = f"{self.name}.{layer}.self_attn"
-        k, v = (self.trace[f"{at}.{each}"][:, :, : self.start] for each in "kv")
+        k, v = (self.trace[f"{at}.{name}"][:, :, : self.start] for name in "kv")
         return {"self_attn": LayerCache(k, v, self.start)}
 
     def around(self, x: Tensor, past: int) -> StackContext:
-        """Masks and positions of these tokens, which follow so many, before any edit."""
-        seen, positions = past + x.shape[1], self.stack.positions
+        """Masks and positions of these tokens, which follow `past` others, before any edit."""
+        end, positions = past + x.shape[1], self.stack.positions
         all_here = self.trace[f"{self.name}.positions"]
-        here = all_here[..., past:seen]
-        keep = None if self.keep is None else self.keep[:, :seen]
+        here = all_here[..., past:end]
+        keep = None if self.keep is None else self.keep[:, :end]
         return StackContext(
             masks=self.stack.self_masks(x, past, keep),
-            bias=positions.bias(here, all_here[..., :seen]),
+            bias=positions.bias(here, all_here[..., :end]),
             rotate=positions.rotation(here),
             memory_mask=None if self.memory_keep is None else padding_mask(self.memory_keep),
         )
@@ -112,12 +112,12 @@ class ResumedStack:
         return out
 
     def block_at(self, layer: int) -> Block:
-        found = self.stack.blocks[layer]
-        assert isinstance(found, Block)
-        return found
+        block = self.stack.blocks[layer]
+        assert isinstance(block, Block)
+        return block
 
     def last_block_at(self, x: Tensor, position: int) -> Tensor:
-        """The last block's output at one position, which sees itself and those before it."""
+        """The last block's output at one position, which attends to itself and those before it."""
         last = len(self.stack.blocks) - 1
         cache = self.past(last)
         if position > self.start:
@@ -126,25 +126,26 @@ class ResumedStack:
             block, before = self.block_at(last), x[:, : position - self.start]
             reads = block.self_residual.input_norm(before)
             cache["self_attn"].append(*block.self_attn.keys_and_values(reads, rotate))
-        one = self._at(x, position)
-        return self.block(last, one, self.around(one, position), NO_TAP, cache)
+        x = self._at(x, position)
+        return self.block(last, x, self.around(x, position), NO_TAP, cache)
 
 
 NUMBERS_HELD = 1 << 25
-"""Of the widest value of a layer, in one batch: 128 MB."""
+"""The most numbers of the widest value of a layer, in one batch: 128 MB."""
 ROWS_TOGETHER = 48
-"""So many passes share a batch where it has room; progress is reported after each batch."""
+"""The most passes of several layers in one batch; progress is reported after each batch."""
 QUICK, MOST = 10**11, 5 * 10**12
 """Multiplications: two to five seconds on two cores, and two to four minutes; more is refused."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedPass:
-    """The pass of one text from which others branch off, and the position that is read.
+    """The pass of one text from which others branch off, and the output position.
 
     `trace` holds `CHEAP_SITES`; `inputs` are its ids (1, t), or source and target; `edits`
-    were applied in it. No branch changes anything before `from_position`, where two texts differ
-    first, say: in a causal stack that is read at one position, nothing before it is computed.
+    were applied in it. No branch changes anything before `from_position`, such as the first
+    position where two texts differ: a causal stack with one output position computes nothing
+    before it.
     """
 
     trace: Trace
@@ -160,12 +161,12 @@ class RecordedPass:
 
     @property
     def longest(self) -> int:
-        return max(each.shape[1] for each in self.inputs)
+        return max(ids.shape[1] for ids in self.inputs)
 
     def is_read_at_one(self, part: str) -> bool:
         """Whether branches in this part compute one position of the last layer.
 
-        Edits name values of all positions, and so does every head but a language model's.
+        Edits need all positions, and so does every output head but a language model's.
         """
         is_causal, head = part.startswith("decoder."), self.model.head
         return is_causal and isinstance(head, LanguageModelHead) and not self.edits
@@ -184,8 +185,8 @@ def run_layers(
 ) -> Iterator[Tensor]:
     """For each of these layers, in order, the logits (count, options) of passes from there.
 
-    `edit_of(layer, rows)` is the edit of these rows, as in `run_branches`. Several layers share a
-    batch where it has room.
+    `edit_of(layer, rows)` is the edit of these rows, as in `run_branches`. Several layers share
+    a batch where they fit.
     """
     together = max(1, min(ROWS_TOGETHER, _rows_at_once(base, part)) // count)
     for first in range(0, len(layers), together):
@@ -209,21 +210,21 @@ def run_branches(
     """Logits (count, options) of `count` passes that branch off at this layer.
 
     `edit_of(rows)` is the edit of a batch with these rows, at a site of this layer, applied
-    after those of the recorded pass; it meets the positions from `base.start(part)` on. `widest`
-    is how many numbers a row holds in the layer, where that is more than the feed-forward needs.
+    after those of the recorded pass; it gets the positions from `base.start(part)` on. `widest`
+    is the number of values of a row in the layer, where the feed-forward layer needs fewer.
     `report` gets the share that is done.
     """
     at_once = _rows_at_once(base, part, widest)
-    found = []
+    logits = []
     for first in range(0, count, at_once):
         rows = range(first, min(count, first + at_once))
-        found.append(_run_batch(base, part, {layer: edit_of(rows)}, len(rows)))
+        logits.append(_run_batch(base, part, {layer: edit_of(rows)}, len(rows)))
         report(rows.stop / count)
-    return found[0] if len(found) == 1 else torch.cat(found)  # a copy is not free
+    return logits[0] if len(logits) == 1 else torch.cat(logits)  # a copy is not free
 
 
 def _rows_at_once(base: RecordedPass, part: str, widest: int = 0) -> int:
-    """How many passes a batch holds."""
+    """The number of passes in one batch."""
     config = base.model.config
     tokens = base.trace[f"{site(part, 0)}.q"].shape[2] - base.start(part)
     numbers = max(widest, tokens * max(config.d_ff, 4 * config.d_model))
@@ -232,25 +233,25 @@ def _rows_at_once(base: RecordedPass, part: str, widest: int = 0) -> int:
         numbers = max(numbers, all_weights)
     of_weights = sum(edit.site.endswith(".weights") for edit in base.edits)
     width = max(config.d_model, config.n_heads * config.head_width)
-    held_by_edits = of_weights * all_weights + len(base.edits) * base.longest * width
-    return max(1, NUMBERS_HELD // (numbers + held_by_edits))
+    of_edits = of_weights * all_weights + len(base.edits) * base.longest * width
+    return max(1, NUMBERS_HELD // (numbers + of_edits))
 
 
 def multiplications(base: RecordedPass, part: str, layer: int) -> int:
-    """About how many one branch at this layer takes; every stack as long as the longest text."""
+    """About how many one branch at this layer needs, with every text as long as the longest."""
     config, name = base.model.config, part.split(".")[0]
     tokens = base.longest - base.start(part)
     stack: Stack = getattr(base.model, name)
     blocks = list(stack.blocks)[layer:]
     if config.kind == "encoder-decoder" and name == "encoder":
         blocks += base.model.last_stack.blocks
-    weights = sum(each.numel() for block in blocks for each in block.parameters())
+    weights = sum(weight.numel() for block in blocks for weight in block.parameters())
     mixed = 2 * len(blocks) * max(config.d_model, config.n_heads * config.head_width) * base.longest
     return tokens * (weights + mixed) + config.d_model * config.vocab_size
 
 
 def _run_batch(base: RecordedPass, part: str, edit_at: Mapping[int, Edit], rows: int) -> Tensor:
-    """Logits of passes that branch off at these layers, so many (`rows`) at each, in order."""
+    """Logits of passes that branch off at these layers, `rows` at each, in order."""
     model, config, name = base.model, base.model.config, part.split(".")[0]
     two_stacks = config.kind == "encoder-decoder"
     pad_begins = two_stacks and config.pad_id == config.bos_id
@@ -265,7 +266,7 @@ def _run_batch(base: RecordedPass, part: str, edit_at: Mapping[int, Edit], rows:
     read_at = slice(base.position, base.position + 1)
     start, stack = base.start(part), getattr(model, name)
     resumed = ResumedStack(base.trace, base.edits, name, stack, start, keep, memory, memory_keep)
-    lengths = [each.shape[1] for each in base.inputs]
+    lengths = [ids.shape[1] for ids in base.inputs]
     shape = PassShape(lengths[0], sum(lengths[1:]), rows * len(edit_at), leaves="nothing")
     with room_for(config, shape), evaluating(model):
         x = resumed.run(edit_at, rows, base.position if is_read_at_one else None)
@@ -283,7 +284,7 @@ def _times(rows: int, keep: Tensor | None) -> Tensor | None:
 
 
 def recorded_pass(edited: EditedPass, position: int) -> RecordedPass:
-    """The base that all the passes branch off from."""
+    """The recorded pass that all the branches start from."""
     forward = edited.forward
     inputs = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
     return RecordedPass(forward.trace, inputs, position, edited.core_edits)

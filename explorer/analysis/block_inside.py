@@ -1,9 +1,8 @@
 """The inside of one block of a pass: its parts in the order they run, each as a small picture.
 
-The parts are the stages of the Forward pass page (`stages_of`), so what a model does not have has
-no part here; dot products and the concatenation, which are the next part in another scale or
-shape, are left out. Every number is the pass's own; where a picture is too large for its room,
-cells are pooled, and it says how.
+The parts are the stages of the Forward pass page (`stages_of`), without dot products and the
+concatenation, which are the next part in another scale or shape. Every number is that of the
+pass; in a large picture cells are pooled, and `pooled` says how.
 Shapes: h heads, r rows, c columns of a picture.
 """
 
@@ -15,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
 from explorer.analysis.forward_pass.kinds import KINDS
-from explorer.analysis.forward_pass.pass_values import PassValues, recorded_block
+from explorer.analysis.forward_pass.pass_values import PassValues, record_block
 from explorer.analysis.forward_pass.stage import Stage, symbol_of
 from explorer.analysis.forward_pass.stage_cut import row_stack
 from explorer.analysis.forward_pass.stages import sizes, stages_of
@@ -24,24 +23,24 @@ from models import TransformerConfig
 
 LEFT_OUT = ("products", "concat")
 ENTERS = "Encoder output", "Residual stream"
-"""What enters a block from another stack, and from its own."""
+"""The titles of a block's inputs from another stack, and from its own."""
 TOGETHER = {"bias": "scores", "up": "gate"}
-"""Kinds that stand in the column of another."""
+"""Kinds that are drawn in the column of another."""
 MOST_ROWS, MOST_COLUMNS, MOST_HEAD_COLUMNS = 32, 64, 16
-"""Of a picture: tokens, dimensions of a vector, dimensions of one head's vector."""
+"""The most tokens, dimensions of a vector and dimensions of a head's vector in one picture."""
 MOST_INSIDE_CELLS = 9_216
-"""Of one part over all heads: nine heads of 32 × 32."""
+"""The most cells of one part over all heads: nine heads of 32 × 32."""
 
 
 @dataclass(frozen=True, eq=False)
 class BlockPart:
-    """One part of a block: the stage it is, and its values as small pictures.
+    """One part of a block: its stage, and its values as small pictures.
 
-    `cells` (h, r, c) has one picture for each of its `heads`, or one where it has none; -inf is a
-    masked score. A cell is the number of largest absolute value among `pooled` rows × columns, of
-    attention weights the largest. `shape` are symbols with their sizes, without the batch, and
-    `reads` the names of the parts it is computed from. Parts of one `column` run side by side;
-    those `on_stream` are the residual stream itself.
+    `cells` (h, r, c) has one picture for each of its heads, or one where it has none; -inf is a
+    masked score. A cell is the number of largest absolute value among `pooled` rows × columns.
+    `shape` are symbols with their sizes, without the batch, and `reads` the names of the parts
+    that it is computed from. Parts of one `column` run side by side; those `on_stream` are the
+    residual stream itself.
     """
 
     stage: Stage
@@ -71,7 +70,7 @@ class BlockPart:
 
 @dataclass(frozen=True, eq=False)
 class BlockInside:
-    """The parts of one block in their order; those that read nothing are what enters it."""
+    """The parts of one block in their order; those that read nothing are its inputs."""
 
     stack: str
     layer: int
@@ -81,7 +80,7 @@ class BlockInside:
 def block_inside(forward: ForwardPass, stack: str, layer: int) -> BlockInside:
     """All parts of one block.
 
-    Cost of the block once more, and for each head queries × keys × d_head; memory holds the
+    Costs the block once more, and queries × keys × d_head for each head; memory holds the
     scores of one head at a time.
     """
     every = {stage.name: stage for stage in stages_of(forward.config)}
@@ -90,9 +89,9 @@ def block_inside(forward: ForwardPass, stack: str, layer: int) -> BlockInside:
     reads = {stage.name: _reads(stage, every) for stage in own}
     outside = [name for names in reads.values() for name in names if name not in reads]
     inputs = [every[name] for name in dict.fromkeys(outside)]
-    shown = _in_order(inputs, own)
-    columns = _columns(shown)
-    cells = _cells(forward, stack, layer, shown)
+    stages = _in_order(inputs, own)
+    columns = _columns(stages)
+    cells = _cells(forward, stack, layer, stages)
     parts = [
         BlockPart(
             stage=stage,
@@ -107,25 +106,25 @@ def block_inside(forward: ForwardPass, stack: str, layer: int) -> BlockInside:
             cells=cells[stage.name][0],
             pooled=cells[stage.name][1],
         )
-        for stage in shown
+        for stage in stages
     ]
     return BlockInside(stack, layer, tuple(parts))
 
 
 def _reads(stage: Stage, every: Mapping[str, Stage]) -> tuple[str, ...]:
-    """What it is computed from, through what is left out; positions alone are no part."""
-    found: list[str] = []
+    """The parts that a stage is computed from, directly or through those that are left out."""
+    names: list[str] = []
     for name in stage.reads:
-        read = every[name]
-        if read.kind in LEFT_OUT:
-            found += _reads(read, every)
-        elif read.kind != "tokens":
-            found.append(name)
-    return tuple(dict.fromkeys(found))
+        source = every[name]
+        if source.kind in LEFT_OUT:
+            names += _reads(source, every)
+        elif source.kind != "tokens":
+            names.append(name)
+    return tuple(dict.fromkeys(names))
 
 
 def _in_order(inputs: list[Stage], own: list[Stage]) -> list[Stage]:
-    """What comes from another stack stands in front of the first part that reads it."""
+    """The parts in order; inputs from another stack come before the first part that reads them."""
     stream = [stage for stage in inputs if stage.stack == own[0].stack]
     memory = [stage for stage in inputs if stage not in stream]
     first = [at for at, stage in enumerate(own) if stage.branch == "cross_attn"][:1]
@@ -133,28 +132,28 @@ def _in_order(inputs: list[Stage], own: list[Stage]) -> list[Stage]:
     return [*stream, *own[:at], *memory, *own[at:]]
 
 
-def _columns(shown: list[Stage]) -> dict[str, int]:
-    """Which column every part stands in: alike parts of a sub-layer share one."""
-    found: dict[object, int] = {}
+def _columns(stages: list[Stage]) -> dict[str, int]:
+    """The column of every part: parts of one kind in a sub-layer share one."""
+    by_group: dict[object, int] = {}
     columns = {}
-    for at, stage in enumerate(shown):
+    for at, stage in enumerate(stages):
         own: object = stage.branch, TOGETHER.get(stage.kind, stage.kind)
         if stage.is_stream or stage.kind in ("norm", "output norm"):
             own = stage.name
-        before = shown[at - 1] if at else stage
+        before = stages[at - 1] if at else stage
         if stage.kind == "norm" and before.stack != stage.stack:
-            own = before.name  # beside the memory
-        columns[stage.name] = found.setdefault(own, len(found))
+            own = before.name  # next to the memory
+        columns[stage.name] = by_group.setdefault(own, len(by_group))
     return columns
 
 
 def _shape(forward: ForwardPass, stage: Stage) -> tuple[tuple[str, int], ...]:
-    """Its own shape, without the batch."""
+    """The shape of a stage in symbols with their sizes, without the batch."""
     tokens, source = len(_tokens(forward, stage.stack)), len(forward.source)
     keys = source if stage.branch == "cross_attn" else tokens
     config = forward.config.of_encoder if stage.stack == "encoder" else forward.config
-    known = sizes(config, 1, tokens, source, keys)
-    return tuple((name, known[name]) for name in stage.shapes[-1] if name != "batch")
+    lengths = sizes(config, 1, tokens, source, keys)
+    return tuple((name, lengths[name]) for name in stage.shapes[-1] if name != "batch")
 
 
 def _tokens(forward: ForwardPass, stack: str) -> tuple[object, ...]:
@@ -162,29 +161,29 @@ def _tokens(forward: ForwardPass, stack: str) -> tuple[object, ...]:
 
 
 def _cells(
-    forward: ForwardPass, stack: str, layer: int, shown: list[Stage]
+    forward: ForwardPass, stack: str, layer: int, stages: list[Stage]
 ) -> dict[str, tuple[Tensor, tuple[int, int]]]:
-    """Every picture, and how its cells are pooled: head by head, so that few scores are held."""
-    passed = recorded_block(forward, stack, layer)
+    """Every picture and the pooling of its cells, head by head, so that memory holds few scores."""
+    passed = record_block(forward, stack, layer)
     config = forward.config
-    shared = {shown[0].name: forward.trace[f"{stack}.{layer}.resid_pre"][forward.row]}
-    shared |= {s.name: forward.trace["memory"][forward.row] for s in shown if s.stack != stack}
-    found: dict[str, list[Tensor]] = {stage.name: [] for stage in shown}
+    shared = {stages[0].name: forward.trace[f"{stack}.{layer}.resid_pre"][forward.row]}
+    shared |= {s.name: forward.trace["memory"][forward.row] for s in stages if s.stack != stack}
+    pictures_of: dict[str, list[Tensor]] = {stage.name: [] for stage in stages}
     pooled: dict[str, tuple[int, int]] = {}
     for head in range(config.n_heads):
         values = PassValues(forward, head, 0, lambda sites: passed)
-        values.known.update(shared)
-        for stage in shown:
-            pictures = found[stage.name]
+        values.by_name.update(shared)
+        for stage in stages:
+            pictures = pictures_of[stage.name]
             count = _heads_of(stage, config)
             if pictures and values.head_of(count) < len(pictures):
-                continue  # this head reads keys and values that are there already
+                continue  # this head shares keys and values that are there already
             whole = values[stage.name].detach().float()
             if not stage.per_head:
-                shared[stage.name] = values.known[stage.name]
+                shared[stage.name] = values.by_name[stage.name]
             pooled[stage.name] = _pooling(stage, whole, count)
             pictures.append(largest(whole, *pooled[stage.name]))
-    return {name: (torch.stack(pictures), pooled[name]) for name, pictures in found.items()}
+    return {name: (torch.stack(pictures), pooled[name]) for name, pictures in pictures_of.items()}
 
 
 def _heads_of(stage: Stage, config: TransformerConfig) -> int:
@@ -194,7 +193,7 @@ def _heads_of(stage: Stage, config: TransformerConfig) -> int:
 
 
 def _pooling(stage: Stage, whole: Tensor, heads: int) -> tuple[int, int]:
-    """How many rows and columns become one cell."""
+    """The numbers of rows and columns that become one cell."""
     rows, columns = whole.shape
     if stage.is_square:
         n = _parts(max(rows, columns), MOST_ROWS)
@@ -210,9 +209,9 @@ def _parts(count: int, most: int) -> int:
 
 
 def largest(values: Tensor, rows: int, columns: int) -> Tensor:
-    """Of every rows × columns numbers (r, c) the one of largest absolute value, with its sign.
+    """The number of largest absolute value in every block of rows × columns, with its sign.
 
-    A mean would lose what stands out. -inf, a masked score, only where all are; NaN where one is.
+    A mean would hide outliers. -inf, a masked score, only where all are; NaN where one is.
     """
     if rows == columns == 1:
         return values
@@ -224,5 +223,5 @@ def largest(values: Tensor, rows: int, columns: int) -> Tensor:
 
     numbers = values.where(~masked, 0)
     above, below = most(numbers, 0.0), most(-numbers, 0.0)
-    found = above.where(above >= below, -below)
-    return found.masked_fill(most((~masked).to(values.dtype), 0.0) == 0, -torch.inf)
+    extremes = above.where(above >= below, -below)
+    return extremes.masked_fill(most((~masked).to(values.dtype), 0.0) == 0, -torch.inf)

@@ -1,8 +1,8 @@
-"""Causal tracing: what one value, at one layer and position, carries of two texts' difference.
+"""Causal tracing: the effect of patching one value, at every layer and position.
 
-Denoising: the corrupted text is passed, and the value is that of the clean text; what comes back
-of the metric did not need the rest. Noising: the clean text is passed, and the value is that of
-the corrupted one; what is lost of the metric could not do without it.
+Denoising patches the clean value into the corrupted text's pass: for what comes back of the
+metric, this value is sufficient. Noising patches the corrupted value into the clean text's pass:
+for what is lost of the metric, this value is necessary.
 Sources: Locating and Editing Factual Associations in GPT (Meng et al. 2022), section 2; How to use
 and interpret activation patching (Heimersheim and Nanda 2024), section 2.
 """
@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation_and_patching import recorded_text, shared_tokens
+from explorer.analysis.ablation_and_patching import record_text, shared_tokens
 from explorer.analysis.batched_passes import RecordedPass, run_layers
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import plain_wiring
@@ -22,12 +22,12 @@ from models.interventions import Edit, ReplaceAt
 from models.trace import Trace, trace
 
 RESIDUAL, ATTENTION, FEED_FORWARD = "resid_pre", "self_attn.out", "mlp.out"
-"""What can be patched: the residual stream as a layer reads it, and what its two parts write."""
+"""The values that can be patched: the input of a layer, and the outputs of its two parts."""
 
 
 @dataclass(frozen=True, eq=False)
 class TracedGrid:
-    """The metric after each value alone was patched, (layers, t), and that of both texts.
+    """The metric with each value patched alone, (layers, t), and that of both texts.
 
     Row 0 of the residual stream is the embedding.
     """
@@ -39,25 +39,25 @@ class TracedGrid:
 
     @property
     def normalised(self) -> Tensor:
-        """0 where the metric is that of the corrupted text, 1 where that of the clean one."""
+        """0 where the metric equals that of the corrupted text, 1 where that of the clean one."""
         return (self.values - self.corrupted) / (self.clean - self.corrupted)
 
     @property
     def share(self) -> Tensor:
-        """How much of the difference came back by denoising, or was lost by noising."""
+        """The share of the difference that denoising restores, or noising removes."""
         return self.normalised if self.denoising else 1 - self.normalised
 
     @property
     def change(self) -> Tensor:
-        """The same in the unit of the metric."""
+        """This share in the unit of the metric."""
         return self.share * (self.clean - self.corrupted)
 
 
 @dataclass(frozen=True, eq=False)
 class Tracing:
-    """One way to trace a pair: which value is patched, and whether it is the clean text's.
+    """One way to trace a pair: the site of the patched values, and whether they are the clean ones.
 
-    The two passes, of one text and of the other, are made when they are first asked for.
+    The two passes run on first access.
     """
 
     contrast: Contrast
@@ -66,12 +66,12 @@ class Tracing:
 
     @cached_property
     def base(self) -> RecordedPass:
-        """The pass of one text, from which others branch off."""
-        return recorded_text(self.contrast, corrupted=self.denoising)
+        """The recorded pass, from which the patched ones branch off."""
+        return record_text(self.contrast, corrupted=self.denoising)
 
     @cached_property
-    def other(self) -> Trace:
-        """What is patched, of the other text."""
+    def source(self) -> Trace:
+        """The pass of the other text, which the patched values come from."""
         sites, read_at = [f"*.{self.site}"], self.contrast.read_at
         text = self.contrast.clean if self.denoising else self.contrast.corrupted
         return trace(self.contrast.model, text, sites=sites, read_at=read_at)
@@ -97,22 +97,22 @@ class Tracing:
     def cost(self) -> int:
         """About how many multiplications `columns` takes.
 
-        On the mean a branch passes half of the layers and, in a causal stack, half of what lies
-        behind the first difference.
+        On average a branch runs half of the layers and, in a causal stack, half of the positions
+        after the first difference.
         """
         branches = self.layers * (self.tokens - self.first_changed)
         stack = self.contrast.model.last_stack
-        weights = sum(each.numel() for each in stack.blocks.parameters()) // 2
+        weights = sum(weight.numel() for weight in stack.blocks.parameters()) // 2
         computed = (self.tokens - self.first_changed) / 2 if self.is_causal else self.tokens
         return int(branches * computed * weights)
 
     def columns(self) -> Iterator[Tensor]:
-        """For each position the metric where a layer's value there is patched, (layers,).
+        """For each position the metric with the value of each layer patched there, (layers,).
 
-        In a causal stack the positions before the first difference need no pass, and that of
-        another computes only what lies behind it: layers and positions from its own on.
+        In a causal stack the positions before the first difference need no pass, and a pass for
+        another position computes only later layers and positions.
         """
-        unchanged = self.contrast.measured(self.base.trace.output)
+        unchanged = self.contrast.metric_of(self.base.trace.output)
         for position in range(self.tokens):
             if position < self.first_changed:
                 yield unchanged.expand(self.layers)
@@ -126,15 +126,16 @@ class Tracing:
 
         def edit_of(layer: int, rows: range) -> Edit:
             site = f"{stack}.{layer}.{self.site}"
-            return ReplaceAt(site, here, self.other[site][0, position])
+            return ReplaceAt(site, here, self.source[site][0, position])
 
         logits = run_layers(base, part, range(self.layers), 1, edit_of)
-        return torch.cat([self.contrast.outcome(each) for each in logits])
+        return torch.cat([self.contrast.outcome(row) for row in logits])
 
     def grid(self, columns: Sequence[Tensor]) -> TracedGrid:
-        """All columns together, beside what both texts have alone."""
+        """The grid of all columns, with the metrics of both texts."""
         ends = [
-            float(self.contrast.measured(each.output)) for each in (self.base.trace, self.other)
+            float(self.contrast.metric_of(passed.output))
+            for passed in (self.base.trace, self.source)
         ]
         corrupted, clean = ends if self.denoising else ends[::-1]
         return TracedGrid(torch.stack(tuple(columns), 1), clean, corrupted, self.denoising)
@@ -142,8 +143,8 @@ class Tracing:
 
 def mean_grid(grids: Sequence[TracedGrid]) -> TracedGrid:
     """The mean over pairs of one length, traced in the same way."""
-    values = torch.stack([each.values for each in grids]).mean(0)
+    values = torch.stack([grid.values for grid in grids]).mean(0)
     clean, corrupted = (
-        sum(getattr(each, name) for each in grids) / len(grids) for name in ("clean", "corrupted")
+        sum(getattr(grid, name) for grid in grids) / len(grids) for name in ("clean", "corrupted")
     )
     return TracedGrid(values, clean, corrupted, grids[0].denoising)

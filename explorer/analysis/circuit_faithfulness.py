@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.attribution_patching import writes, written_at
+from explorer.analysis.attribution_patching import writes, writes_at
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Wiring, wiring_of
 from models.plain import PlainData
@@ -60,7 +60,7 @@ class CorruptedPass:
                 read_at=contrast.read_at,
                 tap=_CircuitTap(self, kept & self.wiring.is_edge),
             )
-            return contrast.measured(output)
+            return contrast.metric_of(output)
 
 
 def corrupted_pass(contrast: Contrast) -> CorruptedPass:
@@ -77,7 +77,7 @@ def corrupted_pass(contrast: Contrast) -> CorruptedPass:
         wiring,
         {site: seen[site] for site in wiring.readers},
         writes(contrast.model, wiring, of_writers),
-        float(contrast.measured(seen.output)[0]),
+        float(contrast.metric_of(seen.output)[0]),
     )
 
 
@@ -111,7 +111,7 @@ class _CircuitTap(RecordingTap):
         """Add what is written here, minus the same of the corrupted pass."""
         base, first = self._base, self._done[0]
         value = value if value.dim() == 4 else value[:, None]
-        value = written_at(base.contrast.model, base.wiring, site, value)
+        value = writes_at(base.contrast.model, base.wiring, site, value)
         rows = slice(first, first + value.shape[1])
         self._differences[:, rows] = (value - base.written[rows]).flatten(2)
         self._done[0] = rows.stop

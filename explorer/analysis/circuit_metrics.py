@@ -1,4 +1,4 @@
-"""Two texts of one length, and the metric of the output that distinguishes them."""
+"""The metrics of the output that distinguish a clean text from a corrupted one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ LOGIT_DIFFERENCE, PROBABILITY = "Logit difference", "Probability"
 KL, LOSS, CLASS_SCORE = "KL divergence", "Loss", "Class score"
 
 ANSWERS_READ = {LOGIT_DIFFERENCE: 2, PROBABILITY: 1, LOSS: 1, CLASS_SCORE: 1, KL: 0}
-"""How many of the two answers a metric reads: both, the first, or none."""
+"""The number of answers that a metric reads: both, the first, or none."""
 
 UNITS = {
     LOGIT_DIFFERENCE: "logits",
@@ -23,25 +23,25 @@ UNITS = {
 }
 
 Outcome = Callable[[Tensor], Tensor]
-"""From logits (b, options) at the position that is read to one number a row, (b,)."""
+"""A function from the logits (b, options) at the output position to one number per row, (b,)."""
 
 
 def metric_in_words(metric: str) -> str:
-    """What it is called inside a sentence."""
+    """The name of a metric inside a sentence."""
     return metric if metric == KL else metric.lower()
 
 
 def metrics_of(config: TransformerConfig) -> tuple[str, ...]:
-    """The metrics of a model with this head, the usual one first."""
+    """The metrics of a model with this output head, the usual one first."""
     if config.head == "classifier":
         return LOGIT_DIFFERENCE, CLASS_SCORE, PROBABILITY, KL, LOSS
     return LOGIT_DIFFERENCE, PROBABILITY, KL, LOSS
 
 
 def why_no_gradient(metric: str) -> str:
-    """Why plain attribution says nothing of this metric, in a sentence; empty where it does.
+    """Why EAP cannot estimate this metric, in a sentence; empty where it can.
 
-    KL(clean ‖ other) has its minimum where the other is the clean text, so its gradient is 0 there.
+    KL(clean ‖ other) has its minimum at the clean text, so its gradient is 0 there.
     """
     if metric != KL:
         return ""
@@ -69,10 +69,10 @@ def outcome_of(name: str, answer: int, against: int, clean: Tensor) -> Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """The IDs (1, t) of a clean and a corrupted text, and what is measured of an output.
+    """The IDs (1, t) of a clean and a corrupted text, and the metric that distinguishes them.
 
-    `outcome` makes one number a row, (b,), of the logits (b, options) at `place`; of a
-    classifier there is no place.
+    `outcome` gives one number per row, (b,), from the logits (b, options) at `place`, which a
+    classifier does not use.
     """
 
     model: Transformer
@@ -87,9 +87,9 @@ class Contrast:
 
     @property
     def read_at(self) -> slice:
-        """The only position whose logits are needed."""
+        """The output position: no other logits are needed."""
         return slice(self.place, self.place + 1) if has_words(self.config) else slice(None)
 
-    def measured(self, output: Tensor) -> Tensor:
-        """The metric of each row of a model's output that was read at `read_at`, (b,)."""
+    def metric_of(self, output: Tensor) -> Tensor:
+        """The metric of each row of a model's output at `read_at`, (b,)."""
         return self.outcome(output[:, 0] if output.dim() == 3 else output)

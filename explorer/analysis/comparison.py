@@ -1,4 +1,4 @@
-"""Two attention maps compared: over common groups of tokens, by difference and divergence."""
+"""The difference and divergence of two attention maps, over common groups of tokens."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,9 @@ def pool_map(weights: Tensor, rows: Sequence[Group], columns: Sequence[Group]) -
     """Attention weights (queries, keys) between groups of tokens, (rows, columns).
 
     Each group has the places of its tokens. The weight on a group of keys is the sum over them,
-    the row of a group of queries the mean over them: a row sums to 1 as long as every key is in
-    a group. No keys have the weight 0; groups of one token change nothing. Cost: every weight
-    is read once.
+    and the row of a group of queries the mean over them: a row sums to 1 if every key is in a
+    group. A group without keys has weight 0; groups of one token change nothing. Cost: every
+    weight is read once.
     """
     pooled = sum_groups(sum_groups(weights, columns, -1), rows, -2)
     return pooled / torch.tensor([len(group) for group in rows]).view(-1, 1)
@@ -32,9 +32,9 @@ def pool_mask(allowed: Tensor, rows: Sequence[Group], columns: Sequence[Group]) 
 
 
 def map_divergence(first: Tensor, second: Tensor, rows: Tensor) -> float:
-    """How far apart the rows of two maps are, in bits: 0 is alike, 1 the most.
+    """The mean Jensen–Shannon divergence of the rows of two maps, in bits, from 0 to 1.
 
-    The mean Jensen–Shannon divergence over `rows`, (queries,) of bool; NaN if there are none.
+    It is over `rows`, (queries,) of bool; NaN if there are none.
     """
     if not rows.any():
         return float("nan")
@@ -42,8 +42,8 @@ def map_divergence(first: Tensor, second: Tensor, rows: Tensor) -> float:
 
 
 def common_scale(*maps: Tensor) -> float:
-    """Where one colour scale of all maps ends: their largest weight."""
-    return float(torch.stack([each.nan_to_num().amax() for each in maps]).max()) or 1.0
+    """The end of a common colour scale of all maps: their largest weight."""
+    return float(torch.stack([weights.nan_to_num().amax() for weights in maps]).max()) or 1.0
 
 
 def largest_change(difference: Tensor) -> float:

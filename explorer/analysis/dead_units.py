@@ -1,4 +1,4 @@
-"""Feed-forward units that no token of a batch makes active."""
+"""Dead units: feed-forward units that no token of a batch activates."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from models import Transformer, trace
 
 SMALL = 0.01
-"""The share of the largest activation of a layer below which one counts as none, where the
+"""The share of a layer's largest activation below which a unit counts as dead, where the
 activation function has no exact zero."""
 
 
@@ -21,11 +21,11 @@ class LayerUnits:
     layer: int
     largest: Float[Tensor, " d_ff"]
     is_exact: bool
-    """Whether a unit that is not active gives exactly zero, as with ReLU."""
+    """Whether an inactive unit is exactly zero, as with ReLU."""
 
     @property
     def dead(self) -> Bool[Tensor, " d_ff"]:
-        """Never above zero; or, where no unit gives zero, never above 1 % of the layer's most."""
+        """Never above zero; without an exact zero, never above 1 % of the layer's largest."""
         return self.largest <= (0.0 if self.is_exact else SMALL * float(self.largest.max()))
 
     @property
@@ -34,12 +34,12 @@ class LayerUnits:
 
 
 def layer_units(model: Transformer, inputs: tuple[Int[Tensor, "b _t"], ...]) -> list[LayerUnits]:
-    """Of every feed-forward layer over the tokens of a batch that are no padding; in one pass.
+    """The units of every feed-forward layer over the tokens of a batch without padding.
 
-    Memory: the activations of all layers, layers × tokens × d_ff. Empty without such layers.
+    Costs one pass; memory holds the activations of all layers, layers × tokens × d_ff.
     """
     passed = trace(model, *inputs, sites=["*.mlp.hidden"])
-    config, found = model.config, list[LayerUnits]()
+    config, units = model.config, list[LayerUnits]()
     for name, values in passed.values.items():
         stack, layer, _ = name.split(".", 2)
         ids = inputs[-1] if stack == "decoder" else inputs[0]
@@ -48,5 +48,5 @@ def layer_units(model: Transformer, inputs: tuple[Int[Tensor, "b _t"], ...]) -> 
             real = ids != config.pad_id
         largest = values[real].abs().amax(0)
         is_exact = config.activation == "relu" and not config.gated
-        found.append(LayerUnits(stack, int(layer), largest, is_exact))
-    return found
+        units.append(LayerUnits(stack, int(layer), largest, is_exact))
+    return units

@@ -1,7 +1,7 @@
-"""Diagnostics of a checkpoint: what is right, unusual or wrong, each finding in one sentence.
+"""Diagnostics of a checkpoint: what is right, unusual or wrong, in one sentence per finding.
 
-A finding is plain data. Some need only the headers of the files, some the weights, some a
-forward pass. A check that finds nothing wrong says so, so that one sees what was checked.
+Some checks need only the headers of the files, some the weights, some a forward pass. A check
+that finds nothing wrong says so, so that the reader sees what was checked.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from models.loading.inspection import Inspection
 
 LEVELS = ("error", "warning", "note", "fine")
 NAMED, LONGEST_NAME = 4, 60
-"""Names in a sentence at most, and characters of each."""
+"""The most names in a sentence, and characters of a name."""
 MATRICES_SAMPLED = 12
-"""Matrices that are compared with random ones, spread evenly over the model."""
+"""The most matrices that are compared with random ones, spread evenly over the model."""
 UNIFORM = 0.99
 """A head whose rows have more than this share of the largest possible entropy is uniform."""
 SHORTEST_TEXT = 4
@@ -38,9 +38,9 @@ class Diagnostic:
     sentence: str
 
 
-def most_severe_first(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Errors, warnings, notes, then what is fine; otherwise in the given order."""
-    return sorted(found, key=lambda finding: LEVELS.index(finding.level))
+def most_severe_first(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Errors, warnings, notes, then what is fine; within a level, in the order of the findings."""
+    return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
 
 
 def file_findings(files: Inspection) -> list[Diagnostic]:
@@ -79,7 +79,7 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
 
 
 def _findings(*checks: tuple[str, str, Sequence[str], str]) -> list[Diagnostic]:
-    """Of each check (level, title, names, sentence) that found names, a sentence with them."""
+    """One finding for each check (level, title, names, sentence) that has names."""
     return [
         Diagnostic(level, title, sentence.format(_named(names)))
         for level, title, names, sentence in checks
@@ -106,34 +106,34 @@ def type_findings(types: Mapping[str, str]) -> list[Diagnostic]:
     return [Diagnostic("note", "Mixed data types", sentence)]
 
 
-def value_findings(found: Sequence[TensorSummary]) -> list[Diagnostic]:
+def value_findings(tensors: Sequence[TensorSummary]) -> list[Diagnostic]:
     """Tensors with NaN or infinity, with only zeros, or with one value everywhere."""
-    constant = [one for one in found if one.is_constant]
-    matrices = [one for one in constant if one.kind == "matrix"]
-    gains = [one for one in constant if one.kind == "gain"]
+    constant = [tensor for tensor in tensors if tensor.is_constant]
+    matrices = [tensor for tensor in constant if tensor.kind == "matrix"]
+    gains = [tensor for tensor in constant if tensor.kind == "gain"]
     result = _findings(
         (
             "error",
             "Not finite",
-            [one.name for one in found if one.not_finite],
+            [tensor.name for tensor in tensors if tensor.not_finite],
             "There is NaN or infinity in {}: the model's outputs are invalid.",
         ),
         (
             "warning",
             "All zero",
-            [one.name for one in matrices if one.highest == 0],
+            [tensor.name for tensor in matrices if tensor.highest == 0],
             "All weights are zero in {}: this part has no effect.",
         ),
         (
             "warning",
             "Constant",
-            [one.name for one in matrices if one.highest != 0],
+            [tensor.name for tensor in matrices if tensor.highest != 0],
             "All weights have the same value in {}: it was probably never trained.",
         ),
         (
             "warning",
             "Zero norm gain",
-            [one.name for one in gains if one.highest == 0],
+            [tensor.name for tensor in gains if tensor.highest == 0],
             "The norm gain is all zero in {}: its output is only the bias, if it has one.",
         ),
     )
@@ -163,19 +163,19 @@ def _dead_heads(module: nn.Module) -> list[int]:
     return [head for head, lives in enumerate(alive.tolist()) if not lives]
 
 
-def training_findings(model: nn.Module, found: Sequence[TensorSummary]) -> list[Diagnostic]:
-    """Whether the weights are as they were before training.
+def training_findings(model: nn.Module, tensors: Sequence[TensorSummary]) -> list[Diagnostic]:
+    """Whether the model looks untrained.
 
-    Untrained: every norm gain is exactly 1, every bias exactly 0, and of at most 12
-    matrices none has a singular value that a random matrix could not have.
+    Untrained: every norm gain is exactly 1, every bias exactly 0, and none of at most 12
+    matrices has a singular value that a random matrix could not have.
     """
-    gains = [one for one in found if one.kind == "gain"]
-    biases = [one for one in found if one.kind == "bias"]
-    unchanged = all(one.is_constant and one.highest == 1 for one in gains) and all(
-        one.is_constant and one.highest == 0 for one in biases
+    gains = [tensor for tensor in tensors if tensor.kind == "gain"]
+    biases = [tensor for tensor in tensors if tensor.kind == "bias"]
+    unchanged = all(tensor.is_constant and tensor.highest == 1 for tensor in gains) and all(
+        tensor.is_constant and tensor.highest == 0 for tensor in biases
     )
     parameters = dict(model.named_parameters())
-    sample = [name for name in _sample(found) if name in parameters]
+    sample = [name for name in _sample(tensors) if name in parameters]
     learned = sum(not looks_random(parameters[name]) for name in interruptible(sample))
     initial = " and ".join(
         [
@@ -203,12 +203,14 @@ def training_findings(model: nn.Module, found: Sequence[TensorSummary]) -> list[
     return [Diagnostic("fine", "Looks trained", sentence)]
 
 
-def _sample(found: Sequence[TensorSummary]) -> list[str]:
-    """Names of matrices to compare with random ones; position tables may be computed ones."""
+def _sample(tensors: Sequence[TensorSummary]) -> list[str]:
+    """Names of matrices to compare with random ones, without position tables: some are computed."""
     names = [
-        one.name
-        for one in found
-        if len(one.shape) == 2 and min(one.shape) >= SMALLEST_SIDE and "positions" not in one.name
+        tensor.name
+        for tensor in tensors
+        if len(tensor.shape) == 2
+        and min(tensor.shape) >= SMALLEST_SIDE
+        and "positions" not in tensor.name
     ]
     if len(names) <= MATRICES_SAMPLED:
         return names
@@ -217,14 +219,14 @@ def _sample(found: Sequence[TensorSummary]) -> list[str]:
     ]
 
 
-def attention_findings(found: Sequence[HeadMetrics]) -> list[Diagnostic]:
+def attention_findings(metrics: Sequence[HeadMetrics]) -> list[Diagnostic]:
     """Whether heads attend to all keys equally, as with weights that were read incorrectly."""
-    spread = {each.part: each.values["spread"] for each in found}
-    known = {part: values for part, values in spread.items() if not bool(values.isnan().all())}
-    if not known or max(each.rows for each in found) < SHORTEST_TEXT:
+    spreads = ((of_part.part, of_part.values["spread"]) for of_part in metrics)
+    spread = {part: values for part, values in spreads if not bool(values.isnan().all())}
+    if not spread or max(of_part.rows for of_part in metrics) < SHORTEST_TEXT:
         sentence = "The text is too short to tell whether heads attend selectively: type more."
         return [Diagnostic("note", "Attention not checked", sentence)]
-    even = {part: ((values > UNIFORM) | values.isnan()).all(-1) for part, values in known.items()}
+    even = {part: ((values > UNIFORM) | values.isnan()).all(-1) for part, values in spread.items()}
     if all(bool(layers.all()) for layers in even.values()):
         sentence = (
             "Over your text every head of every layer attends to all its keys almost equally "
@@ -241,14 +243,14 @@ def attention_findings(found: Sequence[HeadMetrics]) -> list[Diagnostic]:
     if flat:
         sentence = f"Over your text every head attends almost equally in {_named(flat)}."
         return [Diagnostic("note", "A uniform layer", sentence)]
-    heads = torch.cat([values.flatten() for values in known.values()])
+    heads = torch.cat([values.flatten() for values in spread.values()])
     uniform = int((heads > UNIFORM).sum())
     sentence = f"Over your text {uniform} of {len(heads)} heads attend to all keys almost equally."
     return [Diagnostic("fine", "Selective attention", sentence)]
 
 
 def _named(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    shown = ", ".join(cut(name, LONGEST_NAME) for name in names[:NAMED])
+    """The first names, and the number of the others."""
+    listed = ", ".join(cut(name, LONGEST_NAME) for name in names[:NAMED])
     more = len(names) - NAMED
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return f"{listed} and {more:,} more" if more > 0 else listed

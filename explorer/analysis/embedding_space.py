@@ -1,4 +1,4 @@
-"""A text's tokens, the vocabulary around them and their ways through the layers, on three axes.
+"""A text's tokens, their nearest tokens and their paths through the layers, on three axes.
 
 Source: interpreting GPT: the logit lens (nostalgebraist 2020), for what the output head reads.
 """
@@ -21,8 +21,8 @@ from models.output_heads import LanguageModelHead
 class TokenPaths:
     """`states` (steps, tokens, d): the token embedding, then the residual stream.
 
-    `steps` names each: the embedding, what enters the first layer where positions or segments
-    changed it, and what leaves every layer. `ids` are the tokens.
+    `steps` are their names: the embedding, the input of the first layer where positions or
+    segments change it, and the output of every layer. `ids` are the tokens.
     """
 
     steps: tuple[str, ...]
@@ -31,7 +31,7 @@ class TokenPaths:
 
 
 def token_paths(forward: ForwardPass, stack: str, places: Sequence[int]) -> TokenPaths:
-    """Those of the tokens at these places, from the recorded pass; costs nothing but their size."""
+    """The paths of the tokens at these places, from the recorded pass, without computing any."""
     tokens = forward.source if stack == "encoder" else forward.target
     ids = tuple(tokens[place].id for place in places)
     model = forward.trace.model
@@ -46,7 +46,7 @@ def token_paths(forward: ForwardPass, stack: str, places: Sequence[int]) -> Toke
     for layer in interruptible(range(len(part.blocks))):
         steps.append(f"after layer {layer}")
         states.append(forward.trace[f"{stack}.{layer}.resid_post"][forward.row, list(places)])
-    return TokenPaths(tuple(steps), ids, torch.stack([each.float() for each in states]))
+    return TokenPaths(tuple(steps), ids, torch.stack([state.float() for state in states]))
 
 
 def unembedding(model: Transformer) -> Tensor | None:
@@ -63,37 +63,37 @@ def is_tied(model: Transformer) -> bool:
 
 
 def read_by_head(model: Transformer, states: Tensor) -> Tensor:
-    """What the unembedding is multiplied with for these states (…, d): after the final norm.
+    """These states (…, d) after the final norm, as the unembedding reads them.
 
     A masked language model transforms them too. Scale, bias and soft cap of the logits come
     after the product.
     """
     assert isinstance(model.head, LanguageModelHead)
     with torch.no_grad():
-        read: Tensor = model.head.transform(model.last_stack.norm(states))
-    return read
+        transformed: Tensor = model.head.transform(model.last_stack.norm(states))
+    return transformed
 
 
 def as_read(model: Transformer, paths: TokenPaths) -> TokenPaths:
-    """The same paths as the unembedding reads them."""
+    """The paths as the unembedding reads them."""
     return replace(paths, states=read_by_head(model, paths.states))
 
 
 EMBEDDING, STREAM, UNEMBEDDING = "Token embedding", "Residual stream", "Unembedding"
-"""What the axes are the principal components of: rows for every token, or the text's vectors."""
+"""The vectors whose principal components are the axes."""
 MOST_SAMPLED = 1_000
-"""Tokens of the vocabulary that are drawn besides; a whole one would hide everything."""
+"""The most sampled tokens of the vocabulary: a whole one would hide everything."""
 MOST_MOVING_TOKENS = 24
 NEAREST = 3
 
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingSpace:
-    """Where everything is on the axes: tokens at every step, some of the vocabulary.
+    """The places of the tokens at every step, and of some of the vocabulary, on the axes.
 
-    `places` (steps, tokens, 3); `shares[step]` is the part of the tokens' variance that the axes
-    hold. `nearest` has the nearest tokens (steps, tokens, k). `vocabulary` are the IDs that have
-    a place in `around` (n, 3): first the `sampled`, then the nearest ones that are not sampled.
+    `places` are (steps, tokens, 3); `shares[step]` is the part of the tokens' variance that the
+    axes hold. `nearest` has the nearest tokens (steps, tokens, k). `around` (n, 3) are the places
+    of the IDs in `vocabulary`: first the `sampled`, then the nearest ones that are not sampled.
     """
 
     axes: PrincipalAxes
@@ -111,8 +111,8 @@ def embedding_space(
 ) -> EmbeddingSpace:
     """The vectors of `paths` and rows of `table` (v, d) on `axes`; costs d for each number."""
     sample = sample_rows(len(table), MOST_SAMPLED).tolist()
-    found = nearest.ids[nearest.cosines > -torch.inf].unique().tolist()
-    vocabulary = tuple(dict.fromkeys([*sample, *found]))
+    near = nearest.ids[nearest.cosines > -torch.inf].unique().tolist()
+    vocabulary = tuple(dict.fromkeys([*sample, *near]))
     return EmbeddingSpace(
         axes=axes,
         paths=paths,

@@ -1,4 +1,4 @@
-"""The generalisation gap: the loss on held-out examples minus that on examples of training."""
+"""The generalisation gap: the loss on held-out examples minus that on training examples."""
 
 from dataclasses import dataclass
 
@@ -22,9 +22,9 @@ class Generalisation:
 
 
 def generalisation(model: Transformer, training: Batch, held_out: Batch) -> Generalisation:
-    """Of the first examples of both batches. Cost: two forward passes."""
+    """The losses on the first examples of both batches. Cost: two forward passes."""
     with evaluating(model):
-        losses = [batch_loss(model, first_of(each)).item() for each in (training, held_out)]
+        losses = [batch_loss(model, first_of(batch)).item() for batch in (training, held_out)]
     return Generalisation(*losses)
 
 

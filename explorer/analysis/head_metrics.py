@@ -1,7 +1,7 @@
-"""Head metrics: how spread the attention of each head over a text is, and where it goes.
+"""Head metrics: numbers that describe the attention of each head over a text.
 
 Every metric is a mean over the rows (queries) of a head, without fully masked rows. Computed
-layer by layer, and in a layer only as many heads at a time as fit a fixed memory.
+layer by layer, and in a layer for as many heads at a time as fit a fixed memory.
 
 Induction and duplicate heads are those of Olsson et al. 2022, In-context Learning and
 Induction Heads, and Wang et al. 2022, Interpretability in the Wild, section 3.
@@ -22,7 +22,7 @@ from explorer.text.number_format import three
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """The tokens of the rows or the columns: their IDs, and which are special."""
+    """The tokens of the rows or the columns: their IDs, and whether each is special."""
 
     ids: Tensor
     special: Tensor
@@ -34,9 +34,9 @@ class Tokens:
 
 
 def earlier_copies(tokens: Tokens) -> Tensor:
-    """Where an earlier token (column) is the same as this one (row), (n, n); special ones never.
+    """Where an earlier token (column) is the same as this one (row), (n, n); never special ones.
 
-    The last column is empty, so shifted by one it marks what followed an earlier copy.
+    The last column is empty, so rolled by one it marks the tokens that followed earlier copies.
     """
     same = (tokens.ids[:, None] == tokens.ids) & ~tokens.special[:, None]
     return same.tril(-1)
@@ -55,7 +55,7 @@ def aligned_cells(rows: Tokens, columns: Tokens, *, backwards: bool = False) -> 
 
 @dataclass(frozen=True, eq=False)
 class HeadRows:
-    """Some heads over one text: their weights (h, q, k), and what is known of queries and keys.
+    """The weights (h, q, k) of some heads over one text.
 
     `visible` (q, k) is the mask, and `special` (k,) is True for special tokens.
     """
@@ -69,8 +69,8 @@ class HeadRows:
         return torch.special.entr(self.weights).sum(-1)
 
     @property
-    def keys_seen(self) -> Tensor:
-        """How many keys each query may attend to, at least two, (q,)."""
+    def visible_keys(self) -> Tensor:
+        """The number of keys that each query may attend to, at least two, (q,)."""
         return self.visible.sum(-1).clamp(min=2).double()
 
     @property
@@ -84,9 +84,10 @@ class HeadRows:
 class HeadMetric:
     """One number of a head: the mean of `of` (h, q) over the rows that count.
 
-    Without `of` it is the weight on `cells` (q, k), over the rows that have one; `in_one_text`
-    has no meaning where the keys are of another text. A row counts from `fewest` visible keys
-    and position `first` on. `top` ends its scale, None where the values do.
+    Without `of` it is the weight on `cells` (q, k), over the rows that have such a cell. A metric
+    that is `in_one_text` has no meaning where the keys are of another text. A row counts from
+    `fewest` visible keys and position `first` on. `top` is the end of its colour scale, or None
+    for the largest value.
     """
 
     name: str
@@ -102,15 +103,15 @@ class HeadMetric:
 
 
 METRICS = {
-    each.name: each
-    for each in (
+    metric.name: metric
+    for metric in (
         HeadMetric(
             "spread",
             "Normalized entropy",
             "The entropy of a row over the logarithm of the number of its visible keys: 1 is "
             "uniform attention, 0 is all weight on one key. Rows with a single visible key are "
             "left out.",
-            lambda rows: rows.entropy / rows.keys_seen.log(),
+            lambda rows: rows.entropy / rows.visible_keys.log(),
             fewest=2,
             unit="of the maximum",
         ),
@@ -196,7 +197,7 @@ METRICS = {
         ),
     )
 }
-"""By name: whoever shows, ranks or prints head metrics reads them here."""
+"""All head metrics by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +205,7 @@ class HeadMetrics:
     """Every metric of every head of one kind of attention, each (layers, heads).
 
     NaN where a metric has no meaning. Of `rows` queries `fully_masked` are fully masked;
-    `counted` is over how many of them each metric is the mean, (layers,).
+    `counted` is the number of rows in the mean of each metric, (layers,).
     """
 
     part: str
@@ -217,8 +218,8 @@ class HeadMetrics:
     def known(self) -> dict[str, HeadMetric]:
         """The metrics that have a value for some head, by their titles."""
         return {
-            each.title: each
-            for name, each in METRICS.items()
+            metric.title: metric
+            for name, metric in METRICS.items()
             if not bool(self.values[name].isnan().all())
         }
 
@@ -238,27 +239,27 @@ def metrics_of_heads(
     weights = weights.detach().double()
     visible = visible.expand(weights.shape[1:])
     heads, over = HeadRows(weights, visible, special), counted_rows(visible, cells)
-    found = {}
+    metrics = {}
     for name, metric in METRICS.items():
         values = _on(weights, cells[name]) if name in cells else None
         if metric.of is not None and (same_text or not metric.in_one_text):
             values = metric.of(heads)
-        found[name] = weights.new_full(weights.shape[:1], math.nan)
+        metrics[name] = weights.new_full(weights.shape[:1], math.nan)
         if values is not None:
-            found[name] = values[:, over[name]].mean(-1)  # NaN where no row counts
-    return found
+            metrics[name] = values[:, over[name]].mean(-1)  # NaN where no row counts
+    return metrics
 
 
 def counted_rows(visible: Tensor, cells: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The rows (q,) over which each metric is a mean: True where one counts.
+    """The rows (q,) in the mean of each metric: True where a row counts.
 
     `visible` (q, k) is the mask, `cells` are those of `pattern_cells`.
     """
-    seen = visible.sum(-1)
-    here = torch.arange(len(seen))
-    over = {name: (seen >= each.fewest) & (here >= each.first) for name, each in METRICS.items()}
+    keys = visible.sum(-1)
+    here = torch.arange(len(keys))
+    over = {name: (keys >= row.fewest) & (here >= row.first) for name, row in METRICS.items()}
     for name, (rows, _) in cells.items():
-        over[name] = torch.zeros_like(seen, dtype=torch.bool).index_fill(0, rows, True)
+        over[name] = torch.zeros_like(keys, dtype=torch.bool).index_fill(0, rows, True)
     return over
 
 
@@ -267,9 +268,9 @@ def pattern_cells(
 ) -> dict[str, Tensor]:
     """The rows and columns of the visible cells of each pattern, (2, n): few among many."""
     return {
-        name: (each.cells(rows, columns) & visible).nonzero().T
-        for name, each in METRICS.items()
-        if each.cells is not None and (same_text or not each.in_one_text)
+        name: (metric.cells(rows, columns) & visible).nonzero().T
+        for name, metric in METRICS.items()
+        if metric.cells is not None and (same_text or not metric.in_one_text)
     }
 
 
@@ -291,13 +292,15 @@ def metrics_by_layer(forward: ForwardPass, part: str) -> Iterator[HeadMetrics]:
     for layer in range(forward.part(part).layers):
         visible = forward.mask(part, layer)
         cells = pattern_cells(rows, columns, visible, same_text=same_text)
-        # Made before the work: small tensors that stay between large ones that go split the
+        # Allocated first: small tensors that stay between large ones that are freed fragment the
         # memory, and at 2,000 tokens the process grew by 64 MB a head.
         values = {name: torch.empty(1, heads, dtype=torch.double) for name in METRICS}
         done = 0
         for weights in forward.some_heads(part, layer):
-            found = metrics_of_heads(weights, visible, columns.special, cells, same_text=same_text)
-            for name, numbers in found.items():
+            metrics = metrics_of_heads(
+                weights, visible, columns.special, cells, same_text=same_text
+            )
+            for name, numbers in metrics.items():
                 values[name][0, done : done + len(weights)] = numbers
             done += len(weights)
         fully_masked = int((~visible.any(-1)).sum())
@@ -306,17 +309,17 @@ def metrics_by_layer(forward: ForwardPass, part: str) -> Iterator[HeadMetrics]:
         yield HeadMetrics(part, values, len(forward.rows(part)), fully_masked, counted)
 
 
-def join_layers(found: Sequence[HeadMetrics]) -> HeadMetrics:
+def join_layers(layers: Sequence[HeadMetrics]) -> HeadMetrics:
     """The metrics (layers, heads) of all layers from those of each."""
-    values = {name: torch.cat([each.values[name] for each in found]) for name in METRICS}
-    counted = {name: torch.cat([each.counted[name] for each in found]) for name in METRICS}
-    first, masked = found[0], max(each.fully_masked for each in found)
+    values = {name: torch.cat([layer.values[name] for layer in layers]) for name in METRICS}
+    counted = {name: torch.cat([layer.counted[name] for layer in layers]) for name in METRICS}
+    first, masked = layers[0], max(layer.fully_masked for layer in layers)
     return HeadMetrics(first.part, values, first.rows, masked, counted)
 
 
 @dataclass(frozen=True)
 class HeadRank:
-    """A head and its number; `place` is 1 for the best, and numbers written alike share one."""
+    """A head and its number; `place` is 1 for the best, and numbers with equal digits share one."""
 
     place: int
     layer: int
@@ -327,11 +330,11 @@ class HeadRank:
 def ranking(values: Tensor, *, highest: bool = True) -> list[HeadRank]:
     """Every head of (layers, heads) that has a number, the best first; ties stay in order."""
     heads = values.shape[1]
-    known = [(float(value), at) for at, value in enumerate(values.flatten()) if value == value]
-    known.sort(key=lambda each: -each[0] if highest else each[0])
-    found: list[HeadRank] = []
-    for at, (value, number) in enumerate(known):
-        is_equal = found and three(found[-1].value) == three(value)
-        place = found[-1].place if is_equal else at + 1
-        found.append(HeadRank(place, number // heads, number % heads, value))
-    return found
+    numbers = [(float(value), at) for at, value in enumerate(values.flatten()) if value == value]
+    numbers.sort(key=lambda item: -item[0] if highest else item[0])
+    ranks: list[HeadRank] = []
+    for at, (value, number) in enumerate(numbers):
+        is_equal = ranks and three(ranks[-1].value) == three(value)
+        place = ranks[-1].place if is_equal else at + 1
+        ranks.append(HeadRank(place, number // heads, number % heads, value))
+    return ranks

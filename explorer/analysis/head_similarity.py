@@ -1,10 +1,9 @@
-"""Head similarity: how alike the rows of two heads are as distributions.
+"""Head similarity: how similar the rows of two heads are as distributions.
 
-Two heads are compared row by row by the Jensen–Shannon divergence of their weights, in bits:
-0 for equal rows, 1 where no key has weight in both; then the mean over the rows is taken
-(Clark et al. 2019, What Does BERT Look At?, section 6, take the sum). Cost grows with
-heads² × rows × keys, so of a long text only rows at even distances are compared, and of very
-many heads only some layers.
+It is the mean over the rows of the Jensen–Shannon divergence of their weights, in bits: 0 for
+equal rows, 1 where no key has weight in both (Clark et al. 2019, What Does BERT Look At?, section
+6, take the sum). Cost grows with heads² × rows × keys, so only evenly spaced rows of a long text
+are compared, and only some layers of a model with very many heads.
 """
 
 import math
@@ -16,9 +15,9 @@ from torch import Tensor
 from explorer.inference.forward_pass import ForwardPass
 
 CELLS_COMPARED = 100_000_000
-"""Pairs of heads × rows × keys; about a second of work."""
+"""The most pairs of heads × rows × keys: about a second of work."""
 HEADS_COMPARED = 256
-"""With more of them the picture would have less than two pixels a head."""
+"""The most heads: with more, the picture would have less than two pixels per head."""
 
 
 def layers_compared(layers: int, heads: int) -> tuple[int, ...]:
@@ -52,14 +51,14 @@ def _evenly(count: int, most: int) -> tuple[int, ...]:
     return tuple(round(at * (count - 1) / (most - 1)) for at in range(most))
 
 
-def js_divergence(one: Tensor, others: Tensor) -> Tensor:
+def js_divergence(head: Tensor, others: Tensor) -> Tensor:
     """Mean Jensen–Shannon divergence (n,) in bits of a head (r, k) to others (n, r, k).
 
     NaN where there is no row, or a weight is NaN.
     """
-    middle = torch.special.entr((one + others) / 2).sum(-1)
-    each = (torch.special.entr(one).sum(-1) + torch.special.entr(others).sum(-1)) / 2
-    return ((middle - each) / math.log(2)).mean(-1).clamp(0, 1)
+    middle = torch.special.entr((head + others) / 2).sum(-1)
+    own = (torch.special.entr(head).sum(-1) + torch.special.entr(others).sum(-1)) / 2
+    return ((middle - own) / math.log(2)).mean(-1).clamp(0, 1)
 
 
 def pairwise_divergence(weights: Tensor) -> Iterator[Tensor]:
@@ -70,37 +69,37 @@ def pairwise_divergence(weights: Tensor) -> Iterator[Tensor]:
 
 def divergence_matrix(rows: Sequence[Tensor]) -> Tensor:
     """The symmetric matrix (n, n) from the rows of `pairwise_divergence`; 0 on the diagonal."""
-    found = torch.zeros(len(rows), len(rows))
+    matrix = torch.zeros(len(rows), len(rows))
     for at, row in enumerate(rows):
-        found[at, at:] = found[at:, at] = row
-    own = found.diagonal()
+        matrix[at, at:] = matrix[at:, at] = row
+    own = matrix.diagonal()
     own[~own.isnan()] = 0.0
-    return found
+    return matrix
 
 
 def similarity_order(distance: Tensor) -> list[int]:
-    """An order of the heads in which those that are alike stand together.
+    """An order of the heads in which similar ones are next to each other.
 
-    The two groups that are least far apart on average are joined, again and again (average
-    linkage), each turned so that their likest ends meet. Costs n² numbers, and time n³.
+    The two groups with the smallest mean distance are joined, again and again (average linkage),
+    each in the direction in which the most similar ends meet. Costs n² numbers, and time n³.
     """
     between = torch.nan_to_num(distance.double(), nan=1.0).fill_diagonal_(math.inf)
     apart_at = torch.nan_to_num(distance.double(), nan=1.0).tolist()
     groups = {at: [at] for at in range(len(distance))}
     for _ in range(len(distance) - 1):
-        one, other = divmod(int(between.argmin()), len(distance))
-        one, other = min(one, other), max(one, other)
-        sizes = len(groups[one]), len(groups[other])
-        mean = (sizes[0] * between[one] + sizes[1] * between[other]) / sum(sizes)
-        between[one] = between[:, one] = mean
-        between[other] = between[:, other] = math.inf
-        between[one, one] = math.inf
-        groups[one] = _meeting(groups[one], groups.pop(other), apart_at)
+        first, second = divmod(int(between.argmin()), len(distance))
+        first, second = min(first, second), max(first, second)
+        sizes = len(groups[first]), len(groups[second])
+        mean = (sizes[0] * between[first] + sizes[1] * between[second]) / sum(sizes)
+        between[first] = between[:, first] = mean
+        between[second] = between[:, second] = math.inf
+        between[first, first] = math.inf
+        groups[first] = _meeting(groups[first], groups.pop(second), apart_at)
     return next(iter(groups.values()), [])
 
 
 def _meeting(left: list[int], right: list[int], apart_at: list[list[float]]) -> list[int]:
-    """Both groups in a row, turned so that the ends that meet are the least far apart."""
+    """Both groups in a row, in the directions in which the most similar ends meet."""
     turns = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
     best = min(turns, key=lambda turn: apart_at[turn[0][-1]][turn[1][0]])
     return best[0] + best[1]

@@ -1,14 +1,13 @@
-"""Information flow: the share of each part in what a token's residual stream becomes.
+"""Information flow: how much each part contributes to a token's new residual stream.
 
-In one sub-layer the residual stream of a query becomes y, a sum: of what it was, and of what
+In one sub-layer the residual stream of a query becomes y, the sum of the old stream and of what
 every key writes into it over all heads, z = Σ_h A_h · v_h · W_O^h (or of what the feed-forward
 layer writes). The share of a part is max(0, ‖y‖₁ − ‖y − part‖₁), divided by the sum over all
-parts. The biases of an attention are in y and have no share. Behind a norm the parts are those of
+parts. The biases of an attention are in y and have no share. After a norm the parts are those of
 the norm with its scale frozen, which sum to the same y.
 
-Followed backwards from an answer, the shares are a walk: importance 1 at the position that is
-asked, split at every sub-layer by the shares. The browser follows it (`pass_map/flow.js`);
-`route` is the same in torch.
+Going backwards from an answer, importance starts as 1 at the output position, and every sub-layer
+splits it by the shares. The browser does this (`pass_map/flow.js`); `route` does it in torch.
 Source: Information Flow Routes (Ferrando and Voita 2024), section 2.
 Shapes: q queries, k keys, h heads, d width of the model.
 """
@@ -31,17 +30,17 @@ from models.block import Block, Residual
 from models.frozen_scales import freeze_residual, residual_without_scale, sum_norm
 
 MOST_HELD = 16_000_000
-"""Numbers of z, (q, k, d), that are in memory together."""
+"""The most numbers of z, (q, k, d), in memory at a time."""
 MOST_WORK, LITTLE_WORK = 4_000_000_000, 400_000_000
 """layers × tokens² × d × (heads + 4): two seconds of one core, and a fifth of one."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionShares:
-    """One attention: each key's share in what a query becomes, and that of the residual stream.
+    """One attention: the shares of every key and of the old residual stream in each query.
 
-    `keys` (q, k) and `residual` (q,) sum to 1 in every row, or are all NaN where no part points
-    where the sum does. `heads` (q, k) is the head whose part of z is the longest.
+    `keys` (q, k) and `residual` (q,) sum to 1 in every row, or are all NaN where no part brings
+    the stream nearer to its sum. `heads` (q, k) is the head whose part of z has the largest norm.
     """
 
     keys: Tensor
@@ -53,7 +52,7 @@ class AttentionShares:
 class BlockShares:
     """One block: its attentions by part in their order, and the feed-forward layer's share (q,).
 
-    In a `parallel` block the feed-forward layer reads what entered the block.
+    In a `parallel` block the feed-forward layer reads the input of the block.
     """
 
     attended: dict[str, AttentionShares]
@@ -65,8 +64,8 @@ class BlockShares:
 class InformationFlow:
     """The shares of every block, by stack from its first layer to its last.
 
-    `starts` (answers, t) is where the walk to each answer begins in the last stack: at its
-    position, or spread over those that a classifier reads.
+    `starts` (answers, t) is the importance of each position for each answer: 1 at the output
+    position, or shares of the positions that a classifier reads.
     """
 
     stacks: dict[str, tuple[BlockShares, ...]]
@@ -80,12 +79,12 @@ def kept_flow(opened: OpenModel, forward: ForwardPass) -> InformationFlow:
 
 
 def has_flow(opened: OpenModel, forward: ForwardPass) -> bool:
-    """Whether the shares of this pass are there to be had at once."""
+    """Whether the shares of this pass are in the cache."""
     return is_kept(opened, ("information flow", forward.text, forward.pair))
 
 
 def kept_route(opened: OpenModel, forward: ForwardPass, answer: int) -> "Route":
-    """How one answer of a pass that `run_text` made came about, computed once."""
+    """The route to one answer of a pass that `run_text` made, computed once."""
     key = "route", forward.text, forward.pair, answer
     flow = kept_flow(opened, forward)
     return kept(opened, key, lambda: route(flow, flow.starts[answer]))
@@ -102,13 +101,13 @@ def most_tokens(forward: ForwardPass) -> int:
 
 
 def is_quick(forward: ForwardPass) -> bool:
-    """Whether the shares of this text are computed in less time than anybody waits for."""
+    """Whether the shares of this text are computed without a noticeable wait."""
     tokens = max(len(forward.source), len(forward.target))
     return tokens**2 * _work(forward) <= LITTLE_WORK
 
 
 def _work(forward: ForwardPass) -> int:
-    """What one pair of tokens costs."""
+    """The multiplications for one pair of tokens."""
     config = forward.config
     layers = max(config.n_layers, config.encoder_layers)
     return layers * config.d_model * (config.n_heads + 4)
@@ -138,12 +137,13 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
             attended[f"{stack}.{name}"] = shares
         if block.mlp is None:
             return BlockShares(attended, None, block.parallel)
-        kept, written = x, after - x
-        if not isinstance(sum_norm(block.mlp_residual), nn.Identity):  # it changes what was there
-            wrote = block_writes(forward, stack, layer, torch.arange(len(x))).mlp
-            assert wrote is not None
-            kept, written = map(wrote.frozen.summed.linear, (x, wrote.frozen.written(wrote.out)))
-        mlp = _shares(after, torch.stack([written, kept]))[0]
+        stream, write = x, after - x
+        if not isinstance(sum_norm(block.mlp_residual), nn.Identity):  # it changes the stream
+            layer_write = block_writes(forward, stack, layer, torch.arange(len(x))).mlp
+            assert layer_write is not None
+            frozen = layer_write.frozen
+            stream, write = map(frozen.summed.linear, (x, frozen.written(layer_write.out)))
+        mlp = _shares(after, torch.stack([write, stream]))[0]
         return BlockShares(attended, mlp, block.parallel)
 
 
@@ -152,16 +152,16 @@ def _attention_shares(
 ) -> tuple[AttentionShares, Tensor]:
     """The shares in one attention, and the residual stream (q, d) after it.
 
-    `weights` (h, q, k), `values` (g, k, w), `x` (q, d) the residual stream before it.
+    `weights` are (h, q, k), `values` (g, k, w), and `x` (q, d) is the residual stream before it.
     """
     projection = attention.o_proj.weight.unflatten(1, (attention.n_heads, -1))
     values = repeat_groups(values[None], attention.n_heads)[0]
     projected = torch.einsum("hkw,dhw->khd", values, projection)
     mixed = weights.permute(2, 1, 0)  # (k, q, h)
-    # The length of each head's part, up to the factor of the query, which all of them have.
+    # The norm of each head's part, up to a factor of the query that all heads share.
     of_out, of_sum = residual_without_scale(residual)
-    longest = of_sum(of_out(projected)).norm(dim=-1)
-    heads = (mixed.abs() * longest[:, None]).argmax(-1).T
+    norms = of_sum(of_out(projected)).norm(dim=-1)
+    heads = (mixed.abs() * norms[:, None]).argmax(-1).T
     shares, after = [], []
     some = max(1, MOST_HELD // max(1, projected.shape[0] * projected.shape[2]))
     for first in interruptible(range(0, len(x), some)):
@@ -171,25 +171,25 @@ def _attention_shares(
             out = out + attention.o_proj.bias
         stream = x[first : first + some]
         frozen = freeze_residual(residual, stream, out)
-        z, kept = frozen.summed.linear(frozen.written.linear(z)), frozen.summed.linear(stream)
         after.append(frozen(stream, out))
-        shares.append(_shares(after[-1], z, kept[None]))
-    found = torch.cat(shares, 1).T
-    return AttentionShares(found[:, :-1], found[:, -1], heads), torch.cat(after)
+        z, stream = frozen.summed.linear(frozen.written.linear(z)), frozen.summed.linear(stream)
+        shares.append(_shares(after[-1], z, stream[None]))
+    by_query = torch.cat(shares, 1).T
+    return AttentionShares(by_query[:, :-1], by_query[:, -1], heads), torch.cat(after)
 
 
 def _shares(after: Tensor, *parts: Tensor) -> Tensor:
     """The share of every part, each (some, q, d), in the sum `after` (q, d): (parts, q).
 
-    NaN where no part has any.
+    NaN where every share would be 0.
     """
-    away = [torch.sub(after, each).abs_().sum(-1) for each in parts]
+    away = [torch.sub(after, part).abs_().sum(-1) for part in parts]
     nearer = (after.abs().sum(-1) - torch.cat(away)).clamp_(min=0)
     return nearer / nearer.sum(0)
 
 
 def _starts(forward: ForwardPass) -> Tensor:
-    """Where the walk to each answer begins, (answers, t)."""
+    """The importance of each position for each answer at the end, (answers, t)."""
     tokens = forward.last_stack_tokens
     config = forward.config
     if has_words(config) or config.head == "none":
@@ -210,11 +210,11 @@ def _starts(forward: ForwardPass) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """How an answer came about: importance of every residual stream and of every edge.
+    """How much of an answer flows through every residual stream and every edge.
 
     By stack, `streams` (layers + 1, t) is the importance of the residual stream before each layer
-    and after the last; by part, `edges` (layers, q, k) is what each key contributes and `mlp`
-    (by stack, (layers, t)) what the feed-forward layers do.
+    and after the last, and `mlp` (layers, t) that of the feed-forward layers; by part, `edges`
+    (layers, q, k) is that of each key.
     """
 
     streams: dict[str, Tensor]
@@ -223,42 +223,43 @@ class Route:
 
 
 def route(flow: InformationFlow, start: Tensor) -> "Route":
-    """Backwards from an answer whose importance is `start` (t,). Cost grows with all shares.
+    """The route backwards from an answer with the importance `start` (t,). Cost grows with shares.
 
     Where a sub-layer has no shares, the importance stays with the residual stream.
     """
     streams: dict[str, Tensor] = {}
     edges: dict[str, list[Tensor]] = {}
     mlps: dict[str, Tensor] = {}
-    given: dict[str, Tensor] = {}
+    at_end: dict[str, Tensor] = {}
     for stack in reversed(flow.stacks):
         blocks = flow.stacks[stack]
-        here = given.get(stack, start.double())
+        here = at_end.get(stack, start.double())
         levels, mlp = [here], []
         for block in reversed(blocks):
-            here, passed, crossed = _back(block, here)
+            here, of_edges, of_mlp = _back(block, here)
             levels.append(here)
-            mlp.append(crossed.pop("mlp"))
-            for part, edge in passed.items():
+            mlp.append(of_mlp)
+            for part, edge in of_edges.items():
                 edges.setdefault(part, []).append(edge)
                 if part.endswith("cross_attn"):
-                    given["encoder"] = given.get("encoder", torch.zeros(())) + edge.sum(0)
+                    at_end["encoder"] = at_end.get("encoder", torch.zeros(())) + edge.sum(0)
         streams[stack] = torch.stack(levels[::-1])
         mlps[stack] = torch.stack(mlp[::-1])
-    return Route(streams, {part: torch.stack(each[::-1]) for part, each in edges.items()}, mlps)
+    by_part = {part: torch.stack(layers[::-1]) for part, layers in edges.items()}
+    return Route(streams, by_part, mlps)
 
 
-def _back(block: BlockShares, here: Tensor) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+def _back(block: BlockShares, here: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
     """The importance (q,) before a block, that of its edges, and of its feed-forward layer."""
     share = torch.zeros_like(here) if block.mlp is None else block.mlp.double().nan_to_num(0)
     mlp = here * share
     past_attention = mlp if block.parallel else torch.zeros_like(mlp)
     here = here - past_attention
     edges: dict[str, Tensor] = {}
-    for part, found in reversed(block.attended.items()):
-        edge = here[:, None] * found.keys.double().nan_to_num(0)
+    for part, shares in reversed(block.attended.items()):
+        edge = here[:, None] * shares.keys.double().nan_to_num(0)
         edges[part] = edge
-        here = here * found.residual.double().nan_to_num(1)
+        here = here * shares.residual.double().nan_to_num(1)
         if part.endswith("self_attn"):
             here = here + edge.sum(0)
-    return here + past_attention, edges, {"mlp": mlp}
+    return here + past_attention, edges, mlp

@@ -1,9 +1,9 @@
-"""What every head and block adds to one logit directly, past no other block.
+"""Direct logit attribution: what every head and block adds to one logit without other blocks.
 
-The residual stream that the head of the model reads is a sum: the embedding, and what each head
-and each feed-forward layer wrote. With norms frozen (`frozen_scales`) all that follows is
+The residual stream that the output head reads is the sum of the embedding and of what each head
+and each feed-forward layer wrote. With frozen norms (`frozen_scales`) everything after them is
 linear, so the logit is a sum over the same parts, each times the gradient of the logit there.
-Shapes: p positions that are read, h heads, d width of the model.
+Shapes: p positions that the output head reads, h heads, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
 """
 
@@ -33,32 +33,32 @@ def direct_logits(
     forward: ForwardPass,
     layer: int,
     place: int,
-    written: Tensor,
+    write: Tensor,
     options: Tensor | None = None,
 ) -> Tensor:
-    """(n, options): of what attention in this layer writes at a place, (n, d), to these tokens.
+    """(n, options): the direct logits of what attention in this layer writes at a place, (n, d).
 
-    For models of one stack with a head over tokens. Costs n × options × d; without `options`
-    all tokens are meant.
+    For models of one stack with a head over tokens. `options` are token IDs, by default all.
+    Costs n × options × d.
     """
     model = forward.trace.model
     stack, count = last_streams(forward.config)
     with torch.no_grad():
         for frozen in _later(forward, layer, place):
-            written = frozen.linear(written)
+            write = frozen.linear(write)
         last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, [place]]
         norm, head = model.last_stack.norm, model.head
         assert isinstance(head, LanguageModelHead)
         words: Tensor = model.last_stack.embedding.weight
         logits = freeze_norm(norm, last).then(freeze_words(head, norm(last), words, options))
-        return logits.linear(written)
+        return logits.linear(write)
 
 
 def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
     """(keys, d): what the head would write if its whole weight were on one token of the text.
 
-    From the recorded values, so the norm and the positions in front are those of the pass; with
-    the bias of the values, without that of the output projection.
+    The values are those of the pass, with their bias; the bias of the output projection is left
+    out.
     """
     stack, _ = last_streams(forward.config)
     values = forward.trace[f"{stack}.{layer}.self_attn.v"][forward.row]
@@ -67,9 +67,9 @@ def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
 
 
 def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
-    """Everything behind attention in this layer, up to the last block, that changes what it wrote.
+    """The frozen norms and factors that change what attention in this layer wrote, in order.
 
-    What stays as it is in a plain sum passes nothing.
+    None where the residual stream is a plain sum.
     """
     model: Any = forward.trace.model
     stack, blocks = last_streams(forward.config)[0], model.last_stack.blocks
@@ -84,7 +84,7 @@ def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
 
 
 EMBEDDED = -1
-"""In the place of a layer."""
+"""The layer of the embedding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +92,11 @@ class Contributions:
     """The parts of one logit; they sum to it.
 
     `heads` has one (layers, h) for every kind of attention that writes into the residual
-    stream, `feed_forward` is (layers,), `embedding` is by what was added there. `constant` is
-    what the weights add for any input: β of the norms, and the biases of the output projection
-    and of the head (those of a feed-forward layer are in its own part). `logit` is the one of
-    the pass, or, at a position without logits in the pass, what the head gives for its final
-    residual stream (`in_pass` says which); `difference` is how far the sum is from it.
+    stream, `feed_forward` is (layers,), and `embedding` has one number for each of its terms.
+    `constant` is what the weights add for any input: β of the norms, and the biases of the output
+    projection and of the output head (those of a feed-forward layer are in its own part). `logit`
+    is that of the pass; at a position without logits in the pass (`in_pass` is False) it is
+    computed from the final residual stream. `difference` is the error of the sum.
     """
 
     heads: dict[str, Tensor]
@@ -108,9 +108,9 @@ class Contributions:
 
     @property
     def total(self) -> float:
-        written = sum(float(found.double().sum()) for found in self.heads.values())
+        of_heads = sum(float(heads.double().sum()) for heads in self.heads.values())
         return (
-            written
+            of_heads
             + float(self.feed_forward.double().sum())
             + sum(self.embedding.values())
             + self.constant
@@ -122,10 +122,9 @@ class Contributions:
 
 
 def contributions(forward: ForwardPass, place: int, option: int) -> Contributions:
-    """The logit of one token at a place, or of one class (`place` does not matter there).
+    """The logit of one token at a place, or of one class (which needs no `place`).
 
-    Cost grows with positions read × layers × d²: that of one position in a pass, or of all
-    positions if a classifier takes their mean.
+    Cost grows with p × layers × d²: p is 1, or all positions if a classifier takes their mean.
     """
     with torch.no_grad():
         places, shares = positions_read(forward, place)
@@ -135,7 +134,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
         to_output = _frozen_output(forward, places, shares, option)
     parts = {(EMBEDDED, name): value for name, value in embedded.items()}
     for n, block in enumerate(layers):
-        parts |= {(n, name): written.heads for name, written in block.attended.items()}
+        parts |= {(n, name): write.heads for name, write in block.attended.items()}
         parts |= {(n, "mlp"): block.mlp.out} if block.mlp else {}
     nothing = {key: torch.zeros_like(value, requires_grad=True) for key, value in parts.items()}
     with torch.enable_grad():
@@ -143,22 +142,22 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
         of_sum = freeze_norm(forward.trace.model.last_stack.embedding_norm, whole)
         x = of_sum(torch.stack([nothing[EMBEDDED, name] for name in embedded]).sum(0))
         for n, block in enumerate(layers):
-            for name, written in block.attended.items():
-                out = written.attention.o_proj(nothing[n, name].transpose(0, 1).flatten(1))
-                x = written.frozen(x, out)
+            for name, write in block.attended.items():
+                out = write.attention.o_proj(nothing[n, name].transpose(0, 1).flatten(1))
+                x = write.frozen(x, out)
             if block.mlp:
                 x = block.mlp.frozen(x, nothing[n, "mlp"])
         constant = to_output(x)
     slopes = torch.autograd.grad(constant, list(nothing.values()))
     constant = constant.detach()
-    found = {key: slope * parts[key] for key, slope in zip(parts, slopes, strict=True)}
+    terms = {key: slope * parts[key] for key, slope in zip(parts, slopes, strict=True)}
     heads = {
-        name: torch.stack([found[n, name].sum((-1, -2)) for n in range(count)])
+        name: torch.stack([terms[n, name].sum((-1, -2)) for n in range(count)])
         for name in layers[0].attended
     }
     no_mlp = embedded["token"].new_zeros(())
-    feed_forward = torch.stack([found.get((n, "mlp"), no_mlp).sum() for n in range(count)])
-    embedding = {name: float(found[EMBEDDED, name].sum()) for name in embedded}
+    feed_forward = torch.stack([terms.get((n, "mlp"), no_mlp).sum() for n in range(count)])
+    embedding = {name: float(terms[EMBEDDED, name].sum()) for name in embedded}
     logit = _in_pass(forward, place, option)
     again = float(logits_at(forward.trace, place, forward.row)[option]) if logit is None else logit
     return Contributions(
@@ -167,7 +166,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
 
 
 def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
-    """The logit of the pass; None at a position without logits in it."""
+    """The logit of the pass; None at a position without logits."""
     output = forward.trace.output[forward.row]
     if not has_words(forward.config):
         return float(output[option])
@@ -176,26 +175,26 @@ def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
 
 
 def positions_read(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
-    """Which positions the head reads, (p,), and the weight of each, (p, 1)."""
+    """The positions that the output head reads, (p,), and the weight of each, (p, 1)."""
     if has_words(forward.config):
         return torch.tensor([place]), torch.ones(1, 1)
-    kept = torch.tensor(
+    places = torch.tensor(
         [i for i, t in enumerate(forward.last_stack_tokens) if t.id != forward.config.pad_id]
     )
-    some = {"first": kept[:1], "last": kept[-1:], "mean": kept}[forward.config.pooling]
-    return some, torch.full((len(some), 1), 1 / len(some))
+    places = {"first": places[:1], "last": places[-1:], "mean": places}[forward.config.pooling]
+    return places, torch.full((len(places), 1), 1 / len(places))
 
 
 def _frozen_output(
     forward: ForwardPass, places: Tensor, shares: Tensor, option: int
 ) -> Callable[[Tensor], Tensor]:
-    """From the last residual stream at these positions, (p, d), to the logit."""
+    """The map from the last residual stream at these positions, (p, d), to the logit."""
     (stack, count), model = last_streams(forward.config), forward.trace.model
     last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, places]
     norm, head = freeze_norm(model.last_stack.norm, last), model.head
     if isinstance(head, LanguageModelHead):
-        words, asked = model.last_stack.embedding.weight, torch.tensor([option])
-        logits = norm.then(freeze_words(head, norm(last), words, asked))
+        words, ids = model.last_stack.embedding.weight, torch.tensor([option])
+        logits = norm.then(freeze_words(head, norm(last), words, ids))
         return lambda x: logits(x).sum()
     assert isinstance(head, ClassifierHead)
     classes = freeze_classes(head, (norm(last) * shares).sum(0))
@@ -203,7 +202,7 @@ def _frozen_output(
 
 
 def _embedded(forward: ForwardPass, places: Tensor) -> dict[str, Tensor]:
-    """What is added in front of the first block: the token, its position and its segment."""
+    """The terms of the embedding: the token, its position and its segment."""
     stack = forward.trace.model.last_stack
     tokens = [forward.last_stack_tokens[int(place)] for place in places]
     here = positions_of(forward, last_streams(forward.config)[0])[places]

@@ -1,4 +1,4 @@
-"""The logit lens: what the model's own head reads from the residual stream after every layer.
+"""The logit lens: the output head reads the residual stream after every layer.
 
 Source: interpreting GPT: the logit lens (nostalgebraist 2020).
 """
@@ -12,7 +12,7 @@ from models.trace import Trace
 
 
 def residual_streams(passed: Trace) -> list[Tensor]:
-    """What enters the first layer, and what leaves every layer, each (1, tokens, d_model)."""
+    """The residual stream before the first layer and after every layer, each (1, tokens, d)."""
     stack, layers = last_streams(passed.model.config)
     names = [f"{stack}.0.resid_pre", *(f"{stack}.{n}.resid_post" for n in range(layers))]
     return [passed[name][:1] for name in names]
@@ -21,17 +21,17 @@ def residual_streams(passed: Trace) -> list[Tensor]:
 def lens_logits(passed: Trace, position: int) -> Tensor:
     """Logits of every residual stream, (layers + 1, options), by the model's last norm and head.
 
-    At one position, or of the whole text where the model gives a class. The last row is the
-    model's own output. Cost grows with layers × d_model × vocabulary.
+    They are those of one position, or of the whole text where the model predicts a class. The
+    last row is the model's own output. Cost grows with layers × d_model × vocabulary.
     """
     model, words = passed.model, has_words(passed.model.config)
     at = slice(position, position + 1)
-    found = []
+    rows = []
     with torch.no_grad():
         for stream in interruptible(residual_streams(passed)):
             normed = model.last_stack.norm(stream)
-            found.append(model.read(normed[:, at])[0, 0] if words else model.read(normed)[0])
-    return torch.stack(found)
+            rows.append(model.read(normed[:, at])[0, 0] if words else model.read(normed)[0])
+    return torch.stack(rows)
 
 
 def ranks_by_layer(logits: Tensor, option: int) -> list[int]:
@@ -40,10 +40,10 @@ def ranks_by_layer(logits: Tensor, option: int) -> list[int]:
 
 
 def likeliest_by_position(passed: Trace, stream: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """What the head reads from a residual stream (1, tokens, d) at every position.
+    """The likeliest options at every position of a residual stream (1, tokens, d).
 
-    The probabilities and the IDs of the likeliest options, each (tokens, most). Cost grows with
-    tokens × d_model × vocabulary.
+    Returns their probabilities and their IDs, each (tokens, most). Cost grows with tokens ×
+    d_model × vocabulary.
     """
     model = passed.model
     with torch.no_grad():

@@ -25,8 +25,8 @@ Weights = Mapping[str, Tensor]
 class Plane:
     """Two directions in the space of weights, from the weights of a model.
 
-    `path` are the places of the snapshots on it, (snapshots, 2), and `explained` the share of
-    the squared way of the training that lies in it.
+    `path` are the places of the snapshots on the plane, (snapshots, 2), and `explained` is the
+    share of their squared distances that lies in it.
     """
 
     first: Weights
@@ -38,7 +38,7 @@ class Plane:
 def random_plane(snapshots: Sequence[Weights], seed: int) -> Plane:
     """Two random directions, filter-normalised: each row of a matrix has the norm of the weights'.
 
-    Vectors, such as biases and norms, are left as they are: their directions are zero.
+    Vectors, such as biases and norms, do not change: their directions are zero.
     """
     origin, random = snapshots[-1], torch.Generator().manual_seed(seed)
     first, second = (
@@ -52,15 +52,17 @@ def random_plane(snapshots: Sequence[Weights], seed: int) -> Plane:
 
 
 def training_plane(snapshots: Sequence[Weights]) -> Plane:
-    """The two directions in which the snapshots lie furthest from the last one.
+    """The two directions in which the snapshots are furthest from the last one.
 
-    By the eigenvectors of the products of their differences: memory is that of the snapshots.
+    They come from the eigenvectors of the products of their differences, so memory is that of
+    the snapshots.
     """
-    ways = torch.stack([_difference(each, snapshots[-1]) for each in snapshots[:-1]]).double()
+    *earlier, last = snapshots
+    ways = torch.stack([_difference(snapshot, last) for snapshot in earlier]).double()
     _, vectors = torch.linalg.eigh(ways @ ways.T)
     axes = vectors[:, -2:].T.flip(0) @ ways
     axes = axes / axes.norm(dim=1, keepdim=True).clamp(min=1e-12)
-    first, second = (_shaped(axis.float(), snapshots[-1]) for axis in axes)
+    first, second = (_shaped(axis.float(), last) for axis in axes)
     return _plane(snapshots, first, second)
 
 
@@ -71,11 +73,11 @@ def losses(
     across: Sequence[float],
     down: Sequence[float],
 ) -> Iterator[Tensor]:
-    """A row of the loss (across,) for each place along the second direction; in nats a label.
+    """A row of the loss (across,) for each place along the second direction, in nats per label.
 
     One forward pass for every place, without dropout and label smoothing.
     """
-    model = copy.deepcopy(model)  # the call below moves its weights, and others read the given one
+    model = copy.deepcopy(model)  # the call below changes its weights while other sessions read it
     origin = weights_of(model)
     with evaluating(model):
         for y in down:
@@ -103,10 +105,10 @@ def _like_filters(direction: Tensor, weights: Tensor) -> Tensor:
 
 
 def _plane(snapshots: Sequence[Weights], first: Weights, second: Weights) -> Plane:
-    """Where the snapshots lie: by least squares, since the directions need not be orthogonal."""
+    """The plane with the snapshots, by least squares: the directions need not be orthogonal."""
     origin = snapshots[-1]
-    axes = torch.stack([_flat(each, origin) for each in (first, second)]).double()
-    ways = torch.stack([_difference(each, origin) for each in snapshots]).double()
+    axes = torch.stack([_flat(direction, origin) for direction in (first, second)]).double()
+    ways = torch.stack([_difference(direction, origin) for direction in snapshots]).double()
     path = torch.linalg.lstsq(axes.T, ways.T).solution.T
     inside, whole = float((path @ axes).square().sum()), float(ways.square().sum())
     return Plane(first, second, path.float(), inside / whole if whole else 0.0)

@@ -1,9 +1,9 @@
-"""Whether an attention map is faithful: its strongest edges cut, beside as many random ones.
+"""Faithfulness of an attention map: the effect of cutting its strongest edges, or random ones.
 
-A cut edge carries nothing, and the rest of its row stays as it is. If the map is a faithful
-account of the head, cutting its strongest edges changes the output more than cutting random
-ones does. Source: Is Attention Interpretable? (Serrano and Smith 2019), section 3; the random
-edges are their control.
+A cut edge carries nothing, and the rest of its row stays as it is. If the map describes the head
+faithfully, cutting its strongest edges changes the output more than cutting random ones does.
+Source: Is Attention Interpretable? (Serrano and Smith 2019), section 3; the random edges are
+their control.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,9 +22,9 @@ DRAWS = 8
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 MOST_EDGES = 1 << 22
 MOST_WEIGHTS = 1 << 24
-"""Of all heads of the layer, which every pass holds, and a pattern as large beside them."""
+"""The most weights of all heads of the layer: every pass holds them, and a mask as large."""
 PER_WEIGHT = 500
-"""Multiplications that take as long as one weight that is made, cut and read, not fused."""
+"""Multiplications that take as long as computing, cutting and reading one weight, not fused."""
 TOO_MANY = "There are too many edges in so long a text: shorten it."
 TOO_LONG_FOR_CIRCUITS = (
     "So many passes of this model take too long: shorten the text, or choose a later layer."
@@ -32,7 +32,7 @@ TOO_LONG_FOR_CIRCUITS = (
 
 
 class TooManyEdgesError(ValueError):
-    """The text is too long for this; one sentence."""
+    """The text is too long for this measurement; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ def cutting_cost(
     if edges > MOST_EDGES or cells * heads > MOST_WEIGHTS:
         raise TooManyEdgesError(TOO_MANY)
     passes = sum(count < edges for count in COUNTS) * (1 + draws) + 1
-    found = passes * (multiplications(base, part, layer) + PER_WEIGHT * heads * cells)
-    if found > MOST:
+    cost = passes * (multiplications(base, part, layer) + PER_WEIGHT * heads * cells)
+    if cost > MOST:
         raise TooManyEdgesError(TOO_LONG_FOR_CIRCUITS)
-    return found
+    return cost
 
 
 def faithfulness(
@@ -70,11 +70,11 @@ def faithfulness(
     draws: int = DRAWS,
     report: Callable[[float], None] = lambda done: None,
 ) -> Faithfulness:
-    """What cutting more and more edges of a head (None: of the layer) does at one position.
+    """The effect at one position of cutting more and more edges of a head (None: of the layer).
 
-    Edges are the cells with any weight. About 10 × (1 + draws) passes that share what lies
-    before the layer, in batches of a bounded size; `report` gets the share that is done.
-    TooManyEdgesError where `cutting_cost` finds too much.
+    Edges are the cells with any weight. About 10 × (1 + draws) passes that share the earlier
+    layers, in batches of a bounded size; `report` gets the share that is done.
+    TooManyEdgesError where `cutting_cost` raises it.
     """
     cutting_cost(base, part, layer, head, draws)
     at = site(part, layer)
@@ -90,29 +90,30 @@ def faithfulness(
         edges[torch.randperm(len(edges), generator=generator)[: COUNTS[-1]]] for _ in range(draws)
     ]
     cuts = [order[:count] for count in counts[:-1] for order in (strongest, *random)]
-    cuts.append(strongest)  # all are all, in whichever order
+    cuts.append(strongest)  # cutting all edges is the same in every order
     heads = base.model.config.n_heads
 
     def edit_of(rows: range) -> Edit:
-        kept = _kept_cells([cuts[row] for row in rows], weights, head, heads)
-        return KeepCells(f"{at}.weights", kept)
+        cells = _kept_cells([cuts[row] for row in rows], weights, head, heads)
+        return KeepCells(f"{at}.weights", cells)
 
     widest = 2 * heads * weights.shape[-2] * weights.shape[-1]
     logits = run_branches(base, part, layer, len(cuts), edit_of, widest, report)
-    found = kl(logits_at(base.trace, base.position), logits)
-    found = torch.cat([found, found[-1:].expand(draws)]).view(len(counts), 1 + draws)
-    return Faithfulness(counts, found[:, 0], found[:, 1:], len(edges))
+    divergences = kl(logits_at(base.trace, base.position), logits)
+    divergences = torch.cat([divergences, divergences[-1:].expand(draws)])
+    curves = divergences.view(len(counts), 1 + draws)
+    return Faithfulness(counts, curves[:, 0], curves[:, 1:], len(edges))
 
 
 def counts_for(edges: int) -> tuple[int, ...]:
-    """How many edges are cut at each point: powers of two, and all."""
+    """The number of cut edges at each point: powers of two, and all."""
     return tuple(sorted({*(count for count in COUNTS if count < edges), edges} - {0}))
 
 
 def _kept_cells(cuts: Sequence[Tensor], weights: Tensor, head: int | None, heads: int) -> Tensor:
-    """One where an edge is kept, zero where it is cut, (rows, heads, queries, keys)."""
-    kept = weights.new_ones(len(cuts), heads, *weights.shape[-2:])
-    of_head = kept if head is None else kept[:, head]
+    """1 where an edge is kept, 0 where it is cut, (rows, heads, queries, keys)."""
+    cells = weights.new_ones(len(cuts), heads, *weights.shape[-2:])
+    of_head = cells if head is None else cells[:, head]
     for row, cut in enumerate(cuts):
         of_head[row].view(-1)[cut] = 0.0
-    return kept
+    return cells

@@ -1,4 +1,4 @@
-"""What is true of one attention map, computed from it, in sentences."""
+"""A summary of one attention map in sentences."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from explorer.text.token_labels import Label, named_at
 def summary_of(
     weights: Tensor, allowed: Tensor, rows: Sequence[Label], columns: Sequence[Label], cell: str
 ) -> str:
-    """The largest weight (q, k) and the share on the first key, of rows that have a choice.
+    """The largest weight (q, k) and the share on the first key, over rows with a choice.
 
-    `cell` says a cell in words, with {row}, {column} and {value}. A row with one visible key
-    says nothing, since its weight is 1 whatever the head does.
+    `cell` is the sentence of a cell, with {row}, {column} and {value}. Rows with one visible key
+    are left out, since their weight is 1 whatever the head does.
     """
     has_choice = allowed.sum(-1) > 1
     is_choosing = has_choice & weights.isfinite().all(-1)
@@ -37,16 +37,16 @@ def _largest(
 ) -> str:
     place, key = divmod(int(chosen.argmax()), chosen.shape[-1])
     query = int(is_choosing.nonzero()[place])
-    said = cell.format(
+    sentence = cell.format(
         row=named_at(rows, query), column=named_at(columns, key), value=three(float(chosen.max()))
     )
     others = int((chosen == chosen.max()).sum()) - 1
     cells = "another cell has" if others == 1 else f"{others:,} other cells have"
-    return f"{said}, the largest weight{f', which {cells} too' if others else ''}."
+    return f"{sentence}, the largest weight{f', which {cells} too' if others else ''}."
 
 
 def _on_first_key(chosen: Tensor, masked: int, first: str, of_rows: str) -> str:
-    """The share of all weight on the key in column 0, which is masked in so many rows."""
+    """The share of all weight on the key in column 0, which `masked` rows mask."""
     if masked == len(chosen):
         return f"{first}, the first key, is masked in {of_rows}."
     share = three(100 * float(chosen[:, 0].sum() / chosen.sum()))

@@ -1,4 +1,4 @@
-"""The tokens of a vocabulary whose vectors point most nearly the same way: cosine similarity."""
+"""Nearest tokens: those of the vocabulary with the largest cosine similarity."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from explorer.system.cooperative import interruptible
 
 @dataclass(frozen=True, eq=False)
 class NearestTokens:
-    """Of each vector the nearest tokens, the nearest first: IDs (…, k) and cosines (…, k).
+    """The nearest tokens of each vector, the nearest first: IDs (…, k) and cosines (…, k).
 
-    The cosine is −∞ where there is no other token, or none with a direction.
+    The cosine is −∞ where there is no other token, or a vector is zero.
     """
 
     ids: Tensor
     cosines: Tensor
 
     def pairs(self, *place: int) -> list[tuple[int, float]]:
-        """Those of one vector, as token IDs and cosines."""
+        """The nearest tokens of one vector: token IDs and cosines."""
         ids, cosines = self.ids[place].tolist(), self.cosines[place].tolist()
         return [(i, c) for i, c in zip(ids, cosines, strict=True) if c > -torch.inf]
 
@@ -31,17 +31,16 @@ def nearest_tokens(
 ) -> NearestTokens:
     """The nearest rows of a table (v, d) to vectors (n, d), without the token `but[n]` of each.
 
-    Costs n · v · d: of one vector a product of the table with it, about as long as reading
-    the table once.
+    Costs n · v · d: for one vector about as long as reading the table once.
     """
-    *_, found = nearest_by_part(table, vectors, count, but)
-    return found
+    *_, nearest = nearest_by_part(table, vectors, count, but)
+    return nearest
 
 
 def nearest_by_part(
     table: Tensor, vectors: Tensor, count: int, but: Tensor | None = None
 ) -> Iterator[NearestTokens]:
-    """The same step by step, `parts_of(table)` times: the nearest among the rows so far."""
+    """The nearest among the rows so far, part by part of the table: `parts_of(table)` times."""
     units = at_length_one(vectors.detach().double()).float()
     aimless = ~units.any(-1)
     count = min(count, len(table))
@@ -50,7 +49,7 @@ def nearest_by_part(
     for start in interruptible(range(0, len(table), CHUNK)):
         rows = table[start : start + CHUNK].detach().float()
         cosines = (units @ rows.mT) / rows.norm(dim=-1)
-        cosines = cosines.nan_to_num(nan=-torch.inf)  # a row without a direction
+        cosines = cosines.nan_to_num(nan=-torch.inf)  # of a zero row
         cosines[aimless] = -torch.inf
         if but is not None:
             own = but - start
@@ -65,5 +64,5 @@ def nearest_by_part(
 
 
 def parts_of(table: Tensor) -> int:
-    """How many parts of a table are gone through."""
+    """The number of parts of a table."""
     return -(-len(table) // CHUNK)

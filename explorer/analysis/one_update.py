@@ -1,8 +1,7 @@
-"""One update taken apart: what `models.training.train` does in a step, and every value on its way.
+"""One update of the weights in its stages: every value of a step of `models.training.train`.
 
-Nothing is computed in another way here: the step is one of `train` itself, which hooks of the
-model and of its parameters watch. So its loss, its gradient norm and its weights are those of the
-training, bit for bit.
+`train` itself does the step, while hooks of the model and of its parameters record it. So its
+loss, its gradient norm and its weights are those of the training, bit for bit.
 Shapes: b texts, t tokens (none for a classifier's labels), v vocabulary.
 """
 
@@ -23,7 +22,7 @@ from models.losses import IGNORE
 from models.training import Batch, Report, TrainState, batch_loss, in_precision, seeded, train
 
 GOOD_RATIO = 1e-3
-"""About how long an update is beside its weights where a learning rate suits.
+"""About the norm of an update over that of its weights, at a suitable learning rate.
 
 Source: Karpathy, CS231n, Neural Networks Part 3: "ratio of weights:updates".
 """
@@ -41,7 +40,7 @@ class ParameterUpdate:
 
     @property
     def ratio(self) -> float:
-        """The length of the update beside that of the weights; NaN where these are all zero."""
+        """The norm of the update over that of the weights; NaN where these are all zero."""
         return self.update_norm / self.weight_norm if self.weight_norm else float("nan")
 
 
@@ -49,10 +48,9 @@ class ParameterUpdate:
 class OneUpdate:
     """An update after `step` earlier ones.
 
-    `losses` (b, *t) are in nats as the training counts them, with its label smoothing, and NaN
-    without a label: their mean is the report's loss. `loss_after` is that of the same batch with
-    the same dropout, after the update. `gradients` are those before they are clipped, by the
-    parameters' names.
+    `losses` (b, *t) are those of training, in nats and with label smoothing, and NaN without a
+    label: their mean is the report's loss. `loss_after` is the loss on the same batch with the
+    same dropout, after the update. `gradients` are those before clipping, by parameter name.
     """
 
     step: int
@@ -67,7 +65,7 @@ class OneUpdate:
 
     @property
     def scale(self) -> float:
-        """What clipping multiplies the gradients by: at most 1."""
+        """The factor by which clipping multiplies the gradients: at most 1."""
         return min(1.0, self.clip / (self.report.grad_norm + 1e-6)) if self.clip else 1.0
 
     def parameters(self) -> list[ParameterUpdate]:
@@ -85,8 +83,8 @@ class OneUpdate:
 
     @property
     def linear_change(self) -> float:
-        """Gradient × update, summed over all weights: the change of a loss that were a plane."""
-        moved = ((self.after[name] - each).double() for name, each in self.before.items())
+        """Gradient × update, summed over all weights: the change of the loss if it were linear."""
+        moved = ((self.after[name] - weight).double() for name, weight in self.before.items())
         pairs = zip(moved, self.gradients.values(), strict=True)
         return float(sum((move * gradient).sum() for move, gradient in pairs))
 
@@ -104,36 +102,36 @@ def take_apart(
     config: TrainConfig,
     state: TrainState,
 ) -> OneUpdate:
-    """Do the next update of this training, and keep what it went through.
+    """Do the next update of this training, and keep its values.
 
     The model and the state are one step further afterwards. Costs four forward passes and three
     copies of the weights.
     """
     step, device = state.step, next(model.parameters()).device
-    named = dict(model.named_parameters())
-    before = {name: each.detach().clone() for name, each in named.items()}
-    gradients = {name: torch.zeros_like(each) for name, each in before.items()}
+    parameters = dict(model.named_parameters())
+    before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+    gradients = {name: torch.zeros_like(parameter) for name, parameter in before.items()}
     logits: list[Tensor] = []
 
-    def keep_logits(_model: nn.Module, _inputs: Any, found: Tensor) -> None:
-        logits.append(found.detach().float())
+    def keep_logits(_model: nn.Module, _inputs: Any, output: Tensor) -> None:
+        logits.append(output.detach().float())
 
     with ExitStack() as watching:
         watching.enter_context(_removing(model.register_forward_hook(keep_logits)))
-        for name, each in named.items():
-            if not each.requires_grad:  # frozen: it has no gradient, and stays as it is
+        for name, parameter in parameters.items():
+            if not parameter.requires_grad:  # frozen: it has no gradient and does not change
                 continue
 
-            def keep_gradient(found: Tensor, name: str = name) -> None:
-                assert found.grad is not None
-                gradients[name] = found.grad.detach().clone()
+            def keep_gradient(weight: Tensor, name: str = name) -> None:
+                assert weight.grad is not None
+                gradients[name] = weight.grad.detach().clone()
 
-            hook = each.register_post_accumulate_grad_hook(keep_gradient)
+            hook = parameter.register_post_accumulate_grad_hook(keep_gradient)
             watching.enter_context(_removing(hook))
         report = next(train(model, batch_at, config, state))
     batch = batch_at(step)
     losses = token_losses(torch.cat(logits), batch.labels.to(device), config.label_smoothing)
-    after = {name: each.detach().clone() for name, each in named.items()}
+    after = {name: parameter.detach().clone() for name, parameter in parameters.items()}
     with torch.no_grad(), seeded(config.seed, step, device):
         loss_after = _loss(model, batch.to(device), config)
     return OneUpdate(step, report, batch, losses, loss_after, before, gradients, after, config.clip)
@@ -141,15 +139,15 @@ def take_apart(
 
 def _loss(model: nn.Module, batch: Batch, config: TrainConfig) -> float:
     """The loss as the training computes it, part by part and in its precision."""
-    found = []
+    losses = []
     for part in batch.parts(config.accumulation):
         with in_precision(config.precision, batch.labels.device):
-            found.append(batch_loss(model, part, config.label_smoothing, batch.n_labels))
-    return float(torch.stack(found).sum())
+            losses.append(batch_loss(model, part, config.label_smoothing, batch.n_labels))
+    return float(torch.stack(losses).sum())
 
 
 def token_losses(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:
-    """The loss of every label in nats; NaN where there is none. Shaped as the labels, (b, *t)."""
+    """The loss of every label in nats, with the shape of the labels (b, *t); NaN without one."""
     flat = F.cross_entropy(
         logits.flatten(0, -2),
         labels.flatten(),
@@ -161,13 +159,13 @@ def token_losses(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tens
 
 
 def block_of(name: str) -> str:
-    """The part of the model that a parameter belongs to, in words."""
+    """The title of the part of the model that a parameter belongs to."""
     place = IN_A_LAYER.fullmatch(name)
     if place is None:
         return name.removesuffix(".weight").removesuffix(".bias").replace(".", " ")
     part = place["part"].partition(".")[0]
-    said = PARTS.get(part, part.replace("_", " "))
-    return f"{place['stack']} layer {place['layer']} {said}"
+    title = PARTS.get(part, part.replace("_", " "))
+    return f"{place['stack']} layer {place['layer']} {title}"
 
 
 PARTS = {
@@ -180,30 +178,30 @@ PARTS = {
 }
 
 
-def by_block(found: list[ParameterUpdate]) -> list[ParameterUpdate]:
-    """The same for each part of the model: norms of all its parameters together."""
+def by_block(updates: list[ParameterUpdate]) -> list[ParameterUpdate]:
+    """The update of each part of the model, with the norms over all of its parameters."""
     blocks: dict[str, list[ParameterUpdate]] = {}
-    for each in found:
-        blocks.setdefault(block_of(each.name), []).append(each)
+    for update in updates:
+        blocks.setdefault(block_of(update.name), []).append(update)
     return [
         ParameterUpdate(
             name,
-            sum(each.count for each in inside),
-            _together(each.weight_norm for each in inside),
-            _together(each.gradient_norm for each in inside),
-            _together(each.update_norm for each in inside),
+            sum(update.count for update in inside),
+            _norm(update.weight_norm for update in inside),
+            _norm(update.gradient_norm for update in inside),
+            _norm(update.update_norm for update in inside),
         )
         for name, inside in blocks.items()
     ]
 
 
-def _together(norms: Iterable[float]) -> float:
+def _norm(norms: Iterable[float]) -> float:
     return math.sqrt(sum(norm**2 for norm in norms))
 
 
 @contextmanager
 def _removing(hook: RemovableHandle) -> Iterator[None]:
-    """The hook while this lasts."""
+    """A context that removes the hook at its end."""
     try:
         yield
     finally:

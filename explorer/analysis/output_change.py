@@ -1,7 +1,7 @@
-"""How much the output of one pass differs from another's: probabilities, KL, loss, logits.
+"""How much the outputs of two passes differ: probabilities, KL, loss, logits.
 
-Read from the last residual stream of a recorded pass by the model's own last norm and head,
-in the same way for both passes, at one position or at all of them.
+The model's own last norm and head read the last residual stream of both recorded passes, at one
+position or at all of them.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from models import TransformerConfig
 from models.trace import Trace
 
 AT_ONCE = 64
-"""Positions whose logits over the whole vocabulary are in memory together."""
+"""The most positions whose logits over the vocabulary are in memory at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +28,12 @@ class ChangeOverText:
 
 
 def has_words(config: TransformerConfig) -> bool:
-    """Whether the head gives a token at every position (not a class, and not no head)."""
+    """Whether the output head predicts a token at every position."""
     return config.head in ("language-model", "masked-language-model")
 
 
 def last_streams(config: TransformerConfig) -> tuple[str, int]:
-    """The name of the stack that the head reads, and how many layers it has."""
+    """The name of the stack that the output head reads, and its number of layers."""
     if config.kind == "encoder":
         return "encoder", config.encoder_layers
     return "decoder", config.n_layers
@@ -57,7 +57,7 @@ def logits_at(passed: Trace, position: int, row: int = 0) -> Tensor:
 
 def kl(before: Tensor, after: Tensor) -> Tensor:
     """KL(before ‖ after) = Σ p (ln p − ln q) in nats, of logits (…, options)."""
-    log_p, log_q = (each.double().log_softmax(-1) for each in (before, after))
+    log_p, log_q = (logits.double().log_softmax(-1) for logits in (before, after))
     return _kl(log_p, log_q)
 
 
@@ -66,36 +66,36 @@ def _kl(log_p: Tensor, log_q: Tensor) -> Tensor:
 
 
 def likeliest(before: Tensor, after: Tensor, most: int = 6) -> list[int]:
-    """The likeliest options of each of these logits, in one list, likeliest before first."""
+    """The likeliest options of both, in one list, in the order of `before`."""
     most = min(most, len(before))
-    both = [each.topk(most).indices for each in (before, after)]
-    found = dict.fromkeys(torch.cat(both).tolist())
-    return sorted(found, key=lambda option: -float(before[option]))
+    both = [logits.topk(most).indices for logits in (before, after)]
+    options = dict.fromkeys(torch.cat(both).tolist())
+    return sorted(options, key=lambda option: -float(before[option]))
 
 
 def over_text(before: Trace, after: Trace, predicted: tuple[Tensor, Tensor]) -> ChangeOverText:
     """KL and loss over all positions of one text. Time grows with tokens × vocabulary.
 
-    `predicted` are the token IDs, one for each of the first positions of each pass, whose
-    −ln p is averaged to the loss.
+    `predicted` are the next tokens' IDs of the first positions of each pass: the loss is the mean
+    of their −ln p.
     """
     passes = before, after
-    streams = [last_stream(each) for each in passes]
+    streams = [last_stream(passed) for passed in passes]
     divergences: list[Tensor] = []
     log_likelihoods: tuple[list[Tensor], list[Tensor]] = [], []
     for first in range(0, streams[0].shape[1], AT_ONCE):
         some = slice(first, first + AT_ONCE)
         log_probabilities = [
-            _read(each, stream[:, some]).double().log_softmax(-1)
-            for each, stream in zip(passes, streams, strict=True)
+            _read(passed, stream[:, some]).double().log_softmax(-1)
+            for passed, stream in zip(passes, streams, strict=True)
         ]
         divergences.append(_kl(*log_probabilities))
-        for found, ids, logs in zip(log_likelihoods, predicted, log_probabilities, strict=True):
+        for numbers, ids, logs in zip(log_likelihoods, predicted, log_probabilities, strict=True):
             here = ids[some]
-            found.append(logs[: len(here)].gather(-1, here[:, None])[:, 0])
+            numbers.append(logs[: len(here)].gather(-1, here[:, None])[:, 0])
     loss = None
     if len(predicted[0]):
-        old, new = (-float(torch.cat(found).mean()) for found in log_likelihoods)
+        old, new = (-float(torch.cat(numbers).mean()) for numbers in log_likelihoods)
         loss = old, new
     return ChangeOverText(torch.cat(divergences), loss)
 
@@ -103,5 +103,5 @@ def over_text(before: Trace, after: Trace, predicted: tuple[Tensor, Tensor]) -> 
 def _read(passed: Trace, stream: Tensor) -> Tensor:
     """Logits of a residual stream after the last norm, (positions, vocabulary)."""
     with torch.no_grad():
-        found: Tensor = passed.model.read(stream)[0]
-    return found
+        logits: Tensor = passed.model.read(stream)[0]
+    return logits

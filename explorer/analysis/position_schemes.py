@@ -1,9 +1,9 @@
-"""What each scheme of positions does, as tensors.
+"""The schemes of positions as tensors.
 
 A scheme adds a vector to the embedding (sinusoidal, learned), rotates queries and keys
 (rotary), or adds a bias to the scores (relative, ALiBi). `table` has one row per position,
-`products` one number per pair of positions. At the end, a doubled exponent of the sinusoids, which
-circulates, measured beside the right formula.
+`products` one number per pair of positions. The end of the file measures a common mistake, a
+doubled exponent of the sinusoids, against the right formula.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ EXPLANATIONS = {
 
 COSINE = "cosine similarity"
 ROUNDING = 1e-5
-"""Products that differ by less of the largest one differ by rounding in single precision."""
+"""Products that differ by a smaller share of the largest one differ by float32 rounding only."""
 
 CODE: dict[str, Callable[..., Any]] = {
     "sinusoidal": sinusoids,
@@ -76,16 +76,16 @@ class PositionScheme:
         return "a vector of ones, rotated" if self.name == "rotary" else "position vectors"
 
     def by_cosine(self) -> "PositionScheme":
-        """With the cosine similarity of two position vectors for their dot product."""
+        """The scheme with cosine similarities of position vectors instead of dot products."""
         if self.table is None:
             return self
         unit = torch.nn.functional.normalize(self.table, dim=-1)
         return replace(self, products=unit @ unit.T, unit=COSINE)
 
     def hand(self, pair: int) -> Tensor:
-        """Where the hand of a pair points at every position (positions, 2): x, y.
+        """The point (x, y) of a pair of dimensions at every position, (positions, 2).
 
-        A sine goes up and its cosine to the right; a turned pair goes as it is turned.
+        A sine is its height and the cosine its width; a rotated pair is drawn as it is.
         """
         assert self.table is not None, "only a scheme with a table has pairs"
         first, second = self.pairs[pair]
@@ -102,7 +102,7 @@ class PositionScheme:
         ]
 
     def against_offset(self) -> list[tuple[int, float, float, float]]:
-        """Offset, smallest, mean and largest product of two positions that far apart."""
+        """Every offset, with the smallest, mean and largest product of positions that far apart."""
         rows = []
         for offset in range(len(self.products)):
             values = self.products.diagonal(-offset)
@@ -111,7 +111,7 @@ class PositionScheme:
 
     @property
     def spread(self) -> float:
-        """How far the products of two pairs that are equally far apart differ at most."""
+        """The largest difference between products of positions with the same offset."""
         return max(largest - smallest for _, smallest, _, largest in self.against_offset())
 
     @property
@@ -121,9 +121,9 @@ class PositionScheme:
 
 
 def position_module(model: Transformer, stack: str = "") -> Positions:
-    """The positions of one stack, or of the only one there is; of two, the decoder's."""
-    found = model.encoder if stack == "encoder" else model.decoder
-    return (found or model.last_stack).positions
+    """The positions of this stack, or of the only one; by default the decoder's of two."""
+    part = model.encoder if stack == "encoder" else model.decoder
+    return (part or model.last_stack).positions
 
 
 def learned_table(model: Transformer, stack: str = "") -> Tensor | None:
@@ -144,7 +144,7 @@ def position_scheme(
 ) -> "PositionScheme | None":
     """The scheme at the sizes of this model; None where the model has no such positions.
 
-    Another `width` is for sinusoids alone, which need no trained numbers.
+    Sinusoids need no trained numbers, so they may have another `width`.
     """
     config, places = model.config, torch.arange(count)
     if name == "sinusoidal":
@@ -163,8 +163,8 @@ def position_scheme(
         alibi = AlibiPositions(config.n_heads)
         bias = alibi.bias(places, places)[0, head % config.n_heads]
         lines = [
-            (f"head {one}", offset, -slope * offset)
-            for one, slope in enumerate(alibi.slopes().tolist())
+            (f"head {index}", offset, -slope * offset)
+            for index, slope in enumerate(alibi.slopes().tolist())
             for offset in range(count)
         ]
         return PositionScheme(name, None, bias, (), by_head=tuple(lines), unit="bias")
@@ -181,22 +181,22 @@ def _added(
 
 
 def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> "PositionScheme":
-    """The trained bias of every distance; which bucket it would have where none was trained."""
-    config, found = model.config, position_module(model, stack)
+    """The trained bias of every distance, or its bucket in a model without trained ones."""
+    config, module = model.config, position_module(model, stack)
     ahead = len(places) - 1
     offsets = torch.arange(-ahead, ahead + 1)  # the key's position − the query's
-    if isinstance(found, RelativePositions):
-        bias = found.bias(places, places).detach()[0, head % config.n_heads]
-        by_bucket = found.table.weight.detach()[found.buckets(offsets)]
+    if isinstance(module, RelativePositions):
+        bias = module.bias(places, places).detach()[0, head % config.n_heads]
+        by_bucket = module.table.weight.detach()[module.buckets(offsets)]
         lines = [
-            (f"head {one}", -offset, float(by_bucket[at, one]))
-            for one in range(config.n_heads)
+            (f"head {index}", -offset, float(by_bucket[at, index]))
+            for index in range(config.n_heads)
             for at, offset in enumerate(offsets.tolist())
-            if offset <= 0 or not found.causal
+            if offset <= 0 or not module.causal
         ]
         return PositionScheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
     causal = stack != "encoder" and config.kind != "encoder"
-    # Its table stays empty: nothing is trained, nothing invented.
+    # Its table stays empty: the model has no trained biases to show.
     with torch.device("meta"), NoInitialization():  # filling it would load torch's compiler
         bare = RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
     buckets = bare.buckets(places[None] - places[:, None])
@@ -232,15 +232,15 @@ def _wavelengths(width: int) -> tuple[float, ...]:
 
 
 DOCUMENT = {"d_model": 512, "places": 60, "offset": 5}
-"""The size at which the document's mistake is measured: width, positions, and a distance."""
+"""The size at which the mistake is measured: width, positions, and a distance."""
 STILL = 0.01
-"""A dimension that moves less than this over all positions barely moves."""
+"""A dimension that varies by less than this over all positions is almost constant."""
 
 
 def doubled_sinusoids(positions: Int[Tensor, " t"], d_model: int) -> Float[Tensor, "t d"]:
     """sin(pos / 10000^(2i/d)) and cos(pos / 10000^(2(i+1)/d)) for i = 0, 2, 4, …, in float64.
 
-    The exponent is twice that of `sinusoids`, a mistake that circulates.
+    The exponent is twice that of `sinusoids`, a common mistake.
     """
     i = torch.arange(0, d_model, 2, dtype=torch.float64)
     sines = (positions[:, None] / 10_000 ** (2 * i / d_model)).sin()
@@ -249,7 +249,7 @@ def doubled_sinusoids(positions: Int[Tensor, " t"], d_model: int) -> Float[Tenso
 
 
 def barely_moving(table: Float[Tensor, "t d"], limit: float = STILL) -> int:
-    """How many dimensions stay within `limit` over all positions of the table."""
+    """The number of dimensions that vary by less than `limit` over all positions of the table."""
     return int(((table.max(0).values - table.min(0).values) < limit).sum())
 
 
@@ -285,9 +285,7 @@ def measure_table(table: Tensor, offset: int) -> MeasuredTable:
 def right_and_doubled(
     d_model: int, places: int, offset: int
 ) -> tuple[MeasuredTable, MeasuredTable]:
-    """The formula as it is in the paper, and with the exponent doubled."""
+    """The measurements of the formula of the paper, and of the one with a doubled exponent."""
     positions = torch.arange(places)
-    right = sinusoids(positions, d_model)
-    return measure_table(right, offset), measure_table(
-        doubled_sinusoids(positions, d_model), offset
-    )
+    right, doubled = sinusoids(positions, d_model), doubled_sinusoids(positions, d_model)
+    return measure_table(right, offset), measure_table(doubled, offset)

@@ -1,4 +1,4 @@
-"""Principal components of many vectors, each at length one: the directions they differ in most.
+"""Principal components of many vectors of length one: the directions in which they differ most.
 
 At length one the distance of two vectors follows from their cosine similarity alone:
 |a − b|² = 2 − 2 cos(a, b). Source: On Lines and Planes of Closest Fit (Pearson 1901).
@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from explorer.system.cooperative import interruptible
 
 WORK = 60_000_000_000
-"""Multiplications of a covariance, n · d² of n rows: about two seconds of one core."""
+"""The most multiplications of a covariance, n · d² of n rows: about two seconds of one core."""
 DOUBLE = 4_000_000_000
-"""As many of them are made in float64, more in the precision of the table."""
+"""The most multiplications in float64; larger covariances use float32."""
 FEW_ROWS, WIDE = 1_024, 1_024
-"""Where vectors are wider, the components of so few rows are taken: of the products of rows."""
+"""Of vectors wider than `WIDE`, only `FEW_ROWS` rows are used, and the products of rows."""
 CHUNK = 16_384
-"""Rows of a table that are gone through at once: one in half precision is widened in parts."""
+"""Rows of a table in one step, so that a table in half precision is widened in parts."""
 SEED = 0
 AXES = 3
 
@@ -38,13 +38,13 @@ class PrincipalAxes:
     size: int
 
     def places(self, vectors: Tensor) -> Tensor:
-        """Where vectors (…, d) are on the three axes at length one, (…, 3) in float64."""
+        """The places of vectors (…, d), at length one, on the three axes, (…, 3) in float64."""
         return (at_length_one(vectors.double()) - self.mean) @ self.directions
 
     def share_of(self, vectors: Tensor) -> float | None:
-        """The part of the variance of these vectors (n, d) that the three axes hold; None of one.
+        """The share of the variance of these vectors (n, d) that the three axes hold.
 
-        It is around their own mean.
+        The variance is around their own mean; None where it is zero.
         """
         centred = at_length_one(vectors.double())
         centred = centred - centred.mean(0)
@@ -55,19 +55,19 @@ class PrincipalAxes:
 
 
 def at_length_one(vectors: Tensor) -> Tensor:
-    """The directions of vectors (…, d); a zero vector stays one."""
+    """Vectors (…, d) at length one; a zero vector stays zero."""
     return nn.functional.normalize(vectors, dim=-1, eps=torch.finfo(vectors.dtype).tiny)
 
 
 def rows_measured(table: Tensor) -> Tensor:
-    """The rows whose components are taken: all, or as many as are worth the work, drawn by seed."""
+    """The rows whose components are computed: all, or a fixed sample that is fast enough."""
     size, width = table.shape
     most = WORK // width**2 if width <= WIDE else FEW_ROWS
     return sample_rows(size, most)
 
 
 def sample_rows(size: int, most: int) -> Tensor:
-    """At most so many whole numbers below `size`, in order; the same every time."""
+    """At most `most` whole numbers below `size`, in order; the same every time."""
     if size <= most:
         return torch.arange(size)
     random = torch.Generator().manual_seed(SEED)
@@ -105,7 +105,7 @@ def principal_axes(table: Tensor) -> PrincipalAxes:
 
 
 def _rows_at_length_one(table: Tensor, measured: Tensor) -> Iterator[Tensor]:
-    """The measured rows part by part, in float64 where that is soon done."""
+    """The measured rows part by part, in float64 where that is fast."""
     precise = len(measured) * table.shape[1] ** 2 <= DOUBLE
     for some in interruptible(measured.split(CHUNK)):
         rows = table.detach()[some]
@@ -113,7 +113,7 @@ def _rows_at_length_one(table: Tensor, measured: Tensor) -> Iterator[Tensor]:
 
 
 def _scatter(table: Tensor, measured: Tensor, mean: Tensor) -> Tensor:
-    """The sum over rows of their products with themselves (d, d), around the mean."""
+    """The sum over rows of their outer products (d, d), around the mean."""
     total = torch.zeros(len(mean), len(mean), dtype=torch.float64)
     for rows in _rows_at_length_one(table, measured):
         centred = rows - mean.to(rows.dtype)

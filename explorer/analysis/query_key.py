@@ -1,7 +1,7 @@
-"""One head from its queries and keys to its output, and one query and key: product and weight.
+"""One head from its queries and keys to its output, and one pair from q and k to its weight.
 
 Shapes: q queries, k or n keys, d width of one head. Scores, bias, mask and weights are those of the
-recorded pass; `difference` compares the weights with the same recomputed from q and k.
+recorded pass; `difference` compares the weights with those recomputed from q and k.
 Source: Attention Is All You Need, equation 1.
 """
 
@@ -25,11 +25,11 @@ class HeadStages:
     """softmax(Q Kᵀ × scale + M) V of one head, stage by stage.
 
     `q` (q, d), `k` and `v` (k, d) are after any norm and rotation; `dots` is Q Kᵀ (q, k),
-    `scaled` the same times `scale` and bounded by the `cap` if there is one, `added` is M (the
-    bias, −∞ for masked keys), `logits` their sum and `weights` its softmax over all keys; `out`
+    `scaled` is Q Kᵀ times `scale`, bounded by the `cap` if there is one, `added` is M (the bias,
+    −∞ for masked keys), `logits` are their sum and `weights` its softmax over all keys; `out`
     (q, d) is the output of the head: the weights times the values of all keys. `rows` and
     `columns` are the queries and keys of this window. `difference` is the largest between the
-    weights of the pass and the same recomputed in float64 from Q and K, relative to the largest
+    weights of the pass and those recomputed in float64 from Q and K, relative to the largest
     weight of the row.
     """
 
@@ -97,7 +97,7 @@ def weights_difference(
     weights: Tensor,
     config: TransformerConfig,
 ) -> float:
-    """Between the weights (q, all k) and the same recomputed in float64, by each row's largest."""
+    """The error of the weights (q, all k) against float64, relative to each row's largest."""
     q, k = q.double()[None, None], k.double()[None, None]
     scores = attention_scores(q, k, config.scale, config.attention_cap)
     bias = None if bias is None else bias.double()
@@ -107,14 +107,14 @@ def weights_difference(
 
 
 SHORTEST_REACH = 64
-"""Distances are shown at least this far, if the model has positions for them."""
+"""The smallest largest distance that is drawn, if the model has positions for it."""
 MOST_DISTANCES = 512
-"""A longer reach is drawn in steps; the pair's own distance is always among them."""
+"""With more distances, only every nth is drawn, and the pair's own one."""
 
 
 @dataclass(frozen=True, eq=False)
 class QueryKeyPair:
-    """How the attention weight of one query and one key comes about.
+    """The attention weight of one query and one key, with the numbers it is computed from.
 
     `q`, `k` and `products` are (d): query and key after any norm and rotation, and their
     product per dimension. `score` is the sum of the products times `scale`, bounded by the
@@ -122,7 +122,7 @@ class QueryKeyPair:
     e^(biased − largest) / total, with `largest` and `total` over the `seen` keys that are not
     masked; a masked key has weight 0. `row_scores`, `row_weights` and `mask` are (n): the same
     for every key of this query. `difference` is the largest over the row between the weights
-    of the pass and the same recomputed from q and k in float64, relative to the row's largest
+    of the pass and those recomputed from q and k in float64, relative to the row's largest
     weight. `sharing` are the heads that share this key, more than one if keys are grouped.
     """
 
@@ -151,7 +151,7 @@ class QueryKeyPair:
 
     @property
     def seen(self) -> int:
-        """How many keys the query may attend to."""
+        """The number of keys that the query may attend to."""
         return int(self.mask.sum())
 
     @property
@@ -191,8 +191,8 @@ def query_key_pair(
     scores = forward.scores(part, layer, head)[query].double()
     weights = forward.weights(part, layer, head)[query].double()
     scored = scores if added is None else scores + added
-    seen = scored[mask]
-    largest = float(seen.max()) if len(seen) else 0.0
+    visible = scored[mask]
+    largest = float(visible.max()) if len(visible) else 0.0
     return QueryKeyPair(
         query=query,
         key=key,
@@ -208,7 +208,7 @@ def query_key_pair(
         row_weights=weights,
         mask=mask,
         largest=largest,
-        total=float((seen - largest).exp().sum()),
+        total=float((visible - largest).exp().sum()),
         difference=weights_difference(
             q[None], keys, added, mask[None], weights[None], forward.config
         ),
@@ -240,9 +240,9 @@ class DistanceCurve:
 def by_distance(
     forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
 ) -> DistanceCurve | None:
-    """The pair at every distance, by the model's own rotation or bias.
+    """The score or bias of the pair at every distance, by the model's own rotation or bias.
 
-    None if positions act on neither: they are added to the embedding, there are none, or it
+    None if positions change neither: they are added to the embedding, there are none, or it
     is cross-attention. Cost grows with distances × d.
     """
     if not part.endswith("self_attn"):
@@ -280,7 +280,7 @@ def _query_and_keys(
 
 
 def _distances(forward: ForwardPass, part: str, actual: int) -> tuple[Tensor, int]:
-    """As far as the text goes; ahead too unless the stack is causal."""
+    """The distances that are drawn and their step; negative ones too unless the stack is causal."""
     length = len(forward.columns(part))
     reach = min(max(length, SHORTEST_REACH), max(forward.config.max_len, length)) - 1
     reach = max(reach, abs(actual))
@@ -294,9 +294,9 @@ def _distances(forward: ForwardPass, part: str, actual: int) -> tuple[Tensor, in
 def _turned(
     positions: RotaryPositions, q: Tensor, k: Tensor, by: Tensor, forward: ForwardPass
 ) -> Tensor:
-    """The scores of the key rotated further by so many positions, (distances).
+    """The scores with the key rotated further by `by` positions, (distances).
 
-    A rotation that also scales (YaRN) has scaled this key already, once.
+    A rotation that also scales (YaRN) has scaled this key once already.
     """
     stretch = 1.0 if positions.scaling is None else positions.scaling.attention_factor
     turned = positions.rotation(by)(k.expand(1, 1, len(by), -1))[0, 0].clone()

@@ -23,7 +23,7 @@ from models.frozen_scales import UNCHANGED, FrozenResidual, freeze_residual
 
 @dataclass(frozen=True, eq=False)
 class SublayerWrite:
-    """One sub-layer of a block: the residual stream (p, d) before it, and what it wrote (`out`)."""
+    """One sub-layer of a block: the residual stream (p, d) before it, and its output `out`."""
 
     residual: Residual
     stream: Tensor
@@ -47,14 +47,14 @@ class AttentionWrite(SublayerWrite):
     attention: MultiHeadAttention
     heads: Tensor
 
-    def through(self, head: int, given: Tensor) -> Tensor:
+    def through(self, head: int, values: Tensor) -> Tensor:
         """The output projection of values of one head: (…, w) to (…, d), without its bias."""
-        return given @ output_columns(self.attention, head).mT
+        return values @ output_columns(self.attention, head).mT
 
 
 @dataclass(frozen=True, eq=False)
 class BlockWrites:
-    """What the attentions (by part) and the feed-forward layer of a block wrote."""
+    """The writes of the attentions (by part) and the feed-forward layer of a block."""
 
     attended: dict[str, AttentionWrite]
     mlp: SublayerWrite | None
@@ -65,7 +65,7 @@ class BlockWrites:
 
 
 def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -> BlockWrites:
-    """One layer at these positions. Cost grows with p × (n × d + d²) for n keys."""
+    """The writes of one layer at these positions. Cost grows with p × (n × d + d²) for n keys."""
     with torch.no_grad():
         block: Any = getattr(forward.trace.model, stack).blocks[layer]
         before = stream = forward.trace[f"{stack}.{layer}.resid_pre"][forward.row, places]
@@ -73,8 +73,8 @@ def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -
         for name, attention, residual in _attentions(block):
             heads = head_outs(forward, f"{stack}.{layer}.{name}", places)
             out = attention.o_proj(heads.transpose(0, 1).flatten(1))
-            found = AttentionWrite(residual, stream, out, attention, heads)
-            attended[f"{stack}.{name}"], stream = found, found.after
+            attention_write = AttentionWrite(residual, stream, out, attention, heads)
+            attended[f"{stack}.{name}"], stream = attention_write, attention_write.after
         if block.mlp is None:
             return BlockWrites(attended, None)
         residual = block.mlp_residual
@@ -90,9 +90,9 @@ def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]
 
 
 def positions_of(forward: ForwardPass, stack: str) -> Tensor:
-    """(t,): the positions of the tokens of a stack, as the model counts them."""
-    found = forward.trace[f"{stack}.positions"]
-    return found[forward.row] if found.dim() == 2 else found
+    """(t,): the positions of the tokens of a stack, as the model numbers them."""
+    positions = forward.trace[f"{stack}.positions"]
+    return positions[forward.row] if positions.dim() == 2 else positions
 
 
 def head_outs(
@@ -111,7 +111,7 @@ def head_outs(
         stack = at.split(".")[0]
         here = positions_of(forward, stack)
         bias = getattr(trace.model, stack).positions.bias(here[places], here)
-    k, v = (repeat_groups(each, config.n_heads) for each in (k, v))
+    k, v = (repeat_groups(vectors, config.n_heads) for vectors in (k, v))
     scores = attention_scores(q[:, :, places], k, config.scale, config.attention_cap)
     weights = attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))
     return (weights @ v)[0]
@@ -119,15 +119,15 @@ def head_outs(
 
 @dataclass(frozen=True, eq=False)
 class KeyContribution:
-    """What one key contributes to one query in one head, up to the residual stream.
+    """The contribution of one key to one query in one head, up to the residual stream.
 
     `value` (w) is the key's; `weight` times it is its contribution to `head_out` (w), the sum
-    over all keys. The output projection makes of both what the head writes, for this key
-    (`written_for_key`) and in all (`written`, d); with the `others` heads and the `bias` it is
-    `out`, and `added` is what the residual stream `before` receives of it; `after`
-    is what it becomes. `out_changes` and `sum_changes` say whether a norm or a factor changes what
-    is added, and the sum. `difference` is the largest between the residual stream behind the block,
-    recomputed, and that of the pass, relative to its largest number.
+    over all keys. The output projection maps both to the residual stream: `written_for_key` and
+    `written` (d). `written`, the `others` (heads) and the `bias` sum to `out`, and `added` is
+    what the residual stream `before` receives of it; the result is `after`. `out_changes` and
+    `sum_changes` are True where a norm or a factor changes what is added, or the sum.
+    `difference` is the largest between the recomputed residual stream after the block and that
+    of the pass, relative to its largest number.
     """
 
     weight: float
@@ -152,7 +152,7 @@ class KeyContribution:
 
     @property
     def residual_sum(self) -> Tensor:
-        """The residual stream and what is added to it, (d)."""
+        """The residual stream plus what is added to it, (d)."""
         return self.before + self.added
 
     @property
@@ -167,29 +167,29 @@ def key_contribution(
     """The contribution of one key. Cost grows with keys × d + d² of one layer."""
     at, stack = site(part, layer), part.split(".")[0]
     block = block_writes(forward, stack, layer, torch.tensor([query]))
-    attended = block.attended[part]
+    write = block.attended[part]
     values = forward.trace[f"{at}.v"][forward.row]
     group = forward.config.kv_head(head)
-    bias = attended.attention.o_proj.bias
+    bias = write.attention.o_proj.bias
     with torch.no_grad():
-        written = attended.through(head, attended.heads[head])[0]
-        none = torch.zeros_like(written)
+        head_write = write.through(head, write.heads[head])[0]
+        none = torch.zeros_like(head_write)
         constant = none if bias is None else bias.detach()
         weight, value = forward.weights(part, layer, head)[query, key], values[group, key]
         recorded = forward.trace[f"{stack}.{layer}.resid_post"][forward.row, query]
-        frozen = attended.frozen
+        frozen = write.frozen
         return KeyContribution(
             weight=float(weight),
             value=value,
-            head_out=attended.heads[head, 0],
-            written_for_key=attended.through(head, weight * value),
-            written=written,
-            others=attended.out[0] - constant - written,
+            head_out=write.heads[head, 0],
+            written_for_key=write.through(head, weight * value),
+            written=head_write,
+            others=write.out[0] - constant - head_write,
             bias=constant,
-            out=attended.out[0],
-            added=frozen.written(attended.out)[0],
-            before=attended.stream[0],
-            after=attended.after[0],
+            out=write.out[0],
+            added=frozen.written(write.out)[0],
+            before=write.stream[0],
+            after=write.after[0],
             out_changes=frozen.written is not UNCHANGED,
             sum_changes=frozen.summed is not UNCHANGED,
             difference=float((block.after[0] - recorded).abs().max() / recorded.abs().max()),

@@ -1,12 +1,11 @@
-"""Attention rollout and attention flow: what reaches a token of a later layer from the input.
+"""Attention rollout and attention flow: how much of each input reaches a token of a later layer.
 
 Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers, sections 3.1 and 3.2.
-Both treat a stack as a graph: from a token of one layer to each token of the layer below leads
-an edge of A = ½ W̄ + ½ I, where W̄ is the mean weight over the heads and I stands for the
-residual connection. Rows are queries, and each row of A sums to 1. Rollout multiplies the
-layers; flow is the maximum flow with the edges as capacities. Neither sees values, norms or
-feed-forward layers. Each stack is a graph of its own: cross-attention leads from one to
-another, without a residual connection back.
+Both treat a stack as a graph: an edge of A = ½ W̄ + ½ I connects a token of one layer to each
+token of the layer below, where W̄ is the mean weight over the heads and I the residual connection.
+Rows are queries, and each row of A sums to 1. Rollout multiplies the layers; flow is the maximum
+flow with the edges as capacities. Neither uses values, norms or feed-forward layers. Each stack
+is its own graph: cross-attention connects them, without a residual connection back.
 """
 
 from collections import deque
@@ -20,22 +19,22 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible, step
 
 STEPS_SOLVED = 1_200_000
-"""Edges × inputs that are solved: about three seconds on a slow core."""
+"""The most edges × inputs that are solved: about three seconds on a slow core."""
 UNITS = 10**12
-"""Capacities are integers of this unit, so that a flow is found exactly."""
+"""Capacities are whole numbers of 1/UNITS, so that a flow is exact."""
 
 
 def half_residual(weights: Tensor) -> Tensor:
     """½ W̄ + ½ I from the mean weights (t, t).
 
-    Every row sums to 1; a fully masked row keeps itself alone.
+    Every row sums to 1; a fully masked row has only its residual connection.
     """
     both = (weights + torch.eye(len(weights), dtype=weights.dtype)) / 2
     return both / both.sum(-1, keepdim=True)
 
 
 def half_residual_layers(forward: ForwardPass, part: str, layers: int) -> Iterator[Tensor]:
-    """A (t, t) of each of the first `layers` layers; few heads are in memory at a time."""
+    """A (t, t) of each of the first `layers` layers; memory holds few heads at a time."""
     for layer in range(layers):
         total = torch.zeros(())
         for weights in forward.some_heads(part, layer):
@@ -52,41 +51,41 @@ def rollout(layers: Iterable[Tensor]) -> Tensor:
 
 
 def edge_shares(layers: Sequence[Tensor], token: int) -> list[Tensor]:
-    """What each edge of each layer, the first first, carries of row `token` of the rollout.
+    """The part of row `token` of the rollout that each edge carries, from the first layer on.
 
-    An entry (i, j) of a (t, t) is the share that token i above the layer passes on from token j
-    below it. The entries of a layer sum to one; the columns of the first are the row.
+    An entry (i, j) of a (t, t) is the share that token i above the layer receives from token j
+    below it. The entries of a layer sum to 1; the column sums of the first layer are the row.
     """
     share = torch.zeros(len(layers[0]), dtype=layers[0].dtype)
     share[token] = 1.0
-    found = []
+    by_layer = []
     for layer in reversed(layers):
         edges = share[:, None] * layer
-        found.append(edges)
+        by_layer.append(edges)
         share = edges.sum(0)
-    return found[::-1]
+    return by_layer[::-1]
 
 
-def reached(masks: Iterable[Tensor]) -> Tensor:
+def has_path(masks: Iterable[Tensor]) -> Tensor:
     """Whether a path leads from row i after the last layer to input j, (t, t), by these masks."""
-    found = step = torch.empty(0)
+    paths = step = torch.empty(0)
     settled = False
     for mask in masks:
         below, step = step, (mask | torch.eye(len(mask), dtype=torch.bool)).float()
-        if not found.numel():
-            found = step
+        if not paths.numel():
+            paths = step
             continue
         if settled and torch.equal(step, below):
-            continue  # one more layer of the same mask reaches nothing new
-        further = ((step @ found) > 0).float()
-        settled, found = torch.equal(further, found), further
-    return found > 0
+            continue  # one more layer of the same mask adds no path
+        further = ((step @ paths) > 0).float()
+        settled, paths = torch.equal(further, paths), further
+    return paths > 0
 
 
 def edges_below(layers: Sequence[Tensor], token: int) -> int:
-    """How many edges lie on the paths from this token down to the input.
+    """The number of edges on the paths from this token down to the input.
 
-    Masks in place of weights give the most that there can be.
+    For masks instead of weights it is the most that there can be.
     """
     at, count = torch.zeros(len(layers[0]), dtype=torch.bool), 0
     at[token] = True
@@ -98,11 +97,11 @@ def edges_below(layers: Sequence[Tensor], token: int) -> int:
 
 
 def flow_to(layers: Sequence[Tensor], token: int) -> Iterator[float]:
-    """The maximum flow from each input in turn up to `token` after layer L, between 0 and 1.
+    """The maximum flow from each input in turn to `token` after layer L, between 0 and 1.
 
-    Unlike rollout, the flows from several inputs share edges and need not sum to 1. Through
-    one layer it is the row itself. Else one maximum flow for every input over the edges below
-    the token: bound edges × inputs by `STEPS_SOLVED`.
+    Unlike in rollout, the flows from several inputs share edges and need not sum to 1. Through
+    one layer it is the row itself. Otherwise it solves one maximum flow for every input over the
+    edges below the token: bound edges × inputs by `STEPS_SOLVED`.
     """
     tokens, top = len(layers[0]), len(layers)
     if top == 1:
@@ -129,34 +128,34 @@ class Network:
         self.capacity: list[int] = []
 
     def join(self, start: int, end: int, capacity: int) -> None:
-        """An edge; its twin in the other direction has no capacity, for what is sent back."""
-        for node, other, room in ((start, end, capacity), (end, start, 0)):
-            self.leaving[node].append(len(self.ends))
-            self.ends.append(other)
+        """Add an edge, and its reverse without capacity, along which flow can be undone."""
+        for source, target, room in ((start, end, capacity), (end, start, 0)):
+            self.leaving[source].append(len(self.ends))
+            self.ends.append(target)
             self.capacity.append(room)
 
     def most(self, source: int, sink: int) -> int:
-        """The maximum flow; the network itself stays as it is."""
+        """The maximum flow; it leaves the network unchanged."""
         free, total = list(self.capacity), 0
         while (away := self._away(sink, source, free))[source] >= 0:
             step()
             next_edge = [0] * len(self.leaving)
-            while sent := self._send(source, sink, UNITS, free, away, next_edge):
-                total += sent
+            while amount := self._send(source, sink, UNITS, free, away, next_edge):
+                total += amount
         return total
 
     def _away(self, sink: int, source: int, free: list[int]) -> list[int]:
-        """How many edges with capacity lead from each node to the sink; −1 where no path does."""
+        """The number of edges with capacity from each node to the sink; −1 without a path."""
         away = [-1] * len(self.leaving)
         away[sink] = 0
-        reached = deque([sink])
-        while reached and away[source] < 0:
-            node = reached.popleft()
+        queue = deque([sink])
+        while queue and away[source] < 0:
+            node = queue.popleft()
             for edge in self.leaving[node]:
-                other = self.ends[edge]
-                if away[other] < 0 and free[edge ^ 1]:
-                    away[other] = away[node] + 1
-                    reached.append(other)
+                below = self.ends[edge]
+                if away[below] < 0 and free[edge ^ 1]:
+                    away[below] = away[node] + 1
+                    queue.append(below)
         return away
 
     def _send(
@@ -174,12 +173,12 @@ class Network:
         edges = self.leaving[node]
         while next_edge[node] < len(edges):
             edge = edges[next_edge[node]]
-            other = self.ends[edge]
-            if free[edge] and away[other] == away[node] - 1:
-                sent = self._send(other, sink, min(room, free[edge]), free, away, next_edge)
-                if sent:
-                    free[edge] -= sent
-                    free[edge ^ 1] += sent
-                    return sent
+            below = self.ends[edge]
+            if free[edge] and away[below] == away[node] - 1:
+                amount = self._send(below, sink, min(room, free[edge]), free, away, next_edge)
+                if amount:
+                    free[edge] -= amount
+                    free[edge ^ 1] += amount
+                    return amount
             next_edge[node] += 1
         return 0

@@ -1,8 +1,8 @@
-"""The singular values of a matrix, beside those of a random matrix of the same size.
+"""The singular values of a matrix, and those of a random matrix of the same size.
 
 A matrix of m × n independent numbers of standard deviation s has no singular value far
-above s (√m + √n), the edge of Marchenko and Pastur (1967); how far above it one can be is
-known too (Johnstone 2001). What training has learned stands out above that.
+above s (√m + √n), the edge of Marchenko and Pastur (1967); Johnstone (2001) gives the width of
+the fluctuations around it. Larger singular values come from training.
 """
 
 import math
@@ -13,16 +13,16 @@ import torch
 from torch import Tensor
 
 DECOMPOSED = 2_500_000_000
-"""Up to this rows × columns × the smaller of them, a decomposition takes about a second."""
+"""The most rows × columns × the smaller of them for a decomposition: about a second."""
 MULTIPLIED = 500_000_000_000
-"""Up to this, multiplying the matrix with itself takes about twenty."""
+"""The most for multiplying the matrix with itself: about twenty seconds."""
 WIDEST_PRODUCT = 4_096
 FLUCTUATIONS = 4.0
-"""Widths of the Tracy–Widom law by which a random matrix passes the edge once in 10,000."""
+"""Widths of the Tracy–Widom law: one random matrix in 10,000 is this far beyond the edge."""
 SMALLEST_SIDE = 8
-"""A matrix thinner than this has too few singular values to be called random."""
+"""A matrix with a smaller side has too few singular values to tell whether it is random."""
 BLOCK = 512
-"""Rows and columns that are tested: a corner of a random matrix is random."""
+"""The most rows and columns that are tested: a corner of a random matrix is random."""
 
 
 class SingularValuesError(ValueError):
@@ -31,7 +31,7 @@ class SingularValuesError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class SingularValues:
-    """All singular values of a matrix, the largest first, and how they were found."""
+    """All singular values of a matrix, the largest first, and the method that computed them."""
 
     values: Tensor
     shape: tuple[int, int]
@@ -59,16 +59,16 @@ class SingularValues:
         squares = self.values.double().square()
         if not len(squares) or float(squares.sum()) == 0.0:
             return 0
-        held = squares.cumsum(0) / squares.sum()
-        return min(int((held < share).sum()) + 1, len(squares))
+        cumulative = squares.cumsum(0) / squares.sum()
+        return min(int((cumulative < share).sum()) + 1, len(squares))
 
 
 def singular_values_of(
     matrix: Tensor, report: Callable[[float], None] | None = None
 ) -> SingularValues:
-    """The singular values, by the method that its size allows; SingularValuesError where none does.
+    """The singular values, by the method that the size allows; SingularValuesError without one.
 
-    `report` is called with the finished share, where it takes long.
+    `report` is called with the share that is done, where it takes long.
     """
     matrix = matrix.detach()
     if matrix.dim() != 2 or not matrix.numel():
@@ -129,16 +129,16 @@ def random_singular_values(shape: tuple[int, int], rms: float) -> Tensor:
     density = ((at - low).clamp_min(0) * (high - at).clamp_min(0)).sqrt() / at.clamp_min(1e-12)
     mass = torch.cumulative_trapezoid(density, at)
     mass = torch.cat([mass.new_zeros(1), mass / mass[-1]])
-    wanted = (torch.arange(small, dtype=torch.float64) + 0.5) / small
-    right = torch.searchsorted(mass, wanted).clamp(1, len(mass) - 1)
+    quantiles = (torch.arange(small, dtype=torch.float64) + 0.5) / small
+    right = torch.searchsorted(mass, quantiles).clamp(1, len(mass) - 1)
     span = (mass[right] - mass[right - 1]).clamp_min(1e-300)
-    share = ((wanted - mass[right - 1]) / span).clamp(0, 1)
-    found = at[right - 1] + share * (at[right] - at[right - 1])
-    return (rms * (large * found).sqrt()).flip(0)
+    share = ((quantiles - mass[right - 1]) / span).clamp(0, 1)
+    squares = at[right - 1] + share * (at[right] - at[right - 1])
+    return (rms * (large * squares).sqrt()).flip(0)
 
 
 def random_edge(shape: tuple[int, int], rms: float) -> float:
-    """Where the singular values of a random matrix end: the edge plus four Tracy–Widom widths."""
+    """The end of the singular values of a random matrix: the edge plus four Tracy–Widom widths."""
     first, second = math.sqrt(max(shape) - 1 or 1), math.sqrt(min(shape))
     width = (first + second) * (1 / first + 1 / second) ** (1 / 3)
     return rms * math.sqrt((first + second) ** 2 + FLUCTUATIONS * width)
@@ -147,7 +147,7 @@ def random_edge(shape: tuple[int, int], rms: float) -> float:
 def looks_random(matrix: Tensor) -> bool:
     """Whether the largest singular value is one that a random matrix of this size could have.
 
-    Tests a corner of at most 512 × 512; a matrix thinner than 8 is never called random.
+    It tests a corner of at most 512 × 512; a matrix with a side below 8 never looks random.
     """
     corner = matrix.detach()[:BLOCK, :BLOCK].double()
     rows, columns = corner.shape

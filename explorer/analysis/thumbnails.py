@@ -1,4 +1,4 @@
-"""Thumbnails of every head of a forward pass; of a small one every weight, too."""
+"""Thumbnails of every head of a forward pass, and all weights of a small one."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,17 +14,17 @@ from explorer.inference.forward_pass import ForwardPass
 THUMBNAIL_SIDE = 32
 """The most cells of a thumbnail along one side."""
 MOST_EXACT = 1 << 19
-"""The most weights of all heads together that are kept as they are: 1 MB at 16 bits each."""
+"""The most weights of all heads together that are kept exactly: 1 MB at 16 bits each."""
 LARGEST_WEIGHT = 1 + 1e-6
-"""Rounding may leave so much; of what is larger, or negative, no exact weights are kept."""
+"""The largest weight after rounding; where one is larger, or negative, none are kept exactly."""
 
 
 @dataclass(frozen=True, eq=False)
 class Thumbnails:
-    """`cells` (layers, heads, q, k): each the largest weight of `pooled` × `pooled` of them.
+    """`cells` (layers, heads, q, k): each is the largest of `pooled` × `pooled` weights.
 
-    `exact` are the weights themselves, where they are few, and `allowed` (layers, q, k) what
-    each layer may attend to.
+    `exact` are the weights themselves, where there are few, and `allowed` (layers, q, k) is the
+    mask of each layer.
     """
 
     cells: Tensor
@@ -38,7 +38,7 @@ class Thumbnails:
 
     @cached_property
     def digest(self) -> str:
-        """Of the exact weights: two passes that share it have the same heads. Empty without."""
+        """A hash of the exact weights: passes with the same heads share it. Empty without them."""
         if self.exact is None:
             return ""
         return blake2b(self.exact.cpu().numpy().tobytes(), digest_size=16).hexdigest()
@@ -48,48 +48,48 @@ _made: WeakKeyDictionary[ForwardPass, dict[str, Thumbnails]] = WeakKeyDictionary
 
 
 def thumbnails_of(forward: ForwardPass, part: str) -> Thumbnails:
-    """Those of one kind of attention, kept as long as the forward pass is.
+    """The thumbnails of one kind of attention, cached as long as the forward pass lives.
 
-    Made head by head: time grows with layers × heads × tokens², memory does not.
+    Computed head by head: time grows with layers × heads × tokens², memory does not.
     """
-    made = _made.setdefault(forward, {})
-    if part not in made:
+    by_part = _made.setdefault(forward, {})
+    if part not in by_part:
         n = cells_pooled(len(forward.rows(part)), len(forward.columns(part)))
         layers = [
             torch.cat([largest_of(heads, n) for heads in forward.some_heads(part, layer)])
             for layer in range(forward.part(part).layers)
         ]
-        made[part] = Thumbnails(torch.stack(layers), n, *exact_weights(forward, part))
-    return made[part]
+        by_part[part] = Thumbnails(torch.stack(layers), n, *exact_weights(forward, part))
+    return by_part[part]
 
 
 def exact_weights(forward: ForwardPass, part: str) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """Every weight in single precision, and the mask of every layer; None where they are many."""
+    """Every weight in single precision, and the mask of every layer; None where there are many."""
     of, size = forward.part(part), len(forward.rows(part)) * len(forward.columns(part))
     if of.layers * of.heads * size > MOST_EXACT:
         return None, None
     weights = forward.all_weights(part).detach()
-    known = weights[~weights.isnan()]
-    if weights.dtype != torch.float32 or ((known < 0) | (known > LARGEST_WEIGHT)).any():
+    numbers = weights[~weights.isnan()]
+    if weights.dtype != torch.float32 or ((numbers < 0) | (numbers > LARGEST_WEIGHT)).any():
         return None, None
     return weights, torch.stack([forward.mask(part, layer) for layer in range(of.layers)])
 
 
 def thumbnails_of_weights(weights: Tensor) -> Thumbnails:
-    """Those of weights (layers, heads, queries, keys) that are there already."""
+    """The thumbnails of these weights (layers, heads, queries, keys)."""
     n = cells_pooled(*weights.shape[2:])
     return Thumbnails(largest_of(weights, n), n)
 
 
 def cells_pooled(queries: int, keys: int) -> int:
-    """How many cells a side become one."""
+    """The number of weights along each side of one cell."""
     return max(1, -(-max(queries, keys) // THUMBNAIL_SIDE))
 
 
 def largest_of(weights: Tensor, n: int) -> Tensor:
-    """The largest of every n × n weights (…, q, k): a mean would lose thin lines.
+    """The largest of every n × n weights (…, q, k): a mean would hide thin lines.
 
-    NaN where one of them is.
+    NaN where one of the weights is NaN.
     """
     small = weights.detach().float().clamp_min(0)
     if n == 1:

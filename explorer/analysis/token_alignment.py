@@ -1,4 +1,4 @@
-"""Two tokenizations of one text aligned by its characters: which of their tokens belong together.
+"""Two tokenizations of one text, aligned by its characters.
 
 Tokens are joined into the smallest groups that begin and end at the border of a token in both.
 """
@@ -23,9 +23,8 @@ class AlignedTokens:
     """The groups of tokens that two lists of tokens have in common, in the order of the text.
 
     `first` and `second` hold for each group the places of its tokens in either list, and `labels`
-    what stands for it. `left_out` are the places in either list that no group has.
-    `by_characters` where a group stands for the same characters in both, and not only for the
-    same place in two lists of one length.
+    its label. `left_out` are the places in either list that no group has. `by_characters` is
+    False where a group is only the same place in two lists of one length.
     """
 
     labels: tuple[Token, ...]
@@ -36,8 +35,8 @@ class AlignedTokens:
 
     @property
     def is_pooled(self) -> bool:
-        """Whether a group has several tokens, or a token no group."""
-        return any(self.left_out) or any(len(each) > 1 for each in (*self.first, *self.second))
+        """Whether a group has several tokens, or a token has no group."""
+        return any(self.left_out) or any(len(group) > 1 for group in (*self.first, *self.second))
 
 
 def align_tokens(
@@ -48,31 +47,34 @@ def align_tokens(
     A group begins and ends where a token begins or ends in both, and has a token of each;
     characters without a token in one of them, such as a space, go with those after them. Tokens
     of equal labels inside a group (the bytes of an emoji) are groups of their own. Special tokens
-    are aligned by their role: before, between and after the texts; a role that only one of them
+    are aligned by their role: before, between or after the texts; a role that only one of them
     has is left out. Every token must be of the text or special: see `Token`. Cost grows with
     characters and tokens.
     """
     roles, spans = zip(*map(_sorted, (first, second)), strict=True)
-    found: list[tuple[Group, Group]] = []
+    matches: list[tuple[Group, Group]] = []
     for place, typed in enumerate((text, pair)):
-        found += _both(roles, place)
-        found += _by_characters([each[place] for each in spans], len(typed))
-    found += _both(roles, 2)
-    groups = [pair_of for each in found for pair_of in _one_to_one(first, second, *each)]
+        matches += _both(roles, place)
+        matches += _by_characters([of_tokens[place] for of_tokens in spans], len(typed))
+    matches += _both(roles, 2)
+    groups = [group for match in matches for group in _one_to_one(first, second, *match)]
     left_out = [
         tuple(sorted({*range(len(tokens))} - {at for group in groups for at in group[side]}))
         for side, tokens in enumerate((first, second))
     ]
     return AlignedTokens(
-        labels=tuple(_label(first, second, *each, text, pair) for each in groups),
-        first=tuple(one for one, _ in groups),
-        second=tuple(other for _, other in groups),
+        labels=tuple(_label(first, second, *group, text, pair) for group in groups),
+        first=tuple(left for left, _ in groups),
+        second=tuple(right for _, right in groups),
         left_out=(left_out[0], left_out[1]),
     )
 
 
 def align_places(first: Sequence[Token], second: Sequence[Token]) -> AlignedTokens:
-    """Token by token of two lists of one length, labelled by the second. ValueError else."""
+    """Token by token of two lists of one length, labelled by the second.
+
+    ValueError where the lengths differ.
+    """
     if len(first) != len(second):
         raise ValueError(f"{len(first):,} tokens have no places in common with {len(second):,}")
     places = tuple((at,) for at in range(len(second)))
@@ -80,11 +82,11 @@ def align_places(first: Sequence[Token], second: Sequence[Token]) -> AlignedToke
 
 
 Spans = list[tuple[int, int, int]]
-"""The place of each token of a text, and the characters it stands for."""
+"""The place of each token of a text, and the start and end of its characters."""
 
 
 def _sorted(tokens: Sequence[Token]) -> tuple[Mapping[int, Group], tuple[Spans, Spans]]:
-    """Special tokens by how many texts end before them, and the other tokens of either text.
+    """Special tokens by the number of texts that end before them; the other tokens by text.
 
     A token without characters that is not special has those of the token before it.
     """
@@ -100,19 +102,19 @@ def _sorted(tokens: Sequence[Token]) -> tuple[Mapping[int, Group], tuple[Spans, 
         if token.start == token.end and mine:
             span = mine[-1][1:]
         mine.append((at, *span))
-    if len(last) == 1:  # what closes a single text stands where what closes a pair does
+    if len(last) == 1:  # the special tokens after a single text count as those after a pair
         roles[2] = roles.pop(1, ())
     return roles, spans
 
 
 def _both(roles: Sequence[Mapping[int, Group]], role: int) -> list[tuple[Group, Group]]:
     """The special tokens of a role as a group, where both have some."""
-    one, other = (each.get(role, ()) for each in roles)
-    return [(one, other)] if one and other else []
+    left, right = (of_tokens.get(role, ()) for of_tokens in roles)
+    return [(left, right)] if left and right else []
 
 
 def _by_characters(both: Sequence[Spans], length: int) -> list[tuple[Group, Group]]:
-    """The groups of two tokenizations of so many characters."""
+    """The groups of two tokenizations of a text of `length` characters."""
     inside = [0] * (length + 2)
     for _, start, end in (*both[0], *both[1]):
         if end > start + 1:
@@ -124,44 +126,44 @@ def _by_characters(both: Sequence[Spans], length: int) -> list[tuple[Group, Grou
         for at, start, _ in spans:
             between[bisect_right(borders, start)][side].append(at)
     groups: list[tuple[Group, Group]] = []
-    one, other = list[int](), list[int]()
-    for _, (more, others) in sorted(between.items()):
-        one, other = [*one, *more], [*other, *others]
-        if one and other:
-            groups.append((tuple(one), tuple(other)))
-            one, other = [], []
+    left, right = list[int](), list[int]()
+    for _, (more_left, more_right) in sorted(between.items()):
+        left, right = [*left, *more_left], [*right, *more_right]
+        if left and right:
+            groups.append((tuple(left), tuple(right)))
+            left, right = [], []
     if groups:
-        groups[-1] = (groups[-1][0] + tuple(one), groups[-1][1] + tuple(other))
+        groups[-1] = (groups[-1][0] + tuple(left), groups[-1][1] + tuple(right))
     return groups
 
 
 def _one_to_one(
-    first: Sequence[Token], second: Sequence[Token], one: Group, other: Group
+    first: Sequence[Token], second: Sequence[Token], first_group: Group, second_group: Group
 ) -> list[tuple[Group, Group]]:
     """A group for each token where both have the same tokens."""
-    if [first[at].label for at in one] != [second[at].label for at in other]:
-        return [(one, other)]
-    return [((a,), (b,)) for a, b in zip(one, other, strict=True)]
+    if [first[at].label for at in first_group] != [second[at].label for at in second_group]:
+        return [(first_group, second_group)]
+    return [((a,), (b,)) for a, b in zip(first_group, second_group, strict=True)]
 
 
 def _label(
     first: Sequence[Token],
     second: Sequence[Token],
-    one: Group,
-    other: Group,
+    first_group: Group,
+    second_group: Group,
     text: str,
     pair: str,
 ) -> Token:
-    """The token that both have; else the characters of a group, or the special tokens of both."""
-    tokens, token = [first[at] for at in one], second[other[0]]
-    tokens += [second[at] for at in other]
+    """The token that both have; else one for a group's characters or for both special tokens."""
+    tokens, token = [first[at] for at in first_group], second[second_group[0]]
+    tokens += [second[at] for at in second_group]
     if len(tokens) == 2 and tokens[0].label == token.label:
         return token
     if token.special and token.start == token.end:
-        sides = tokens[: len(one)], tokens[len(one) :]
-        names = ("".join(each.label for each in side) for side in sides)
+        sides = tokens[: len(first_group)], tokens[len(first_group) :]
+        names = ("".join(special.label for special in side) for side in sides)
         return replace(token, label="/".join(dict.fromkeys(names)))
-    spans = [(each.start, each.end) for each in tokens if each.start < each.end]
+    spans = [(part.start, part.end) for part in tokens if part.start < part.end]
     start, end = min(start for start, _ in spans), max(end for _, end in spans)
     return replace(
         token, label=readable((pair if token.second else text)[start:end]), start=start, end=end

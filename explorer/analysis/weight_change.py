@@ -1,4 +1,4 @@
-"""In which weights two models differ: how far each matrix moved, and over how many directions."""
+"""The weights in which two models differ: the size and the rank of the change of each matrix."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from torch import Tensor
 from models import Transformer
 
 NEGLIGIBLE = 0.01
-"""Of the largest singular value: a smaller one is not counted in a rank."""
+"""The share of the largest singular value below which one does not count in a rank."""
 EIGENVALUES = 4
-"""What those of a symmetric matrix (n, n) cost, in n³: measured beside a product."""
+"""The cost of the eigenvalues of a symmetric matrix (n, n) in n³: measured against a product."""
 
 Shape = tuple[int, ...]
 
@@ -37,7 +37,7 @@ class MatrixChange:
 
 @dataclass(frozen=True)
 class UnpairedMatrix:
-    """A matrix that the other model does not have, or has in another shape."""
+    """A matrix that the other model lacks, or has in another shape."""
 
     name: str
     first: Shape | None
@@ -46,7 +46,7 @@ class UnpairedMatrix:
 
 @dataclass(frozen=True)
 class WeightChanges:
-    """The matrices that differ, of `compared`, and those that cannot be compared."""
+    """The matrices that differ among `compared` ones, and those that cannot be compared."""
 
     matrices: tuple[MatrixChange, ...]
     compared: int
@@ -55,9 +55,9 @@ class WeightChanges:
 
 @torch.no_grad()
 def weight_changes(first: Transformer, second: Transformer) -> WeightChanges:
-    """Compare every matrix with that of its name, in the order of the models."""
+    """Compare every matrix with the one of the same name, in the order of the models."""
     ours, theirs = _matrices(first), _matrices(second)
-    found, unpaired, compared = [], [], 0
+    changes, unpaired, compared = [], [], 0
     for name in {**ours, **theirs}:
         before, after = ours.get(name), theirs.get(name)
         if before is None or after is None or before.shape != after.shape:
@@ -69,21 +69,21 @@ def weight_changes(first: Transformer, second: Transformer) -> WeightChanges:
         norm = float(before.double().norm())
         moved = float((after.double() - before.double()).norm())
         relative = moved / norm if norm else float("inf")
-        found.append(MatrixChange(name, relative, tuple(before.shape)))
-    return WeightChanges(tuple(found), compared, tuple(unpaired))
+        changes.append(MatrixChange(name, relative, tuple(before.shape)))
+    return WeightChanges(tuple(changes), compared, tuple(unpaired))
 
 
 @torch.no_grad()
 def rank_of_change(first: Transformer, second: Transformer, name: str) -> int:
-    """The rank of W₂ − W₁. A low one is what LoRA assumes of fine-tuning (Hu et al. 2021, 4.1)."""
+    """The rank of W₂ − W₁. LoRA assumes that fine-tuning has a low one (Hu et al. 2021, 4.1)."""
     return rank_of(_matrices(second)[name].double() - _matrices(first)[name].double())
 
 
 def rank_of(change: Float[Tensor, "m n"]) -> int:
-    """How many singular values are above 1 % of the largest; 0 where a weight is not finite.
+    """The number of singular values above 1 % of the largest; 0 where a weight is not finite.
 
-    Their squares are the eigenvalues of C Cᵀ, or of Cᵀ C where that is smaller, whose rounding in
-    float64 is far below 1 %.
+    Their squares are the eigenvalues of C Cᵀ, or of Cᵀ C where that is smaller. The rounding error
+    in float64 is far below 1 %.
     """
     if not change.isfinite().all():
         return 0
@@ -94,9 +94,9 @@ def rank_of(change: Float[Tensor, "m n"]) -> int:
 
 def _matrices(model: Transformer) -> Mapping[str, Tensor]:
     return {
-        name.removesuffix(".weight"): each.detach()
-        for name, each in model.named_parameters()
-        if each.dim() == 2
+        name.removesuffix(".weight"): weight.detach()
+        for name, weight in model.named_parameters()
+        if weight.dim() == 2
     }
 
 

@@ -1,6 +1,6 @@
 """Statistics of weights: of one tensor, of every layer, and a tensor pooled to a picture.
 
-Tensors are read in slices, so that an embedding of 250,000 tokens needs no second copy.
+They read a tensor in slices, so that an embedding of 250,000 tokens needs no second copy.
 """
 
 import math
@@ -14,20 +14,20 @@ from torch import Tensor, nn
 from explorer.system.cooperative import interruptible
 
 SLICE = 1 << 20
-"""Weights that are read together."""
+"""Weights in one slice."""
 MOST_CELLS = 128
-"""Cells along one side of a picture."""
+"""The most cells along one side of a picture."""
 VECTOR_WIDTH = 32
-"""A vector is drawn in rows of this many cells, and in at most as many rows."""
+"""The cells in a row of a vector's picture, and its most rows."""
 WEIGHT_KINDS = ("matrix", "gain", "bias")
 IN_A_LAYER = re.compile(r"(?P<stack>\w+)\.blocks\.(?P<layer>\d+)\.(?P<part>.+)")
 
 
 @dataclass(frozen=True)
 class TensorSummary:
-    """Statistics of one tensor. What is not finite is counted and left out of the rest.
+    """Statistics of one tensor, over its finite numbers; the others are only counted.
 
-    `std` has the divisor n, `norm` is the root of the sum of squares, `rms` of their mean.
+    `std` has the divisor n, `norm` is the root of the sum of squares, `rms` that of their mean.
     """
 
     name: str
@@ -43,7 +43,7 @@ class TensorSummary:
 
     @property
     def kind(self) -> str:
-        """One of KINDS, by the shape and the name."""
+        """One of WEIGHT_KINDS, by the shape and the name."""
         if len(self.shape) > 1:
             return "matrix"
         return "bias" if self.name.endswith("bias") else "gain"
@@ -72,15 +72,15 @@ def tensor_summary(name: str, tensor: Tensor) -> TensorSummary:
     lowest, highest = math.inf, -math.inf
     zeros = finite = 0
     for numbers in _slices(tensor):
-        known = numbers[torch.isfinite(numbers)]
-        if known.numel() == 0:
+        finite_numbers = numbers[torch.isfinite(numbers)]
+        if finite_numbers.numel() == 0:
             continue
-        total += known.sum(dtype=torch.float64).item()
-        squares += torch.linalg.vector_norm(known, dtype=torch.float64).item() ** 2
-        low, high = torch.aminmax(known)
+        total += finite_numbers.sum(dtype=torch.float64).item()
+        squares += torch.linalg.vector_norm(finite_numbers, dtype=torch.float64).item() ** 2
+        low, high = torch.aminmax(finite_numbers)
         lowest, highest = min(lowest, low.item()), max(highest, high.item())
-        zeros += int((known == 0).sum())
-        finite += known.numel()
+        zeros += int((finite_numbers == 0).sum())
+        finite += finite_numbers.numel()
     shape, bad = tuple(tensor.shape), tensor.numel() - finite
     if not finite:
         return TensorSummary(name, shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, bad)
@@ -113,14 +113,14 @@ class LayerNorms:
     values: Tensor
 
 
-def by_layer(found: Iterable[TensorSummary], kind: str) -> list[LayerNorms]:
+def by_layer(tensors: Iterable[TensorSummary], kind: str) -> list[LayerNorms]:
     """The tensors of one kind inside layers, a table for each stack."""
     tables: dict[str, dict[tuple[int, str], float]] = {}
-    for one in found:
-        place = IN_A_LAYER.fullmatch(one.name)
-        if place and one.kind == kind:
+    for tensor in tensors:
+        place = IN_A_LAYER.fullmatch(tensor.name)
+        if place and tensor.kind == kind:
             at = int(place["layer"]), place["part"]
-            tables.setdefault(place["stack"], {})[at] = one.rms
+            tables.setdefault(place["stack"], {})[at] = tensor.rms
     return [_table(stack, cells) for stack, cells in tables.items()]
 
 
@@ -135,10 +135,10 @@ def _table(stack: str, cells: dict[tuple[int, str], float]) -> LayerNorms:
 
 @dataclass(frozen=True, eq=False)
 class PooledTensor:
-    """A tensor in at most 128 × 128 cells, each standing for a block of numbers.
+    """A tensor in at most 128 × 128 cells, each of which stands for a block of numbers.
 
-    `values` is NaN where a block is not finite, and after the end of a vector, which is
-    drawn in rows like a text; the first `cells` stand for something.
+    `values` is NaN where a block is not finite. A vector is drawn in rows like a text: only the
+    first `cells` are its own, the others are NaN.
     """
 
     values: Tensor
@@ -151,7 +151,7 @@ class PooledTensor:
 
     @property
     def sentence(self) -> str:
-        """What one cell stands for."""
+        """The meaning of one cell."""
         if math.prod(self.block) == 1:
             cell = "one weight" if self.how == "mean" else "one |weight|"
         else:
@@ -188,7 +188,7 @@ def pooled(tensor: Tensor, how: str = "mean", most: int = MOST_CELLS) -> PooledT
 
 
 def _of_vector(vector: Tensor, how: str) -> PooledTensor:
-    """Neighbours are pooled first, so a row of cells is a run of the vector."""
+    """A vector in rows: neighbours are pooled first, so a row of cells is a slice of it."""
     count = len(vector)
     size = max(1, -(-count // VECTOR_WIDTH**2))
     cells = _pooled_row(vector[None], size, how)
@@ -219,6 +219,6 @@ def _pooled_row(part: Tensor, across: int, how: str) -> Tensor:
 
 
 def _spans(count: int, size: int) -> tuple[str, ...]:
-    """What each block covers: "7", or "12–17" where it is more than one."""
+    """The range of each block: "7", or "12–17" where it has several numbers."""
     ends = [(start, min(start + size, count) - 1) for start in range(0, count, size)]
     return tuple(str(first) if first == last else f"{first}–{last}" for first, last in ends)

@@ -1,9 +1,9 @@
-"""Which parts of a model write into the residual stream and which read it, in their order.
+"""The writers and readers of the residual stream, and the edges between them.
 
 Writers are the embedding, every head and every feed-forward layer; readers are the q, k and v
 inputs of every head, every feed-forward layer and the logits. An edge goes from a writer to a
-reader behind it. Numbers of writers are columns and numbers of readers rows of every matrix of
-edges, (r, w). A circuit is a graph of such edges.
+later reader. In every matrix of edges, (r, w), rows are readers and columns are writers, in the
+order of the pass. A circuit is a graph of such edges.
 Source: Towards Automated Circuit Discovery (Conmy et al. 2023), section 3.
 """
 
@@ -23,18 +23,18 @@ from models.plain import PlainData, number_field
 
 Kind = Literal["embedding", "head", "feed-forward", "logits"]
 Reads = Literal["q", "k", "v", ""]
-"""Which input of a head is read; empty where a part has only one."""
+"""The input of a head; empty for a part with one input."""
 
 INPUTS: tuple[Reads, ...] = ("q", "k", "v")
 
 
 class WiringError(ValueError):
-    """Why a model has no edges that add up, in one sentence."""
+    """The reason why a model has no edges that add up, in one sentence."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a row or column stands for: a part, its layer, its head and which input is read."""
+    """A row or column of a matrix of edges: a part, its layer, its head and its input."""
 
     kind: Kind
     layer: int = 0
@@ -54,29 +54,29 @@ class Wiring:
 
     @cached_property
     def writers(self) -> dict[str, list[Place]]:
-        """By the site where each value is written, in the order of the pass."""
-        found = {f"{self.stack}.0.resid_pre": [Place("embedding")]}
+        """The writers by the site of their values, in the order of the pass."""
+        by_site = {f"{self.stack}.0.resid_pre": [Place("embedding")]}
         for layer in range(self.layers):
             at = f"{self.stack}.{layer}"
             heads = [Place("head", layer, head) for head in range(self.heads)]
-            found[f"{at}.self_attn.head_out"] = heads
+            by_site[f"{at}.self_attn.head_out"] = heads
             if self.has_mlp:
-                found[f"{at}.mlp.out"] = [Place("feed-forward", layer)]
-        return found
+                by_site[f"{at}.mlp.out"] = [Place("feed-forward", layer)]
+        return by_site
 
     @cached_property
     def readers(self) -> dict[str, list[Place]]:
-        """By the site where each input is read, in the order of the pass."""
-        found = {}
+        """The readers by the site of their inputs, in the order of the pass."""
+        by_site = {}
         for layer in range(self.layers):
             at = f"{self.stack}.{layer}"
             for name in INPUTS:
                 heads = [Place("head", layer, head, name) for head in range(self.heads)]
-                found[f"{at}.self_attn.{name}_input"] = heads
+                by_site[f"{at}.self_attn.{name}_input"] = heads
             if self.has_mlp:
-                found[f"{at}.mlp.input"] = [Place("feed-forward", layer)]
-        found[f"{self.stack}.{self.layers - 1}.resid_post"] = [Place("logits")]
-        return found
+                by_site[f"{at}.mlp.input"] = [Place("feed-forward", layer)]
+        by_site[f"{self.stack}.{self.layers - 1}.resid_post"] = [Place("logits")]
+        return by_site
 
     @cached_property
     def columns(self) -> list[Place]:
@@ -88,39 +88,39 @@ class Wiring:
 
     @cached_property
     def columns_at(self) -> dict[str, slice]:
-        """Which columns the writers of a site are."""
+        """The columns of the writers of each site."""
         return _slices(self.writers)
 
     @cached_property
     def rows_at(self) -> dict[str, slice]:
-        """Which rows the readers of a site are."""
+        """The rows of the readers of each site."""
         return _slices(self.readers)
 
     def site_of_writer(self, column: int) -> str:
         return next(site for site, some in self.columns_at.items() if column < some.stop)
 
-    def written_before(self, reader: Place) -> int:
-        """How many writers come before this reader: the first so many columns."""
-        each = self.heads + self.has_mlp
+    def writers_before(self, reader: Place) -> int:
+        """The number of writers before this reader, which are the first columns."""
+        per_layer = self.heads + self.has_mlp
         if reader.kind == "logits":
-            return 1 + self.layers * each
+            return 1 + self.layers * per_layer
         reads_heads = reader.kind == "feed-forward" and not self.parallel
-        return 1 + reader.layer * each + (self.heads if reads_heads else 0)
+        return 1 + reader.layer * per_layer + (self.heads if reads_heads else 0)
 
     @property
     def edges(self) -> int:
-        """How many there are, without making any."""
+        """The number of edges, without a matrix of them."""
         of_layers = (
-            len(INPUTS) * self.heads * self.written_before(Place("head", layer))
-            + self.has_mlp * self.written_before(Place("feed-forward", layer))
+            len(INPUTS) * self.heads * self.writers_before(Place("head", layer))
+            + self.has_mlp * self.writers_before(Place("feed-forward", layer))
             for layer in range(self.layers)
         )
-        return sum(of_layers) + self.written_before(Place("logits"))
+        return sum(of_layers) + self.writers_before(Place("logits"))
 
     @cached_property
     def is_edge(self) -> Tensor:
         """Where there is an edge, (r, w)."""
-        counts = torch.tensor([self.written_before(place) for place in self.rows])
+        counts = torch.tensor([self.writers_before(place) for place in self.rows])
         return torch.arange(len(self.columns)) < counts[:, None]
 
 
@@ -130,14 +130,14 @@ def _slices(sites: dict[str, list[Place]]) -> dict[str, slice]:
 
 
 NORMED = {"stream norm": "the residual stream", "output norm": "what each layer writes"}
-"""Kinds of stage behind which a part of the residual stream is no longer what was written."""
+"""Kinds of stage that change what a part wrote, so that later parts do not read it as it was."""
 
 
 def wiring_of(config: TransformerConfig) -> Wiring:
     """The wiring of a model of one stack, in which every edge can be cut by itself.
 
-    WiringError where the residual stream is no plain sum of what was written, or there are more
-    edges than are scored here.
+    WiringError where the residual stream is not a plain sum of all writes, or there are too many
+    edges.
     """
     if config.kind == "encoder-decoder":
         raise WiringError(
@@ -159,7 +159,7 @@ def wiring_of(config: TransformerConfig) -> Wiring:
 
 
 def plain_wiring(config: TransformerConfig) -> Wiring:
-    """The same for any model of one stack, for its writers alone."""
+    """The wiring of any model of one stack, whose writers hold even where edges do not."""
     stack = "encoder" if config.kind == "encoder" else "decoder"
     layers = config.encoder_layers if stack == "encoder" else config.n_layers
     return Wiring(stack, layers, config.n_heads, config.d_ff > 0, config.parallel)
@@ -167,7 +167,7 @@ def plain_wiring(config: TransformerConfig) -> Wiring:
 
 @dataclass(frozen=True, order=True)
 class CircuitNode(PlainData):
-    """What writes into the residual stream or reads it; `head` is 0 where it is no head."""
+    """A part that writes into the residual stream or reads it; `head` is 0 for other parts."""
 
     kind: Kind
     layer: int = number_field(0, 0, 2**53)
@@ -175,7 +175,7 @@ class CircuitNode(PlainData):
 
     @property
     def title(self) -> str:
-        """What it is called on screen: 23.3 is head 3 of layer 23."""
+        """The title on screen: 23.3 is head 3 of layer 23."""
         if self.kind == "head":
             return f"{self.layer}.{self.head}"
         return f"MLP {self.layer}" if self.kind == "feed-forward" else self.kind
@@ -186,7 +186,7 @@ class Edge(PlainData):
     """What `target` reads of what `source` wrote, in the residual stream of each position.
 
     `estimate` is the part of the metric that it carries by attribution, the mean over the pairs,
-    `spread` its standard deviation over them, and `exact` that found by patching, where it was.
+    and `spread` its standard deviation over them. `exact` is measured by patching, or None.
     """
 
     source: CircuitNode
@@ -203,7 +203,7 @@ class Edge(PlainData):
 
 
 def edges_from(wiring: Wiring, layer: int, head: int, reads: Reads) -> list[tuple[int, int]]:
-    """From this head into this input of every later head, every later feed-forward, the logits."""
+    """The edges from this head to this input of later heads, later feed-forward layers, logits."""
     writer = wiring.columns.index(Place("head", layer, head))
     return [
         (row, writer)
@@ -213,13 +213,13 @@ def edges_from(wiring: Wiring, layer: int, head: int, reads: Reads) -> list[tupl
 
 
 def edges_into(wiring: Wiring, layer: int, head: int, reads: Reads) -> list[tuple[int, int]]:
-    """Into this input of this head from the embedding, every earlier head and feed-forward."""
+    """The edges into this input of this head, from the embedding and all earlier parts."""
     row = wiring.rows.index(Place("head", layer, head, reads))
-    return [(row, writer) for writer in range(wiring.written_before(wiring.rows[row]))]
+    return [(row, writer) for writer in range(wiring.writers_before(wiring.rows[row]))]
 
 
 def edge_grid(wiring: Wiring, ends: Sequence[Place], values: Sequence[float]) -> Tensor:
-    """Values by the head and layer at the free ends of edges, (heads + feed-forward, layers).
+    """Values of edges by the head and layer of their free `ends`, (heads + feed-forward, layers).
 
     The last row is the feed-forward layer, where there is one; NaN where there is no edge.
     """

@@ -21,8 +21,8 @@ Group = tuple[int, ...]
 def group_words(tokens: Sequence[Token], text: str, pair: str = "") -> tuple[Group, ...]:
     """The places of the tokens of each word, in order; a special token is a word of its own.
 
-    A word ends at a space and at punctuation: of typed tokens by the characters they came
-    from, of generated ones by their labels (`␣the`, `##ing`) where these say so.
+    A word ends at a space and at punctuation: by the characters of typed tokens, and by the
+    labels of generated ones (`␣the`, `##ing`).
     """
     spaced = any(token.label.startswith(SPACE) for token in tokens)
     groups: list[list[int]] = []
@@ -37,12 +37,12 @@ def group_words(tokens: Sequence[Token], text: str, pair: str = "") -> tuple[Gro
 def merged_tokens(
     tokens: Sequence[Token], groups: Sequence[Group], text: str, pair: str = ""
 ) -> tuple[Token, ...]:
-    """One token for every word, labelled by its characters; a word of one token stays it."""
+    """One token for every word, labelled by its characters; a word of one token is that token."""
     return tuple(_joined([tokens[at] for at in group], text, pair) for group in groups)
 
 
 def sum_groups(values: Tensor, groups: Sequence[Group], dim: int) -> Tensor:
-    """Values summed by group along one dimension; what is in no group is left out."""
+    """Values summed by group along one dimension, without those that are in no group."""
     shape = list(values.shape)
     shape[dim] = len(groups)
     pairs = [(at, number) for number, group in enumerate(groups) for at in group]
@@ -53,14 +53,14 @@ def sum_groups(values: Tensor, groups: Sequence[Group], dim: int) -> Tensor:
 def sentences_of(tokens: Sequence[Token]) -> tuple[int, ...]:
     """0 for every token of the first sentence, 1 for the second.
 
-    A special token belongs to the sentence before it; one that opens the text to the first.
+    A special token belongs to the sentence before it; at the start of the text, to the first.
     """
-    found, current = [], 0
+    sentences, current = [], 0
     for token in tokens:
         if not token.special:
             current = int(token.second)
-        found.append(current)
-    return tuple(found)
+        sentences.append(current)
+    return tuple(sentences)
 
 
 def _same_word(left: Token, right: Token, text: str, pair: str, spaced: bool) -> bool:
@@ -86,7 +86,7 @@ def _same_by_label(left: str, right: str, spaced: bool) -> bool:
 
 @lru_cache(maxsize=4096)
 def _inside(character: str) -> bool:
-    """Whether a word may go on at this character."""
+    """Whether a word may continue at this character."""
     if unicodedata.name(character, "").startswith(WITHOUT_SPACES):
         return False
     return character.isalnum() or unicodedata.category(character).startswith("M")

@@ -1,6 +1,6 @@
 """Forward pass: every stage of the chosen model in order, with its formula and its values."""
 
-from explorer.analysis.forward_pass.pass_values import recorded
+from explorer.analysis.forward_pass.pass_values import record_pass
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.context import PageContext, page_context
 from explorer.app.throttle import turn
@@ -21,7 +21,7 @@ def draw_chosen_stage(context: PageContext) -> None:
     """What one step redraws."""
     stage_values.draw_forward_pass(context)
     widgets.notes(context.forward.notes)
-    widgets.closing(context, stages_of, recorded, script=stage_values.stage_script(context))
+    widgets.closing(context, stages_of, record_pass, script=stage_values.stage_script(context))
 
 
 draw_chosen_stage(page_context())

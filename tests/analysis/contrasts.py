@@ -32,7 +32,7 @@ def contrast_of(
 
 def metric_of(contrast: Contrast, text: Tensor, *edits: Edit) -> float:
     passed = trace(contrast.model, text, sites=(), read_at=contrast.read_at, edits=edits)
-    return float(contrast.measured(passed.output)[0])
+    return float(contrast.metric_of(passed.output)[0])
 
 
 class Reading(Tap):
@@ -55,7 +55,7 @@ def passed(contrast: Contrast, shown: Callable[[str, Tensor], Tensor]) -> Tensor
     """The metric of a pass of the clean text as `shown` changes it, part of a graph."""
     with evaluating(contrast.model), torch.enable_grad():
         output = contrast.model(contrast.clean, read_at=contrast.read_at, tap=Reading(shown))
-        return contrast.measured(output)[0]
+        return contrast.metric_of(output)[0]
 
 
 def written(contrast: Contrast, wiring: Wiring, text: Tensor) -> Tensor:

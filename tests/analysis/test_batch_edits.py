@@ -20,11 +20,11 @@ from tests.models.test_interventions import (
 )
 
 MISFITS: dict[str, Edit] = {
-    "is no batch of 3 over heads": AblateHeads(OUT, (0, 1, 2)),
-    "is no batch of 1 over \\(3, 6, 5\\)": PatchHeads(OUT, (0,), torch.ones(3, 6, 5)),
-    "is no batch to which \\(3, 6, 12\\) is added": AddByRow(STREAM, torch.ones(3, 6, 12)),
-    "is no batch to which \\(2, 5, 12\\) is added": AddByRow(STREAM, torch.ones(2, 5, 12)),
-    "divided into heads: say to which": AddByRow(OUT, torch.ones(2, 6, 4)),
+    "is not a batch of 3 over heads": AblateHeads(OUT, (0, 1, 2)),
+    "is not a batch of 1 over \\(3, 6, 5\\)": PatchHeads(OUT, (0,), torch.ones(3, 6, 5)),
+    "\\(3, 6, 12\\) cannot be added to": AddByRow(STREAM, torch.ones(3, 6, 12)),
+    "\\(2, 5, 12\\) cannot be added to": AddByRow(STREAM, torch.ones(2, 5, 12)),
+    "divided into heads: name the head": AddByRow(OUT, torch.ones(2, 6, 4)),
     "resid_post is not divided into heads": AddByRow(STREAM, torch.ones(2, 6, 12), (0, 1)),
     "has 2 rows, not 1": AddByRow(OUT, torch.ones(2, 6, 4), (0,)),
     "head_out has no head 4": AddByRow(OUT, torch.ones(2, 6, 4), (0, 4)),

@@ -7,7 +7,7 @@ from torch import Tensor
 from explorer.analysis import batched_passes, circuit_faithfulness
 from explorer.analysis.ablation_and_patching import (
     exact_edges,
-    recorded_text,
+    record_text,
 )
 from explorer.analysis.attribution_patching import differences_of, write_of, writes
 from explorer.analysis.circuit_faithfulness import corrupted_pass
@@ -59,7 +59,7 @@ def one_edge_at_a_time(config: TransformerConfig, differs: int) -> None:
     """
     contrast, wiring = contrast_of(config, differs), wiring_of(config)
     read_at_one = config.kind == "decoder" and config.head == "language-model"
-    start = recorded_text(contrast).start(f"{wiring.stack}.self_attn")
+    start = record_text(contrast).start(f"{wiring.stack}.self_attn")
     assert start == (differs if read_at_one else 0)
     edges = [(row, column) for row, column in wiring.is_edge.nonzero().tolist()]
     clean, exact = metric_of(contrast, contrast.clean), dict(exact_edges(contrast, edges))

@@ -23,7 +23,7 @@ from explorer.analysis.rollout import (
     flow_to,
     half_residual,
     half_residual_layers,
-    reached,
+    has_path,
     rollout,
 )
 from explorer.catalog import opened_model
@@ -122,10 +122,10 @@ def test_what_can_be_reached_grows_with_the_layers() -> None:
     assert (edges_below(two, 0), edges_below(two, 3)) == (2, 4 + 10)
     square = torch.ones(5, 5, dtype=torch.bool)
     window = square.tril() & ~square.tril(-2)
-    assert reached([window])[4].tolist() == [False, False, False, True, True]
-    assert reached([window] * 2)[4].tolist() == [False, False, True, True, True]
-    assert bool(reached([window] * 9)[4].all())
-    assert reached([torch.zeros(2, 2, dtype=torch.bool)]).tolist() == [[True, False], [False, True]]
+    assert has_path([window])[4].tolist() == [False, False, False, True, True]
+    assert has_path([window] * 2)[4].tolist() == [False, False, True, True, True]
+    assert bool(has_path([window] * 9)[4].all())
+    assert has_path([torch.zeros(2, 2).bool()]).tolist() == [[True, False], [False, True]]
 
 
 def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
@@ -136,7 +136,7 @@ def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
                 sums = rollout(half_residual_layers(forward, part.name, part.layers)).sum(-1)
                 assert_close_to(sums, torch.ones_like(sums), what=name)
                 alone = rollout(half_residual_layers(forward, part.name, 1))
-                assert (alone == 0).equal(~reached([forward.mask(part.name)])), name
+                assert (alone == 0).equal(~has_path([forward.mask(part.name)])), name
 
 
 def watched(found: ForwardPass) -> Trace:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.forward_pass.kinds import KINDS
-from explorer.analysis.forward_pass.pass_values import ALL, PassValues, Some, recorded
+from explorer.analysis.forward_pass.pass_values import ALL, PassValues, Some, record_pass
 from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import cut_stage, row_stack, tokens_of
 from explorer.analysis.forward_pass.stages import sizes, stages_of
@@ -49,7 +49,7 @@ def test_every_field_of_the_config_is_off_its_default_in_one_of_them() -> None:
 def values_of(of: ForwardPass, head: int = 0) -> PassValues:
     @lru_cache
     def record(sites: tuple[str, ...]) -> Trace:
-        return recorded(of, sites)
+        return record_pass(of, sites)
 
     return PassValues(of, head, len(of.target or of.source) - 1, record)
 
@@ -141,7 +141,7 @@ def test_a_planted_mistake_is_seen_where_it_is(found: ForwardPass) -> None:
 
 def test_every_value_is_what_the_pass_had_there(found: ForwardPass) -> None:
     values = values_of(found, head=1 % found.config.n_heads)
-    everything = recorded(found, ("*",))
+    everything = record_pass(found, ("*",))
     for stage in values.stages.values():
         if not stage.site or stage.kind in ("logits", "class logits"):
             continue
@@ -175,7 +175,7 @@ def test_nothing_grows_with_layers_times_heads_times_tokens_squared() -> None:
 
     def record(sites: tuple[str, ...]) -> Trace:
         if sites not in kept:
-            kept[sites] = recorded(of, sites)
+            kept[sites] = record_pass(of, sites)
         return kept[sites]
 
     for name in PassValues(of, 0, 0, record).stages:
@@ -275,7 +275,7 @@ def test_every_site_and_every_module_of_the_model_is_of_a_stage(found: ForwardPa
     """In the order of the pass, so that what is added to the model is missed here."""
     stages = stages_of(found.config)
     sites = [stage.site for stage in stages if stage.site]
-    everything = recorded(found, ("*",)).values
+    everything = record_pass(found, ("*",)).values
     seen = [*everything]
     shown = {id(everything[name]) for stage in stages for name in stage.aliases}
     more = [site for site in seen if id(everything[site]) not in shown]

@@ -13,7 +13,7 @@ from explorer.analysis.causal_tracing import RESIDUAL, Tracing
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.diagnostics import training_findings
 from explorer.analysis.embedding_space import token_paths
-from explorer.analysis.forward_pass.pass_values import recorded, recorded_block
+from explorer.analysis.forward_pass.pass_values import record_block, record_pass
 from explorer.analysis.head_metrics import metrics_by_layer
 from explorer.analysis.head_similarity import rows_of_heads
 from explorer.analysis.information_flow import information_flow
@@ -63,8 +63,8 @@ WORK: dict[str, Work] = {
     "causal tracing": lambda _, forward: [*Tracing(contrast(forward), RESIDUAL, True).columns()],
     "paths": lambda _, forward: [*exact_edges(contrast(forward), [(9, 0)])],
     "faithfulness": lambda _, forward: faithfulness(base(forward), PART, 0, 0),
-    "pass values": lambda _, forward: recorded(forward, ("*.out",)),
-    "one block": lambda _, forward: recorded_block(forward, "decoder", 1),
+    "pass values": lambda _, forward: record_pass(forward, ("*.out",)),
+    "one block": lambda _, forward: record_block(forward, "decoder", 1),
     "metrics": lambda _, forward: [*metrics_by_layer(forward, PART)],
     "similarity": lambda _, forward: [*rows_of_heads(forward, PART, (0,))],
     "flow of information": lambda _, forward: information_flow(forward),

@@ -289,5 +289,5 @@ def test_its_own_writing_never_departs_from_itself() -> None:
         changed = teacher_forcing(made, source, torch.tensor([0, *alone[:-1], other]), 1)
         assert changed.diverges_at == len(alone) - 1, kind
     for given in (0, 3, 4):
-        with pytest.raises(ValueError, match=f"may be given, not {given}"):
+        with pytest.raises(ValueError, match=f"tokens, not {given}"):
             teacher_forcing(writer("decoder"), None, TARGET[:3], given)

@@ -66,7 +66,7 @@ def forward_and_backward() -> Tensor:
     hook = contrast.model.last_stack.embedding.register_forward_hook(kept)
     with evaluating(contrast.model), torch.enable_grad():
         logits = contrast.model(contrast.clean, read_at=contrast.read_at)
-        (found,) = torch.autograd.grad(contrast.measured(logits)[0], embedded)
+        (found,) = torch.autograd.grad(contrast.metric_of(logits)[0], embedded)
     hook.remove()
     return found
 

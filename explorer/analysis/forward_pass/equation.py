@@ -11,8 +11,7 @@ from models import TransformerConfig
 from models.normalization import LayerNorm, RMSNorm
 
 LARGEST_TERMS = 2
-"""Products of a sum that are written out; the others are added up."""
-
+"""The products of a sum that an equation writes out; it adds up the others."""
 
 ACTIVATIONS = {
     "relu": r"\max(0, {x})",
@@ -26,9 +25,9 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class Equation:
-    """The right side in LaTeX and what it evaluates to, in float64.
+    """The right side in LaTeX, and the float64 number that it evaluates to.
 
-    `terms` are the products of a sum that are written out: (index, x, w), the largest first.
+    `terms` are the products that are written out: (index, x, w), the largest first.
     """
 
     latex: str
@@ -47,8 +46,8 @@ def number_latex(value: float, alone: bool = False) -> str:
         return r"\text{NaN}"
     digits, _, power = three(value).replace("−", "-").replace(",", "{,}").partition("e")
     digits = digits.replace("∞", r"\infty")
-    made = digits + (rf" \cdot 10^{{{power}}}" if power else "")
-    return f"({made})" if value < 0 and not alone else made
+    latex = digits + (rf" \cdot 10^{{{power}}}" if power else "")
+    return f"({latex})" if value < 0 and not alone else latex
 
 
 def under(text: str, what: str) -> str:
@@ -56,12 +55,12 @@ def under(text: str, what: str) -> str:
     return rf"\underbrace{{{text}}}_{{{what}}}"
 
 
-def looked_up(value: float, where: str, alone: bool = True) -> Equation:
-    """A number as it stands in a table or another stage."""
+def lookup(value: float, where: str, alone: bool = True) -> Equation:
+    """A number read from a table or another stage."""
     return Equation(under(number_latex(value, alone), where), value)
 
 
-def added(parts: list[float]) -> Equation:
+def addition(parts: list[float]) -> Equation:
     first, *others = parts
     return Equation(
         " + ".join([number_latex(first, alone=True), *map(number_latex, others)]), sum(parts)
@@ -106,12 +105,12 @@ def softmax(logits: Tensor, column: int) -> Equation | None:
     return Equation(rf"\frac{{e^{{{power}}}}}{{e^{{{power}}} + {others}}}", own / total)
 
 
-def capped(made: Equation, cap: float | None) -> Equation:
-    """Bounded by ± cap, in models that have one."""
+def soft_cap(equation: Equation, cap: float | None) -> Equation:
+    """The equation bounded by ± cap, in models that have one."""
     if cap is None:
-        return made
-    latex = rf"{three(cap)} \tanh\left(\frac{{1}}{{{three(cap)}}} \cdot {made.latex}\right)"
-    return Equation(latex, cap * math.tanh(made.total / cap))
+        return equation
+    latex = rf"{three(cap)} \tanh\left(\frac{{1}}{{{three(cap)}}} \cdot {equation.latex}\right)"
+    return Equation(latex, cap * math.tanh(equation.total / cap))
 
 
 def rms_formula(x: str, width: str, config: TransformerConfig) -> str:
@@ -125,17 +124,17 @@ def epsilon(config: TransformerConfig) -> str:
     return rf"10^{{{eps.split('e')[1]}}}" if is_power else three(config.norm_eps)
 
 
-def normed(x: Tensor, module: Any, column: int) -> Equation | None:
+def norm(x: Tensor, module: Any, column: int) -> Equation | None:
     """One number of the norm of x (d); None where the module is no norm."""
     if not isinstance(module, LayerNorm | RMSNorm):
         return None
     is_layer = isinstance(module, LayerNorm)
     mean = float(x.mean()) if is_layer else 0.0
     size = math.sqrt(float((x - mean).square().mean()) + module.eps)
-    gain, one = float(module.weight[column]), float(x[column])
-    above = number_latex(one, alone=True) + (f" - {number_latex(mean)}" if is_layer else "")
+    gain, number = float(module.weight[column]), float(x[column])
+    above = number_latex(number, alone=True) + (f" - {number_latex(mean)}" if is_layer else "")
     latex = rf"{number_latex(gain)} \cdot \frac{{{above}}}{{{number_latex(size)}}}"
-    total = gain * (one - mean) / size
+    total = gain * (number - mean) / size
     if not isinstance(module, LayerNorm):
         return Equation(latex, total)
     bias = float(module.bias[column])
@@ -143,12 +142,12 @@ def normed(x: Tensor, module: Any, column: int) -> Equation | None:
 
 
 def linear(module: Any, x: Tensor) -> Tensor:
-    """What a linear layer makes of x in float64."""
-    made = module.weight.double() @ x
-    return made if module.bias is None else made + module.bias.double()
+    """The output of a linear layer for x, in float64."""
+    y = module.weight.double() @ x
+    return y if module.bias is None else y + module.bias.double()
 
 
-def activated(x: Tensor, name: str, activation: Any) -> Equation:
+def activation(x: Tensor, name: str, function: Any) -> Equation:
     inside = number_latex(float(x), alone=True)
     latex = rf"\max(0, {inside})" if name == "relu" else rf"\text{{{name}}}({inside})"
-    return Equation(latex, float(activation(x)))
+    return Equation(latex, float(function(x)))

@@ -1,6 +1,6 @@
-"""Every kind of stage: its words, its formula, and one number of it as an equation.
+"""Every kind of stage: its title, its formula, and one of its numbers as an equation.
 
-Shapes: t tokens, q queries, k keys, d width of what is read; always of the head that is shown.
+Shapes: t tokens, q queries, k keys, d width of the input; always of the head that is shown.
 """
 
 import math
@@ -9,16 +9,16 @@ from typing import Any
 from explorer.analysis.forward_pass.equation import (
     ACTIVATIONS,
     Equation,
-    activated,
-    added,
-    capped,
+    activation,
+    addition,
     dot_product,
     epsilon,
     linear,
-    looked_up,
-    normed,
+    lookup,
+    norm,
     number_latex,
     rms_formula,
+    soft_cap,
     softmax,
     under,
 )
@@ -42,8 +42,8 @@ from models.position_biases import AlibiPositions
 from models.positional import PositionalEncoding
 
 
-def projected(cell: StageCell, module: Any, row: int) -> Equation:
-    """One number of a linear map: what is read times one row of the weight."""
+def projection(cell: StageCell, module: Any, row: int) -> Equation:
+    """One number of a linear map: the input times one row of the weight."""
     bias = None if module.bias is None else float(module.bias[row])
     symbols = symbol_read(cell.stage, cell.config), "w"
     return dot_product(cell.read(), module.weight[row], bias, symbols)
@@ -54,13 +54,13 @@ class Norm(Kind):
         super().__init__(*taps)
         self.title, self.text = title, text
 
-    def named(self, name: str, config: TransformerConfig) -> str:
+    def title_of(self, name: str, config: TransformerConfig) -> str:
         return "Embedding norm" if name.endswith(".embed_norm") else self.title
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
-        made = symbol_of(stage.name, config)
-        x = "z" if made == "z" else "x"
-        start = rf"{made} \leftarrow" if made == x else f"{made} ="
+        symbol = symbol_of(stage.name, config)
+        x = "z" if symbol == "z" else "x"
+        start = rf"{symbol} \leftarrow" if symbol == x else f"{symbol} ="
         if config.norm == "rms":
             return f"{start} {rms_formula(x, 'd', config)}"
         size = rf"\sqrt{{\sigma^2 + {epsilon(config)}}}"
@@ -71,7 +71,7 @@ class Norm(Kind):
         return f"γ {x} / rms" if config.norm == "rms" else f"γ ({x} − μ) / σ + β"
 
     def equation(self, cell: StageCell) -> Equation | None:
-        return normed(cell.read(), cell.module, cell.column)
+        return norm(cell.read(), cell.module, cell.column)
 
 
 class Softmax(Kind):
@@ -93,10 +93,10 @@ class OfHeads(Kind):
 
     addition = ""
 
-    def named(self, name: str, config: TransformerConfig) -> str:
+    def title_of(self, name: str, config: TransformerConfig) -> str:
         return VECTORS[name.split(".")[-1][0]] + self.addition
 
-    def shaped(self, name: str, config: TransformerConfig) -> Shapes:
+    def shapes_of(self, name: str, config: TransformerConfig) -> Shapes:
         *_, branch, tail = name.split(".")
         is_q = tail[0] == "q"
         heads = "heads" if is_q or config.kv_heads == config.n_heads else "kv heads"
@@ -107,17 +107,17 @@ class OfHeads(Kind):
 class Projection(OfHeads):
     text = "One projection for all heads, split into heads."
 
-    def shaped(self, name: str, config: TransformerConfig) -> Shapes:
-        ((_, heads, along, width),) = split = super().shaped(name, config)
+    def shapes_of(self, name: str, config: TransformerConfig) -> Shapes:
+        ((_, heads, along, width),) = split = super().shapes_of(name, config)
         return ("batch", along, f"{heads}·{width}"), ("batch", along, heads, width), *split
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         letter, reads = stage.name.split(".")[-1][0].upper(), symbol_read(stage, config)
         bias = rf" + b_{letter}" if config.qkv_bias else ""
         heads = config.n_heads if letter == "Q" else config.kv_heads
-        made = rf"{letter} = {reads}\,W_{letter}{bias}, \quad \text{{split into {heads} heads}}"
+        product = rf"{letter} = {reads}\,W_{letter}{bias}, \quad \text{{split into {heads} heads}}"
         is_stream = reads == "m" and not stage.reads[0].endswith(".final")
-        return made + (r", \quad m = x \text{ of the encoder}" if is_stream else "")
+        return product + (r", \quad m = x \text{ of the encoder}" if is_stream else "")
 
     def short(self, stage: Stage, config: TransformerConfig) -> str:
         letter = stage.name.split(".")[-1][0].upper()
@@ -128,16 +128,16 @@ class Projection(OfHeads):
         width = cell.config.head_width
         heads = len(cell.module.weight) // width
         first = cell.head * heads // cell.config.n_heads * width  # the row that the head begins at
-        return projected(cell, cell.module, first + cell.column)
+        return projection(cell, cell.module, first + cell.column)
 
 
 class HeadNorm(OfHeads):
-    """Of queries or keys: always by the root mean square, whatever the other norms are."""
+    """The norm of queries or keys: always an RMSNorm, whatever the other norms are."""
 
     text, addition = "The vectors of every head are normalized.", ", normalized"
 
     def equation(self, cell: StageCell) -> Equation | None:
-        return normed(cell.read(), cell.module, cell.column)
+        return norm(cell.read(), cell.module, cell.column)
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         x = stage.name.split(".")[-1][0]
@@ -159,7 +159,7 @@ class Rotation(OfHeads):
         return f"R_t {stage.name.split('.')[-1][0]}"
 
     def equation(self, cell: StageCell) -> Equation:
-        """A pair is rotated by position × frequency; what is beyond the pairs stays as it is."""
+        """A pair is rotated by position × frequency; the dimensions after the pairs stay."""
         rotary, x, column = cell.module, cell.read(), cell.column
         half = rotary.d_head // 2
         if column >= 2 * half:
@@ -230,7 +230,7 @@ class Scores(Kind):
         latex = rf"{number_latex(config.scale, alone=True)} \cdot {number_latex(product)}"
         if self._by_root(config):
             latex = rf"\frac{{{number_latex(product, alone=True)}}}{{\sqrt{{{config.head_width}}}}}"
-        return capped(Equation(latex, product * config.scale), config.attention_cap)
+        return soft_cap(Equation(latex, product * config.scale), config.attention_cap)
 
     def _by_root(self, config: TransformerConfig) -> bool:
         return math.isclose(config.scale, config.head_width**-0.5)
@@ -256,7 +256,7 @@ class PositionBias(Kind):
             slope, apart = float(module.slopes()[head]), abs(int(offset))
             return Equation(rf"-{number_latex(slope)} \cdot {apart}", -slope * apart)
         bucket = int(module.buckets(offset))
-        return looked_up(float(module.table.weight[bucket, head]), rf"B_{{{bucket},\,{head}}}")
+        return lookup(float(module.table.weight[bucket, head]), rf"B_{{{bucket},\,{head}}}")
 
 
 class MaskedScores(Kind):
@@ -276,8 +276,8 @@ class MaskedScores(Kind):
             return Equation(r"-\infty \quad \text{this key is masked}", -math.inf)
         score, *bias = cell.numbers()
         if bias:
-            return added([score, *bias])
-        return looked_up(score, rf"s_{{{cell.row}\,{cell.column}}} \text{{, not masked}}")
+            return addition([score, *bias])
+        return lookup(score, rf"s_{{{cell.row}\,{cell.column}}} \text{{, not masked}}")
 
 
 class HeadOut(Kind):
@@ -298,8 +298,8 @@ class Concat(Kind):
 
     def equation(self, cell: StageCell) -> Equation:
         head, at = divmod(cell.column, cell.config.head_width)
-        found = float(cell.value(cell.stage.name)[cell.row, cell.column])
-        return looked_up(found, rf"o^{{({head})}}_{{{at}}}")
+        value = float(cell.value(cell.stage.name)[cell.row, cell.column])
+        return lookup(value, rf"o^{{({head})}}_{{{at}}}")
 
 
 class TokenIds(Kind):
@@ -309,7 +309,7 @@ class TokenIds(Kind):
 
 
 class LookUp(Kind):
-    """Something that is added to make the residual stream."""
+    """A term of the sum that starts the residual stream."""
 
     shapes = (*TOKENS, *STREAM)
 
@@ -327,7 +327,7 @@ class Embedding(LookUp):
     def equation(self, cell: StageCell) -> Equation:
         token, scale = int(cell.read()), cell.config.embedding_scale
         weight = float(cell.module.weight[token, cell.column])
-        entry = looked_up(weight, rf"E_{{{token},\,{cell.column}}}", alone=scale == 1)
+        entry = lookup(weight, rf"E_{{{token},\,{cell.column}}}", alone=scale == 1)
         if scale == 1:
             return entry
         factor = _factor(scale, cell.config.d_model)
@@ -357,7 +357,7 @@ class PositionVectors(LookUp):
         column = cell.column
         if not isinstance(module, PositionalEncoding):
             row = place + module.offset
-            return looked_up(float(module.table.weight[row, column]), rf"P_{{{row},\,{column}}}")
+            return lookup(float(module.table.weight[row, column]), rf"P_{{{row},\,{column}}}")
         width = module.pe.shape[-1]
         if module.pairs == "halves":
             second, pair = divmod(column, (width + 1) // 2)
@@ -375,18 +375,18 @@ class Segments(LookUp):
 
     def equation(self, cell: StageCell) -> Equation:
         row, column = int(cell.segments[cell.row]), cell.column
-        return looked_up(float(cell.module.weight[row, column]), rf"S_{{{row},\,{column}}}")
+        return lookup(float(cell.module.weight[row, column]), rf"S_{{{row},\,{column}}}")
 
 
 class Addition(Kind):
-    """The sum of what it reads."""
+    """The sum of the stages that it reads."""
 
     title, plain = "Add", "x + z"
     text = "The output of the sub-layer is added to the residual stream."
     latex = r"x \leftarrow x + z"
 
     def equation(self, cell: StageCell) -> Equation:
-        return added(cell.numbers())
+        return addition(cell.numbers())
 
 
 class EmbeddingSum(Addition):
@@ -402,7 +402,7 @@ ALIKE, ONE_EACH = "A linear map, the same for every token.", "One logit for each
 
 
 class Linear(Kind):
-    """`symbols` are those of output, weight and bias, `has_bias` the config's word for the bias."""
+    """`symbols` are those of output, weight and bias; `has_bias` is a field of the config."""
 
     def __init__(
         self, title: str, shapes: Shapes, symbols: str, has_bias: str, *taps: str, text: str = ALIKE
@@ -412,9 +412,9 @@ class Linear(Kind):
         self.symbols, self.has_bias = symbols.split(), has_bias
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
-        made, weight, bias = self.symbols
+        symbol, weight, bias = self.symbols
         end = f" + {bias}" if getattr(config, self.has_bias) else ""
-        return rf"{made} = {symbol_read(stage, config)}\,{weight}{end}"
+        return rf"{symbol} = {symbol_read(stage, config)}\,{weight}{end}"
 
     def short(self, stage: Stage, config: TransformerConfig) -> str:
         _, weight, bias = self.symbols
@@ -422,32 +422,32 @@ class Linear(Kind):
         return f"{symbol_read(stage, config)} {weight}{end}"
 
     def equation(self, cell: StageCell) -> Equation:
-        return projected(cell, cell.module, cell.column)
+        return projection(cell, cell.module, cell.column)
 
 
 class Activation(Kind):
     title, shapes = "Activation", HIDDEN
     text = "The activation function is applied to each number."
 
-    def named(self, name: str, config: TransformerConfig) -> str:
+    def title_of(self, name: str, config: TransformerConfig) -> str:
         return "Gated activation" if config.gated else self.title
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
-        made = ACTIVATIONS[config.activation].replace("{x}", "g" if config.gated else "u")
-        return f"h = {made}" + (r"\;\odot\; u" if config.gated else "")
+        left = ACTIVATIONS[config.activation].replace("{x}", "g" if config.gated else "u")
+        return f"h = {left}" + (r"\;\odot\; u" if config.gated else "")
 
     def short(self, stage: Stage, config: TransformerConfig) -> str:
         x = "g" if config.gated else "u"
-        made = f"max(0, {x})" if config.activation == "relu" else f"{config.activation}({x})"
-        return f"{made} · u" if config.gated else made
+        left = f"max(0, {x})" if config.activation == "relu" else f"{config.activation}({x})"
+        return f"{left} · u" if config.gated else left
 
     def equation(self, cell: StageCell) -> Equation:
         _, *gated = cell.numbers()
         x = cell.read()[cell.column]
-        made = activated(x, cell.config.activation, cell.activation)
+        left = activation(x, cell.config.activation, cell.activation)
         if not gated:
-            return made
-        return Equation(rf"{made.latex} \cdot {number_latex(gated[0])}", made.total * gated[0])
+            return left
+        return Equation(rf"{left.latex} \cdot {number_latex(gated[0])}", left.total * gated[0])
 
 
 class Pooling(Kind):
@@ -476,7 +476,7 @@ class Pooling(Kind):
             summed = under(number_latex(total, alone=True), rf"{count} \text{{ tokens, summed}}")
             return Equation(rf"\frac{{{summed}}}{{{count}}}", total / count)
         place = places[0 if config.pooling == "first" else -1]
-        return looked_up(float(x[place]), rf"{symbol_read(cell.stage, config)}_{{{place}}}")
+        return lookup(float(x[place]), rf"{symbol_read(cell.stage, config)}_{{{place}}}")
 
 
 class ClassHidden(Kind):
@@ -488,7 +488,7 @@ class ClassHidden(Kind):
 
     def equation(self, cell: StageCell) -> Equation:
         x = linear(cell.model.head.hidden, cell.read())[cell.column]
-        return activated(x, cell.config.classifier_activation, cell.model.head.activation)
+        return activation(x, cell.config.classifier_activation, cell.model.head.activation)
 
 
 class Transform(Kind):
@@ -501,7 +501,7 @@ class Transform(Kind):
 
     def equation(self, cell: StageCell) -> Equation | None:
         x = cell.module.activation(linear(cell.module.proj, cell.read()))
-        return normed(x, cell.module.norm, cell.column)
+        return norm(x, cell.module.norm, cell.column)
 
 
 class Logits(Kind):
@@ -512,21 +512,21 @@ class Logits(Kind):
         weight = r"E^\top" if config.tie_embeddings else "W"
         scale = "" if config.logit_scale == 1 else rf"{three(config.logit_scale)} \cdot "
         bias = " + b" if config.has_head_bias else ""
-        made = rf"{scale}{symbol_read(stage, config)}\,{weight}{bias}"
+        product = rf"{scale}{symbol_read(stage, config)}\,{weight}{bias}"
         if config.logit_cap is None:
-            return rf"\ell = {made}"
+            return rf"\ell = {product}"
         cap = three(config.logit_cap)
-        return rf"\ell = {cap} \tanh\left(\frac{{{made}}}{{{cap}}}\right)"
+        return rf"\ell = {cap} \tanh\left(\frac{{{product}}}{{{cap}}}\right)"
 
     def equation(self, cell: StageCell) -> Equation:
         head, column = cell.model.head, cell.column
         x = cell.whole()[cell.places[cell.row]] * head.scale
         bias = None if head.bias is None else float(head.bias[column])
         symbols = symbol_read(cell.stage, cell.config), "w"
-        found = dot_product(x, cell.words[column], bias, symbols)
+        logit = dot_product(x, cell.unembedding[column], bias, symbols)
         if head.cap is None:
-            return found
-        return capped(Equation(number_latex(found.total, alone=True), found.total), head.cap)
+            return logit
+        return soft_cap(Equation(number_latex(logit.total, alone=True), logit.total), head.cap)
 
 
 KINDS: dict[str, Kind] = {
@@ -579,10 +579,10 @@ KINDS: dict[str, Kind] = {
         r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}",
     ),
 }
-"""By name. A value that no kind knows is a `value`: it is listed under the name of its tap."""
+"""The kinds by name. A value without a kind of its own is a `value`, named after its tap."""
 BY_TAP = {tap: name for name, kind in KINDS.items() for tap in kind.taps}
 
 
 def kind_of(branch: str, tap: str) -> str:
-    """The kind of a value of this branch of a block, by the name that it is first shown under."""
+    """The kind of a value of this branch, by the first name under which a tap receives it."""
     return BY_TAP.get(f"{branch}.{tap}") or BY_TAP.get(tap, "value")

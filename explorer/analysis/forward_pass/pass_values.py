@@ -1,9 +1,8 @@
-"""The values of every stage as the pass had them, and how exactly they follow from each other.
+"""The values of every stage of a pass, and the error of each against float64.
 
-What the trace records is taken from it. How a stage follows from those before it is computed by
-the model itself, in float64: it runs once more, and a tap puts the pass's own value in the place
-of each that it computed. Shapes are without the batch, and of one head where every head has its
-own: t tokens, n keys, w width of one head, d width of the model.
+Recorded values come from the trace. To check a stage, the model runs once more in float64, and a
+tap replaces each value before the stage by that of the pass. Shapes are without the batch, and of
+one head where every head has its own: t tokens, n keys, w width of one head, d width of the model.
 """
 
 import math
@@ -43,16 +42,16 @@ from models.transformer import EVERYWHERE, evaluating
 Some = slice | list[int]
 ALL = slice(None)
 DERIVED = ("scores", "bias", "weights")
-"""Kinds that a pass derives for the head that is asked for, so that all need not be kept."""
+"""Kinds that a pass derives for one head on request, so that it need not keep all heads."""
 COMPUTED = ("masked", "transform", "logits")
 """Kinds that are shown at more positions, or as −∞ where the model has its lowest number."""
 MOST_LOGITS = 1 << 20
-"""Positions × vocabulary; where there are more, they are computed for the chosen token alone."""
+"""Positions × vocabulary; beyond this, logits are computed for the chosen token alone."""
 
 Record = Callable[[tuple[str, ...]], Trace]
 
 
-def recorded(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
+def record_pass(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
     """The same pass once more, with these sites recorded. Cost of a pass."""
     texts = (forward.source, forward.target) if forward.written else (forward.tokens,)
     return trace(
@@ -64,8 +63,8 @@ def recorded(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
     )
 
 
-def recorded_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
-    """One block of the pass once more, on what entered it there, with its cheap sites recorded.
+def record_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
+    """One block of the pass once more, on the same input, with its cheap sites recorded.
 
     The names are those of the whole pass. Cost of one block.
     """
@@ -113,7 +112,7 @@ def segment_row(forward: ForwardPass) -> Tensor:
 
 @lru_cache(maxsize=256)
 def cheap_sites(config: TransformerConfig, stack: str, layer: int | None) -> tuple[str, ...]:
-    """The sites of a block, or of what is around the blocks, that grow with tokens alone."""
+    """The sites of one block, or those outside the blocks, that grow with tokens alone."""
     return tuple(
         stage.site
         for stage in stages_of(config)
@@ -125,53 +124,53 @@ def cheap_sites(config: TransformerConfig, stack: str, layer: int | None) -> tup
 
 
 class PassValues:
-    """The values of the stages of one pass: `values["decoder.0.resid_mid"]`, each made once.
+    """The values of the stages of one pass: `values["decoder.0.resid_mid"]`, each computed once.
 
-    `head` is whose values are shown where every head has its own, and `token` the position
-    whose logits are computed where all would be too many.
+    `head` is the head that is shown where every head has its own value, and `token` the position
+    whose logits are computed where those of all positions would be too many.
     """
 
     def __init__(self, forward: ForwardPass, head: int, token: int, record: Record) -> None:
         self.forward, self.head, self.token, self.record = forward, head, token, record
         self.config, self.model = forward.config, forward.trace.model
         self.stages = {stage.name: stage for stage in stages_of(forward.config)}
-        self.known: dict[str, Tensor] = {}
+        self.by_name: dict[str, Tensor] = {}
 
     def __getitem__(self, name: str) -> Tensor:
-        if name not in self.known:
+        if name not in self.by_name:
             with torch.no_grad():
-                self.known[name] = self._made(self.stages[name])
-        return self.known[name]
+                self.by_name[name] = self._value(self.stages[name])
+        return self.by_name[name]
 
-    def _made(self, stage: Stage) -> Tensor:
+    def _value(self, stage: Stage) -> Tensor:
         if stage.kind in DERIVED:
             derive = getattr(self.forward, stage.kind)
-            made: Tensor = derive(stage.part, stage.layer, self.head)
-            return made
+            derived: Tensor = derive(stage.part, stage.layer, self.head)
+            return derived
         if stage.kind == "concat":
-            heads = self._recorded(self.stages[stage.reads[0]])
+            heads = self._recorded_value(self.stages[stage.reads[0]])
             return heads.transpose(0, 1).flatten(1)
         if not stage.site or stage.kind in COMPUTED:
-            return self._computed(stage, None)
-        value = self._recorded(stage)
+            return self._computed_value(stage, None)
+        value = self._recorded_value(stage)
         if stage.per_text:
             return value[None]
         return value[self.head_of(len(value))] if stage.per_head else value
 
-    def _recorded(self, stage: Stage) -> Tensor:
-        """The value of the pass, of all heads."""
+    def _recorded_value(self, stage: Stage) -> Tensor:
+        """The value in the pass, of all heads."""
         for name in stage.aliases:
             if name in self.forward.trace:
                 return self.forward.trace[name][self.forward.row]
         sites = cheap_sites(self.config, stage.stack, stage.layer)
         return self.record(sites)[stage.site][0]
 
-    def _computed(
+    def _computed_value(
         self, stage: Stage, dtype: torch.dtype | None, rows: slice = ALL, columns: Some = ALL
     ) -> Tensor:
-        """What no tap shows as it is drawn here, from the stages that it reads."""
+        """A value that no tap gives in the form that is drawn, from the stages that it reads."""
 
-        def read(at: int) -> Tensor:
+        def source(at: int) -> Tensor:
             value = self[stage.reads[at]].detach()
             return value if dtype is None else value.to(dtype)
 
@@ -179,41 +178,42 @@ class PassValues:
             case "tokens":
                 return self.ids(stage.stack)[rows]
             case "products":
-                return attention_scores(read(0)[rows][None, None], read(1)[None, None], 1.0)[0, 0]
+                q, k = source(0)[rows], source(1)
+                return attention_scores(q[None, None], k[None, None], 1.0)[0, 0]
             case "masked":
-                scores = read(0)[rows]
+                scores = source(0)[rows]
                 if len(stage.reads) > 1:
-                    scores = scores + read(1)[rows].to(scores.dtype)
+                    scores = scores + source(1)[rows].to(scores.dtype)
                 return scores.masked_fill(~self.mask(stage)[rows], -torch.inf)
             case "transform":
-                transformed: Tensor = self.model.head.transform(read(0)[rows][None])[0]
+                transformed: Tensor = self.model.head.transform(source(0)[rows][None])[0]
                 return transformed
             case "probabilities":
-                return read(0)[rows].softmax(-1)
-        x = read(0)[self.rows(stage.name)][rows]
+                return source(0)[rows].softmax(-1)
+        x = source(0)[self.rows(stage.name)][rows]
         head, words = self.model.head, self.model.last_stack.embedding.weight[columns].to(x.dtype)
         assert isinstance(head, LanguageModelHead)
         some: dict[int, Any] = {id(head.transform): nn.Identity()}  # which is a stage of its own
-        for each in (head.weight, head.bias):
-            if each is not None:
-                some[id(each)] = nn.Parameter(each[columns].to(x.dtype), requires_grad=False)
-        made: Tensor = deepcopy(head, some)(x[None], words)[0]
-        return made
+        for weight in (head.weight, head.bias):
+            if weight is not None:
+                some[id(weight)] = nn.Parameter(weight[columns].to(x.dtype), requires_grad=False)
+        logits: Tensor = deepcopy(head, some)(x[None], words)[0]
+        return logits
 
     def head_of(self, count: int) -> int:
-        """The place of the shown head among `count`: its own, or that of the group it shares."""
+        """The index of the head among `count` heads, which may be shared by groups."""
         return self.head * count // self.config.n_heads
 
     def ids(self, stack: str) -> Tensor:
         return ids_of([self.forward.source if stack == "encoder" else self.forward.target])[0]
 
     def segments(self, stack: str) -> Tensor:
-        """(t,): which text of a pair each token belongs to, the first unless a lone encoder."""
+        """(t,): the text of the pair that each token belongs to; 0 except in a lone encoder."""
         is_alone = self.config.kind == "encoder" and self.config.n_segments
         return segment_row(self.forward)[0] if is_alone else torch.zeros_like(self.ids(stack))
 
     def mask(self, stage: Stage) -> Tensor:
-        """(q, k): which keys every query may attend to."""
+        """(q, k): the keys that every query may attend to."""
         return self.forward.mask(stage.part, stage.layer or 0)
 
     def rows(self, name: str) -> list[int]:
@@ -248,28 +248,27 @@ class PassValues:
             return KINDS[stage.kind].equation(cell)
 
     def relative_error(self, stage: Stage, rows: slice = ALL, columns: Some = ALL) -> float:
-        """How far these rows are from the same recomputed in float64 from the stages they read.
+        """The error of these rows against float64, computed from the stages that they read.
 
         The largest absolute difference, as a share of the largest absolute value; NaN where no
-        value is finite, so that there is nothing to compare. Of logits only these columns are
-        recomputed.
+        value is finite. Of logits, only these columns are recomputed.
         """
         value = self[stage.name][rows].detach()
         value = (value[:, columns] if stage.kind == "logits" else value).double()
         with torch.no_grad():
-            return relative_error(value, self._again(stage, rows, columns))
+            return relative_error(value, self._recomputed_value(stage, rows, columns))
 
-    def _again(self, stage: Stage, rows: slice, columns: Some) -> Tensor:
+    def _recomputed_value(self, stage: Stage, rows: slice, columns: Some) -> Tensor:
         if stage.kind == "concat":
             places = torch.arange(len(self[stage.reads[0]]))[rows]
             at = site(stage.part, stage.layer or 0)
             return torch.cat(list(head_outs(self.forward, at, places, torch.float64)), -1)
         if not stage.site or stage.kind in ("masked", "logits"):
-            return self._computed(stage, torch.float64, rows, columns)
-        for each in self.stages.values():  # the values of the pass, before anything is in float64
-            own = (each.stack, each.layer) == (stage.stack, stage.layer)
-            if each.kind not in ("logits", "probabilities") and (own or each.name in stage.reads):
-                _ = self[each.name]
+            return self._computed_value(stage, torch.float64, rows, columns)
+        for name, near in self.stages.items():  # the values of the pass, before float64 begins
+            is_own = (near.stack, near.layer) == (stage.stack, stage.layer)
+            if near.kind not in ("logits", "probabilities") and (is_own or name in stage.reads):
+                _ = self[name]
         module = attrgetter(stage.module)(self.model) if stage.module else nn.Identity()
         with _InDouble(module):
             if stage.layer is None:
@@ -280,12 +279,12 @@ class PassValues:
             if self.forward.written:
                 memory = self[self._stream_before("decoder")][rows].double()[None]
             run_block(self.forward, stage.stack, stage.layer, x, memory, tap, rows)
-            return tap.found[0]
+            return tap.results[0]
 
     def _stream_before(self, stack: str, layer: int | None = None) -> str:
-        """The name of the residual stream that enters this layer, or of the one before a stack."""
+        """The name of the residual stream that enters this layer, or the one before a stack."""
         before = takewhile(
-            lambda each: (each.stack, each.layer if layer is not None else None) != (stack, layer),
+            lambda s: (s.stack, s.layer if layer is not None else None) != (stack, layer),
             self.stages.values(),
         )
         return [stage.name for stage in before if stage.is_stream][-1]
@@ -295,45 +294,45 @@ class PassValues:
         here = positions_of(self.forward, stage.stack)[rows]
         scale = getattr(self.model, stage.stack).embedding_scale
         whole = [self[name].detach().double() for name in stage.reads]
-        made: Tensor
+        value: Tensor
         match stage.kind:
             case "embedding":
-                made = module(whole[0][rows].long()) * scale
+                value = module(whole[0][rows].long()) * scale
             case "segments":
-                made = module(self.segments(stage.stack)[rows])
+                value = module(self.segments(stage.stack)[rows])
             case "positions" if isinstance(module, PositionalEncoding):  # a table in float32
-                made = sinusoids(here, module.pe.shape[-1], module.pairs)
+                value = sinusoids(here, module.pe.shape[-1], module.pairs)
             case "positions":
-                made = module.embed(here)
+                value = module.embed(here)
             case "sum":
-                made = torch.stack(whole).sum(0)[rows]
+                value = torch.stack(whole).sum(0)[rows]
             case "pooled" | "class hidden" | "class logits":
                 tap = _CheckingTap(self, stage, ALL, "")
                 final = self[self.stages["head.pooled"].reads[0]].double()
                 keep = keep_of(self.ids(stage.stack)[None], self.config.pad_id)
                 self.model.read(final[None], keep, tap=tap)
-                made = tap.found[0]
+                value = tap.results[0]
             case _:
-                made = module(whole[0][rows][None])[0]
-        return made
+                value = module(whole[0][rows][None])[0]
+        return value
 
 
 class _CheckingTap(RecordingTap):
-    """Finds what the model computes for one stage, of these rows, in float64.
+    """Collects what the model computes for one stage, of these rows, in float64.
 
-    In the place of each other value it puts that of the pass; behind the keys and values, which
-    all rows attend to, of one head alone.
+    It replaces every other value by that of the pass: after the keys and values, which all rows
+    attend to, by that of one head alone.
     """
 
     def __init__(self, values: PassValues, stage: Stage, rows: slice, prefix: str) -> None:
         super().__init__()
         self.of_pass, self.stage, self.rows, self._prefix = values, stage, rows, prefix
-        self.found: list[Tensor] = []
+        self.results: list[Tensor] = []
         self.by_site = {
-            name: each
-            for each in values.stages.values()
-            if (each.stack, each.layer) == (stage.stack, stage.layer)
-            for name in each.aliases
+            name: near
+            for near in values.stages.values()
+            if (near.stack, near.layer) == (stage.stack, stage.layer)
+            for name in near.aliases
         }
 
     def wants(self, name: str) -> bool:
@@ -347,19 +346,21 @@ class _CheckingTap(RecordingTap):
             own = value[0]
             if stage.per_head:
                 own = own[self.of_pass.head_of(len(own))]
-            self.found.append(own[None] if stage.per_text else own)
+            self.results.append(own[None] if stage.per_text else own)
         if stage.kind == "head out":
-            return self.of_pass._recorded(stage)[None, :, self.rows].double()
-        given = self.of_pass[stage.name].detach()
-        given = (given if name in ("k", "v") else given[self.rows]).double()
-        return given if stage.per_text else given[None, None] if stage.per_head else given[None]
+            return self.of_pass._recorded_value(stage)[None, :, self.rows].double()
+        original = self.of_pass[stage.name].detach()
+        original = (original if name in ("k", "v") else original[self.rows]).double()
+        if stage.per_text:
+            return original
+        return original[None, None] if stage.per_head else original[None]
 
 
 class _InDouble(TorchFunctionMode):
-    """Everything is computed in float64, but with the weights of other modules than this one.
+    """Computes everything in float64, except with the weights of other modules than this one.
 
-    Those are in their own precision, so that no more than one weight is copied: what they
-    compute is not looked at.
+    Those stay in their own precision, so that no more than one weight is copied: nobody reads
+    what they compute.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -372,9 +373,9 @@ class _InDouble(TorchFunctionMode):
             return func(*args, **kwargs).double()
         if func not in (F.linear, F.layer_norm, F.rms_norm):
             return func(*args, **kwargs)
-        given = [each for each in (*args, *kwargs.values()) if isinstance(each, nn.Parameter)]
-        dtype = next((w.dtype for w in given if id(w) not in self.own), torch.float64)
-        args, kwargs = tree_map_only(Tensor, lambda each: each.to(dtype), (args, kwargs))
+        weights = [w for w in (*args, *kwargs.values()) if isinstance(w, nn.Parameter)]
+        dtype = next((w.dtype for w in weights if id(w) not in self.own), torch.float64)
+        args, kwargs = tree_map_only(Tensor, lambda tensor: tensor.to(dtype), (args, kwargs))
         return func(*args, **kwargs).double()
 
 

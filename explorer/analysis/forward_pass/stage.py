@@ -1,4 +1,4 @@
-"""One stage of a forward pass as plain data, and what every kind of stage can say of it."""
+"""One stage of a forward pass as plain data, and the description that every kind gives of it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ HEADS: Shapes = (("batch", "heads", "tokens", "d_head"),)
 class Stage:
     """One value of the pass.
 
-    `name` is its place in the model, `kind` its row in the table of kinds, `site` what the
-    trace calls it (empty where it is not recorded), `module` the path of the module that
-    computes it. `reads` are the names of the stages it is computed from; `shapes` the shapes
-    it goes through in symbols, its own last; `branch` the sub-layer of a block it belongs to.
-    `aliases` are all names under which the trace shows this value.
+    `name` is its place in the model, `kind` its row in the table of kinds, `site` its name in
+    the trace (empty where it is not recorded), `module` the path of the module that computes
+    it. `reads` are the names of the stages that it is computed from; `shapes` are the shapes
+    that it goes through in symbols, its own last; `branch` is its sub-layer of a block.
+    `aliases` are all of its names in the trace.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Stage:
 
     @property
     def per_head(self) -> bool:
-        """Whether every head has one of its own."""
+        """Whether every head has its own value."""
         return "heads" in self.shapes[-1] or "kv heads" in self.shapes[-1]
 
     @property
@@ -70,11 +70,11 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class StageCell:
-    """One number of a stage, and what it is computed from.
+    """One number of a stage, and the values that it is computed from.
 
-    `value` gives the whole values of a stage by its name, `places` the positions that the rows
-    of this one stand for; `ids`, `segments` and `positions` are of the tokens of its stack,
-    (t,), and `mask` is that of its attention, (q, k).
+    `value` gives the whole value of a stage by its name, and `places` are the positions of the
+    rows of this one; `ids`, `segments` and `positions` are of the tokens of its stack, (t,),
+    and `mask` is that of its attention, (q, k).
     """
 
     stage: Stage
@@ -118,16 +118,16 @@ class StageCell:
         return getattr(self.model, stage.stack).blocks[stage.layer].mlp.activation
 
     @property
-    def words(self) -> Tensor:
+    def unembedding(self) -> Tensor:
         """The matrix (v, d) of the output head of a language model."""
-        words: Tensor | None = self.model.head.weight
-        return self.model.last_stack.embedding.weight if words is None else words
+        weight: Tensor | None = self.model.head.weight
+        return self.model.last_stack.embedding.weight if weight is None else weight
 
 
 class Kind:
-    """All about one kind of stage: its words, its formula, one number of it.
+    """One kind of stage: its title, its formula, and the equation of one of its numbers.
 
-    `taps` are the names under which the model first shows such a value to a tap.
+    `taps` are the names under which the model first passes such a value to a tap.
     """
 
     title = ""
@@ -139,11 +139,11 @@ class Kind:
     def __init__(self, *taps: str) -> None:
         self.taps = taps
 
-    def named(self, name: str, config: TransformerConfig) -> str:
-        """What the stage of this name is called."""
+    def title_of(self, name: str, config: TransformerConfig) -> str:
+        """The title of the stage of this name."""
         return self.title or name.split(".")[-1].replace("_", " ").capitalize()
 
-    def shaped(self, name: str, config: TransformerConfig) -> Shapes:
+    def shapes_of(self, name: str, config: TransformerConfig) -> Shapes:
         """The shapes that it goes through in symbols, its own last."""
         return self.shapes
 
@@ -152,7 +152,7 @@ class Kind:
         return self.text
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
-        """How it follows from the stages it reads, in LaTeX and the symbols of this model."""
+        """How it follows from the stages that it reads, in LaTeX with this model's symbols."""
         return self.latex
 
     def short(self, stage: Stage, config: TransformerConfig) -> str:
@@ -160,7 +160,7 @@ class Kind:
         return self.plain
 
     def equation(self, cell: StageCell) -> Equation | None:
-        """One number of it, from the numbers it is computed from; None where there is none."""
+        """How one number follows from those that it is computed from; None without an equation."""
         return None
 
 
@@ -183,7 +183,7 @@ def symbol_of(name: str, config: TransformerConfig) -> str:
 
 
 def symbol_read(stage: Stage, config: TransformerConfig) -> str:
-    """The symbol of what a stage reads; cross-attention reads its keys from the memory m."""
+    """The symbol of a stage's input; cross-attention reads its keys from the memory m."""
     if stage.branch == "cross_attn" and not stage.reads[0].startswith(f"{stage.stack}."):
         return "m"
     return symbol_of(stage.reads[0], config)

@@ -1,4 +1,4 @@
-"""What of a stage is drawn: some rows and columns around the chosen token, with their labels."""
+"""The part of a stage that is drawn: rows and columns around the chosen token, and their labels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from explorer.text import Token
 from explorer.text.token_labels import VisibleText, text_of
 
 DIMENSIONS, MOST_ROWS, MOST_SQUARE = 12, 16, 128
-"""Dimensions of a vector at a time, tokens at a time, a side of what is queries by keys."""
+"""The most dimensions of a vector, tokens, and queries or keys that are drawn at a time."""
 OWN, FEW, LARGEST = 2, 10, 16
-"""Options: so many of the chosen token for certain, so many together where other rows bring
-few, so many at all."""
+"""Options: at least `OWN` of the chosen token, `FEW` in all where other rows add few, and at most
+`LARGEST`."""
 BETWEEN = " / "
 
 
 @dataclass(frozen=True, eq=False)
 class StageCut:
-    """Some rows and columns of a stage: `values` (rows, columns), and which ones they are.
+    """Some `rows` and `columns` of a stage, with their `values` (rows, columns).
 
     `height` and `width` are of the whole stage.
     """
@@ -41,7 +41,7 @@ def row_stack(stage: Stage) -> str:
 
 
 def columns_are(stage: Stage) -> str:
-    """What a column is: a key, an option of the output, or a dimension of a vector."""
+    """A column is a key, an option of the output, or a dimension of a vector."""
     if stage.kind in ("logits", "class logits", "probabilities"):
         return "option"
     return "key" if stage.is_square else "dimension"
@@ -63,7 +63,7 @@ def row_names(values: PassValues, stage: Stage) -> tuple[Token | str, ...]:
         return tokens
     steps = zip(tokens, values.forward.written, strict=True)
     return tuple(
-        VisibleText(f"{text_of(read)}{BETWEEN}{text_of(written)}") for read, written in steps
+        VisibleText(f"{text_of(token)}{BETWEEN}{text_of(output)}") for token, output in steps
     )
 
 
@@ -74,11 +74,11 @@ def windows(width: int) -> list[str]:
 
 
 def cut_stage(
-    values: PassValues, stage: Stage, token: int, window: int, named: Callable[[int], str]
+    values: PassValues, stage: Stage, token: int, window: int, option_label: Callable[[int], str]
 ) -> StageCut:
-    """The rows around the chosen token; of options the largest, of dimensions one range.
+    """The rows around the chosen token, with the largest options or one range of dimensions.
 
-    `window` is which range of a vector is shown, and `named` gives the name of an option.
+    `window` is the index of the range, and `option_label` gives the label of an option.
     """
     whole, places = values[stage.name], values.rows(stage.name)
     height, width = whole.shape
@@ -89,7 +89,8 @@ def cut_stage(
     label: Callable[[int], Token | str] = str
     kind = columns_are(stage)
     if kind == "option":
-        columns, label = _largest(whole[torch.tensor(rows)], rows.index(row)), named
+        columns = _largest(whole[torch.tensor(rows)], rows.index(row))
+        label = option_label
     elif kind == "key":
         columns = _block(min(row, width - 1), width, most)
         keys = "encoder" if stage.branch == "cross_attn" else stage.stack
@@ -112,15 +113,15 @@ def cut_stage(
 
 
 def _largest(values: Tensor, row: int) -> tuple[int, ...]:
-    """Options of (rows, options): those largest in `row`, then the best of every other row."""
+    """The largest options of `row`, then the largest of every other row of (rows, options)."""
     own = values[row].topk(min(LARGEST, values.shape[1])).indices.tolist()
-    best = dict.fromkeys(each for each in values.argmax(-1).tolist() if each not in own[:OWN])
+    best = dict.fromkeys(option for option in values.argmax(-1).tolist() if option not in own[:OWN])
     others = [*best][: LARGEST - OWN]
-    mine = [each for each in own if each not in others][: max(OWN, FEW - len(others))]
+    mine = [option for option in own if option not in others][: max(OWN, FEW - len(others))]
     return (*mine, *others)
 
 
 def _block(place: int, count: int, most: int) -> tuple[int, ...]:
-    """The block of places that this one is in: it stays while the choice moves inside it."""
+    """The block that contains this place: it stays while the choice moves inside it."""
     first = place // most * most
     return tuple(range(first, min(count, first + most)))

@@ -20,15 +20,15 @@ from models.trace import RecordingTap
 
 BRANCHES = {"resid_mid": "self_attn", "resid_cross": "cross_attn", "resid_post": "mlp"}
 STEPS = ("q_proj", "q_norm", "k_proj", "k_norm", "add")
-"""Names for a value that goes by another one where nothing follows this step."""
+"""A value with one of these names has another name where nothing follows this step."""
 OF_POSITIONS = ("positions", "rotated", "bias")
 BETWEEN = {"scores": "products", "output projection": "concat"}
-"""Kinds that are taken in two: another kind of stage comes before them."""
+"""Kinds that are shown as two stages: the stage of the other kind comes first."""
 
 
 @dataclass
 class _PassValue:
-    """One value of the pass: its names in the order they are shown, and what it comes from."""
+    """One value of the pass: its names in the order of the pass, and the values it comes from."""
 
     sites: list[str]
     reads: list["_PassValue"]
@@ -45,7 +45,7 @@ class _ListingTap(RecordingTap):
 
     def __init__(self, modules: Mapping[int, list[str]]) -> None:
         super().__init__()
-        self.modules, self.shown = modules, dict[Any, _PassValue]()
+        self.modules, self.by_node = modules, dict[Any, _PassValue]()
 
     def wants(self, name: str) -> bool:
         return not name.endswith("_input")
@@ -57,65 +57,67 @@ class _ListingTap(RecordingTap):
         site, node = self._prefix + name, value.grad_fn
         while node is not None and node.name() == "AliasBackward0":
             node = node.next_functions[0][0]
-        if node in self.shown:
-            self.shown[node].sites.append(site)
+        if node in self.by_node:
+            self.by_node[node].sites.append(site)
             return value
         reads, names = list[_PassValue](), list[list[str]]()
-        for found in self._origins(node, set()):
-            (reads if isinstance(found, _PassValue) else names).append(found)
-        own = [min(each, key=lambda n: not n.startswith(self._prefix[:7])) for each in names]
-        parts = zip(*(each.split(".")[:-1] for each in own), strict=False)
-        module = ".".join(each[0] for each in takewhile(lambda each: len({*each}) == 1, parts))
+        for origin in self._origins(node, set()):
+            (reads if isinstance(origin, _PassValue) else names).append(origin)
+        own = [min(tied, key=lambda n: not n.startswith(self._prefix[:7])) for tied in names]
+        levels = zip(*(name.split(".")[:-1] for name in own), strict=False)
+        common = takewhile(lambda level: len({*level}) == 1, levels)
+        module = ".".join(level[0] for level in common)
         if node is None:
             value = value.detach().requires_grad_()
         value = value.view_as(value)
-        self.shown[value.grad_fn] = _PassValue([site], reads, module)
+        self.by_node[value.grad_fn] = _PassValue([site], reads, module)
         return value
 
-    def _origins(self, node: Any, seen: set[Any]) -> Iterator[Any]:
-        """The values it comes from, in their order, and the names of the weights on the way."""
-        if node is None or node in seen:
+    def _origins(self, node: Any, visited: set[Any]) -> Iterator[Any]:
+        """The values it comes from, in order, and the names of the weights that it is made with."""
+        if node is None or node in visited:
             return
-        seen.add(node)
-        if node in self.shown:
-            yield self.shown[node]
+        visited.add(node)
+        if node in self.by_node:
+            yield self.by_node[node]
         elif hasattr(node, "variable"):
             yield from [self.modules[id(node.variable)]] * (id(node.variable) in self.modules)
         else:
             for before, _ in node.next_functions:
-                yield from self._origins(before, seen)
+                yield from self._origins(before, visited)
 
 
 @lru_cache(maxsize=64)
 def stages_of(config: TransformerConfig) -> tuple[Stage, ...]:
     """Every stage of a model of this config, in the order it runs.
 
-    Layers with a window are alike, and those without: one of each is listed, the others are named.
+    Layers with a window are alike, and so are those without: the model that is run has one of
+    each, and the other layers are copies with their own names.
     """
     windows = {bool(window): window for window in config.windows}
     two = config.kind == "encoder-decoder"
     sizes = {"n_layers": len(windows) or 1, "n_encoder_layers": 1 if two else None}
     one_of_each = config.replace(**sizes, windows=tuple(windows.values()))
-    listed, found = _listed(one_of_each), list[Stage]()
-    names: dict[str, str] = {}  # of a listed stage, and here
+    listed, stages = _listed(one_of_each), list[Stage]()
+    names: dict[str, str] = {}  # from the name of a listed stage to its name here
     for stack in config.stacks:
         layers = config.encoder_layers if stack == "encoder" else config.n_layers
         own = [stage for stage in listed if stage.stack == stack]
         first = next(at for at, stage in enumerate(own) if stage.layer is not None)
         last = next(at for at in reversed(range(len(own))) if own[at].layer is not None)
-        found += [_renamed(stage, names) for stage in own[:first]]
+        stages += [_renamed(stage, names) for stage in own[:first]]
         for layer in range(layers):
             like = [*windows].index(bool(config.window(layer))) if windows else 0
             place = next(at for at, stage in enumerate(own) if stage.layer == like)
-            names[own[place - 1].name] = found[-1].name
-            found += [_renamed(s, names, layer) for s in own if s.layer == like]
-        names[own[last].name] = found[-1].name
-        found += [_renamed(stage, names) for stage in own[last + 1 :]]
-    return tuple(found)
+            names[own[place - 1].name] = stages[-1].name
+            stages += [_renamed(s, names, layer) for s in own if s.layer == like]
+        names[own[last].name] = stages[-1].name
+        stages += [_renamed(stage, names) for stage in own[last + 1 :]]
+    return tuple(stages)
 
 
 def _renamed(stage: Stage, names: dict[str, str], layer: int | None = None) -> Stage:
-    """A listed stage in this layer; `names` are those here of the stages that it reads."""
+    """A listed stage in this layer; `names` maps the stages that it reads to their names here."""
     if layer is not None and layer != stage.layer:
         before, here = f"{stage.stack}.{stage.layer}.", f"{stage.stack}.{layer}."
         stage = replace(
@@ -160,7 +162,7 @@ def _small(config: TransformerConfig) -> TransformerConfig:
 
 
 def _listed(config: TransformerConfig) -> list[Stage]:
-    """The stages of a model as it shows them, layer by layer."""
+    """The stages of a model in the order of its tap, layer by layer."""
     model = Transformer(_small(config)).eval()
     ids = torch.zeros(1, 2, dtype=torch.long)
     keep = None if config.pad_id is None else torch.ones_like(ids, dtype=torch.bool)
@@ -173,16 +175,16 @@ def _listed(config: TransformerConfig) -> list[Stage]:
             model(ids, ids, source_keep=keep, target_keep=keep, tap=tap)
         else:
             model(ids, keep=keep, tap=tap)
-    found: list[Stage] = []
-    for shown in tap.shown.values():
-        found += _stages(shown, config, started={stage.stack for stage in found})
-    return found
+    stages: list[Stage] = []
+    for value in tap.by_node.values():
+        stages += _stages(value, config, started={stage.stack for stage in stages})
+    return stages
 
 
-def _stages(shown: _PassValue, config: TransformerConfig, started: set[str]) -> Iterator[Stage]:
+def _stages(value: _PassValue, config: TransformerConfig, started: set[str]) -> Iterator[Stage]:
     """The stage of a value, after those that explain how it comes about."""
-    *scopes, tail = shown.sites[0].split(".")
-    name, reads = shown.name, tuple(each.name for each in shown.reads)
+    *scopes, tail = value.sites[0].split(".")
+    name, reads = value.name, tuple(source.name for source in value.reads)
     stack = scopes[0] if scopes and scopes[0] in config.stacks else config.stacks[-1]
     layer = int(scopes[1]) if len(scopes) > 1 else None
     branch = scopes[2] if len(scopes) > 2 else BRANCHES.get(tail, "")
@@ -200,9 +202,9 @@ def _stages(shown: _PassValue, config: TransformerConfig, started: set[str]) -> 
         between = f"{stack}.{layer}.{branch}.{BETWEEN[kind]}"
         yield _stage(config, between, BETWEEN[kind], reads=reads, **where)
         reads = (between,)
-    module = f"{stack}.positions" if kind in OF_POSITIONS else shown.module
+    module = f"{stack}.positions" if kind in OF_POSITIONS else value.module
     reads = reads or (f"{stack}.tokens",)
-    more = {"site": name, "module": module, "aliases": tuple(shown.sites), **where}
+    more = {"site": name, "module": module, "aliases": tuple(value.sites), **where}
     yield _stage(config, name, kind, reads=reads, **more)
     if tail == "logits":
         shapes = KINDS[kind].shapes
@@ -222,14 +224,14 @@ def _stage(
     **more: Any,
 ) -> Stage:
     of = KINDS[kind]
-    shapes = shapes or of.shaped(name, config)
-    return Stage(name, of.named(name, config), kind, stack, section, reads, shapes, **more)
+    shapes = shapes or of.shapes_of(name, config)
+    return Stage(name, of.title_of(name, config), kind, stack, section, reads, shapes, **more)
 
 
 def sizes(
     config: TransformerConfig, batch: int, tokens: int, source: int, keys: int
 ) -> Mapping[str, int]:
-    """What every symbol of a shape stands for; `keys` is how many keys a query has."""
+    """The size of every symbol of a shape; `keys` is the number of keys of a query."""
     return {
         "batch": batch,
         "tokens": tokens,

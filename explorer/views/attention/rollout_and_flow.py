@@ -198,7 +198,7 @@ def _rolled_out(context: PageContext, layer: int) -> tuple[Tensor, Tensor]:
         steps = rollout.half_residual_layers(forward, part, layer + 1)
         masks = (forward.mask(part, index) for index in range(layer + 1))
         with st.spinner("Multiplying the layers"):
-            return rollout.rollout(steps), rollout.reached(masks)
+            return rollout.rollout(steps), rollout.has_path(masks)
 
     key = ("rollout", part, layer, input_key(forward))
     return kept(context.opened, key, make)

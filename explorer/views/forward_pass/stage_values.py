@@ -6,7 +6,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.forward_pass.kinds import KINDS
-from explorer.analysis.forward_pass.pass_values import ALL, PassValues, recorded
+from explorer.analysis.forward_pass.pass_values import ALL, PassValues, record_pass
 from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import (
     StageCut,
@@ -82,7 +82,7 @@ def values_of(context: PageContext, at: PassPosition) -> PassValues:
 
     def record(sites: tuple[str, ...]) -> Trace:
         key = ("stages", chosen.text, chosen.pair, sites)
-        return kept(context.opened, key, lambda: recorded(forward, sites))
+        return kept(context.opened, key, lambda: record_pass(forward, sites))
 
     return PassValues(forward, chosen.head, at.tokens[forward.config.stacks[-1]], record)
 
@@ -310,7 +310,7 @@ def stage_script(context: PageContext) -> Script:
 
 
 def stage_code(forward: ForwardPass, name: str, head: int, token: int) -> None:
-    stages = PassValues(forward, head, token, lambda sites: recorded(forward, sites))
+    stages = PassValues(forward, head, token, lambda sites: record_pass(forward, sites))
     values = stages[name]
     print(values.shape, values)
 

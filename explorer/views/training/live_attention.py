@@ -55,7 +55,7 @@ def _forcing(opened: OpenModel, task: Task, forward: ForwardPass) -> TeacherForc
     if not forward.source or not answer or len(answer) > opened.config.max_len:
         return None
     target = torch.tensor([forward.target[0].id, *answer])
-    return teacher_forcing(opened.model, ids_of([forward.source]), target, given=1)
+    return teacher_forcing(opened.model, ids_of([forward.source]), target, prompt_length=1)
 
 
 def draw_forcing(task: Task, forcing: TeacherForcing | None) -> None:

@@ -56,7 +56,7 @@ def patched(contrast: Contrast, site: str, head: int | None) -> float:
         value[:, head] = corrupted[site][:, head]
     edits = [Replace(site, value)]
     left = trace(contrast.model, contrast.clean, read_at=contrast.read_at, edits=edits)
-    return float(contrast.measured(clean.output)[0] - contrast.measured(left.output)[0])
+    return float(contrast.metric_of(clean.output)[0] - contrast.metric_of(left.output)[0])
 
 
 def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: OpenModel) -> None:
@@ -66,7 +66,7 @@ def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: OpenMode
         pair = question.pairs[0]
         ends = [
             float(
-                contrast.measured(trace(contrast.model, text, read_at=contrast.read_at).output)[0]
+                contrast.metric_of(trace(contrast.model, text, read_at=contrast.read_at).output)[0]
             )
             for text in (contrast.clean, contrast.corrupted)
         ]
