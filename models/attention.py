@@ -38,7 +38,7 @@ def attention_weights(
     if mask is None:
         return tap("masked", scores).softmax(-1)
     weights = tap("masked", scores.where(mask, torch.finfo(scores.dtype).min)).softmax(-1)
-    # What `any` says, which takes longer than a softmax: bytes have a quick maximum.
+    # The same as `any`, which is slower than a softmax; the maximum of bytes is not.
     has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
     return weights if has_key.all() else weights * has_key
 
@@ -147,7 +147,7 @@ class MultiHeadAttention(nn.Module):
     def combine(
         self, q: Queries, k: Keys, v: Keys, mask: AnyMask | None, bias: Bias | None, tap: Tap
     ) -> Float[Tensor, "b q D"]:
-        """What the heads write together."""
+        """The sum of what the heads write."""
         q, k, v = tap("q", q), tap("k", k), tap("v", v)
         mask, bias = show_mask_and_bias(boolean_mask(mask), bias, q, k, tap)
         head_out = tap("head_out", self.attend(q, k, v, mask, bias, tap))

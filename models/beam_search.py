@@ -1,4 +1,4 @@
-"""Beam search: the likeliest continuations side by side, with every token that was considered.
+"""Beam search: the likeliest continuations side by side, and every token that it considered.
 
 Sources: Google's Neural Machine Translation System (Wu et al. 2016), section 7 (length
 penalty); Attention Is All You Need, section 6.1 (4 beams, α = 0.6).
@@ -6,6 +6,7 @@ penalty); Attention Is All You Need, section 6.1 (4 beams, α = 0.6).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -21,7 +22,7 @@ class BeamNode:
     """One token that was considered after its `parent`, an index of a node (−1: the start).
 
     `log_probability` is that of all tokens up to here, in nats, and `score` the same ÷ the length
-    penalty. The search continued from a node that is `kept`; one that `ended` ends the text.
+    penalty. The search continued from a node that is `kept`; one that is `ended` ends the text.
     """
 
     parent: int
@@ -37,8 +38,8 @@ class BeamNode:
 class Beams:
     """All nodes in the order of their steps, and the indices of the ends, the best score first.
 
-    An end is a node that ends the text, or one that is kept: after the last step all of those
-    compete, before it only where fewer texts than beams have ended.
+    An end is a node that ends the text. The nodes that are kept compete too, after the last step
+    or where fewer texts than beams have ended.
     """
 
     nodes: tuple[BeamNode, ...]
@@ -58,21 +59,14 @@ def length_penalty(length: int, alpha: float) -> float:
     return float(((5 + length) / 6) ** alpha)
 
 
-def considered(config: TransformerConfig, beams: int) -> int:
-    """Nodes of one step: enough that `beams` can continue, however many tokens end the text."""
+def nodes_per_step(config: TransformerConfig, beams: int) -> int:
+    """The number of nodes of a step: enough that `beams` of them do not end the text."""
     return max(2, 1 + len(set(config.generation.eos_ids))) * beams
 
 
-def beam_search(
-    model: Model,
-    prompt: Int[Tensor, "b t"],
-    *,
-    beams: int = 4,
-    max_length: int = 50,
-    alpha: float = 0.6,
-) -> Beams:
+def beam_search(model: Model, prompt: Int[Tensor, "b t"], **options: Any) -> Beams:
     """The best continuations of one prompt, or answers to one source: the last of `beam_steps`."""
-    *_, last = beam_steps(model, prompt, beams=beams, max_length=max_length, alpha=alpha)
+    *_, last = beam_steps(model, prompt, **options)
     return last
 
 
@@ -87,10 +81,10 @@ def beam_steps(
 ) -> Iterator[Beams]:
     """The search after each of its steps; stop by stopping.
 
-    Each step continues the `beams` likeliest unended nodes and considers `considered` next
+    Each step continues the `beams` likeliest unended nodes and considers `nodes_per_step` next
     tokens. The search ends when no unended node can still beat the worst of `beams` ended
     ones, after `max_length` tokens, or where the positions end. Cost of a step: the forward
-    pass of one token per beam, which the tap is shown. ValueError for invalid arguments.
+    pass of one token per beam, which the tap sees. ValueError for invalid arguments.
     """
     if beams < 1 or max_length < 1:
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
@@ -107,7 +101,7 @@ def beam_steps(
             so_far = [nodes[n].log_probability if n >= 0 else 0.0 for n in alive]
             before = torch.tensor(so_far, device=logits.device)
             total = (before[:, None] + log_probabilities).flatten()
-            best = total.topk(min(considered(config, beams), int(total.isfinite().sum())))
+            best = total.topk(min(nodes_per_step(config, beams), int(total.isfinite().sum())))
             penalty, first, rows = length_penalty(step + 1, alpha), len(nodes), list[int]()
             for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
                 row, token = divmod(flat, logits.shape[1])
@@ -137,7 +131,7 @@ def beam_steps(
 
 
 def take_rows(state: DecodingState, rows: list[int]) -> None:
-    """Continue from these rows of the batch, some of them several times, others not at all."""
+    """Continue from these rows of the batch, which may repeat or be left out."""
     index = torch.tensor(rows, device=state.first_logits.device)
     assert state.cache is not None
     for layer in (layer for block in state.cache for layer in block.values() if layer.length):
@@ -146,7 +140,7 @@ def take_rows(state: DecodingState, rows: list[int]) -> None:
 
 
 def _rows_of(cached: Tensor, rows: Tensor) -> Tensor:
-    """With room for one token more."""
+    """These rows of a cache, with room for one more token."""
     _, groups, length, width = cached.shape
     room = cached.new_empty(len(rows), groups, length + 1, width)
     torch.index_select(cached, 0, rows, out=room[:, :, :length])

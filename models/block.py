@@ -62,7 +62,7 @@ class StackContext:
 
 
 Choose = Callable[[MultiHeadAttention, nn.Module, Stream, Tap], Callable[..., Stream]]
-"""What runs as an attention: for example `models.head_inputs.choose_head_inputs`."""
+"""Chooses what runs as self-attention: for example `models.head_inputs.choose_head_inputs`."""
 
 
 class Block(nn.Module):

@@ -1,4 +1,4 @@
-"""Keys and values of the tokens already read, so that generating one more costs one token.
+"""Keys and values of earlier tokens, so that one more token costs the pass of one token.
 
 The caller of a forward pass owns the cache; the model stores nothing.
 """
@@ -16,7 +16,7 @@ from models.shapes import Keys
 class LayerCache:
     """Keys and values of one attention layer, of which the first `length` tokens are filled.
 
-    Where it is full it doubles, so that all tokens are copied only when as many were added.
+    A full cache doubles, so that a token is copied a constant number of times on average.
     """
 
     keys: Keys | None = None
@@ -38,9 +38,9 @@ class LayerCache:
 
 
 def _extended(cached: Tensor | None, new: Tensor, length: int) -> Tensor:
-    """Room in which `new` follows the first `length` tokens of what is cached.
+    """A tensor in which `new` follows the first `length` tokens of the cache.
 
-    Heads that once had keys of their own (`models.head_inputs`) keep a copy of those they share.
+    Heads that once had keys of their own (`models.head_inputs`) keep copies of shared ones.
     """
     if cached is None:
         return new
@@ -56,7 +56,7 @@ def _extended(cached: Tensor | None, new: Tensor, length: int) -> Tensor:
 
 
 class KeyValueCache(list[dict[str, LayerCache]]):
-    """What a whole decoder keeps: for every block the cache of each of its attentions."""
+    """The cache of a decoder: for every block, that of each of its attentions."""
 
     @classmethod
     def empty(cls, n_layers: int) -> "KeyValueCache":

@@ -1,7 +1,7 @@
 """Configs of a Transformer, of generation and of training, as plain frozen data.
 
-A config round-trips through JSON, refuses unknown keys, and `fault()` says in one sentence why a
-combination of values is none.
+A config round-trips through JSON, refuses unknown keys, and `fault()` says in one sentence why its
+values do not describe a model.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
 PRECISIONS = ("float32", "bfloat16")
 TOKENS = ("pad_id", "bos_id")  # fields that hold a token ID
 
-# A config is read before a file of weights vouches for it, so every size is bounded.
+# A config is read before the weights that would confirm its sizes, so every size is bounded.
 LARGEST_SIZE = 1_000_000
 LARGEST_VOCABULARY = 300_000  # the largest in common use is 262,144 (Gemma)
 LARGEST_EMBEDDING = 4_000_000_000  # numbers; the most published are 3.1 billion (Command R+)
@@ -165,7 +165,7 @@ class TransformerConfig(PlainData):
         return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
 
     def kv_head(self, head: int) -> int:
-        """The place of the keys and values that this head attends with."""
+        """The index of the keys and values of this head."""
         return head * self.kv_heads // self.n_heads
 
     @property
@@ -179,7 +179,7 @@ class TransformerConfig(PlainData):
 
     @property
     def of_encoder(self) -> "TransformerConfig":
-        """The config that the blocks of an encoder-decoder's encoder follow."""
+        """The config of the encoder of an encoder-decoder."""
         if self.d_ff_encoder is None:
             return self
         return self.replace(d_ff=self.d_ff_encoder, d_ff_encoder=None)
@@ -198,12 +198,11 @@ class TransformerConfig(PlainData):
 class TrainConfig(PlainData):
     """How to train: `warmup` counts steps; `clip` 0 leaves the gradients as they are.
 
-    `lr` is the highest rate, at the end of the warm-up. `momentum` is the share of the former
-    direction that is kept: SGD's, Muon's, and Adam's β₁; `beta2` and `eps` are Adam's. A batch
-    goes through the model in `accumulation` parts, one after another, for a single update: the
-    same but for dropout, in less memory. With `precision` bfloat16 products are computed so;
-    weights stay in 32 bits. `compiled` is for an accelerator and does nothing on a CPU. `seed`
-    is that of batches and dropout; the weights' own is the model's.
+    `lr` is the highest rate, at the end of the warm-up. `momentum` is that of SGD and Muon, and
+    Adam's β₁; `beta2` and `eps` are Adam's. A batch goes through the model in `accumulation`
+    parts for a single update: the same but for dropout, in less memory. `precision` is that of
+    products; weights stay in 32 bits. `compiled` has no effect on a CPU. `seed` is that of
+    batches and dropout; the model has that of its weights.
     """
 
     steps: int = number_field(400, 1, 10_000_000)
@@ -225,7 +224,7 @@ class TrainConfig(PlainData):
 
 
 def _faults(config: TransformerConfig) -> Iterator[str]:
-    """Why the values do not go together, the sizes first, on which the rest relies."""
+    """Why the values contradict each other; the sizes first, since the rest relies on them."""
     if config.d_head is None and config.d_model % config.n_heads:
         yield f"d_model {config.d_model} is not divisible by n_heads {config.n_heads}."
     if config.n_heads % config.kv_heads:

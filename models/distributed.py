@@ -4,17 +4,17 @@ Without such processes there is one, with the whole batch.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """In here this process is one of those that torchrun has started, if it has."""
+    """Joins the processes that torchrun has started, where it has started several."""
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
         yield
         return
@@ -33,14 +33,25 @@ def world_size() -> int:
 
 
 def rank() -> int:
-    """The number of this one; 0 is the one that writes."""
+    """The number of this process; process 0 writes."""
     return dist.get_rank() if dist.is_initialized() else 0
 
 
-def all_reduce(values: Sequence[Tensor]) -> None:
-    """Each value becomes its sum over the processes; all travel in one message."""
-    if world_size() > 1:
-        message = torch.cat([value.flatten() for value in values])
-        dist.all_reduce(message)
-        for value, part in zip(values, message.split([v.numel() for v in values]), strict=True):
-            value.copy_(part.view_as(value))
+def all_reduce(loss: Tensor, parameters: Iterable[nn.Parameter]) -> None:
+    """The loss and the gradients of what is trained become their sums over the processes.
+
+    They travel in one message, with zeros where this process has no gradient, so that all
+    messages have one length. A gradient that no process has stays None.
+    """
+    if world_size() == 1:
+        return
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    counts = loss.new_tensor([float(p.grad is not None) for p in trained])
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
+    values = [loss, counts, *gradients]
+    message = torch.cat([value.flatten() for value in values])
+    dist.all_reduce(message)
+    for value, total in zip(values, message.split([v.numel() for v in values]), strict=True):
+        value.copy_(total.view_as(value))
+    for parameter, gradient, count in zip(trained, gradients, counts.tolist(), strict=True):
+        parameter.grad = gradient if count else None

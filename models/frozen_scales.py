@@ -1,9 +1,8 @@
 """Modules as linear maps, their scale frozen at its value in one pass.
 
-A norm divides its input by a scale, an activation multiplies each number by a factor, a soft cap
-shrinks each logit by one. With scale and factors frozen at their values in a pass, all are linear
-and equal to the real ones at this input: each part of the residual stream then has its own share
-of the output, past no other layer.
+A norm divides its input by a scale; an activation and a soft cap multiply each number by a factor.
+Frozen at their values in a pass, all are linear and equal to the real ones at this input, so each
+part of the residual stream has its own share of the output.
 Shapes: p positions, d width of the model, v options of the output.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021), on logits as sums
 over the residual stream.
@@ -43,14 +42,14 @@ UNCHANGED = Frozen(lambda part: part)
 
 
 def without_scale(norm: nn.Module) -> Linear:
-    """What is left of a norm without its scale and bias: γ ⊙ (x − μ), or γ ⊙ x of an RMSNorm."""
+    """A norm without its scale and bias: γ ⊙ (x − μ), or γ ⊙ x of an RMSNorm."""
     if isinstance(norm, LayerNorm):
         return lambda part: (part - part.mean(-1, keepdim=True)) * norm.weight
     return (lambda part: part * norm.weight) if isinstance(norm, RMSNorm) else UNCHANGED.linear
 
 
 def scale_of(norm: nn.Module, x: Tensor) -> Tensor | float:
-    """The factor 1/σ by which a norm multiplies x (…, d), for each of them (…, 1)."""
+    """The factor 1/σ (…, 1) by which a norm multiplies x (…, d)."""
     if not isinstance(norm, LayerNorm | RMSNorm):
         return 1.0
     x = x - x.mean(-1, keepdim=True) if isinstance(norm, LayerNorm) else x
@@ -76,13 +75,13 @@ def freeze_linear(layer: nn.Linear) -> Frozen:
 
 
 def sum_norm(residual: Residual) -> nn.Module:
-    """Applied to the residual stream after what the layer wrote is added."""
+    """The norm of the residual stream after the layer's output is added."""
     return IDENTITY if residual.pre else residual.norm
 
 
 @dataclass(frozen=True, eq=False)
 class FrozenResidual:
-    """A residual connection: what a part of the layer's output adds, and the sum behind it."""
+    """A residual connection: the part of the layer's output that is added, and the sum after it."""
 
     written: Frozen
     summed: Frozen
@@ -93,36 +92,40 @@ class FrozenResidual:
 
 
 def freeze_residual(residual: Residual, x: Tensor, out: Tensor) -> FrozenResidual:
-    """Where x is the residual stream before the layer and `out` what the layer wrote, (…, d)."""
+    """For the residual stream x before the layer and the layer's output `out`, (…, d)."""
     written = freeze_norm(residual.out_norm, out)
     return FrozenResidual(written, freeze_norm(sum_norm(residual), x + written(out)))
 
 
 def residual_without_scale(residual: Residual) -> tuple[Linear, Linear]:
-    """The same without the scales of its norms, which no part of the output changes."""
+    """The norms of the output and of the sum, without their scales."""
     return without_scale(residual.out_norm), without_scale(sum_norm(residual))
 
 
 def is_plain_sum(residual: Residual) -> bool:
-    """Whether what a layer wrote stays in the residual stream as it is."""
+    """Whether the layer's output is added to the residual stream without a norm."""
     return all(isinstance(n, nn.Identity) for n in (residual.out_norm, sum_norm(residual)))
 
 
 def freeze_words(
     head: LanguageModelHead, x: Tensor, embedding: Tensor, options: Tensor | None = None
 ) -> Frozen:
-    """The head of a language model over x (p, d): to the logits (p, v), of these tokens or all."""
+    """The head of a language model at x (p, d): logits (p, v) of `options`, or of all."""
     transform = _freeze_transform(head.transform, x)
     words: Tensor = embedding if head.weight is None else head.weight
     bias: Tensor | None = head.bias
     if options is not None:
         words, bias = words[options], None if bias is None else bias[options]
     logits = Frozen(lambda part: part @ words.mT * head.scale, bias)
-    return transform.then(logits).then(_freeze_cap(head.cap, logits(head.transform(x[None])[0])))
+    if (cap := head.cap) is None:
+        return transform.then(logits)
+    uncapped = logits(head.transform(x[None])[0])
+    share = (cap * (uncapped / cap).tanh() / uncapped).nan_to_num(nan=1.0)
+    return transform.then(logits).then(Frozen(lambda part: part * share))
 
 
 def freeze_classes(head: ClassifierHead, pooled: Tensor) -> Frozen:
-    """The head of a classifier over what was pooled (…, d): to the logits of the classes."""
+    """The head of a classifier at the pooled vector (…, d): logits of the classes."""
     if head.hidden is None:
         return freeze_linear(head.out)
     hidden = freeze_linear(head.hidden)
@@ -137,10 +140,3 @@ def _freeze_transform(transform: nn.Module, x: Tensor) -> Frozen:
     active = freeze_activation(transform.activation, inside)
     norm = freeze_norm(transform.norm, transform.activation(inside))
     return freeze_linear(transform.proj).then(active).then(norm)
-
-
-def _freeze_cap(cap: float | None, logits: Tensor) -> Frozen:
-    if cap is None:
-        return UNCHANGED
-    share = (cap * (logits / cap).tanh() / logits).nan_to_num(nan=1.0)
-    return Frozen(lambda part: part * share)

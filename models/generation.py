@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,12 +10,12 @@ from torch import Tensor
 from models.cache import KeyValueCache
 from models.config import TransformerConfig
 from models.masking import keep_of
-from models.sampling import Sampling, allowed, choose_from, sample
+from models.sampling import Sampling, ban_tokens, choose_from, sample
 from models.tap import NO_TAP, Tap
 from models.transformer import TransformerBase, evaluating
 
 Model = TransformerBase[TransformerConfig]
-UNNAMED = 0  # begins or fills up a sequence where the config names no token ID for it
+UNNAMED = 0  # the start or padding token where the config names none
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +47,8 @@ def generate(
     reads it as its source and begins with `config.bos_id`. True in `keep` keeps a token; without
     it every ID but `config.pad_id` is kept. `greedy` is a temperature of 0. Tokens are sampled
     with `seed`, on the CPU: the same on every device where probabilities are. With the cache a
-    step costs the forward pass of one token, without it that of all tokens so far. The tap is
-    shown all of them. ValueError for invalid arguments.
+    step costs the forward pass of one token, without it that of all tokens so far. The tap sees
+    every pass. ValueError for invalid arguments.
     """
     sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
     if fault := sampling.fault():
@@ -78,16 +77,8 @@ def generate(
     return steps()
 
 
-def generate_ids(
-    model: Model, source: Int[Tensor, "b s"], max_length: int = 50, **options: Any
-) -> Int[Tensor, "b t"]:
-    """All IDs of `generate`, after the prompt or the start token."""
-    steps = generate(model, source, max_length=max_length, **options)
-    return torch.cat([start_ids(model, source), *(step.ids[:, None] for step in steps)], 1)
-
-
 def start_ids(model: Model, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
-    """What the decoder reads first: the prompt, or the start token of an encoder-decoder."""
+    """The first IDs of the decoder: the prompt, or the start token of an encoder-decoder."""
     if model.config.kind != "encoder-decoder":
         return prompt
     start = UNNAMED if model.config.bos_id is None else model.config.bos_id
@@ -115,9 +106,9 @@ def check_prompt(
 
 
 class DecodingState:
-    """What a decoder has read so far: the encoded source, its cache and its padding.
+    """The state of a decoder between two tokens: the encoded source, its cache and its padding.
 
-    The caller adds tokens (`read`). `first_logits` are those of the first token to be generated.
+    The caller adds tokens (`read`). `first_logits` are those of the first generated token.
     Cost of a step: the forward pass of the tokens added, without the cache that of all.
     """
 
@@ -143,7 +134,7 @@ class DecodingState:
         self.n_start = self._ids.shape[1]
         self.room = model.config.max_len - self.n_start + 1  # tokens before the positions end
         logits = self._decode(self._ids, n_read=1)[:, -1]
-        self.first_logits: Float[Tensor, "b v"] = allowed(logits, model.config, self.n_start == 1)
+        self.first_logits = ban_tokens(logits, model.config, first=self.n_start == 1)
 
     def read(self, ids: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
         """Add tokens to every row; the logits of the token after each of them."""
@@ -152,7 +143,7 @@ class DecodingState:
         n_read = ids.shape[1]
         if self.cache is None:
             self._ids = ids = torch.cat((self._ids, ids), 1)
-        return allowed(self._decode(ids, n_read), self._model.config, first=False)
+        return ban_tokens(self._decode(ids, n_read), self._model.config, first=False)
 
     def _decode(self, ids: Tensor, n_read: int) -> Float[Tensor, "b t v"]:
         """Logits after the last `n_read` of these tokens."""

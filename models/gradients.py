@@ -14,12 +14,12 @@ from models.transformer import EVERYWHERE, TransformerBase, evaluating
 
 
 class GradientError(ValueError):
-    """A gradient that is no number, in one sentence."""
+    """A gradient that is not finite, in one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """The values at the sites that were asked for, and ∂`scalar`/∂value, of the same shapes."""
+    """The values of the sites, and ∂`scalar`/∂value, of the same shapes."""
 
     values: dict[str, Tensor]
     gradients: dict[str, Tensor]
@@ -28,11 +28,11 @@ class Gradients:
 
 
 Take = Callable[[str, Tensor], None]
-"""Is handed the name of a site and the gradient there."""
+"""Called with the name of a site and the gradient there."""
 
 
 class _Watched(torch.autograd.Function):
-    """The same value, whose gradient is shown to `take`. The anchor is where the way back ends."""
+    """The same value, whose gradient `take` gets. The backward pass ends at the anchor."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, anchor: Tensor, take: Callable[[Tensor], None]) -> Tensor:
@@ -46,7 +46,7 @@ class _Watched(torch.autograd.Function):
 
 
 class _WatchingTap(RecordingTap):
-    """Hands `take` the gradient at each site, and records values if it `keeps`."""
+    """Calls `take` with the gradient at each site, and records values if it `keeps` them."""
 
     def __init__(
         self, sites: Sequence[str], edits: Sequence[Edit], take: Take, keeps: bool
@@ -78,14 +78,14 @@ def gradients(
 ) -> Gradients:
     """The values of `sites` in one forward pass, and the gradient of `of(output)` by each.
 
-    `of` gives one number; the sum over a batch, whose rows know nothing of each other, gives the
-    gradients of each row. The other arguments are those of `trace`. A `take` is handed the name of
-    each site and its gradient, from the output backwards, and no value or gradient is kept. Costs
-    a forward and a backward pass. EditError as there; GradientError where a gradient is not
-    finite. Source: Attribution Patching (Nanda 2023), on gradients by activations.
+    `of` gives one number; the sum over a batch, whose rows are independent, gives the gradients of
+    each row. The other arguments are those of `trace`. With `take`, which is called from the
+    output backwards, no value or gradient is kept. Costs a forward and a backward pass. EditError
+    as in `trace`; GradientError where a gradient is not finite.
+    Source: Attribution Patching (Nanda 2023), on gradients by activations.
     """
-    kept: dict[str, Tensor] = {}
-    taking = kept.__setitem__ if take is None else take
+    by_site: dict[str, Tensor] = {}
+    taking = by_site.__setitem__ if take is None else take
 
     def checked(site: str, gradient: Tensor) -> None:
         if not all(bool(extreme.isfinite()) for extreme in gradient.aminmax()):  # makes no copy
@@ -100,5 +100,5 @@ def gradients(
         if scalar.numel() != 1:
             raise ValueError(f"A gradient is that of one number, not of {tuple(scalar.shape)}.")
         torch.autograd.grad(scalar, tap.anchor, allow_unused=True)
-    by_site = {site: kept.get(site, torch.zeros_like(value)) for site, value in tap.values.items()}
-    return Gradients(tap.values, by_site, output.detach(), float(scalar.detach()))
+    all_sites = {s: by_site.get(s, torch.zeros_like(v)) for s, v in tap.values.items()}
+    return Gradients(tap.values, all_sites, output.detach(), float(scalar.detach()))

@@ -45,7 +45,7 @@ def attention_by_head(
     Every head has keys and values of its own, also where the heads of a group share theirs.
     """
     projections = of.q_proj, of.k_proj, of.v_proj
-    q, k, v = (project_by_head(*each, of.d_head) for each in zip(projections, inputs, strict=True))
+    q, k, v = (project_by_head(p, x, of.d_head) for p, x in zip(projections, inputs, strict=True))
     q = tap("q_norm", of.q_norm(tap("q_proj", q)))
     k = tap("k_norm", of.k_norm(tap("k_proj", k)))
     q, k = (q, k) if rotate is None else (rotate(q), rotate(k))
@@ -56,9 +56,9 @@ def attention_by_head(
 def project_by_head(
     proj: nn.Linear, x: Float[Tensor, "b h t D"], d_head: int
 ) -> Float[Tensor, "b h t d"]:
-    """What a projection makes of the input of each head; heads of a group share its rows."""
+    """The projection of the input of each head; heads of a group share rows of its matrix."""
     weight = proj.weight.unflatten(0, (-1, d_head))  # (g, d, D)
-    # The batch goes with the tokens: where it is broadcast, each row has a copy of the weights.
+    # The batch is flattened into the tokens: a broadcast product would copy the weights per row.
     of_groups = x.unflatten(1, (len(weight), -1)).transpose(0, 1)  # (g, b, h/g, t, D)
     projected = of_groups.flatten(1, 3) @ weight.mT  # (g, b·h/g·t, d)
     if proj.bias is not None:

@@ -1,8 +1,8 @@
-"""Interventions: plain frozen edits that name a site and say what becomes of its value.
+"""Interventions: plain frozen edits that name a site and compute its new value.
 
 Give them to `trace(…, edits=…)`. `site` may be a pattern (`decoder.*.self_attn.weights`), and
 where an edit has a `head`, it changes that head alone (b, h, …).
-A forward pass in which an edit met no site, or a value it does not fit, ends in an EditError.
+A forward pass in which an edit meets no site, or a value it does not fit, ends in an EditError.
 Shapes: b batch, h heads, t tokens, q queries, k keys, d width of a vector.
 """
 
@@ -23,7 +23,7 @@ class AbsentIndexError(EditError):
 
 @runtime_checkable
 class Edit(Protocol):
-    """What every edit is: a site, and a function from its value to another of the same shape."""
+    """A site, and a function from its value to another of the same shape."""
 
     @property
     def site(self) -> str: ...
@@ -126,7 +126,7 @@ class Add:
     factor: float = 1.0
 
     def __call__(self, value: Tensor) -> Tensor:
-        return value + self.factor * fitted(self.value, value, self.site)
+        return value + self.factor * fit(self.value, value, self.site)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ class Replace:
     value: Tensor
 
     def __call__(self, value: Tensor) -> Tensor:
-        return fitted(self.value, value, self.site)
+        return fit(self.value, value, self.site)
 
 
 def _in_head(head: int | None, changed: Tensor, value: Tensor, site: str) -> Tensor:
@@ -151,12 +151,12 @@ def _in_head(head: int | None, changed: Tensor, value: Tensor, site: str) -> Ten
     return torch.where(heads[:, None, None], changed, value)
 
 
-def fitted(given: Tensor, value: Tensor, site: str) -> Tensor:
-    """`given` in the type and shape of the site's value, and where that is."""
+def fit(source: Tensor, value: Tensor, site: str) -> Tensor:
+    """`source` with the type, shape and device of the site's value."""
     try:
-        return given.to(value).expand_as(value)
+        return source.to(value).expand_as(value)
     except RuntimeError as error:
-        ours, theirs = tuple(given.shape), tuple(value.shape)
+        ours, theirs = tuple(source.shape), tuple(value.shape)
         raise EditError(f"{site} has the shape {theirs}, not {ours}.") from error
 
 

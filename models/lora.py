@@ -1,4 +1,4 @@
-"""LoRA: a frozen matrix plus a product of two thin ones, which alone are trained.
+"""LoRA: a frozen matrix plus a trained product of two thin ones.
 
 Shapes: r rank, i numbers in, o numbers out.
 Source: LoRA: Low-Rank Adaptation of Large Language Models (Hu et al. 2021, arXiv:2106.09685).
@@ -31,7 +31,7 @@ class LoRALinear(nn.Linear):
     def __init__(
         self, base: nn.Linear, rank: int, alpha: float, generator: torch.Generator | None = None
     ) -> None:
-        nn.Module.__init__(self)  # the matrix of a linear leaf is not made again
+        nn.Module.__init__(self)  # makes no second matrix
         self.in_features, self.out_features = base.in_features, base.out_features
         self.rank, self.alpha, self.scaling = rank, alpha, alpha / rank
         self.base = base.requires_grad_(False)
@@ -42,7 +42,7 @@ class LoRALinear(nn.Linear):
 
     @property
     def weight(self) -> Float[Tensor, "o i"]:  # type: ignore[override]
-        """The matrix that it multiplies by, computed on every call. Cost: o · r · i."""
+        """The matrix W + α/r · B A, computed on every call. Cost: o · r · i."""
         return self.base.weight + self.scaling * (self.lora_B.weight @ self.lora_A.weight)
 
     @property
@@ -51,10 +51,6 @@ class LoRALinear(nn.Linear):
 
     def forward(self, x: Float[Tensor, "*b i"]) -> Float[Tensor, "*b o"]:
         return self.base(x) + self.scaling * self.lora_B(self.lora_A(x))
-
-    def merged(self) -> nn.Linear:
-        """A plain leaf with the same matrix: as quick as the parent's."""
-        return linear_of(self.weight.detach(), self.base.bias)
 
 
 def linear_of(weight: Float[Tensor, "o i"], bias: nn.Parameter | None = None) -> nn.Linear:
@@ -72,9 +68,9 @@ def add_lora(
     seed: int = 0,
     whole: Sequence[str] = (),
 ) -> Transformer:
-    """Freeze the model, in place, but for a new adapter of every leaf with one of these names.
+    """Freeze the model in place and give a new adapter to every leaf with one of these names.
 
-    `whole` names modules that are trained themselves, such as a new head. ValueError, in one
+    `whole` names modules that are trained whole, such as a new head. ValueError, in one
     sentence, where the model has no such leaf, or a rank that its matrices do not have.
     """
     if fault := lora_fault(model.config, rank, targets):
@@ -125,12 +121,12 @@ def lora_leaves(model: nn.Module) -> dict[str, LoRALinear]:
 
 
 def merged(model: Transformer) -> Transformer:
-    """A plain model that computes the same up to rounding; this one stays as it is."""
+    """A plain copy of the model that computes the same up to rounding."""
     return merge(deepcopy(model))
 
 
 def merge(model: Transformer) -> Transformer:
-    """The same in place: every adapter becomes part of its matrix, and nothing is frozen."""
+    """Add every adapter to its matrix, in place, and unfreeze the model."""
     for name, leaf in lora_leaves(model).items():
-        model.set_submodule(name, leaf.merged())
+        model.set_submodule(name, linear_of(leaf.weight.detach(), leaf.base.bias))
     return model.requires_grad_(True)

@@ -12,7 +12,7 @@ from models.trace import RecordingTap
 from models.transformer import TransformerBase
 
 IGNORE = -100
-LARGE_LOGITS = 2**24  # numbers; more are computed in parts
+LARGE_LOGITS = 2**24  # of more numbers than this are computed in parts
 
 
 def cross_entropy(logits: Float[Tensor, "*b v"], labels: Int[Tensor, "*b"]) -> Float[Tensor, ""]:
@@ -39,29 +39,6 @@ def label_smoothing(
     ) / (1 if n_labels is None else n_labels)
 
 
-def linear_cross_entropy(
-    x: Float[Tensor, "*b d"],
-    words: Float[Tensor, "v d"],
-    bias: Float[Tensor, "v"] | None,
-    labels: Int[Tensor, "*b"],
-    n_labels: Tensor | None = None,
-) -> Float[Tensor, ""]:
-    """The cross-entropy of the logits x · wordsᵀ + bias, of which only some rows exist at a time.
-
-    Their gradients are computed with them, so nothing is kept for the backward pass.
-    Source: Cut Your Losses in Large-Vocabulary Language Models (Wijmans et al. 2024).
-    """
-    return F.linear_cross_entropy(
-        x.flatten(0, -2),
-        words,
-        labels.flatten(),
-        linear_bias=bias,
-        ignore_index=IGNORE,
-        reduction="mean" if n_labels is None else "sum",
-        options=nn.LinearCrossEntropyOptions(),
-    ) / (1 if n_labels is None else n_labels)
-
-
 def has_large_logits(model: TransformerBase, labels: Tensor) -> bool:
     """Whether the logits of these labels are computed in parts, where that costs no time."""
     head = model.head
@@ -76,10 +53,22 @@ def has_large_logits(model: TransformerBase, labels: Tensor) -> bool:
 def large_logits_loss(
     model: TransformerBase, inputs: Sequence[Tensor], labels: Tensor, n_labels: Tensor | None = None
 ) -> Float[Tensor, ""]:
-    """The cross-entropy of what the model predicts, in parts."""
+    """The cross-entropy of the model's logits (…, v), of which a few rows exist at a time.
+
+    Gradients are computed with the logits, so nothing is kept for the backward pass.
+    Source: Cut Your Losses in Large-Vocabulary Language Models (Wijmans et al. 2024).
+    """
     head, tap = model.head, RecordingTap(("*.final",))
     assert isinstance(head, LanguageModelHead)
     model(*inputs, read_at=slice(0, 0), tap=tap)
     *_, final = tap.values.values()  # the residual stream that the head reads
     x, words = head.factors(final, model.last_stack.embedding.weight)
-    return linear_cross_entropy(x, words, head.bias, labels, n_labels)
+    return F.linear_cross_entropy(
+        x.flatten(0, -2),
+        words,
+        labels.flatten(),
+        linear_bias=head.bias,
+        ignore_index=IGNORE,
+        reduction="mean" if n_labels is None else "sum",
+        options=nn.LinearCrossEntropyOptions(),
+    ) / (1 if n_labels is None else n_labels)

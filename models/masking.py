@@ -57,7 +57,7 @@ def both(first: Mask | None, second: Mask | None) -> Bool[Tensor, "..."] | None:
 def keep_of(
     ids: Int[Tensor, "b t"], pad_id: int | None, *, pad_begins: bool = False
 ) -> Bool[Tensor, "b t"] | None:
-    """True on real tokens, or None when nothing is padding, which is cheaper to attend with.
+    """True on real tokens, or None, which is cheaper, when nothing is padding.
 
     `pad_begins`: the first token is real whatever it is (T5 generates after a padding token).
     """

@@ -91,7 +91,7 @@ class PreNorm(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """Tokens exchange what they know in attention; each one works on it in the feed-forward."""
+    """Attention moves information between tokens; the feed-forward layer treats each alone."""
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
@@ -179,7 +179,6 @@ def save(folder: Path, model: LanguageModel, vocabulary: Sequence[str]) -> None:
 
 
 def load(folder: Path) -> LanguageModel:
-    """The model in a folder that `save` wrote."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
     model = LanguageModel(DecoderConfig(**config))
     model.load_state_dict(safetensors.load((folder / "model.safetensors").read_bytes()))
@@ -195,6 +194,6 @@ if __name__ == "__main__":
     for step, loss in enumerate(train(model, ids, steps)):
         if step % 100 == 0:
             print(f"step {step}: {loss:.2f} nats a character")
-    written = generate(model, ids[None, :20], 200, temperature=0.7)[0]
-    print("".join(vocabulary[token] for token in written))
+    sample = generate(model, ids[None, :20], 200, temperature=0.7)[0]
+    print("".join(vocabulary[token] for token in sample))
     save(folder, model, vocabulary)

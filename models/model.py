@@ -1,4 +1,4 @@
-"""A model from its config: every part with the arguments that the config gives it, and weights.
+"""A model from its config: every part with its arguments, and new weights.
 
 Matrices and embeddings start normal with standard deviation 0.8/√d_model, at which small models
 learn in seconds; those that write to the residual stream are also divided by √(2 · layers), so
@@ -21,7 +21,7 @@ from models.config import TransformerConfig
 from models.decoder import Decoder
 from models.encoder import Encoder
 from models.feed_forward import FeedForward
-from models.generation import generate_ids
+from models.generation import generate, start_ids
 from models.head_inputs import choose_head_inputs
 from models.normalization import NORM_LAYERS, RMSNorm
 from models.output_heads import ClassifierHead, LanguageModelHead, MaskedTransform
@@ -71,7 +71,8 @@ class Transformer(TransformerBase[TransformerConfig]):
         An encoder-decoder returns its target, start token first; a decoder the prompt and
         its continuation of at most `max_length` tokens.
         """
-        return generate_ids(self, source, max_length=max_length, **options)
+        steps = generate(self, source, max_length=max_length, **options)
+        return torch.cat([start_ids(self, source), *(step.ids[:, None] for step in steps)], 1)
 
 
 def build_stack(
@@ -81,7 +82,7 @@ def build_stack(
     n_layers: int,
     cross: bool = False,
 ) -> AnyStack:
-    """With `cross` its blocks attend to a memory."""
+    """A stack whose blocks, with `cross`, attend to a memory."""
     return kind(
         embedding,
         build_positions(config, kind.causal),
@@ -96,11 +97,19 @@ def build_stack(
 
 
 def build_block(config: TransformerConfig, cross: bool = False, window: int = 0) -> Block:
+    mlp = FeedForward(
+        config.d_model,
+        config.d_ff,
+        config.activation,
+        config.gated,
+        config.has_mlp_bias,
+        config.hidden_dropout,
+    )
     block = Block(
         partial(build_residual, config),
         build_attention(config),
         build_attention(config) if cross else None,
-        build_feed_forward(config) if config.d_ff else None,
+        mlp if config.d_ff else None,
         window,
         config.parallel,
         choose_head_inputs,
@@ -134,19 +143,8 @@ def build_attention(config: TransformerConfig) -> MultiHeadAttention:
     )
 
 
-def build_feed_forward(config: TransformerConfig) -> FeedForward:
-    return FeedForward(
-        config.d_model,
-        config.d_ff,
-        config.activation,
-        config.gated,
-        config.has_mlp_bias,
-        config.hidden_dropout,
-    )
-
-
 def build_positions(config: TransformerConfig, causal: bool) -> Positions:
-    """The scheme of one stack, which is `causal` if no query attends to later keys."""
+    """The scheme of one stack; `causal` if no query attends to later keys."""
     match config.positions:
         case "sinusoidal":
             return PositionalEncoding(config.d_model, config.max_len, config.pairs or "adjacent")

@@ -1,4 +1,4 @@
-"""Optimizers by name, over the parameters of a model that are trained."""
+"""Optimizers by name, over the trained parameters of a model."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -32,30 +32,24 @@ class MuonAndAdamW(Optimizer):
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
-    """Weight decay is for matrices; norms, biases and other vectors are left alone.
+    """An optimizer of what is trained. Matrices decay; norms, biases and other vectors do not.
 
-    What is frozen is in no group. Muon is for the matrices inside of blocks.
+    Muon is for the matrices inside of blocks.
     """
-    trained = {where: p for where, p in model.named_parameters() if p.requires_grad}
+    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
     matrices = [p for p in trained.values() if p.dim() > 1]
-    vectors = [p for p in trained.values() if p.dim() <= 1]
+    vectors: dict[str, Any] = {"params": [p for p in trained.values() if p.dim() <= 1]}
+    vectors["weight_decay"] = 0.0
+    decay: dict[str, Any] = {"weight_decay": config.weight_decay}
     how: dict[str, Any] = {"lr": config.lr, "momentum": config.momentum}
     if config.optimizer == "sgd":
-        return torch.optim.SGD(_decayed(matrices, vectors, config), fused=True, **how)
+        return torch.optim.SGD([{"params": matrices} | decay, vectors], fused=True, **how)
     adams: dict[str, Any] = {"lr": config.lr, "betas": (config.momentum, config.beta2)}
     adams["eps"] = config.eps
     if config.optimizer == "muon":
-        hidden = [p for where, p in trained.items() if ".blocks." in where and p.dim() == 2]
-        rest = [p for where, p in trained.items() if ".blocks." not in where and p.dim() > 1]
-        muons = how | {"params": hidden, "weight_decay": config.weight_decay}
-        others = _decayed(rest, vectors, config)
-        return MuonAndAdamW([muons], [group | adams for group in others])
+        hidden = [p for name, p in trained.items() if ".blocks." in name and p.dim() == 2]
+        rest = [p for name, p in trained.items() if ".blocks." not in name and p.dim() > 1]
+        groups = {"params": rest} | decay | adams, vectors | adams
+        return MuonAndAdamW([how | {"params": hidden} | decay], groups)
     kind = AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    return kind(_decayed(matrices, vectors, config), fused=True, **adams)
-
-
-def _decayed(
-    matrices: list[nn.Parameter], vectors: list[nn.Parameter], config: TrainConfig
-) -> list[dict[str, Any]]:
-    decay = {"params": matrices, "weight_decay": config.weight_decay}
-    return [decay, {"params": vectors, "weight_decay": 0.0}]
+    return kind([{"params": matrices} | decay, vectors], fused=True, **adams)

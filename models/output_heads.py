@@ -49,7 +49,7 @@ class LanguageModelHead(nn.Module):
         self.bias = nn.Parameter(torch.empty(vocab_size)) if bias else None
 
     def factors(self, x: Stream, embedding: Words, tap: Tap = NO_TAP) -> tuple[Stream, Words]:
-        """What the logits are products of, but for their bias and cap."""
+        """The two factors of the logits, before bias and cap."""
         x = tap("transform", self.transform(x))
         x = x if self.scale == 1 else x * self.scale
         return x, embedding if self.weight is None else self.weight

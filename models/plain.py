@@ -68,21 +68,13 @@ class PlainData:
 _hints = cache(get_type_hints)
 
 
-@cache
-def _required(cls: type) -> frozenset[str]:
-    """The fields that have no default."""
-    return frozenset(
-        field.name
-        for field in dataclasses.fields(cls)
-        if field.default is field.default_factory is dataclasses.MISSING
-    )
-
-
 def _read(kind: Any, values: dict[str, Any]) -> Any:
     """Plain data of this kind, its values unchecked. ValueError for unknown or missing keys."""
-    if unknown := sorted(map(repr, values.keys() - {f.name for f in dataclasses.fields(kind)})):
+    fields = dataclasses.fields(kind)
+    if unknown := sorted(map(repr, values.keys() - {field.name for field in fields})):
         raise ValueError(f"There are unknown keys: {', '.join(unknown[:5])[:200]}.")
-    if missing := sorted(_required(kind) - values.keys()):
+    needed = {f.name for f in fields if f.default is f.default_factory is dataclasses.MISSING}
+    if missing := sorted(needed - values.keys()):
         raise ValueError(f"There is no {' and no '.join(missing)}.")
     hints = _hints(kind)
     return kind(**{name: _shaped(hints[name], value) for name, value in values.items()})
@@ -91,7 +83,7 @@ def _read(kind: Any, values: dict[str, Any]) -> Any:
 def _fault(field: dataclasses.Field[Any], hint: Any, value: Any) -> str | None:
     """Why a value is not of its field's type, options or range (NaN is in none).
 
-    An int passes for a float, a bool for neither.
+    An int counts as a float, a bool as neither.
     """
     name, kinds = field.name, get_args(hint) or (hint,)
     if get_origin(hint) is Literal:

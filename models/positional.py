@@ -37,10 +37,10 @@ def sinusoids(
 
 
 class Positions(nn.Module):
-    """No positions at all, and the base of the other schemes."""
+    """No positions; the base of the other schemes."""
 
     max_len: float = math.inf
-    """How many tokens have a position."""
+    """The largest number of tokens."""
 
     def embed(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t d"] | None:
         """What is added to the embedding at these positions."""

@@ -32,14 +32,14 @@ PAPER = REPOSITORY_README.replace(
 )
 """The base model: one matrix embeds both languages and scores the output, without a bias.
 
-63,082,496 parameters; table 3 rounds its own vocabulary's to 65 million. Dropped are the
-embeddings with their positions and the output of every sub-layer, and nothing inside of one.
+63,082,496 parameters; table 3 rounds to 65 million, for its own vocabulary. Dropout is on the
+sum of embeddings and positions and on the output of every sub-layer, not inside of one.
 Source: Attention Is All You Need, sections 3.4, 5.4 and 6.1, table 3.
 """
 
 PAPER_TRAINING = TrainConfig(
     steps=100_000,
-    lr=(512 * 4000) ** -0.5,  # what d_model^−0.5 · min(step^−0.5, step · warmup^−1.5) is at most
+    lr=(512 * 4000) ** -0.5,  # the maximum of d_model^−0.5 · min(step^−0.5, step · warmup^−1.5)
     warmup=4000,
     schedule="inverse square root",
     optimizer="adam",
@@ -52,7 +52,7 @@ PAPER_TRAINING = TrainConfig(
 """How the base model was trained, but for its batches of 25,000 tokens. Sections 5.2 to 5.4."""
 
 LECTURE_HANDOUT = REPOSITORY_README.replace(scale_embedding=False, dropout=0.0)
-"""The handout's parts put together; each attention layer has its 1,050,624 parameters."""
+"""The handout's parts together; each attention layer has its 1,050,624 parameters."""
 
 NOTEBOOK_TUTORIAL = REPOSITORY_README.replace(
     vocab_size=11,
@@ -90,16 +90,8 @@ PRESETS = {
     "web tutorial, classifier": WEB_TUTORIAL_CLASSIFIER,
 }
 
-README_SIZES = {
-    "src_vocab_size": "src_vocab_size",
-    "tgt_vocab_size": "vocab_size",
-    "d_model": "d_model",
-    "n_heads": "n_heads",
-    "n_layers": "n_layers",
-    "d_ff": "d_ff",
-    "dropout": "dropout",
-    "max_len": "max_len",
-}
+OWN_NAMES = ("src_vocab_size", "d_model", "n_heads", "n_layers", "d_ff", "dropout", "max_len")
+README_SIZES = {name: name for name in OWN_NAMES} | {"tgt_vocab_size": "vocab_size"}
 NOTEBOOK_SIZES = {
     "src_vocab_size": "src_vocab_size",
     "target_vocab_size": "vocab_size",
@@ -113,9 +105,9 @@ NOTEBOOK_SIZES = {
 
 
 def preset_of(**sizes: Any) -> TransformerConfig:
-    """The model of the document that calls its sizes by these names.
+    """The model of the repository README or the notebook tutorial, with sizes by its names.
 
-    That is the repository README, or the notebook tutorial. TypeError where neither does.
+    TypeError where neither document has all of these names.
     """
     if "expansion_factor" in sizes or "embed_dim" in sizes:
         width = sizes.get("embed_dim", NOTEBOOK_TUTORIAL.d_model)

@@ -21,10 +21,10 @@ LARGEST_MAX_LEN = 1 << 24  # rotary models declare millions, and no table grows 
 class RopeScaling(PlainData):
     """How rotary frequencies are scaled; each kind is a function in `SCALINGS`.
 
-    The longest text of the training has `original_len` tokens, in which a pair of numbers turns
-    more or less often: less than `low_freq_factor` it is scaled fully, more than
-    `high_freq_factor` not at all (llama3); of yarn these are `beta_slow` and `beta_fast`, rounded
-    to whole pairs if it `truncate`s, and it multiplies cosines and sines with `attention_factor`.
+    In `original_len` tokens, the longest text of the training, each pair of numbers turns a number
+    of times. llama3 scales a pair fully below `low_freq_factor` turns and not at all above
+    `high_freq_factor`; yarn has `beta_slow` and `beta_fast` for these, rounded to whole pairs if
+    `truncate`, and multiplies cosines and sines by `attention_factor`.
     Sources: Extending Context Window by Positional Interpolation (Chen et al. 2023,
     linear); The Llama 3 Herd of Models (2024, llama3); YaRN (Peng et al. 2023).
     """
@@ -55,15 +55,15 @@ def linear_scaling(frequencies: Frequencies, scaling: RopeScaling, theta: float)
 
 
 def llama3_scaling(frequencies: Frequencies, scaling: RopeScaling, theta: float) -> Frequencies:
-    """Low frequencies ÷ factor, high ones as they are, those between mixed. Source: Llama 3."""
+    """Low frequencies ÷ factor, high ones unchanged, a mix between. Source: Llama 3."""
     waves = scaling.original_len * frequencies / (2 * math.pi)  # turns in the training's length
     low, high = scaling.low_freq_factor, scaling.high_freq_factor
-    kept = ((waves - low) / (high - low)).clamp(0, 1)
-    return (1 - kept) * frequencies / scaling.factor + kept * frequencies
+    share = ((waves - low) / (high - low)).clamp(0, 1)
+    return (1 - share) * frequencies / scaling.factor + share * frequencies
 
 
 def yarn_scaling(frequencies: Frequencies, scaling: RopeScaling, theta: float) -> Frequencies:
-    """The same with a linear ramp over the pairs. Source: YaRN (Peng et al. 2023), section 3.2."""
+    """As llama3, but linear in the pairs. Source: YaRN (Peng et al. 2023), section 3.2."""
     pairs = len(frequencies)
 
     def pair_of(turns: float) -> float:

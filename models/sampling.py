@@ -24,7 +24,7 @@ class Sampling(PlainData):
     top_p: float | None = None
 
     def __post_init__(self) -> None:
-        """A real number of another library, as NumPy's, becomes Python's."""
+        """Real numbers of other libraries, such as NumPy, become Python's."""
         for name in ("temperature", "top_p"):
             value = getattr(self, name)
             if type(value) not in (bool, int) and isinstance(value, Real):
@@ -33,19 +33,18 @@ class Sampling(PlainData):
 
     def fault(self) -> str | None:
         """One sentence that says why no token can be chosen like this, or None."""
-        if fault := super().fault():
-            return fault
-        if self.top_p is not None and not 0 < self.top_p <= 1:
+        fault = super().fault()
+        if fault is None and self.top_p is not None and not 0 < self.top_p <= 1:
             return f"top_p must be above 0 and at most 1, not {str(self.top_p)[:40]}."
-        return None
+        return fault
 
 
-def allowed(
+def ban_tokens(
     logits: Float[Tensor, "*b v"], config: TransformerConfig, first: bool
 ) -> Float[Tensor, "*b v"]:
     """The logits with −∞ for tokens that `config.generation` bans.
 
-    As the `first` token of an encoder-decoder it may allow a single one.
+    For the `first` token of an encoder-decoder it may allow a single one.
     """
     forced, banned = config.generation.forced_first_id, config.generation.banned_ids
     if first and forced is not None and config.kind == "encoder-decoder":
@@ -101,9 +100,9 @@ def sample(
 ) -> Int[Tensor, " b"]:
     """One token ID per row; at temperature 0 the generator is not used.
 
-    The row's largest p ÷ e, where the e are drawn from the exponential distribution: as
-    `torch.multinomial` does it on a CPU. They are drawn on the generator's device, so that one
-    seed samples alike wherever the model runs. ValueError where a probability is not finite.
+    The row's largest p ÷ e, where the e are drawn from the exponential distribution, as
+    `torch.multinomial` does on a CPU. They are drawn on the generator's device, so that one seed
+    samples alike on every device. ValueError where a probability is not finite.
     """
     if sampling.temperature == 0:
         return probabilities.argmax(-1)

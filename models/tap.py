@@ -1,9 +1,8 @@
-"""Taps record and edit a forward pass: the modules show every named value to one.
+"""Taps record and edit a forward pass: the modules pass every named value to one.
 
-A module calls `value = tap("name", value)` where the value is made and goes on
-with what comes back. So one mechanism records (returns the same value) and edits
-(returns another). Nothing is stored on the model, so one model serves many
-threads, some watching and some not.
+A module calls `value = tap("name", value)` where the value is computed and continues with the
+result. So one mechanism records (returns the same value) and edits (returns another). Nothing is
+stored on the model, so one model serves many threads, with taps or without.
 """
 
 from torch import Tensor

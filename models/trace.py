@@ -1,4 +1,4 @@
-"""A forward pass recorded: every named value that was asked for, with edits made on the way.
+"""A forward pass recorded, with edits: the named values that were asked for.
 
 Names of sites, in the order of the pass: `{encoder|decoder}.{embed, positions, pos_embed,
 segment_embed, sum, embed_norm}`; in each layer `….resid_pre`, `….self_attn.{q_input, k_input,
@@ -8,11 +8,11 @@ head_out, out, out_norm, add}`, `….resid_mid`, the same of `….cross_attn`, `
 `head.{transform, pooled, hidden}`, `logits`. A step that a model leaves out shows the value
 before it once more.
 
-What ends in `input` is the residual stream as each head (b, h, t, d), or the feed-forward layer,
-reads it before its norm; `norm` is what the layer gets, behind a norm in front of it (else the
-stream itself). `q_proj` is projected, `q_norm` normed where queries are, `q` also rotated; so are
-keys. `scores` are scaled products; `masked` has the bias and, where True in `mask` does not let
-the query attend to the key, the lowest number. Heads with inputs of their own show no `norm`.
+A site that ends in `input` holds the residual stream as each head (b, h, t, d), or the
+feed-forward layer, reads it before its norm; `norm` is the layer's input, after a norm where it
+is before the layer. `q_proj` is projected, `q_norm` normed where queries are, `q` also rotated,
+and keys alike. `scores` are scaled products; `masked` adds the bias and replaces masked scores by
+the lowest number. Heads with inputs of their own show no `norm`.
 """
 
 import fnmatch
@@ -37,7 +37,7 @@ CHEAP_SITES = (
     *("*.positions", "*.q", "*.k", "*.v", "*.mask"),
     *("*.resid_pre", "*.resid_post", "memory", "logits"),
 )
-"""Enough to derive the weights of any head, in memory that grows with tokens × layers."""
+"""Enough to derive the weights of any head, in memory of tokens × layers."""
 
 
 @lru_cache(maxsize=256)
@@ -73,7 +73,7 @@ class RecordingTap(Tap):
                 if pattern.match(site):
                     value = apply_edit(edit, value, site)
                     self.fired.add(i)
-            self.values[site] = value  # what was edited can no longer be derived
+            self.values[site] = value  # an edited value can no longer be derived
         elif self._sites.match(site):
             self.values[site] = value
         return value
@@ -98,8 +98,8 @@ def apply_edit(edit: Edit, value: Tensor, site: str) -> Tensor:
 class Trace:
     """The recorded values of a forward pass by their sites, and the model's `output`.
 
-    A language model's output has only the positions `read_at`.
-    `trace["logits"]`: a name may be shortened to its tail when only one site ends in it.
+    A language model's output has only the positions `read_at`. `trace["logits"]`: a name may be
+    shortened to its end when only one site has it.
     """
 
     model: Any  # a TransformerBase of whichever config

@@ -1,8 +1,8 @@
-"""Training: a generator of reports, which stops when no more are asked for.
+"""Training: a generator of reports, which stops when the caller does.
 
-Everything random is a function of the seed and the step, the batches (the caller's
-`batch_at`) and the dropout alike. So weights, optimizer and step are all there is to
-save, and a resumed training gives what an uninterrupted one gives, bit for bit.
+Batches (the caller's `batch_at`) and dropout are functions of the seed and the step. So the
+weights, the optimizer and the step are all there is to save, and a resumed training equals an
+uninterrupted one, bit for bit.
 """
 
 import math
@@ -25,7 +25,7 @@ from models.optimizers import build_optimizer
 from models.schedules import learning_rate
 
 CPU = torch.device("cpu")
-WITHOUT_GENERATOR = ("cpu", "meta")  # devices without another random generator than the CPU's
+WITHOUT_GENERATOR = ("cpu", "meta")  # devices without a random generator of their own
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,23 +40,23 @@ class Batch:
 
     @property
     def n_labels(self) -> Tensor:
-        """How many labels are not left out."""
+        """The number of labels that are not left out."""
         return (self.labels != IGNORE).sum()
 
     def share(self) -> "Batch":
-        """Of the processes that train together, the texts that this one reads."""
+        """The texts that this one of the processes that train together reads."""
         own = slice(distributed.rank(), None, distributed.world_size())
         return Batch(tuple(ids[own] for ids in self.inputs), self.labels[own])
 
     def parts(self, most: int) -> list["Batch"]:
-        """At most so many parts, of as many texts each as the others, or of fewer in the last."""
+        """The batch in at most this many parts of equal size; the last may be smaller."""
         columns = zip(*(ids.chunk(most) for ids in (*self.inputs, self.labels)), strict=True)
         return [Batch(tuple(part[:-1]), part[-1]) for part in columns]
 
 
 @dataclass(frozen=True)
 class Report:
-    """One finished step, counted from 1. `loss` in nats, before the update it led to."""
+    """One finished step, counted from 1. `loss` in nats, before the update."""
 
     step: int
     loss: float
@@ -103,9 +103,13 @@ def train(
         batch = batch_at(state.step).to(device)
         state.optimizer.zero_grad(set_to_none=True)
         with seeded(config.seed + distributed.rank(), state.step, device):
-            loss = accumulate(objective, batch.share(), batch.n_labels, config.accumulation)
-        gradients = [p.grad for p in model.parameters() if p.grad is not None]
-        distributed.all_reduce([loss, *gradients])
+            losses, n_labels = [], batch.n_labels
+            for part in batch.share().parts(config.accumulation):
+                part_loss = objective(part, n_labels)
+                part_loss.backward()
+                losses.append(part_loss.detach())
+        loss = torch.stack(losses).sum()
+        distributed.all_reduce(loss, model.parameters())
         norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip or math.inf)
         state.optimizer.step()
         state.step += 1
@@ -121,32 +125,22 @@ class Objective(nn.Module):
         self.model, self.config = model, config
 
     def forward(self, batch: Batch, n_labels: Tensor) -> Tensor:
-        """Its share in the loss of a batch with so many labels."""
+        """Its share of the loss of a batch with `n_labels` labels."""
         with in_precision(self.config.precision, n_labels.device):
             return batch_loss(self.model, batch, self.config.label_smoothing, n_labels)
-
-
-def accumulate(objective: nn.Module, batch: Batch, n_labels: Tensor, parts: int) -> Tensor:
-    """Adds the gradients of the batch to the parameters, part by part; its loss."""
-    losses = []
-    for part in batch.parts(parts):
-        loss = objective(part, n_labels)
-        loss.backward()
-        losses.append(loss.detach())
-    return torch.stack(losses).sum()
 
 
 def batch_loss(
     model: nn.Module, batch: Batch, smoothing: float = 0.0, n_labels: Tensor | None = None
 ) -> Tensor:
-    """The loss of the batch, or its share in that of a larger one with so many labels."""
+    """The loss of the batch, or its share of that of a larger one with `n_labels` labels."""
     if smoothing == 0 and isinstance(model, Transformer) and has_large_logits(model, batch.labels):
         return large_logits_loss(model, batch.inputs, batch.labels, n_labels)
     return label_smoothing(model(*batch.inputs), batch.labels, smoothing, n_labels)
 
 
 def in_precision(precision: str, device: torch.device) -> AbstractContextManager[Any]:
-    """In here products of matrices are computed in this precision."""
+    """Products of matrices are computed in this precision inside of the context."""
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, getattr(torch, precision))
@@ -154,9 +148,9 @@ def in_precision(precision: str, device: torch.device) -> AbstractContextManager
 
 @contextmanager
 def seeded(seed: int, step: int, device: torch.device = CPU) -> Iterator[None]:
-    """Dropout in here is a function of (seed, step), and of the type of the device.
+    """Make dropout a function of (seed, step) and of the type of the device.
 
-    The global random states, the CPU's and the device's, come back after.
+    The global random states of the CPU and the device are restored after.
     """
     accelerators = [] if device.type in WITHOUT_GENERATOR else [device]
     number = (seed * 1_000_003 + step) % 2**63

@@ -21,11 +21,11 @@ Config = TypeVar("Config")
 
 
 class TransformerBase(nn.Module, Generic[Config]):
-    """A Transformer put together from its parts; `models.model.Transformer` makes them.
+    """A Transformer of given parts; `models.model.Transformer` builds them.
 
-    No pass reads `config`. True in a `keep` keeps a token; without one every ID but `pad_id` is
-    kept. The target of an encoder-decoder begins with `bos_id`. Nothing of a pass is stored here,
-    so one model in eval mode serves many threads.
+    No forward pass reads `config`. True in a `keep` keeps a token; without one every ID but
+    `pad_id` is kept. The target of an encoder-decoder begins with `bos_id`. Nothing of a pass is
+    stored here, so one model in eval mode serves many threads.
     Source: Attention Is All You Need, section 3.
     """
 
@@ -70,7 +70,7 @@ class TransformerBase(nn.Module, Generic[Config]):
         One stack takes `ids` and `keep`; two take source and target, each with its own
         `…_keep`. `segments` says which sentence a token of an encoder belongs to. A language model
         scores its vocabulary only at the positions `read_at`. ValueError for more tokens than
-        positions, and for an argument that this model has no use for.
+        positions, and for an argument that this model does not use.
         """
         if segments is not None and (self.encoder is None or self.encoder.segments is None):
             raise ValueError("This model has no segments: its config has n_segments 0.")

@@ -132,7 +132,7 @@ REFUSED = [
     ("generate absent hi", "There is no folder and no run called absent"),
     ("get nothing", "There is no model called 'nothing': it is one of smollm2, gpt2,"),
     ("checkpoints --only nothing", "No shipped model is called 'nothing'"),
-    ("sweep reverse --lr 1e-3", "A sweep needs two values of one setting at least."),
+    ("sweep reverse --lr 1e-3", "A sweep needs at least two values of one setting."),
     ("sweep reverse --lr fast,slow", "Learning rate needs a number, not 'fast'."),
     ("sweep reverse --layers 1,2.5", "Layers needs a whole number, not '2.5'."),
     ("sweep reverse --norm layer,batch", "Norm has no 'batch'; it is one of layer"),
@@ -259,7 +259,7 @@ def test_a_model_is_got_with_a_bar_and_an_interruption_says_how_it_goes_on(
     assert f"EXPLORER_MODELS={tmp_path / 'mine'}." in capsys.readouterr().out
     assert done == [tmp_path / "examples" / "smollm2", tmp_path / "mine"]
     assert main(["get", "smollm2", "--to", str(tmp_path / "interrupted")]) == 130
-    assert "What was fetched is kept: the same command goes on" in capsys.readouterr().err
+    assert "The fetched bytes are kept: the same command goes on" in capsys.readouterr().err
 
 
 def events(folder: Path) -> dict[tuple[str, int], float]:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Wiring, plain_wiring, wiring_of
-from explorer.catalog.pass_budget import passing
+from explorer.catalog.pass_budget import room_for
 from explorer.catalog.pass_size import PassShape, pass_size
 from models import Transformer
 from models.frozen_scales import residual_without_scale
@@ -68,7 +68,7 @@ def attribute(contrast: Contrast, steps: int = 1) -> Attribution:
     WiringError where a model has no edges; GradientError where a gradient is not finite.
     """
     wiring = wiring_of(contrast.config)
-    with passing(contrast.config, shape_of_points(contrast, steps)):
+    with room_for(contrast.config, shape_of_points(contrast, steps)):
         differences = differences_of(contrast, wiring)
         write = writes(contrast.model, wiring, differences.by_site).flatten(1)  # (w, t·d)
         edges = write.new_zeros(len(wiring.rows), len(write))
@@ -101,7 +101,7 @@ def positions_of_edges(
 ) -> Tensor:
     """The part of each position in the scores of these edges (reader, writer), (n, t)."""
     wiring = wiring_of(contrast.config)
-    with passing(contrast.config, shape_of_points(contrast, steps)):
+    with room_for(contrast.config, shape_of_points(contrast, steps)):
         differences = differences_of(contrast, wiring)
         carried = differences.begin.new_zeros(len(places), contrast.clean.shape[1])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.interventions import EditError, check_index, fitted
+from models.interventions import EditError, check_index, fit
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class KeepCells:
     cells: Tensor
 
     def __call__(self, value: Tensor) -> Tensor:
-        return value * fitted(self.cells, value, self.site)
+        return value * fit(self.cells, value, self.site)
 
 
 def _row_by_row(heads: tuple[int, ...], value: Tensor, site: str) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
-from explorer.catalog.pass_budget import SteppingTap, passing
+from explorer.catalog.pass_budget import SteppingTap, room_for
 from explorer.catalog.pass_size import PassShape
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.model_inputs import ids_of
@@ -268,7 +268,7 @@ def _run_batch(base: RecordedPass, part: str, edit_at: Mapping[int, Edit], rows:
     resumed = ResumedStack(base.trace, base.edits, name, stack, start, keep, memory, memory_keep)
     lengths = [ids.shape[1] for ids in base.inputs]
     shape = PassShape(lengths[0], sum(lengths[1:]), rows * len(edit_at), leaves="nothing")
-    with passing(config, shape), evaluating(model):
+    with room_for(config, shape), evaluating(model):
         x = resumed.run(edit_at, rows, base.position if is_read_at_one else None)
         if two_stacks and name == "encoder":
             target, tap = base.inputs[1].expand(len(x), -1), RecordingTap((), base.edits)

@@ -13,9 +13,8 @@ et al. 2024), section 3, for completeness; Towards Automated Circuit Discovery (
 section 3.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -83,16 +82,13 @@ def corrupted_pass(contrast: Contrast) -> CorruptedPass:
 
 
 @dataclass(frozen=True)
-class CorruptedPasses(Sequence[CorruptedPass]):
-    """Those of several pairs, each made when it is asked for: one at a time is in memory."""
+class CorruptedPasses:
+    """The passes of several pairs, run again in each iteration: one at a time is in memory."""
 
-    contrasts: tuple[Contrast, ...]
+    contrasts: Sequence[Contrast]
 
-    def __len__(self) -> int:
-        return len(self.contrasts)
-
-    def __getitem__(self, at: Any) -> Any:
-        return corrupted_pass(self.contrasts[at])
+    def __iter__(self) -> Iterator[CorruptedPass]:
+        return map(corrupted_pass, self.contrasts)
 
 
 class _CircuitTap(RecordingTap):
@@ -164,77 +160,72 @@ def strongest_edges(scores: Tensor, is_edge: Tensor) -> Tensor:
     return places[order]
 
 
-def circuit_curve(
-    passes: Sequence[CorruptedPass], clean: float, order: Tensor, seed: int = 0
-) -> Iterator[CircuitPoint]:
-    """One point for each size. Costs (2 + draws) × p passes that are about twice a plain one.
+@dataclass(frozen=True, eq=False)
+class NestedCircuits:
+    """Circuits of the strongest edges, each inside the next larger one, and the passes to run them.
 
+    `order` has the places of all edges in the flattened matrix (r, w), the strongest first.
     `clean` is the mean of the metric over the clean texts; shares are those of the mean over the
-    pairs. `order` has the places of all edges, the strongest first.
+    pairs.
     """
-    draws = random_orders(order, seed)
-    for size in sizes(len(order)):
-        yield circuit_point(passes, clean, order, draws, size)
 
+    passes: Iterable[CorruptedPass]
+    is_edge: Tensor
+    order: Tensor
+    clean: float
 
-def random_orders(order: Tensor, seed: int = 0) -> list[Tensor]:
-    """All edges in other orders, the same again from the same seed."""
-    generator = torch.Generator().manual_seed(seed)
-    return [order[torch.randperm(len(order), generator=generator)] for _ in range(RANDOM_CIRCUITS)]
+    def curve(self, seed: int = 0) -> Iterator[CircuitPoint]:
+        """One point for each size. Costs (2 + draws) × p passes that are about twice a plain one,
+        and p plain ones."""
+        draws = self.random_orders(seed)
+        for size in sizes(len(self.order)):
+            yield self.point(draws, size)
 
+    def random_orders(self, seed: int = 0) -> list[Tensor]:
+        """All edges in random orders, always the same from one seed."""
+        generator, count = torch.Generator().manual_seed(seed), len(self.order)
+        return [
+            self.order[torch.randperm(count, generator=generator)] for _ in range(RANDOM_CIRCUITS)
+        ]
 
-def circuit_point(
-    passes: Sequence[CorruptedPass],
-    clean: float,
-    order: Tensor,
-    draws: Sequence[Tensor],
-    size: int,
-) -> CircuitPoint:
-    """The circuit of the first so many edges, all but these, and as many of each of `draws`."""
-    is_edge = passes[0].wiring.is_edge
-    circuit = _mask(is_edge, order[:size])
-    random = [_mask(is_edge, each[:size]) for each in draws]
-    found = restored(passes, clean, torch.stack([circuit, ~circuit, *random])).tolist()
-    drawn = found[2:]
-    mean = sum(drawn) / len(drawn)
-    return CircuitPoint(size, found[0], found[1], mean, min(drawn), max(drawn))
+    def point(self, draws: Sequence[Tensor], size: int) -> CircuitPoint:
+        """The circuit of the first `size` edges, its complement, and `size` edges of each draw."""
+        circuit, *random = (self._mask(order[:size]) for order in (self.order, *draws))
+        shares = self.restored_shares(torch.stack([circuit, ~circuit, *random])).tolist()
+        random_shares = shares[2:]
+        mean = sum(random_shares) / len(random_shares)
+        return CircuitPoint(
+            size, shares[0], shares[1], mean, min(random_shares), max(random_shares)
+        )
 
+    def restored_shares(self, circuits: Tensor) -> Tensor:
+        """The share of the difference that these circuits (b, r, w) restore, (b,)."""
+        corrupted, metrics = zip(
+            *((base.metric, base.metrics(circuits).double()) for base in self.passes), strict=True
+        )
+        baseline = sum(corrupted) / len(corrupted)
+        return (torch.stack(metrics).mean(0) - baseline) / (self.clean - baseline)
 
-def restored(passes: Sequence[CorruptedPass], clean: float, kept: Tensor) -> Tensor:
-    """The share of the difference that these circuits (b, r, w) restore, (b,)."""
-    found = [(each.metric, each.metrics(kept).double()) for each in passes]
-    corrupted = sum(metric for metric, _ in found) / len(found)
-    mean = torch.stack([metrics for _, metrics in found]).mean(0)
-    return (mean - corrupted) / (clean - corrupted)
+    def smallest(self, points: Sequence[CircuitPoint], enough: float = ENOUGH) -> int | None:
+        """About the fewest edges that restore `enough`; None where no size of `points` does.
 
+        A bisection between two sizes of `points`: the number is within 2.4 % of the fewest where
+        the share grows with the size.
+        """
+        at = next((at for at, point in enumerate(points) if point.circuit >= enough), None)
+        if at is None:
+            return None
+        few, many = points[at - 1].edges if at else 0, points[at].edges
+        for _ in range(SEARCHED):
+            if many - few <= 1:
+                break
+            middle = (few + many) // 2
+            share = float(self.restored_shares(self._mask(self.order[:middle])[None]))
+            few, many = (few, middle) if share >= enough else (middle, many)
+        return many
 
-def smallest_circuit(
-    passes: Sequence[CorruptedPass],
-    clean: float,
-    order: Tensor,
-    points: Sequence[CircuitPoint],
-    enough: float = ENOUGH,
-) -> int | None:
-    """About how few of the strongest edges restore `enough`; None where no size that was tried did.
-
-    Searched by halving between two sizes of `points`, so that it is within 2.4 % of one that does.
-    """
-    at = next((at for at, point in enumerate(points) if point.circuit >= enough), None)
-    if at is None:
-        return None
-    is_edge = passes[0].wiring.is_edge
-    few, many = points[at - 1].edges if at else 0, points[at].edges
-    for _ in range(SEARCHED):
-        if many - few <= 1:
-            break
-        middle = (few + many) // 2
-        is_enough = float(restored(passes, clean, _mask(is_edge, order[:middle])[None])) >= enough
-        few, many = (few, middle) if is_enough else (middle, many)
-    return many
-
-
-def _mask(is_edge: Tensor, places: Tensor) -> Tensor:
-    """These places of the matrix of edges, (r, w)."""
-    mask = torch.zeros(is_edge.numel(), dtype=torch.bool)
-    mask[places] = True
-    return mask.view_as(is_edge)
+    def _mask(self, places: Tensor) -> Tensor:
+        """A matrix of edges (r, w) that is True at these places."""
+        mask = torch.zeros(self.is_edge.numel(), dtype=torch.bool)
+        mask[places] = True
+        return mask.view_as(self.is_edge)

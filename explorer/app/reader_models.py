@@ -116,7 +116,7 @@ def _brought() -> list[Path]:
     """
     brought, name = state_of(NamedModels).folders, url.value_of("model")
     brought[:] = [folder for folder in brought if folder.exists()]
-    asked = uploads.uploaded(name) or _named_by_path(name)
+    asked = uploads.find_upload(name) or _named_by_path(name)
     if asked is not None and asked not in brought:
         brought.append(asked)
     return brought

@@ -1,4 +1,4 @@
-"""Which models can be opened: shipped, trained, brought; their descriptions and parameters."""
+"""The models that can be opened: shipped, trained, brought; their descriptions and parameters."""
 
 
 class ModelError(ValueError):
@@ -6,7 +6,7 @@ class ModelError(ValueError):
 
 
 def in_a_sentence(error: BaseException) -> str:
-    """What went wrong, in a sentence: never with the path on this machine that an OSError names."""
+    """An error as a sentence, without the path on this machine that an OSError names."""
     if not isinstance(error, OSError):
         return str(error)
     return f"Reading or writing it failed: {(error.strerror or type(error).__name__).lower()}."

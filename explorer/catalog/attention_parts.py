@@ -73,7 +73,7 @@ class Part:
 
 
 def map_title(model: str, part: str, heads: str) -> str:
-    """Whose map it is, the same everywhere: the model, the attention, the layer and head."""
+    """The title of a map, the same everywhere: the model, the attention, the layer and head."""
     return f"{own_name(model)} · {WORDS[part].name} · {heads}"
 
 
@@ -89,7 +89,7 @@ def site(part: str, layer: int) -> str:
 
 
 def parts(config: TransformerConfig) -> tuple[Part, ...]:
-    """The kinds of attention that a model has, in the order they run."""
+    """The kinds of attention that a model has, in the order in which they run."""
     heads, layers = config.n_heads, config.n_layers
     if config.kind == "encoder":
         return (Part("encoder.self_attn", "Encoder", layers, heads),)

@@ -1,8 +1,8 @@
 """The models that a reader can open: shipped, trained here, named at the start, or brought.
 
 Listing a model reads only its config, its training record and the names of its weights, and
-is kept until the files on disk change, so that every page may list them on every run. Of runs
-only those are looked at that are listed: the newest of one reader.
+is kept until the files on disk change, so that every page may list them on every run. Only the
+runs that are listed are read: the newest of one reader.
 """
 
 import os
@@ -45,13 +45,13 @@ SHOWN_FIRST = (
     "induction-learned",
 )
 RUNS_LISTED = 50
-"""Of one reader, the newest; an older one is opened by its address."""
+"""The newest runs of one reader; the address of an older one still opens it."""
 FILES_STAMPED = 1000
 ENTRIES_KEPT, RUN_ENTRIES_KEPT = 512, 4096
 WEIGHT_FILES = (ENDING, GGUF)
 Stamp = tuple[tuple[str, int, int], ...]
 TITLE_LIMIT, EXAMPLE_LIMIT, EXAMPLES_LIMIT = 80, 400, 24
-"""A training record may have come from anywhere, and its words are shown in labels."""
+"""A training record may come from anywhere, and its texts are shown in labels."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class ModelEntry:
 
     @property
     def short_name(self) -> str:
-        """Its name, but for the key of a brought one, which only a link needs."""
+        """Its name without the key of a brought model, which only a link needs."""
         return own_name(self.name)
 
     @property
@@ -90,7 +90,7 @@ class ListedRun(NamedTuple):
     root: str
     name: str
     is_own: bool = True
-    """Whether it is the reader's own, who alone is shown a word of what it learned from."""
+    """Whether it is the reader's own: only the owner sees words of its training text."""
 
 
 def list_models(
@@ -98,40 +98,40 @@ def list_models(
     brought: Sequence[Path] = (),
     runs: Sequence[ListedRun] | None = None,
 ) -> list[ModelEntry]:
-    """Every model one could open; `brought` are folders that only this reader knows.
+    """Every model that can be opened; `brought` are folders that only this reader knows.
 
-    First what the reader brought and what was named at the start of the app, then the
-    shipped ones after the pretrained one that is met first, then other downloaded ones, then `runs`
-    in their order, by default the newest under `root`. A name that is taken gets a number, and
-    what is brought takes none away: an address means the same model as before.
+    The order is: the models that the reader brought, those that the start of the app named, the
+    pretrained model that new readers meet, the shipped ones, other downloaded ones, then `runs` in
+    their order, by default the newest under `root`. A name that is taken gets a number. A brought
+    model takes no other's name: an address means the same model as before.
     """
-    found: dict[str, ModelEntry] = {}
+    entries: dict[str, ModelEntry] = {}
     folders: set[str] = set()
 
     def free(name: str) -> str:
-        copies = (name if i == 1 else f"{name} ({i})" for i in range(1, len(found) + 2))
-        return next(each for each in copies if each not in found)
+        names = (name if i == 1 else f"{name} ({i})" for i in range(1, len(entries) + 2))
+        return next(name for name in names if name not in entries)
 
     def add(origin: str, name: str, folder: Path) -> None:
         if str(folder) not in folders:
             folders.add(str(folder))
-            called = free(name)
-            found[called] = _entry(origin, called, folder, stamp_of(folder))
+            name = free(name)
+            entries[name] = _entry(origin, name, folder, stamp_of(folder))
 
     for origin, name, folder in _folders():
         add(origin, name, folder)
     for run in newest_runs(root or runs_root()) if runs is None else runs:
         place, stamp = _newest_of_run(f"{run.root}/{run.name}")
         if stamp and place not in folders:
-            called = free(run.name)
-            found[called] = _run_entry(called, place, stamp, run.is_own)
+            name = free(run.name)
+            entries[name] = _run_entry(name, place, stamp, run.is_own)
     for folder in brought:
         add("brought", brought_name(folder), folder)
-    return sorted(found.values(), key=lambda entry: entry.origin != "brought")
+    return sorted(entries.values(), key=lambda entry: entry.origin != "brought")
 
 
 def newest_runs(root: Path) -> list[ListedRun]:
-    """The newest runs of everybody, for who runs the server."""
+    """The newest runs of all readers, for whoever runs the server."""
     here = os.path.abspath(root)
     return [ListedRun(here, run.name) for run in index_of(here).now().newest()[:RUNS_LISTED]]
 
@@ -142,10 +142,10 @@ def brought_model(folder: Path) -> ModelEntry:
 
 
 def _folders() -> Iterator[tuple[str, str, Path]]:
-    """Origin, name and folder of everything that might be a model of everybody's."""
+    """Origin, name and folder of everything that might be a model for all readers."""
     for folder in named_folders():
         yield "named", model_name(folder), folder
-    first, others = _added()
+    first, others = _downloaded_folders()
     for folder in first:
         yield "added", folder.name, folder
     shipped = [path for path in _subfolders(shipped_root()) if is_checkpoint(path)]
@@ -156,56 +156,56 @@ def _folders() -> Iterator[tuple[str, str, Path]]:
         yield "added", folder.name, folder
 
 
-def _added() -> tuple[list[Path], list[Path]]:
-    """Folders of downloaded models: the one that is met first, and the others in their order."""
+def _downloaded_folders() -> tuple[list[Path], list[Path]]:
+    """Folders of downloaded models: the one that new readers meet, and the others in order."""
     order = {name: place for place, name in enumerate(PRETRAINED_MODELS)}
-    found = sorted(
+    folders = sorted(
         _subfolders(examples_root()), key=lambda path: (order.get(path.name, 99), path.name)
     )
-    first = [path for path in found if path.name == FIRST]
-    return first, [path for path in found if path.name != FIRST]
+    first = [path for path in folders if path.name == FIRST]
+    return first, [path for path in folders if path.name != FIRST]
 
 
 def _subfolders(folder: Path) -> list[Path]:
     try:
-        with os.scandir(folder) as found:
-            return [Path(each) for each in found if each.is_dir() and each.name[0] != "."]
+        with os.scandir(folder) as files:
+            return [Path(file) for file in files if file.is_dir() and file.name[0] != "."]
     except OSError:
         return []
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """Names, times and sizes of the files: what is kept of a folder is stale once they change."""
+    """Names, times and sizes of the files: once they change, a kept listing is stale."""
     try:
-        with os.scandir(folder) as found:
-            return tuple(sorted(map(_changed, islice(found, FILES_STAMPED))))
+        with os.scandir(folder) as files:
+            return tuple(sorted(map(_stamp_of_file, islice(files, FILES_STAMPED))))
     except NotADirectoryError:  # a GGUF file
-        return (_changed(folder),)
+        return (_stamp_of_file(folder),)
     except OSError:
         return ()
 
 
-def _changed(file: os.DirEntry[str] | Path) -> tuple[str, int, int]:
+def _stamp_of_file(file: os.DirEntry[str] | Path) -> tuple[str, int, int]:
     try:
-        seen = file.stat()
-        return file.name, seen.st_mtime_ns, seen.st_size
+        status = file.stat()
+        return file.name, status.st_mtime_ns, status.st_size
     except OSError:
         return file.name, 0, 0
 
 
 def entry_in(entry: ModelEntry, folder: Path) -> ModelEntry:
-    """The model of another folder in the place of this one: a snapshot of its training, say.
+    """The same entry with the model of another folder, such as a snapshot of its training.
 
-    One that is damaged says why when it is opened.
+    If that model is damaged, opening it says why.
     """
-    found = _entry(entry.origin, entry.name, folder, stamp_of(folder))
-    if found.config is None:
+    snapshot = _entry(entry.origin, entry.name, folder, stamp_of(folder))
+    if snapshot.config is None:
         return replace(entry, folder=folder)
-    return replace(found, examples=entry.examples)
+    return replace(snapshot, examples=entry.examples)
 
 
 def _newest_of_run(run: str) -> tuple[str, Stamp]:
-    """The finished model of a run, or its newest snapshot while there is none, and its stamp."""
+    """The finished model of a run, or until then its newest snapshot, and the stamp of either."""
     place = f"{run}/checkpoint"
     if stamp := _stamp_of_run(place):
         return place, stamp
@@ -215,15 +215,15 @@ def _newest_of_run(run: str) -> tuple[str, Stamp]:
 
 
 def _stamp_of_run(folder: str) -> Stamp:
-    """That of a model which is written beside its place and then renamed; empty if there is none.
+    """The stamp of a run's model, from its folder alone; empty if there is none.
 
-    Its files need not be asked one by one.
+    A run writes its model into another folder and renames that, so the files need no stamps.
     """
     try:
-        seen = os.stat(folder)
+        status = os.stat(folder)
     except OSError:
         return ()
-    return ((str(seen.st_ino), seen.st_mtime_ns, seen.st_size),)
+    return ((str(status.st_ino), status.st_mtime_ns, status.st_size),)
 
 
 @lru_cache(maxsize=RUN_ENTRIES_KEPT)
@@ -241,33 +241,33 @@ def _run_entry(name: str, folder: str, stamp: Stamp, is_own: bool) -> ModelEntry
 
 @lru_cache(maxsize=ENTRIES_KEPT)
 def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
-    """Kept until the stamp of its files is another."""
+    """The entry of a folder, kept until the stamp of its files changes."""
     return _describe(origin, name, folder)
 
 
 def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
-    called = own_name(name)
+    short_name = own_name(name)
     try:
         config, run = peek(folder)
         family = OURS
         if origin in ("named", "brought", "added"):
-            found = inspect_folder(folder)
-            check_inspection(found)
-            config, family = found.config, found.family
+            inspection = inspect_folder(folder)
+            check_inspection(inspection)
+            config, family = inspection.config, inspection.family
     except (CheckpointError, OSError) as error:
         fault = in_a_sentence(error)
         return ModelEntry(
-            name, called, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder)
+            name, short_name, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder)
         )
     kind = str(run.get("task", name))
-    task, given = TASKS.get(kind), CUSTOM_TASKS.get(kind)
-    own = task.title if task else given.title if given else called
-    theirs = _texts([run.get("example")]) + _texts(run.get("examples"))
-    usual = examples_for(config, family, folder) if family != OURS and not theirs else ()
-    examples = [*theirs, *(task.examples if task else usual)]
+    task, custom_task = TASKS.get(kind), CUSTOM_TASKS.get(kind)
+    title = task.title if task else custom_task.title if custom_task else short_name
+    recorded = _texts([run.get("example")]) + _texts(run.get("examples"))
+    usual = examples_for(config, family, folder) if family != OURS and not recorded else ()
+    examples = [*recorded, *(task.examples if task else usual)]
     return ModelEntry(
         name=name,
-        title="".join(_texts([run.get("title")], TITLE_LIMIT)) or own,
+        title="".join(_texts([run.get("title")], TITLE_LIMIT)) or title,
         folder=folder,
         config=config,
         run=run,
@@ -289,7 +289,7 @@ def _bytes(folder: Path) -> int:
 
 
 def _texts(value: Any, longest: int = EXAMPLE_LIMIT) -> list[str]:
-    """The texts of a record that somebody else may have written: few, short, one line each."""
-    found = value[:EXAMPLES_LIMIT] if isinstance(value, list) else []
-    lines = [" ".join(text.splitlines())[:longest] for text in found if isinstance(text, str)]
+    """The texts of a record that anybody may have written: few, short, one line each."""
+    texts = value[:EXAMPLES_LIMIT] if isinstance(value, list) else []
+    lines = [" ".join(text.splitlines())[:longest] for text in texts if isinstance(text, str)]
     return [line for line in lines if line.strip()]

@@ -1,7 +1,7 @@
-"""Downloads beside the app: each in a process of its own, one for each model, however many ask.
+"""Downloads in the background: one process for each model, however many readers ask for it.
 
-The process ends with the server, and what it has fetched stays. How far it is stands in its
-folder, so that any page, after a reload too, and any other server can tell.
+The process ends with the server, and the bytes that it has fetched stay. It writes its progress
+into its folder, so that any page, even after a reload, and any other server can show it.
 """
 
 import subprocess
@@ -29,25 +29,25 @@ from explorer.system.pace import Pace, Speed
 
 STATE_FILE = "progress.json"
 ENDS_WITHIN = 10.0
-"""Seconds that a process is given to end."""
+"""Seconds within which a process must end."""
 
 
 @dataclass(frozen=True)
 class DownloadState:
-    """`there`: the model can be opened. `absent`: an earlier try may have left some of it."""
+    """`there`: the model can be opened. `absent`: an earlier try may have left a part of it."""
 
     kind: Literal["absent", "running", "there"]
     progress: DownloadProgress | None = None
     left: int = 0
-    """Bytes that an earlier try has left."""
+    """Bytes that an earlier try left."""
     fault: str = ""
-    """Why the last try ended, in a sentence; empty where a reader ended it."""
+    """Why the last try ended, in a sentence; empty if a reader ended it."""
     is_ours: bool = True
     """Whether this server can end it."""
 
     @property
     def seconds_left(self) -> float | None:
-        """Until everything is fetched; None where nobody knows yet."""
+        """Seconds until everything is fetched; None where that is not known yet."""
         if self.progress is None or self.progress.phase != "fetching" or not self.progress.speed:
             return None
         return max(self.progress.total - self.progress.done, 0) / self.progress.speed
@@ -57,23 +57,23 @@ _lock = RLock()
 _processes: dict[Path, subprocess.Popen[bytes]] = {}
 _cancelled: set[Path] = set()
 _last_words: dict[Path, str] = {}
-"""Of each process that has ended; empty where it was killed."""
+"""The output of each process that has ended; empty if it was killed."""
 
 
 def start(model: PretrainedModel) -> None:
-    """Begin to download it, or go on, unless it is there or being downloaded."""
+    """Start or resume the download of a model, unless it is there or being downloaded."""
     with _lock:
         if state_of(model).kind != "absent":
             return
         folder = model.folder
         _cancelled.discard(folder)
         _last_words.pop(folder, None)
-        with suppress(OSError):  # the process will say what is wrong with the folder
+        with suppress(OSError):  # the process reports what is wrong with the folder
             (part_folder(folder) / STATE_FILE).unlink()
         _processes[folder] = subprocess.Popen(
             [sys.executable, "-m", "explorer.catalog.background_downloads", model.name],
             cwd=ROOT,
-            stdin=subprocess.PIPE,  # it is closed when this server ends in any way
+            stdin=subprocess.PIPE,  # closed when this server ends, in whatever way
             stdout=subprocess.PIPE,  # its last words
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -82,7 +82,7 @@ def start(model: PretrainedModel) -> None:
 
 
 def cancel(model: PretrainedModel) -> None:
-    """End its download; what is fetched is kept for the next try."""
+    """End the download of a model; the fetched bytes are kept for the next try."""
     with _lock:
         process = _processes.get(model.folder)
         if process is None or process.poll() is not None:
@@ -92,7 +92,7 @@ def cancel(model: PretrainedModel) -> None:
 
 
 def end_all() -> None:
-    """End every download; for the end of the server."""
+    """End every download, at the end of the server."""
     with _lock:
         processes = list(_processes.values())
     for process in processes:
@@ -100,7 +100,7 @@ def end_all() -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it has started. Without the lock: others ask meanwhile how far it is."""
+    """End a process and all that it has started. The lock is free, so others can ask its state."""
     _send(process)
     try:
         process.wait(ENDS_WITHIN)
@@ -110,14 +110,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _send(process: subprocess.Popen[bytes], *, at_once: bool = False) -> None:
-    """Tell all of its group to end, unless it has ended."""
+    """Send its group the signal to end, unless it has ended."""
     with suppress(ProcessLookupError):
         if process.poll() is None:
             operating_system.end_group(process, at_once=at_once)
 
 
 def state_of(model: PretrainedModel) -> DownloadState:
-    """Whether it is there, and how far its download is."""
+    """Whether a model is there, and the progress of its download."""
     folder = model.folder
     with _lock:
         process = _processes.get(folder)
@@ -128,14 +128,14 @@ def state_of(model: PretrainedModel) -> DownloadState:
     if is_ours or is_held(part / LOCK):
         progress = _progress(read_json_or_empty(part / STATE_FILE), model)
         return DownloadState("running", progress, is_ours=is_ours)
-    if model.is_there:  # it ended between the two looks
+    if model.is_there:  # the download ended meanwhile
         return DownloadState("there")
     fault = "" if folder in _cancelled else _fault(model, process)
     return DownloadState("absent", left=fetched_bytes(folder), fault=fault)
 
 
 def _fault(model: PretrainedModel, process: subprocess.Popen[bytes] | None) -> str:
-    """Why the last try ended: in the words of our process, or of another in the folder."""
+    """Why the last try ended: as our process printed it, or as another wrote it in the folder."""
     if process is None:
         return str(read_json_or_empty(part_folder(model.folder) / STATE_FILE).get("fault", ""))
     with _lock:
@@ -148,7 +148,7 @@ def _fault(model: PretrainedModel, process: subprocess.Popen[bytes] | None) -> s
 
 
 def write_fault(folder: Path, sentence: str) -> None:
-    """For the process: why it ended, for whoever did not start it."""
+    """Write why the download ended, for servers that did not start its process."""
     part_folder(folder).mkdir(parents=True, exist_ok=True)
     write_json(part_folder(folder) / STATE_FILE, {"fault": sentence})
 
@@ -160,14 +160,14 @@ def _progress(values: dict[str, Any], model: PretrainedModel) -> DownloadProgres
         return DownloadProgress("asking", 0, model.download)
 
 
-SAID_EVERY = 0.25
+REPORT_EVERY = 0.25
 """Seconds between two reports."""
 
 
 def main(name: str) -> int:
-    """Download the model of this name into its folder; 0 when it is there."""
+    """Download the model of this name into its folder; returns 0 when it is there."""
     threading.Thread(target=_end_with_server, daemon=True).start()
-    model, pace = PRETRAINED_MODELS[name], Pace(SAID_EVERY)
+    model, pace = PRETRAINED_MODELS[name], Pace(REPORT_EVERY)
     speed: Speed | None = None
     phase = ""
 

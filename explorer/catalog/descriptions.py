@@ -1,4 +1,4 @@
-"""A model in words: its config, the record of its training, example texts where it has none."""
+"""A model in words: its config and its training record, with example texts where it has none."""
 
 import sys
 from collections.abc import Mapping
@@ -66,8 +66,8 @@ def _layers(config: TransformerConfig) -> str:
 
 
 def _also(config: TransformerConfig) -> str:
-    """What few models have, as a sentence of its own."""
-    known = {
+    """A sentence about what few models have."""
+    options = {
         "unembedding tied to the token embedding": config.tie_embeddings
         and "language" in config.head,
         "one embedding shared by both stacks": config.share_embeddings,
@@ -80,12 +80,12 @@ def _also(config: TransformerConfig) -> str:
         _windows(config): any(config.windows),
         _scaling(config): config.rope_scaling,
     }
-    found = [words for words, holds in known.items() if holds]
-    return f" Also: {', '.join(found)}." if found else ""
+    chosen = [words for words, holds in options.items() if holds]
+    return f" Also: {', '.join(chosen)}." if chosen else ""
 
 
 def _windows(config: TransformerConfig) -> str:
-    """In how many layers a token attends only to so many before it."""
+    """The sizes of the sliding windows, and the number of layers that have one."""
     windows = [window for window in config.windows if window]
     sizes = " or ".join(f"{size:,}" for size in sorted(set(windows)))
     return f"a sliding window of {sizes} tokens in {len(windows)} of {len(config.windows)} layers"
@@ -98,37 +98,35 @@ def _scaling(config: TransformerConfig) -> str:
 
 def short_score(run: Mapping[str, Any]) -> str:
     """The metric on held-out text without its baseline, for a narrow column."""
-    found = _numbers(run.get("metrics"))
-    return f"{found[0][0]} {three(found[0][1])}" if found else "not measured"
+    metrics = _numbers(run.get("metrics"))
+    return f"{metrics[0][0]} {three(metrics[0][1])}" if metrics else "not measured"
 
 
 def held_out_score(run: Mapping[str, Any]) -> str:
-    """The metric on held-out text, beside the baseline; "not measured" where there is none."""
-    found = _numbers(run.get("metrics"))
-    if not found:
-        return "not measured"
-    name, value = found[0]
-    baseline = run.get("baseline")
-    if isinstance(baseline, Mapping) and _is_float(baseline.get("value")):
-        return f"{name} {three(value)} ({baseline.get('name')}: {three(baseline['value'])})"
-    return f"{name} {three(value)}"
+    """The metric on held-out text, with the baseline; "not measured" where there is none."""
+    score, baseline = short_score(run), run.get("baseline")
+    if not _numbers(run.get("metrics")) or not isinstance(baseline, Mapping):
+        return score
+    if not _is_float(baseline.get("value")):
+        return score
+    return f"{score} ({baseline.get('name')}: {three(baseline['value'])})"
 
 
 def data_attribution(run: Mapping[str, Any]) -> str:
-    """Whose data the model was trained on."""
+    """The source of the model's training data."""
     data = run.get("data")
     return str(data.get("attribution") or "") if isinstance(data, Mapping) else ""
 
 
 def _numbers(values: Any) -> list[tuple[str, float]]:
-    """The named numbers of a record that somebody else may have written."""
+    """The named numbers of a record that anybody may have written."""
     if not isinstance(values, Mapping):
         return []
     return [(str(name), float(value)) for name, value in values.items() if _is_float(value)]
 
 
 def _is_float(value: Any) -> bool:
-    """Whether it is a number that a float can hold, unlike a whole one of 400 digits."""
+    """Whether it is a number that a float can hold, unlike an integer of 400 digits."""
     return isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
 
 
@@ -145,15 +143,17 @@ WHOLE_SENTENCES = ("I am a student.", "The cat that the dog chased is tired.")
 
 
 def examples_for(config: TransformerConfig, family: str, folder: Path) -> tuple[str, ...]:
-    """Sentences in which there is something to see; numbers where nothing makes tokens.
+    """Sentences whose attention is worth seeing; token IDs where there is no tokenizer.
 
-    A model that reads little gets as many characters as it reads tokens at least.
+    Each is cut to as many characters as the model reads tokens.
     """
-    return tuple(_begun(text, config.max_len - 2) for text in _sentences(config, family, folder))
+    return tuple(
+        _beginning(text, config.max_len - 2) for text in _sentences(config, family, folder)
+    )
 
 
-def _begun(text: str, most: int) -> str:
-    """Whole words from the beginning of a text, of so many characters; one word in any case."""
+def _beginning(text: str, most: int) -> str:
+    """The first whole words of a text, at most `most` characters, but always one word."""
     return text if len(text) <= most else text[: most + 1].rpartition(" ")[0] or text.split()[0]
 
 

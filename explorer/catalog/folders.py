@@ -28,19 +28,19 @@ KEY = re.compile(
     rf"-({UPLOAD}[0-9a-f]{{24}}|{RUN_KEY}[0-9a-f]{{24}}|{OPENED_PREFIX}[0-9a-f]{{12}})$"
 )
 CLUSTER = ".cluster.json"
-"""In the folder of runs, where the processes that train are while they live."""
+"""The file in the folder of runs that says where the training processes are while they live."""
 SEARCHED_FOLDERS = ("", "snapshots/*", "*", "*/snapshots/*")
-"""A model, one in the hub's cache, and folders of either."""
+"""A model, a model in the hub's cache, and folders of either."""
 
 
 def named_folders() -> list[Path]:
     """The checkpoint folders in the places that EXPLORER_MODELS names, sorted by name."""
-    found = [folder for place in _named_places() for folder in checkpoints_in(place)]
-    return list(dict.fromkeys(found))[:MOST_FOLDERS]
+    folders = [folder for place in _named_places() for folder in checkpoints_in(place)]
+    return list(dict.fromkeys(folders))[:MOST_FOLDERS]
 
 
 def places_without_models() -> list[str]:
-    """The places that EXPLORER_MODELS names and that hold no model, by their last name."""
+    """The last names of the places that EXPLORER_MODELS names and that hold no model."""
     return [place.name for place in _named_places() if not checkpoints_in(place)]
 
 
@@ -50,42 +50,42 @@ def _named_places() -> list[Path]:
 
 
 def checkpoints_in(place: Path) -> list[Path]:
-    """The place itself if it is a checkpoint, else those in it; also as the hub keeps them.
+    """The place itself if it is a checkpoint, else the checkpoints in it; also in the hub's cache.
 
     A folder of several GGUF files holds as many models.
     """
     for pattern in SEARCHED_FOLDERS:
         try:
             folders = sorted(place.glob(pattern)) if pattern else [place]
-            found = [model for each in folders for model in _models_of(each)]
+            models = [model for folder in folders for model in _models_of(folder)]
         except (OSError, ValueError):  # also a name with a NUL byte
             return []
-        if found:
-            return found[:MOST_FOLDERS]
+        if models:
+            return models[:MOST_FOLDERS]
     return []
 
 
 def _models_of(place: Path) -> list[Path]:
-    """The place if it is a checkpoint; of several GGUF files without a config each is a model."""
+    """The place if it is a checkpoint; without a config, each of its GGUF files is a model."""
     if not is_checkpoint(place):
         return []
     if (place / "config.json").is_file():
         return [place]
-    files = sorted(each for each in place.glob(f"*{GGUF}") if each.is_file())
+    files = sorted(path for path in place.glob(f"*{GGUF}") if path.is_file())
     return files if len(files) > 1 else [place]
 
 
 def is_checkpoint(place: Path) -> bool:
-    """Whether it is a folder with a config or a GGUF file, or such a file itself."""
+    """Whether it is a folder with a config or a GGUF file, or is a GGUF file."""
     if place.name.endswith(GGUF):
         return place.is_file()
     return (place / "config.json").is_file() or any(place.glob(f"*{GGUF}"))
 
 
 def model_name(folder: Path) -> str:
-    """The folder's name, or the hub ID from which the hub's cache made it.
+    """The folder's name, or in the hub's cache the hub ID.
 
-    That of an upload goes on with the folder around it, which only who brought it knows.
+    The name of an upload ends in the name of the folder around it, which only its owner knows.
     """
     if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", folder.parent.name):
         return f"{folder.name}-{folder.parent.name}"
@@ -96,9 +96,9 @@ def model_name(folder: Path) -> str:
 
 
 def brought_name(folder: Path) -> str:
-    """The same of a folder that a reader brought: another folder never has the same name.
+    """The name of a folder that a reader brought: no other folder has the same name.
 
-    That of a folder opened by its path ends in a digest of the path.
+    The name of a folder opened by its path ends in a digest of the path.
     """
     name = model_name(folder)
     if any(folder.is_relative_to(root) for root in (uploads_root(), systems_root())):
@@ -107,7 +107,7 @@ def brought_name(folder: Path) -> str:
 
 
 def own_name(name: str) -> str:
-    """What a model or run is called on screen and in files: its name without a key."""
+    """The name of a model or run on screen and in files: without its key."""
     return KEY.sub("", name)
 
 
@@ -137,20 +137,20 @@ MODEL_FILES = (
     "*.model",
     "chat_template.jinja",
 )
-"""What opens a model, to be fetched or kept: never its code, never pickled weights.
+"""The files of a model that are fetched or kept: never its code, never pickled weights.
 
-A chat template is rendered in a sandbox alone. `run.json` says of one that was trained here what
-it was trained for.
+A chat template is rendered only in a sandbox. `run.json` names the task of a model that was trained
+here.
 """
 
 
 def files_that_open(
     names: Set[str], shards: Set[str], called: str, elsewhere: Set[str] = frozenset()
 ) -> set[str]:
-    """Of a folder's names those that open its model, as the loader chooses its weights.
+    """The names of a folder's files that open its model, with the weights that the loader chooses.
 
-    `shards` are the files that its index names, `called` is what a sentence calls the folder,
-    `elsewhere` are names of its subfolders, which may say what stands in place of weights.
+    `shards` are the files that its index names, `called` is the folder's name in a message,
+    `elsewhere` are names in its subfolders, which show why there are no weights here.
     ModelError where none of the files holds the weights.
     """
     if WEIGHTS in names:
@@ -163,13 +163,13 @@ def files_that_open(
             weights = {only_file(sorted([*names, *foreign]), called)}
         except CheckpointError as error:
             raise ModelError(str(error)) from error
-    known = {name for name in names if any(fnmatchcase(name, each) for each in MODEL_FILES)}
-    unread = {name for name in known if name.endswith((ENDING, *PICKLED, *FOREIGN))}
-    return known - unread | weights - {STATE_WEIGHTS}
+    needed = {name for name in names if any(fnmatchcase(name, file) for file in MODEL_FILES)}
+    unread = {name for name in needed if name.endswith((ENDING, *PICKLED, *FOREIGN))}
+    return needed - unread | weights - {STATE_WEIGHTS}
 
 
 def shards_in(index: str) -> set[str]:
-    """The files that the text of an index names; none where it is damaged."""
+    """The files that the text of an index names; none where the index is damaged."""
     try:
         listed = parse_object(index, INDEX).get("weight_map")
     except CheckpointError:

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub, or of its cache on this machine when nobody answers."""
+"""Models of the Hugging Face hub, or of its cache on this machine when the hub does not answer."""
 
 import errno
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ from models.loading.safe_files import INDEX, LARGEST_FILE, CheckpointError, show
 from models.loading.weight_files import ENDING, PICKLED, open_weights
 
 ANSWERS_WITHIN = 15.0
-"""Seconds for one answer of the hub about a model."""
+"""Seconds within which the hub must answer one request."""
 LONGEST_HUB_NAME = 120
 CONVERTER, CONVERSION = "SFconvertbot", "Adding `safetensors` variant of this model"
-"""Who on the hub makes safetensors of pickled weights, and what it calls its pull request."""
+"""The hub's bot that converts pickled weights to safetensors, and the title of its pull request."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class HubFile:
     url: str
     size: int
     sha256: str | None = None
-    """Of a large file; the hub names none for a small one."""
+    """The digest of a large file; the hub gives none for a small one."""
 
 
 @dataclass(frozen=True)
 class HubPlan:
-    """What opens a model: a commit and its files. `revision` is None for the main branch."""
+    """The commit and the files that open a model. `revision` is None for the main branch."""
 
     hub_id: str
     commit: str
@@ -49,14 +49,14 @@ class HubPlan:
 
     @property
     def size(self) -> int:
-        """Bytes of all of them."""
+        """The bytes of all files."""
         return sum(file.size for file in self.files)
 
 
 def fetch_from_hub(hub_id: str) -> Path:
-    """The folder of a model in the hub's cache, filled first when the hub can be reached.
+    """The folder of a model in the hub's cache, after fetching the files that it lacks.
 
-    What is there already is not fetched again.
+    If the hub cannot be reached, this is the folder that is there.
     """
     try:
         plan = plan_download(hub_id)
@@ -86,11 +86,11 @@ def _no_folder(hub_id: str, error: Exception) -> str:
 
 
 def plan_download(hub_id: str) -> HubPlan:
-    """Which files open the model: one set of weights, its config and its tokenizer.
+    """The files that open the model: one set of weights, its config and its tokenizer.
 
-    Where the main branch has only pickled weights, the hub's own conversion of them is taken.
-    ModelError where none of the files opens a model, or where they are too large; what the hub's
-    library raises where it cannot be reached.
+    Where the main branch has only pickled weights, the plan takes the hub's own conversion.
+    ModelError where no files open a model, or where they are too large; the hub's library raises
+    its own errors where the hub cannot be reached.
     """
     plan = _plan(hub_id)
     if not limits.DOWNLOAD_BYTES.allows(plan.size):
@@ -103,14 +103,14 @@ def _plan(hub_id: str, revision: str | None = None) -> HubPlan:
     info = api.model_info(hub_id, revision=revision, files_metadata=True, timeout=ANSWERS_WITHIN)
     commit = str(info.sha)
     files = {
-        each.rfilename: HubFile(
-            each.rfilename,
-            hf_hub_url(hub_id, each.rfilename, revision=commit),
-            each.size or 0,
-            each.lfs.sha256 if each.lfs else None,
+        file.rfilename: HubFile(
+            file.rfilename,
+            hf_hub_url(hub_id, file.rfilename, revision=commit),
+            file.size or 0,
+            file.lfs.sha256 if file.lfs else None,
         )
-        for each in info.siblings or ()
-        if _is_plain(each.rfilename)
+        for file in info.siblings or ()
+        if _is_plain(file.rfilename)
     }
     is_pickled = revision is None and _is_pickled_only(list(files))
     if is_pickled and (converted := _conversion(api, hub_id)):
@@ -124,7 +124,7 @@ def _plan(hub_id: str, revision: str | None = None) -> HubPlan:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether it is the name of a file in the folder itself, as any system can store it."""
+    """Whether it names a file in the folder itself and is a valid name on every system."""
     return (
         name.isprintable() and len(name) <= LONGEST_HUB_NAME and not set(name) & set('/\\:*?"<>|')
     )
@@ -139,9 +139,9 @@ def _is_pickled_only(names: Sequence[str]) -> bool:
 def _conversion(api: HfApi, hub_id: str) -> str | None:
     """The branch of the hub's own pull request that adds the weights as safetensors."""
     try:
-        for each in api.get_repo_discussions(hub_id, author=CONVERTER, discussion_status="open"):
-            if each.author == CONVERTER and each.title == CONVERSION and each.is_pull_request:
-                return each.git_reference
+        for post in api.get_repo_discussions(hub_id, author=CONVERTER, discussion_status="open"):
+            if post.author == CONVERTER and post.title == CONVERSION and post.is_pull_request:
+                return post.git_reference
     except HfHubHTTPError:  # discussions are closed
         return None
     return None
@@ -149,12 +149,12 @@ def _conversion(api: HfApi, hub_id: str) -> str | None:
 
 def cached_folder(hub_id: str) -> Path | None:
     """The newest version of a model in the hub's cache on this machine that has its weights."""
-    kept = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=hub_id, repo_type="model")
+    cached = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=hub_id, repo_type="model")
     try:
-        found = sorted((kept / "snapshots").iterdir(), key=lambda each: each.stat().st_mtime)
+        versions = sorted((cached / "snapshots").iterdir(), key=lambda path: path.stat().st_mtime)
     except OSError:
         return None
-    return next(filter(_has_weights, reversed(found)), None)
+    return next(filter(_has_weights, reversed(versions)), None)
 
 
 def _has_weights(folder: Path) -> bool:
@@ -167,14 +167,14 @@ def _has_weights(folder: Path) -> bool:
 def why_not(error: Exception) -> str:
     """Why nothing came from the hub, as a part of a sentence.
 
-    What the library plans fails for the reason it names as its cause.
+    The hub's library may wrap the real reason, which is then the cause of its error.
     """
     causes = (error, error.__cause__)
-    if any(isinstance(each, RepositoryNotFoundError) for each in causes):
+    if any(isinstance(cause, RepositoryNotFoundError) for cause in causes):
         return "the hub has no public model of that name"
-    if any(isinstance(each, OfflineModeIsEnabled) for each in causes):
+    if any(isinstance(cause, OfflineModeIsEnabled) for cause in causes):
         return "the hub is switched off here by HF_HUB_OFFLINE"
-    for each in causes:
-        if isinstance(each, HfHubHTTPError):
-            return f"the hub refused it with HTTP status {each.response.status_code}"
+    for cause in causes:
+        if isinstance(cause, HfHubHTTPError):
+            return f"the hub refused it with HTTP status {cause.response.status_code}"
     return "the hub cannot be reached"

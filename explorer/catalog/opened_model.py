@@ -1,4 +1,4 @@
-"""A model with its tokenizer, ready to run; its weights are kept until the files on disk change."""
+"""Open a model with its tokenizer; the weights are kept until the files on disk change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from models.loading.folder_config import OURS
 from models.loading.weight_files import open_weights
 
 WEIGHTS_KEPT = WEIGHTS_BYTES.most
-"""Bytes of all opened models together; the largest one may still be opened alone."""
+"""Bytes of all open models together; a larger model can still be opened, and is kept alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class OpenModel:
-    """A model that is ready to run; two of them are equal only when they are the same object."""
+    """A model that is ready to run; two are equal only if they are the same object."""
 
     name: str
     folder: Path
@@ -45,7 +45,7 @@ class OpenModel:
 
     @property
     def reads_prompts(self) -> bool:
-        """Whether the special tokens that are written in a text are read as such."""
+        """Whether it reads the names of special tokens in a text as special tokens."""
         return isinstance(self.tokenizer, PublishedTokenizer) and self.tokenizer.reads_special
 
     @property
@@ -55,7 +55,7 @@ class OpenModel:
 
 
 def open_model(name: str, root: Path | None = None) -> OpenModel:
-    """The model called `name`, read once. ModelError says in a sentence why not."""
+    """Open the model called `name`, or return it from memory. ModelError says why it cannot."""
     for entry in list_models(root):
         if entry.name == name:
             return open_entry(entry)
@@ -63,7 +63,7 @@ def open_model(name: str, root: Path | None = None) -> OpenModel:
 
 
 def open_entry(entry: ModelEntry) -> OpenModel:
-    """The model of an entry, read once. ModelError says in a sentence why not."""
+    """Open the model of an entry, or return it from memory. ModelError says why it cannot."""
     try:
         return _open(entry.name, entry.folder, entry.title, entry.example, stamp_of(entry.folder))
     except MemoryError as error:
@@ -78,16 +78,17 @@ def opened_from(
     *,
     reads_prompts: bool = False,
 ) -> OpenModel:
-    """The model in a checkpoint folder, read anew; its own title and example unless given.
+    """Read the model in a checkpoint folder; title and example are its own by default.
 
-    With `reads_prompts` the special tokens that are written in a text are read as such.
+    With `reads_prompts`, it reads the names of special tokens in a text as special tokens.
     """
     checkpoint, tokenizer = _load(name, folder)
     if reads_prompts and isinstance(tokenizer, PublishedTokenizer):
         tokenizer = tokenizer.reading_prompts()
     run = checkpoint.run or {}
     kind = str(run.get("task", name))
-    task, known = TASKS.get(kind), TASKS.get(kind) or CUSTOM_TASKS.get(kind)
+    task = TASKS.get(kind)
+    described = task or CUSTOM_TASKS.get(kind)
     return OpenModel(
         name=name,
         folder=folder,
@@ -98,7 +99,7 @@ def opened_from(
         run=run,
         task=task,
         example=example or str(run.get("example") or (task.example if task else ANY_EXAMPLE)),
-        expectation=str(run.get("expectation") or (known.expectation if known else "")),
+        expectation=str(run.get("expectation") or (described.expectation if described else "")),
         family=checkpoint.family,
     )
 
@@ -112,7 +113,7 @@ def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> Op
 
 
 def _size(folder: Path) -> int:
-    """Bytes of its weights in memory, by their headers; 0 where loading it says why not."""
+    """Bytes of a model's weights in memory, from the headers; 0 where loading will raise."""
     try:
         weights = open_weights(folder)
     except (CheckpointError, OSError):

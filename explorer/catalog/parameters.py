@@ -52,35 +52,35 @@ MOST_TERMS = 4
 
 @dataclass(frozen=True)
 class ParameterNode:
-    """A part of a model: `times` identical ones of `each` parameters.
+    """A part of a model: `times` identical ones of `size` parameters.
 
-    A leaf has terms, the others have children; `said` is why nothing is counted here.
+    A leaf has terms, the others have children; `note` says why nothing is counted here.
     """
 
     name: str
-    each: int = 0
+    size: int = 0
     terms: tuple[Term, ...] = ()
     children: "tuple[ParameterNode, ...]" = ()
     times: int = 1
-    said: str = ""
+    note: str = ""
 
     @property
     def count(self) -> int:
-        return self.times * self.each
+        return self.times * self.size
 
     @property
     def symbols(self) -> str:
         """`d_model × d_ff + d_ff`."""
-        return _added([" × ".join(name for name, _ in term) for term in self.terms])
+        return _sum_in_words([" × ".join(name for name, _ in term) for term in self.terms])
 
     @property
     def numbers(self) -> str:
         """`64 × 256 + 256`; `4 × 49,984` for identical layers; a short sum of the children."""
         if self.times > 1:
-            return f"{self.times:,} × {self.each:,}"
+            return f"{self.times:,} × {self.size:,}"
         if self.children:
             return self._sum_of_children()
-        return _added([" × ".join(f"{size:,}" for _, size in term) for term in self.terms])
+        return _sum_in_words([" × ".join(f"{size:,}" for _, size in term) for term in self.terms])
 
     def _sum_of_children(self) -> str:
         """`4 × 262,656`, or `64 + 128`; empty where there are too many to read."""
@@ -90,9 +90,9 @@ class ParameterNode:
         return " + ".join(f"{count:,}" for count in counts) if len(counts) <= MOST_TERMS else ""
 
 
-def _added(terms: list[str]) -> str:
-    alike = len(terms) == 2 and terms[0] == terms[1]
-    return f"2 × {terms[0]}" if alike else " + ".join(terms)
+def _sum_in_words(terms: list[str]) -> str:
+    is_double = len(terms) == 2 and terms[0] == terms[1]
+    return f"2 × {terms[0]}" if is_double else " + ".join(terms)
 
 
 @lru_cache(32)
@@ -122,7 +122,7 @@ def _sum(name: str, children: list[ParameterNode]) -> ParameterNode:
 
 @dataclass
 class _Builder:
-    """Builds the nodes; `counted` has the part in which each tensor was counted, by its id."""
+    """Builds the nodes; `counted` names the part that counts each tensor, by the tensor's id."""
 
     config: TransformerConfig
     counted: dict[int, str] = field(default_factory=dict)
@@ -131,50 +131,49 @@ class _Builder:
         """One module with its submodules; None where it has no parameters."""
         name = _part_name(path, self.config)
         if path[-1] == "positions" and self.config.positions in COMPUTED:
-            return ParameterNode(name, said="computed, not learned")
+            return ParameterNode(name, note="computed, not learned")
         if path[-1] == "blocks":
             return self.layers(path, module)
         inside = [self.node((*path, inner), child) for inner, child in module.named_children()]
-        found = [node for node in [*inside, *self.own(path, module)] if node]
-        if len(found) == 1 and len(path) > 1:
-            return replace(found[0], name=name)
-        return _sum(name, found) if found else None
+        nodes = [node for node in [*inside, *self.own(path, module)] if node]
+        if len(nodes) == 1 and len(path) > 1:
+            return replace(nodes[0], name=name)
+        return _sum(name, nodes) if nodes else None
 
     def layers(self, path: tuple[str, ...], module: nn.Module) -> ParameterNode:
         """The layers of a stack; consecutive identical ones are one node."""
-        made = [self.node((*path, ""), block) or ParameterNode("") for block in module.children()]
+        layers = [self.node((*path, ""), block) or ParameterNode("") for block in module.children()]
         groups, first = [], 0
-        for node, same in groupby(made):
+        for node, same in groupby(layers):
             times = len(list(same))
             some = f"layers {first} to {first + times - 1}, each"
-            name = f"{times} layers, each" if times == len(made) else some
+            name = f"{times} layers, each" if times == len(layers) else some
             groups.append(replace(node, times=times, name=name if times > 1 else f"layer {first}"))
             first += times
         return groups[0] if len(groups) == 1 else _sum("layers", groups)
 
     def own(self, path: tuple[str, ...], module: nn.Module) -> list[ParameterNode]:
-        """The module's own parameters; what was counted before is named and not counted again."""
+        """The module's own parameters; a node names a tensor that another part counts already."""
         name = "unembedding" if path == ("head",) else _part_name(path, self.config)
         tensors = dict(module.named_parameters(recurse=False))
         if path == ("head",) and self.config.tie_embeddings and self.config.head != "classifier":
-            tied = ParameterNode(name, said="tied to the token embedding, which is counted there")
+            tied = ParameterNode(name, note="tied to the token embedding, which is counted there")
             return [tied, *([self.leaf("bias", path, tensors)] if tensors else [])]
-        known = {each: self.counted.get(id(tensor)) for each, tensor in tensors.items()}
-        there = sorted({whose for whose in known.values() if whose})
-        found = [
-            ParameterNode(name, said=f"shared with the {each}, which is counted there")
-            for each in there
+        owners = {key: self.counted.get(id(tensor)) for key, tensor in tensors.items()}
+        shared = [
+            ParameterNode(name, note=f"shared with the {owner}, which is counted there")
+            for owner in sorted({owner for owner in owners.values() if owner})
         ]
-        new = {each: tensor for each, tensor in tensors.items() if not known[each]}
-        whose = f"{name} of the {path[0]}" if path[-1] == "embedding" else name
-        self.counted.update((id(tensor), whose) for tensor in new.values())
-        return [*found, *([self.leaf(name, path, new)] if new else [])]
+        new = {key: tensor for key, tensor in tensors.items() if not owners[key]}
+        part = f"{name} of the {path[0]}" if path[-1] == "embedding" else name
+        self.counted.update((id(tensor), part) for tensor in new.values())
+        return [*shared, *([self.leaf(name, path, new)] if new else [])]
 
     def leaf(
         self, name: str, path: tuple[str, ...], tensors: dict[str, nn.Parameter]
     ) -> ParameterNode:
         inputs, outputs = _input_and_output(path, self.config)
-        terms = tuple(outputs if each == "bias" else (*inputs, *outputs) for each in tensors)
+        terms = tuple(outputs if key == "bias" else (*inputs, *outputs) for key in tensors)
         return ParameterNode(name, sum(tensor.numel() for tensor in tensors.values()), terms)
 
 

@@ -1,7 +1,7 @@
-"""Passes within bounds: what one would take is known, and refused or waited for, before.
+"""Passes within the memory of the machine: a pass that has no room waits or is refused first.
 
-An opened model is a `BoundedTransformer`, so wherever its core is called, the pass is one that
-there is room for, that its reader may leave, and that lets the others in between two layers.
+An open model is a `BoundedTransformer`. So wherever its core is called, there is room for the pass,
+its reader may leave, and between two layers other threads have their turn.
 """
 
 from collections.abc import Iterator
@@ -26,16 +26,16 @@ from models.tap import NO_TAP, Tap
 from models.transformer import EVERYWHERE, TransformerBase
 
 LITTLE = 8_000_000
-"""Bytes that are always there."""
+"""Bytes that are always free."""
 
 MEMORY = Budget(lambda: available_memory())
-"""What models that are being loaded and passes take side by side: who does not fit waits."""
+"""The memory that loading models and passes share: one that does not fit waits."""
 _here = local()
-"""Whether this thread is within a pass already, whose room is that of its parts."""
+"""Whether this thread is within a pass already, whose room its parts use."""
 
 
 class TooLargeError(ForwardPassError):
-    """A pass that would need more than it is given; so many `tokens` could have one."""
+    """A pass needs more memory than it may have; a pass over `tokens` tokens would fit."""
 
     def __init__(self, sentence: str, tokens: int) -> None:
         super().__init__(sentence)
@@ -43,7 +43,7 @@ class TooLargeError(ForwardPassError):
 
 
 @contextmanager
-def passing(config: TransformerConfig, shape: PassShape) -> Iterator[None]:
+def room_for(config: TransformerConfig, shape: PassShape) -> Iterator[None]:
     """Room for a pass of this shape; TooLargeError says why there is none."""
     if getattr(_here, "passes", False):
         yield
@@ -53,11 +53,11 @@ def passing(config: TransformerConfig, shape: PassShape) -> Iterator[None]:
         raise TooLargeError(PASS_TOKENS.refusal(longest), PASS_TOKENS.most)
     size = pass_size(config, shape)
     if not PASS_BYTES.allows(size.peak):
-        tokens = _fitting(config, shape, PASS_BYTES.most)
+        tokens = _tokens_that_fit(config, shape, PASS_BYTES.most)
         raise TooLargeError(PASS_BYTES.refusal(size.peak), tokens)
 
     def refuse(free: int) -> TooLargeError:
-        return TooLargeError(PASS_SHARE.refusal(), _fitting(config, shape, free))
+        return TooLargeError(PASS_SHARE.refusal(), _tokens_that_fit(config, shape, free))
 
     try:
         _here.passes = True
@@ -71,10 +71,10 @@ def passing(config: TransformerConfig, shape: PassShape) -> Iterator[None]:
 
 
 @contextmanager
-def reserved(size: int) -> Iterator[None]:
-    """Room for work of so many bytes, which its passes are a part of; nothing of it stays.
+def reserve(size: int) -> Iterator[None]:
+    """Room for work of `size` bytes, passes included; afterwards all of it is free again.
 
-    A model is opened before: it asks for room of its own, and would wait for this one.
+    Open a model before: opening reserves room of its own, and would wait for this.
     """
     with MEMORY.spend(size, kept=0):
         _here.has_room = True
@@ -85,18 +85,18 @@ def reserved(size: int) -> Iterator[None]:
 
 
 def peak_of(config: TransformerConfig, inputs: tuple[Tensor, ...]) -> int:
-    """Bytes of a pass over these ids, or over source and target, with its gradient's graph."""
+    """Bytes of a pass over these IDs, or over source and target, with its gradient's graph."""
     with torch.enable_grad():
         return pass_size(config, shape_of(config, inputs, EVERYWHERE)).peak
 
 
-def _fitting(config: TransformerConfig, shape: PassShape, most: int) -> int:
-    """So many tokens of one text have a pass of at most so many bytes."""
+def _tokens_that_fit(config: TransformerConfig, shape: PassShape, most: int) -> int:
+    """The most tokens of one text whose pass takes at most `most` bytes."""
     fits, too_many = 0, shape.tokens
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        one = replace(shape, tokens=middle, texts=1, read=min(shape.read, middle))
-        if pass_size(config, one).peak <= most:
+        text = replace(shape, tokens=middle, texts=1, read=min(shape.read, middle))
+        if pass_size(config, text).peak <= most:
             fits = middle
         else:
             too_many = middle
@@ -104,7 +104,7 @@ def _fitting(config: TransformerConfig, shape: PassShape, most: int) -> int:
 
 
 class SteppingTap(Tap):
-    """A step at every value that is made, which another tap is shown then."""
+    """Takes a cooperative step at every value, then passes the value to another tap."""
 
     def __init__(self, beyond: Tap = NO_TAP) -> None:
         self._beyond = beyond
@@ -121,9 +121,9 @@ class SteppingTap(Tap):
 
 
 class BoundedTransformer(Transformer):
-    """A model of the app, put together from the parts of another one; nothing is copied.
+    """A model of the app, from the parts of another model, which are not copied.
 
-    The same numbers, each pass in a room of its own and with steps.
+    It computes the same numbers; each pass waits for room and takes cooperative steps.
     """
 
     def __init__(self, model: Transformer) -> None:
@@ -141,12 +141,12 @@ class BoundedTransformer(Transformer):
         **how: Any,
     ) -> Tensor:
         inputs = (ids,) if target is None else (ids, target)
-        with passing(self.config, shape_of(self.config, inputs, read_at, tap)):
-            return super().forward(ids, target, read_at=read_at, tap=_stepping(tap), **how)
+        with room_for(self.config, shape_of(self.config, inputs, read_at, tap)):
+            return super().forward(ids, target, read_at=read_at, tap=_with_steps(tap), **how)
 
     def encode(self, source: Tensor, keep: Tensor | None = None, tap: Tap = NO_TAP) -> Tensor:
-        with passing(self.config, shape_of(self.config, (source,), slice(0), tap)):
-            return super().encode(source, keep, _stepping(tap))
+        with room_for(self.config, shape_of(self.config, (source,), slice(0), tap)):
+            return super().encode(source, keep, _with_steps(tap))
 
     def decode(
         self,
@@ -160,12 +160,12 @@ class BoundedTransformer(Transformer):
     ) -> Tensor:
         inputs = (target,) if memory is None else (memory[..., 0], target)
         shape = shape_of(self.config, inputs, read_at, tap, cache)
-        with passing(self.config, shape):
-            tap = _stepping(tap)
+        with room_for(self.config, shape):
+            tap = _with_steps(tap)
             return super().decode(target, memory, memory_keep, keep, cache, read_at, tap)
 
 
-def _stepping(tap: Tap) -> Tap:
+def _with_steps(tap: Tap) -> Tap:
     return tap if isinstance(tap, SteppingTap) else SteppingTap(tap)
 
 
@@ -176,9 +176,10 @@ def shape_of(
     tap: Tap = NO_TAP,
     cache: Cache | None = None,
 ) -> PassShape:
-    """What a pass over these IDs, or over source and target, reads and leaves.
+    """The shape of a pass over these IDs, or over source and target.
 
-    Each is of (texts, tokens); only how large they are is read. Those in the cache come before.
+    Each input is of shape (texts, tokens); only the shapes are read. The tokens in the cache come
+    before them.
     """
     past = 0 if cache is None else cache[0]["self_attn"].length
     new = inputs[-1].shape[1]
@@ -187,15 +188,15 @@ def shape_of(
     leaves: Leaves = "nothing" if cache is None else "cache"
     if torch.is_grad_enabled():
         leaves = "graph"
-    elif any(each.wants("q") for each in taps):
+    elif any(tap.wants("q") for tap in taps):
         leaves = "trace"
     return PassShape(
         tokens,
         target,
         texts=len(inputs[-1]),
         read=len(range(*read_at.indices(new))),
-        watched=sum(each.wants(name) for each in taps for name in ("scores", "masked", "weights")),
-        by_head=sum(any(map(each.wants, HEAD_INPUTS)) for each in taps),
+        watched=sum(tap.wants(name) for tap in taps for name in ("scores", "masked", "weights")),
+        by_head=sum(any(map(tap.wants, HEAD_INPUTS)) for tap in taps),
         leaves=leaves,
     )
 

@@ -1,7 +1,7 @@
-"""How many bytes a forward pass takes, by its config and the numbers of texts and tokens alone.
+"""The bytes of a forward pass, from the config and the numbers of texts and tokens alone.
 
-What it leaves stays; on top of it comes, at the peak, what one layer or the head computes at
-once. An upper bound: `tests/catalog/test_pass_size.py` holds it against measured peaks.
+The peak is what stays after the pass and what one layer or the head computes at once. It is an
+upper bound: `tests/catalog/test_pass_size.py` compares it with measured peaks.
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from models import TransformerConfig
 
 Leaves = Literal["trace", "graph", "cache", "nothing"]
 NUMBER = 4
-"""Bytes: everything is read as float32."""
+"""Bytes of a number: everything is read as float32."""
 WATCHED_SQUARES = 5
-"""Numbers per head and pair of tokens where the weights are made: scores, masked, softmax, …"""
+"""Numbers per head and pair of tokens where a tap sees the weights: scores, masked, softmax, …"""
 
 
 @dataclass(frozen=True)
 class PassSize:
-    """Bytes: what stays after the pass, and the most that is held at any moment, that included."""
+    """Bytes that stay after the pass, and the most bytes at any moment, which include those."""
 
     stays: int
     peak: int
@@ -26,12 +26,12 @@ class PassSize:
 
 @dataclass(frozen=True)
 class PassShape:
-    """What a pass reads: so many `texts` of `tokens` each, and answers of `target` tokens.
+    """The sizes of a pass over `texts` texts of `tokens` tokens, with targets of `target` tokens.
 
-    Logits are made at `read` positions. Of `watched` layers all weights are made, and kept. It
-    leaves what `CHEAP_SITES` are, or the keys and values in a cache, or nothing; where gradients
-    are wanted, the graph of all that was computed. In `by_head` layers every head reads inputs of
-    its own, and what every part writes is held (`explorer.analysis.wiring`).
+    It computes logits at `read` positions, and keeps all attention weights of `watched` layers. It
+    leaves the values of `CHEAP_SITES`, or the keys and values in a cache, or nothing, or, for
+    gradients, the graph of everything. In `by_head` layers every head reads inputs of its own, and
+    what every part writes is kept (`explorer.analysis.wiring`).
     """
 
     tokens: int
@@ -44,7 +44,7 @@ class PassShape:
 
 
 def pass_size(config: TransformerConfig, shape: PassShape) -> PassSize:
-    """Of one pass, with the logits of the positions that are read."""
+    """The size of one pass, with the logits at the positions that are read."""
     left, temporary = 0, 0
     for stack in config.stacks:
         is_answer = stack == "decoder" and config.kind == "encoder-decoder"
@@ -62,12 +62,12 @@ def pass_size(config: TransformerConfig, shape: PassShape) -> PassSize:
     parts, inputs = config.n_heads + 1, 3 * config.n_heads + 1
     of_parts = shape.by_head * max(shape.tokens, shape.target) * config.d_model
     if shape.by_head:
-        left += of_parts * parts  # what they wrote; the gradients of inputs go as they come
+        left += of_parts * parts  # what they wrote; gradients of inputs are freed at once
         temporary += of_parts // shape.by_head * 3 * inputs
     logits = _outputs(config, shape)
     peak = left + max(temporary, 3 * logits) + logits
-    each = NUMBER * shape.texts
-    return PassSize((left + logits) * each, peak * each)
+    scale = NUMBER * shape.texts
+    return PassSize((left + logits) * scale, peak * scale)
 
 
 def _left(config: TransformerConfig, layers: int, tokens: int, memory: int, leaves: str) -> int:
@@ -79,14 +79,14 @@ def _left(config: TransformerConfig, layers: int, tokens: int, memory: int, leav
         return around
     layer = 2 * grouped * (tokens + memory)
     if leaves == "cache":
-        layer += 2 * grouped * tokens  # a cache that was full has room for as many again
+        layer += 2 * grouped * tokens  # a cache that is full doubles
     else:
         layer += tokens * (width + config.d_model) + (tokens * width if memory else 0)
     return layers * layer + around
 
 
 def _temporary(config: TransformerConfig, stack: str, tokens: int, memory: int) -> int:
-    """Numbers that one text needs at once in one block of a stack, besides what stays."""
+    """Numbers that one text needs at once in one block of a stack, without those that stay."""
     width, grouped = _widths(config)
     keys = max(tokens, memory)
     pairs = tokens * keys
@@ -94,7 +94,7 @@ def _temporary(config: TransformerConfig, stack: str, tokens: int, memory: int) 
     if config.attention_cap is not None:
         squares = (WATCHED_SQUARES + has_bias) * config.n_heads * pairs
     elif has_bias:
-        # The bias itself, once more with the mask, and the distances that it is made of.
+        # The bias, the bias with the mask, and the distances that the bias is computed from.
         squares = (2 * config.n_heads + 3) * pairs + pairs
     else:
         squares = 2 * pairs
@@ -117,5 +117,5 @@ def _outputs(config: TransformerConfig, shape: PassShape) -> int:
 
 
 def _widths(config: TransformerConfig) -> tuple[int, int]:
-    """The width of all heads' queries, and that of all keys."""
+    """The width of all heads' queries, and of all their keys."""
     return config.n_heads * config.head_width, config.kv_heads * config.head_width

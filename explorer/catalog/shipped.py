@@ -1,7 +1,7 @@
-"""Trains the models that ship with the app and writes their folders.
+"""Train the models that ship with the app and write their folders.
 
-The same command gives the same weights on the same machine: data, first weights
-and dropout follow from seeds, and torch keeps to one thread.
+The same command gives the same weights on the same machine: data, initial weights and dropout
+follow from seeds, and torch uses one thread.
 """
 
 import hashlib
@@ -31,10 +31,10 @@ def make_shipped(
     out_dir: Path = SHIPPED,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Train the named models, or all of them, and write one folder each into `out_dir`.
+    """Train the named models, or all of them, and write a folder for each into `out_dir`.
 
-    Two of them learn from a file in `data_dir`. ValueError, in one sentence, when a
-    name is unknown or a file is missing; it comes before any training begins.
+    Two of them are trained on a file in `data_dir`. Before any training, a ValueError says in one
+    sentence if a name is unknown or a file is missing.
     """
     recipes = [_recipe(name) for name in (names or tuple(RECIPES))]
     texts = [_read(recipe, data_dir) for recipe in recipes]
@@ -47,7 +47,7 @@ def make_shipped(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch on one thread adds in one order, so the same command gives the same weights."""
+    """On one thread torch adds in one order, so the same command gives the same weights."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""The tokenizer that belongs to a checkpoint: ours, that of its folder, or bare numbers."""
+"""The tokenizer of a checkpoint: ours, the one in its folder, or typed token IDs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,34 +63,34 @@ class TypedTokenIds:
 
 
 def tokenizer_of(checkpoint: Checkpoint) -> AnyTokenizer:
-    """TextError says in a sentence why there is none that fits."""
+    """The tokenizer of a checkpoint. TextError says in a sentence why none fits."""
     family = checkpoint.family
     family = tokenizer_family(checkpoint.run) if family == OURS else family
     text = None if checkpoint.tokenizer is None else checkpoint.tokenizer.text
-    return _fitting(checkpoint.folder, family, checkpoint.config, text)
+    return _tokenizer(checkpoint.folder, family, checkpoint.config, text)
 
 
 def tokenizer_family(run: Mapping[str, Any]) -> str:
-    """The family whose tokenizer a checkpoint of ours has: that of the model it started from."""
+    """The family of the tokenizer of our checkpoint: that of the model it was fine-tuned from."""
     named = run.get("tokenizer")
     return named if isinstance(named, str) and named in FAMILIES else OURS
 
 
 def tokenizer_in(folder: Path, family: str, config: TransformerConfig) -> AnyTokenizer:
-    """The same of a folder, whose weights are not read. CheckpointError where a file is broken."""
+    """The tokenizer in a folder, without its weights. CheckpointError where a file is damaged."""
     family = tokenizer_family(peek(folder)[1]) if family == OURS else family
-    return _fitting(folder, family, config, tokenizer_text(folder))
+    return _tokenizer(folder, family, config, tokenizer_text(folder))
 
 
-def _fitting(
+def _tokenizer(
     folder: Path, family: str, config: TransformerConfig, text: str | None
 ) -> AnyTokenizer:
-    known = config.src_vocab_size or config.vocab_size
+    rows = config.src_vocab_size or config.vocab_size
     if family != OURS:
-        return open_published(folder, family) if has_tokenizer(folder) else TypedTokenIds(known)
+        return open_published(folder, family) if has_tokenizer(folder) else TypedTokenIds(rows)
     if text is None:
         raise TextError("It has no tokenizer.json.")
     tokenizer = trained_with(text)
-    if tokenizer.vocab_size > known:
+    if tokenizer.vocab_size > rows:
         raise TextError("Its tokenizer has more tokens than its embedding has rows.")
     return tokenizer

@@ -1,4 +1,4 @@
-"""Which folder of this machine a typed path or hub ID stands for."""
+"""The folder on this machine that a typed path or hub ID names."""
 
 import os
 from pathlib import Path
@@ -11,15 +11,15 @@ ALLOW_PATHS = "EXPLORER_FREE_PATH"
 
 
 def paths_allowed(is_local: bool = False) -> bool:
-    """Whether a reader may name any folder of this machine, or have one fetched from the hub.
+    """Whether a reader may open any folder of this machine, or fetch a model from the hub.
 
-    Unless whoever starts the app says so or not, only a reader on this very machine may; nobody
-    on a public server.
+    Nobody may on a public server. Elsewhere the environment decides, and by default only a reader
+    at this machine may.
     """
     if limits.is_public():
         return False
-    said = os.environ.get(ALLOW_PATHS)
-    return said == "1" if said else is_local
+    setting = os.environ.get(ALLOW_PATHS)
+    return setting == "1" if setting else is_local
 
 
 def find_model(place: str, is_local: bool = False) -> Path:
@@ -29,13 +29,13 @@ def find_model(place: str, is_local: bool = False) -> Path:
             f"Paths and hub IDs are not allowed; start the app with {ALLOW_PATHS}=1 to allow them."
         )
     place = place.strip()
-    if found := checkpoints_in(_typed_folder(place)) if place else []:
-        if len(found) > 1:
+    if models := checkpoints_in(_typed_folder(place)) if place else []:
+        if len(models) > 1:
             raise ModelError(
-                f"There are {len(found):,} models in this folder; name one of them, such as "
-                f"{found[0].name[:60]}."
+                f"There are {len(models):,} models in this folder; name one of them, such as "
+                f"{models[0].name[:60]}."
             )
-        return found[0]
+        return models[0]
     from explorer.catalog import hub
 
     if not is_hub_id(place):
@@ -44,7 +44,7 @@ def find_model(place: str, is_local: bool = False) -> Path:
 
 
 def _typed_folder(place: str) -> Path:
-    """The folder of a typed path, also where it was that of a file in it."""
+    """The folder of a typed path; that of the file if the path names one."""
     try:
         folder = Path(place).expanduser().absolute()
         is_within = folder.is_file() and not folder.name.endswith(GGUF)

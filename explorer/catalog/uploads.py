@@ -1,11 +1,11 @@
-"""Uploaded models: each is kept in a folder named by its contents and its reader.
+"""Uploaded models: each lies in a folder named by a digest of its contents and its reader.
 
-Of what is uploaded, only the files that open a model are kept, under the name of their folder, and
-only if they do open one. An upload belongs to whoever uploaded it, and its key cannot be made by
-another who has the same files. It is kept for some days after it was used last. Each reader has a
-share of the disk; where all together are too much, the network with the most loses what its reader
-with the most used longest ago. One that is open then stays in memory, and the page says that its
-folder is gone where that is asked for next.
+The server keeps only the files that open a model, under the name of their folder, and only if they
+do open one. An upload belongs to the reader who uploaded it: another who has the same files cannot
+compute its key. The server deletes it some days after its last use. Each reader has a share of the
+disk. Where all uploads together are too large, the reader with the most bytes, of the network with
+the most, loses the upload that was used longest ago. A model that is open then stays in memory, and
+the page says that its folder is gone when it next needs it.
 """
 
 import hashlib
@@ -34,22 +34,22 @@ RECEIVING = ".receiving-"
 LONGEST_RECEIVING = 3600
 """Seconds after which no process can still be copying."""
 LARGEST_UPLOAD = 2 * limits.GB
-"""Of one upload at most, at a machine that has the memory."""
+"""The bytes of one upload at most, on a machine that has the memory."""
 COPIES = 4
-"""An upload is in memory as it came, in 32 bits when it is opened, and something has to be left."""
+"""The files are in memory once, the opened weights in 32 bits too, and some memory must be left."""
 DAY = 24 * 3600
 OWNER_MARK = ".owner"
-"""The file that says whose an upload is; no model's folder begins with a dot."""
+"""The file that names the owner of an upload; no model's folder begins with a dot."""
 LEAST = 4 * limits.MB
-"""What an upload counts at least: folders are scanned, so they may not be too many either."""
+"""The limits count at least so much for an upload: each folder is scanned, so they must be few."""
 USED_EVERY = 60
-"""Seconds after which it is noted again that an upload is used."""
+"""Seconds between two notes that an upload is in use."""
 MOST_UPLOADED_FILES = 40
 LONGEST_NAME, LONGEST_TITLE = 120, 60
 
 
 class Uploader(NamedTuple):
-    """Whose an upload is, and where they came from: both as digests."""
+    """The owner of an upload and the network they came from, both as digests."""
 
     network: str
     owner: str
@@ -59,16 +59,16 @@ NOBODY = Uploader("", "")
 
 
 class KeptUpload(NamedTuple):
-    """The folder of an uploaded model, and what else was uploaded, as it lay beside it."""
+    """The folder of an uploaded model, and the paths of the uploaded files that were not kept."""
 
     folder: Path
     skipped: tuple[str, ...] = ()
 
 
 def largest_upload(is_local: bool) -> int:
-    """Bytes that one upload may have; more than usual only by who sits at this machine.
+    """The most bytes of one upload; a reader at this machine may have a share of its free memory.
 
-    There it is a share of the memory that is free now. Elsewhere many may upload at once.
+    From elsewhere, many readers may upload at once.
     """
     usual = limits.UPLOAD_BYTES.most
     room = available_memory() // COPIES // limits.MB * limits.MB if is_local else 0
@@ -83,11 +83,11 @@ def keep_upload(
     fault_of: Callable[[Path], str | None],
     largest: int | None = None,
 ) -> KeptUpload:
-    """The files of one model, kept for who uploaded them in a folder that has the name of theirs.
+    """Keep the files of one model for the reader who uploaded them, in a folder of the same name.
 
-    It lies in one that is named by all that is in it. ModelError when there is no model among
-    the files or more than one, when they are too many or larger than `largest` bytes, or when
-    `fault_of` their folder says why it cannot be opened; then nothing of them is left.
+    That folder lies in one named by the digest. ModelError when the files hold no model or
+    more than one, when they are too many or larger than `largest` bytes, or when `fault_of` says
+    why their folder cannot be opened; then nothing of them is left.
     """
     if not files:
         raise ModelError("There is no file in this upload: choose a model's folder or a GGUF file.")
@@ -95,13 +95,13 @@ def keep_upload(
     home = _home(paths.values())
     index = next((files[name] for name, path in paths.items() if path == home / INDEX), None)
     visible = [path for path in paths.values() if not _is_hidden(path)]
-    needed = _needed(visible, home, _shards(index) if index else set())
-    taken = sorted(name for name, path in paths.items() if path in needed)
-    if len(taken) > MOST_UPLOADED_FILES:
-        raise ModelError(f"A model has at most {MOST_UPLOADED_FILES} files, not {len(taken):,}.")
-    size = sum(sizes[name] for name in taken)
+    needed = _files_to_keep(visible, home, _shards(index) if index else set())
+    names = sorted(name for name, path in paths.items() if path in needed)
+    if len(names) > MOST_UPLOADED_FILES:
+        raise ModelError(f"A model has at most {MOST_UPLOADED_FILES} files, not {len(names):,}.")
+    size = sum(sizes[name] for name in names)
     bounds = (limits.UPLOAD_BYTES, limits.UPLOADS_KEPT_OF_READER, limits.UPLOADS_KEPT)
-    most = min(largest or bounds[0].most, *(each.most for each in bounds[1:]))
+    most = min(largest or bounds[0].most, *(limit.most for limit in bounds[1:]))
     if size > most:
         raise ModelError(limits.UPLOAD_BYTES.refusal(size, most))
     root.mkdir(parents=True, exist_ok=True)
@@ -109,26 +109,26 @@ def keep_upload(
     if not fits(root, size):
         raise ModelError(limits.DISK_LEFT.refusal(size))
     sweep(root)
-    beside = Path(tempfile.mkdtemp(prefix=RECEIVING, dir=root))
+    receiving = Path(tempfile.mkdtemp(prefix=RECEIVING, dir=root))
     try:
-        title = _title(home, [paths[name].name for name in taken])
+        title = _title(home, [paths[name].name for name in names])
         digest = hashlib.sha256(f"{whose.owner} {title}".encode())
-        (beside / title).mkdir(0o700)
-        for name in taken:
-            digest.update(_copied(files[name], beside / title / paths[name].name))
-        if fault := fault_of(beside / title):
+        (receiving / title).mkdir(0o700)
+        for name in names:
+            digest.update(_copy(files[name], receiving / title / paths[name].name))
+        if fault := fault_of(receiving / title):
             raise ModelError(fault)
         folder = root / f"{UPLOAD}{digest.hexdigest()[:24]}"
         with _one_at_a_time(root):
             if not folder.is_dir():
-                _write_owner(beside, whose)
-                beside.rename(folder)
+                _write_owner(receiving, whose)
+                receiving.rename(folder)
             os.utime(folder)
             _make_room(root, folder, whose.owner)
         others = {paths[name] for name in files} - needed
         return KeptUpload(folder / title, tuple(_names_within(home, others)))
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(receiving, ignore_errors=True)
 
 
 def skipped_files(skipped: Sequence[str]) -> str:
@@ -174,7 +174,7 @@ def _home(paths: Iterable[PurePosixPath]) -> PurePosixPath:
 
 
 def _shards(index: BinaryIO) -> set[str]:
-    """The files that an index names; none where it is damaged, which opening the model says."""
+    """The files that an index names; none where it is damaged: opening the model reports that."""
     try:
         return shards_in(index.read(LARGEST_FILE[INDEX]).decode("utf-8"))
     except UnicodeDecodeError:
@@ -183,7 +183,7 @@ def _shards(index: BinaryIO) -> set[str]:
         index.seek(0)
 
 
-def _needed(
+def _files_to_keep(
     visible: Sequence[PurePosixPath], home: PurePosixPath, shards: Set[str]
 ) -> set[PurePosixPath]:
     """The files of the folder that open its model. ModelError where none holds its weights.
@@ -198,25 +198,25 @@ def _needed(
     return {home / name for name in needed}
 
 
-def _title(home: PurePosixPath, taken: Sequence[str] = ()) -> str:
-    """What the folder is called, or the model of the hub's cache, as the name of a folder.
+def _title(home: PurePosixPath, names: Sequence[str] = ()) -> str:
+    """The name of the folder, or of the model in the hub's cache, as a valid folder name.
 
-    A GGUF file that came without a folder is called by its own name.
+    A GGUF file that came without a folder keeps its own name.
     """
-    alone = next((name for name in taken if name.endswith(GGUF)), "") if not home.name else ""
+    alone = next((name for name in names if name.endswith(GGUF)), "") if not home.name else ""
     called = model_name(Path(alone) if alone else Path(home)).rpartition("/")[2]
     plain = "".join(letter if letter.isprintable() else "_" for letter in called)
     return plain[:LONGEST_TITLE].strip(" .") or "model"
 
 
 def _names_within(home: PurePosixPath, paths: Iterable[PurePosixPath]) -> list[str]:
-    """The names of these as they lie in the folder, the outermost first."""
+    """The paths of these files relative to the folder, the outermost first."""
     within = [path.relative_to(home) if path.is_relative_to(home) else path for path in paths]
     return list(map(str, sorted(within, key=lambda path: (len(path.parts), path))))
 
 
-def _copied(source: BinaryIO, path: Path) -> bytes:
-    """Copy a file; its name and contents as a digest."""
+def _copy(source: BinaryIO, path: Path) -> bytes:
+    """Copy a file; returns the digest of its name and contents."""
     digest = hashlib.sha256(path.name.encode())
     if path.exists():
         raise ModelError(
@@ -231,28 +231,25 @@ def _copied(source: BinaryIO, path: Path) -> bytes:
 
 
 def sweep(root: Path) -> None:
-    """Remove the uploads that are kept no longer.
-
-    And what is left of those whose process was killed while it received them.
-    """
+    """Remove the uploads whose days are over, and the rests of those whose process was killed."""
     if any(_outdated(root)):
         with _one_at_a_time(root):
-            for each in _outdated(root):
-                shutil.rmtree(each, ignore_errors=True)
+            for folder in _outdated(root):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _outdated(root: Path) -> Iterator[Path]:
     longest = {RECEIVING: LONGEST_RECEIVING, UPLOAD: limits.UPLOADS_DAYS.most * DAY}
     for begins, seconds in longest.items():
-        for each in root.glob(f"{begins}*"):
+        for folder in root.glob(f"{begins}*"):
             with suppress(OSError):
-                if time.time() - each.stat().st_mtime > seconds:
-                    yield each
+                if time.time() - folder.stat().st_mtime > seconds:
+                    yield folder
 
 
 @contextmanager
 def _one_at_a_time(root: Path) -> Iterator[None]:
-    """No other process keeps or removes an upload meanwhile."""
+    """A lock: meanwhile no other process keeps or removes an upload."""
     handle = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         operating_system.lock(handle, waits=True)
@@ -268,7 +265,7 @@ def _write_owner(folder: Path, whose: Uploader) -> None:
 
 
 class StoredUpload(NamedTuple):
-    """An upload on disk; one of before is nobody's."""
+    """An upload on disk; one without an owner's file is nobody's."""
 
     folder: Path
     whose: Uploader
@@ -283,73 +280,74 @@ class StoredUpload(NamedTuple):
 
 def _make_room(root: Path, newest: Path, owner: str) -> None:
     """Remove the oldest uploads of those who have too many until all fit; the newest stays."""
-    kept = stored(root)
+    uploads = list_uploads(root)
     of_owner, of_network = Counter[str](), Counter[str]()
-    for each in kept:
-        of_owner[each.whose.owner] += each.counts
-        of_network[each.whose.network] += each.counts
+    for upload in uploads:
+        of_owner[upload.whose.owner] += upload.counts
+        of_network[upload.whose.network] += upload.counts
 
-    def remove(each: StoredUpload) -> None:
-        kept.remove(each)
-        of_owner[each.whose.owner] -= each.counts
-        of_network[each.whose.network] -= each.counts
-        shutil.rmtree(each.folder, ignore_errors=True)
+    def remove(upload: StoredUpload) -> None:
+        uploads.remove(upload)
+        of_owner[upload.whose.owner] -= upload.counts
+        of_network[upload.whose.network] -= upload.counts
+        shutil.rmtree(upload.folder, ignore_errors=True)
 
-    def share(each: StoredUpload) -> tuple[int, int]:
-        return of_network[each.whose.network], of_owner[each.whose.owner]
+    def share(upload: StoredUpload) -> tuple[int, int]:
+        return of_network[upload.whose.network], of_owner[upload.whose.owner]
 
-    for each in [each for each in kept if each.whose.owner == owner and each.folder != newest]:
-        if not limits.UPLOADS_KEPT_OF_READER.allows(of_owner[owner]):
-            remove(each)
+    for upload in list(uploads):
+        is_older = upload.whose.owner == owner and upload.folder != newest
+        if is_older and not limits.UPLOADS_KEPT_OF_READER.allows(of_owner[owner]):
+            remove(upload)
     while not limits.UPLOADS_KEPT.allows(of_network.total()):
-        others = [each for each in kept if each.folder != newest]
-        if not others:
+        older = [upload for upload in uploads if upload.folder != newest]
+        if not older:
             break
-        remove(max(others, key=share))
+        remove(max(older, key=share))
 
 
-def stored(root: Path) -> list[StoredUpload]:
-    """Those of all readers; what was used longest ago comes first."""
-    return sorted(map(_seen, root.glob(f"{UPLOAD}*")), key=lambda each: each.used)
+def list_uploads(root: Path) -> list[StoredUpload]:
+    """The uploads of all readers; the one that was used longest ago comes first."""
+    return sorted(map(_stored_upload, root.glob(f"{UPLOAD}*")), key=lambda upload: upload.used)
 
 
 def delete(root: Path, name: str) -> None:
-    """Delete the upload that has this folder, for good; nothing where there is none."""
+    """Delete the upload in this folder for good, if there is one."""
     if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", name) and (root / name).is_dir():
         with _one_at_a_time(root):
             shutil.rmtree(root / name, ignore_errors=True)
 
 
-def _seen(folder: Path) -> StoredUpload:
+def _stored_upload(folder: Path) -> StoredUpload:
     whose, size, used = NOBODY, 0, 0
     with suppress(OSError, TypeError):  # TypeError: not two words
         whose = Uploader(*(folder / OWNER_MARK).read_text("utf-8").split(" "))
     with suppress(OSError):  # another removes it meanwhile
-        for each in folder.rglob("*"):
-            size += each.stat().st_size if each.is_file() else 0
+        for path in folder.rglob("*"):
+            size += path.stat().st_size if path.is_file() else 0
     with suppress(OSError):
         used = folder.stat().st_mtime_ns
     return StoredUpload(folder, whose, size, used)
 
 
-def uploaded(name: str, *roots: Path) -> Path | None:
+def find_upload(name: str, *roots: Path) -> Path | None:
     """The folder of an upload, or of one of the museum's systems, by its name in an address.
 
-    It is used from now on: who has used theirs lately loses another first.
+    This notes its use: the upload that was used longest ago is removed first.
     """
-    found = _uploaded(name, roots or (uploads_root(), systems_root()))
-    if found is not None:
-        _note_use(found if found.name.startswith(UPLOAD) else found.parent)
-    return found
+    folder = _upload_folder(name, roots or (uploads_root(), systems_root()))
+    if folder is not None:
+        _note_use(folder if folder.name.startswith(UPLOAD) else folder.parent)
+    return folder
 
 
-def _uploaded(name: str, roots: Sequence[Path]) -> Path | None:
+def _upload_folder(name: str, roots: Sequence[Path]) -> Path | None:
     if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}|[a-z-]{{1,40}}", name):
         return next((root / name for root in roots if is_checkpoint(root / name)), None)
     own, _, digest = name.rpartition(f"-{UPLOAD}")
     if not re.fullmatch(r"[0-9a-f]{24}", digest) or own.startswith("."):
         return None
-    inside = (each for root in roots for each in root.glob(f"{UPLOAD}{digest}/*"))
+    inside = (folder for root in roots for folder in root.glob(f"{UPLOAD}{digest}/*"))
     return next((folder for folder in inside if folder.name == own), None)
 
 

@@ -1,1 +1,1 @@
-"""What `python -m explorer` does: one module for each kind of command."""
+"""The commands of `python -m explorer`, one module for each kind of command."""

@@ -1,4 +1,4 @@
-"""The command `python -m explorer circuit`: a question measured, and what was found as a file."""
+"""The command `python -m explorer circuit`: measure a question and write the finding to a file."""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -8,14 +8,14 @@ from typing import TypeVar
 from tqdm import tqdm
 
 from explorer.analysis.ablation_and_patching import exact_writers
-from explorer.analysis.circuit_faithfulness import circuit_curve, sizes, smallest_circuit
+from explorer.analysis.circuit_faithfulness import sizes
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     attributions,
     contrast_of,
-    corrupted_passes,
     mean_over_pairs,
+    nested_circuits,
     pieces_of_writers,
     scores_of,
 )
@@ -42,7 +42,7 @@ SOURCES = "two texts (--clean and --corrupted), a table (--pairs) or a template 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Everything that can be said on the command line."""
+    """The arguments of the command."""
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--clean", metavar="TEXT", help="the text whose answer is explained")
     parser.add_argument("--corrupted", metavar="TEXT", help="as many tokens, another answer")
@@ -55,21 +55,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of a template")
     parser.add_argument("--metric", metavar="NAME", help=", ".join(ANSWERS_READ).lower())
     parser.add_argument("--method", choices=[*METHODS], default=next(iter(METHODS)))
-    exact = f"so many of the strongest edges are patched too; {EXACT_EDGES} by default"
+    exact = f"the number of strongest edges to patch too; {EXACT_EDGES} by default"
     parser.add_argument("--exact", type=int, default=EXACT_EDGES, metavar="K", help=exact)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
 def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
-    """Measure what is asked, write the finding, and yield the lines that say what is in it.
+    """Measure the question, write the finding, and yield the lines that summarize it.
 
-    Costs what the views of the Circuits page cost together.
+    It costs as much as all views of the Circuits page together.
     """
     if why := why_no_circuits(opened.config):
         raise PairError(why)
     metric = _named("metric", args.metric, metrics_of(opened.config))
-    pairs, said = _pairs(opened, args)
-    yield from said
+    pairs, remarks = _pairs(opened, args)
+    yield from remarks
     question = question_of(opened, pairs, metric)
     if METHODS[args.method] == 1 and question.why_no_gradient:
         raise PairError(question.why_no_gradient)
@@ -85,9 +85,9 @@ def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
 
 
 def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair], list[str]]:
-    """The pairs that are asked about, and what is to be said of them."""
-    given = [args.clean is not None or args.corrupted is not None, args.pairs, args.template]
-    if sum(map(bool, given)) != 1:
+    """The pairs of texts, and remarks about them."""
+    sources = [args.clean is not None or args.corrupted is not None, args.pairs, args.template]
+    if sum(map(bool, sources)) != 1:
         raise ValueError(f"Give one of these: {SOURCES}.")
     if args.pairs:
         try:
@@ -98,32 +98,33 @@ def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair],
         if not 1 <= args.count <= PAIRS.most:
             raise ValueError(f"--count must be from 1 to {PAIRS.most}.")
         template = _named("template", args.template, TEMPLATES)
-        made = make_pairs(opened, template, args.count, args.seed)
-        return [*made.pairs], [made.said] if made.said else []
+        template_pairs = make_pairs(opened, template, args.count, args.seed)
+        remark = template_pairs.note
+        return [*template_pairs.pairs], [remark] if remark else []
     pair = TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)
     return [pair], []
 
 
-def _named(what: str, said: str | None, names: Iterable[str]) -> str:
-    """The one of these names that is meant, in any letters, or begun; the first if none is said."""
+def _named(what: str, typed: str | None, names: Iterable[str]) -> str:
+    """The name that was typed, in any case or as a prefix; the first if nothing was typed."""
     names = [*names]
-    if said is None:
+    if typed is None:
         return names[0]
-    plain = said.replace("-", " ").casefold()
+    plain = typed.replace("-", " ").casefold()
     exact = [name for name in names if name.replace("-", " ").casefold() == plain]
     begun = [name for name in names if name.replace("-", " ").casefold().startswith(plain)]
-    if len(found := exact or begun) == 1:
-        return found[0]
+    if len(matches := exact or begun) == 1:
+        return matches[0]
     raise ValueError(
-        f"There is no {what} called {said[:40]!r} here: it is one of {', '.join(names).lower()}."
+        f"There is no {what} called {typed[:40]!r} here: it is one of {', '.join(names).lower()}."
     )
 
 
 def measure(opened: OpenModel, question: Question, method: str, count: int) -> CircuitMeasurement:
-    """All of it, each part with a bar."""
+    """The whole measurement, with a progress bar for each part."""
     pairs = question.pairs
-    found = _bar(attributions(opened, question, METHODS[method]), len(pairs), "attribution")
-    scores = scores_of(opened, [*found])
+    parts_of_pairs = attributions(opened, question, METHODS[method])
+    scores = scores_of(opened, [*_bar(parts_of_pairs, len(pairs), "attribution")])
     exact = [0.0] * len(scores.wiring.columns)
     pieces = (piece for pair in pairs for piece in exact_writers(contrast_of(opened, pair)))
     for some, lost in _bar(pieces, len(pairs) * pieces_of_writers(opened), "exact, parts"):
@@ -137,11 +138,9 @@ def measure(opened: OpenModel, question: Question, method: str, count: int) -> C
         parts = mean_over_pairs(opened, question, strongest)
         for at, part in _bar(parts, len(strongest) * len(pairs), "exact, edges"):
             exact_edges[at] += part
-    passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(pairs)
-    curve = circuit_curve(passes, clean, scores.order)
-    points = [*_bar(curve, len(sizes(len(scores.order))), "circuits")]
-    smallest = smallest_circuit(passes, clean, scores.order, points)
-    return CircuitMeasurement(method, scores, exact, exact_edges, points, smallest)
+    circuits = nested_circuits(opened, question, scores)
+    points = [*_bar(circuits.curve(), len(sizes(len(scores.order))), "circuits")]
+    return CircuitMeasurement(method, scores, exact, exact_edges, points, circuits.smallest(points))
 
 
 def _bar(steps: Iterable[Step], total: int, doing: str) -> Iterator[Step]:
@@ -156,7 +155,7 @@ def _summary(finding: Finding) -> Iterator[str]:
         f"{f', means over {len(finding.pairs)} pairs' if len(finding.pairs) > 1 else ''}."
     )
     heads = sorted(finding.heads, key=lambda head: -abs(head.estimate))[:NAMED]
-    named = ", ".join(f"{each.layer}.{each.head} ({three(each.estimate)})" for each in heads)
+    named = ", ".join(f"{head.layer}.{head.head} ({three(head.estimate)})" for head in heads)
     yield f"Strongest heads by {finding.method}: {named}."
     if (r := finding.correlation) is not None:
         yield f"Pearson's r of estimate and exact value over the heads: {three(r)}."

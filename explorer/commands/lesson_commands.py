@@ -1,7 +1,7 @@
-"""The commands for lessons: `lesson new` writes one to fill in, `lesson check` says what is wrong.
+"""The commands for lessons: `lesson new` writes a template, `lesson check` says what is wrong.
 
-Which pages there are, and what each reads from its address, is handed in: the table of it
-belongs to the frame of the app.
+The caller passes the table of pages and of the parameters in their addresses: it belongs to the
+frame of the app.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def add_commands(commands: Any, pages: Pages) -> None:
     new = ways.add_parser("new", help="write a lesson with comments, to be filled in")
     new.set_defaults(command=new_lesson)
     new.add_argument("name", metavar="NAME", help="small letters, digits, _ and -")
-    here = "where it is written; by default here"
+    here = "the folder to write it into; by default this one"
     new.add_argument("--to", type=Path, default=Path(), metavar="FOLDER", help=here)
 
     check = ways.add_parser("check", help="say what is wrong with lessons")
@@ -37,7 +37,7 @@ def add_commands(commands: Any, pages: Pages) -> None:
 
 
 def new_lesson(args: argparse.Namespace) -> None:
-    """Write the template under this name; a file that is there is left as it is."""
+    """Write the template under this name; an existing file is never overwritten."""
     path = args.to / f"{args.name.removesuffix(SUFFIX)}{SUFFIX}"
     name = name_of(path.name)
     try:
@@ -52,7 +52,7 @@ def new_lesson(args: argparse.Namespace) -> None:
 
 
 def check_lessons(args: argparse.Namespace, pages: Pages) -> None:
-    """A line for every fault of every file, and an error if there is any."""
+    """Print a line for every fault of every file, and raise an error if there is any."""
     count = 0
     for path in args.files:
         try:

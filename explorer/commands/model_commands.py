@@ -76,11 +76,11 @@ def run_generate(args: argparse.Namespace) -> None:
         top_p=args.top_p,
         seed=args.seed,
     )
-    written = [int(step.ids[0]) for step in steps]
+    ids = [int(step.ids[0]) for step in steps]
     if opened.config.kind == "decoder":
-        written = opened.tokenizer.ids(args.prompt) + written
-    said = opened.tokenizer.decode(written)
-    print(json.dumps({"text": said, "ids": written}) if args.json else said)
+        ids = opened.tokenizer.ids(args.prompt) + ids
+    text = opened.tokenizer.decode(ids)
+    print(json.dumps({"text": text, "ids": ids}) if args.json else text)
 
 
 def export_model(args: argparse.Namespace) -> None:
@@ -117,7 +117,7 @@ def get_model(args: argparse.Namespace) -> None:
         with _download_bar(model) as show:
             download(model, folder, show)
     except KeyboardInterrupt:
-        print("What was fetched is kept: the same command goes on from there.", file=sys.stderr)
+        print("The fetched bytes are kept: the same command goes on from there.", file=sys.stderr)
         raise
     print(f"{model.title} is in {folder}; its licence is {model.licence}.")
     if args.to is None:
@@ -141,7 +141,7 @@ def _row(model: PretrainedModel) -> str:
 
 @contextmanager
 def _download_bar(model: PretrainedModel) -> Iterator[Callable[[DownloadProgress], None]]:
-    """Shows how far a download is; what an earlier try has fetched does not count as speed."""
+    """A progress bar of a download, whose speed does not count bytes of an earlier try."""
     with ExitStack() as open_until_the_end:
         bars: list[tqdm] = []
 
@@ -172,8 +172,8 @@ def make_checkpoints(args: argparse.Namespace) -> None:
         bars[-1].set_postfix(loss=f"{loss:.3f}", refresh=False)
         bars[-1].update(step - bars[-1].n)
 
-    made = shipped.make_shipped(args.only or (), args.data, args.out, show)
+    folders = shipped.make_shipped(args.only or (), args.data, args.out, show)
     for bar in bars:
         bar.close()
-    for folder in made:
+    for folder in folders:
         print(folder)

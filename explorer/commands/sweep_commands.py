@@ -1,9 +1,8 @@
-"""The commands for several runs and for what they reached: sweep, runs, evaluate."""
+"""The commands for several runs and for their results: sweep, runs, evaluate."""
 
 import argparse
 import hashlib
 import json
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +14,8 @@ from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import HOST, Maker
 from explorer.commands.training_commands import (
     add_task,
-    asked_to_leave,
     folder_named,
+    leave_at_signal,
     parent_named,
     read_text,
     tokenizer_of,
@@ -27,7 +26,7 @@ from explorer.runs.metrics import best_value
 from explorer.runs.run import Run, all_runs, open_folder
 from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.spec import RunError
-from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parsed, title_of
+from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parse_values, title_of
 from explorer.system.data_folders import runs_root
 from explorer.tasks import CUSTOM_TASKS, TASKS, Task, stored_tokenizer, task_of
 from explorer.tasks.recipes import RECIPES
@@ -37,7 +36,7 @@ from models.loading.weight_files import WEIGHTS
 
 SWEPT = TUNED_SETTINGS | SETTINGS
 STATUS_EVERY = 0.2
-"""Seconds between two looks at the runs of a sweep."""
+"""Seconds between two updates of a sweep's progress bar."""
 
 
 def add_commands(commands: Any) -> None:
@@ -50,10 +49,10 @@ def add_commands(commands: Any) -> None:
         flag, about = f"--{setting.name.replace('_', '-')}", f"{setting.label}: one or more values"
         many.add_argument(flag, metavar="A,B,…", help=about)
 
-    known = commands.add_parser("runs", help="list the runs in the app's folder")
-    known.set_defaults(command=list_runs)
-    known.add_argument("words", nargs="*", metavar="WORD", help="only runs that have these words")
-    known.add_argument("--json", action="store_true", help="print them as JSON")
+    runs = commands.add_parser("runs", help="list the runs in the app's folder")
+    runs.set_defaults(command=list_runs)
+    runs.add_argument("words", nargs="*", metavar="WORD", help="only runs that have these words")
+    runs.add_argument("--json", action="store_true", help="print them as JSON")
 
     measure = commands.add_parser("evaluate", help="measure a trained model on held-out data")
     measure.set_defaults(command=evaluate)
@@ -65,13 +64,13 @@ def add_commands(commands: Any) -> None:
 
 
 def sweep_settings(args: argparse.Namespace) -> None:
-    """Train on a cluster of one process per core, or on the one that is named, until all end.
+    """Train the runs until all end, on a cluster of one process per core or on a named one.
 
-    Ctrl-C saves their states; `resume` or the app goes on with them.
+    Ctrl-C saves their states; `resume` or the app continues them.
     """
     text = read_text(args.text) if args.text else None
     typed = {name: getattr(args, name) for name in SWEPT if getattr(args, name) is not None}
-    values = {name: parsed(SWEPT[name], each) for name, each in typed.items()}
+    values = {name: parse_values(SWEPT[name], words) for name, words in typed.items()}
     if args.parent and args.tokenizer:
         raise RunError("--tokenizer is that of the model of --from: leave it out.")
     parent = parent_named(args.parent) if args.parent else None
@@ -79,17 +78,17 @@ def sweep_settings(args: argparse.Namespace) -> None:
     task = task_for(parent, args.task, text) if parent else task_of(args.task, text, tokenizer)
     specs = grid(task, values, parent=parent)
     text = text if args.task in CUSTOM_TASKS else None
-    kept = stored_tokenizer(args.task, text, tokenizer)
+    tokenizer = stored_tokenizer(args.task, text, tokenizer)
     cluster = Cluster(runs_root(), args.dask)
     try:
         notes = notes_of(f"{args.task}: {title_of(values)}")
-        runs = cluster.train_all(specs, text, Maker(HOST), notes, kept, parent)
+        runs = cluster.train_all(specs, text, Maker(HOST), notes, tokenizer, parent)
         _follow(runs)
     finally:
         cluster.close()
     if parent and not args.json:
-        stored = {each.st_ino: each.st_size for each in map(_start_of, runs)}
-        size, times = megabytes(max(stored.values())), len(stored)
+        files = [(run.folder / PARENT / WEIGHTS).stat() for run in runs]
+        size, times = megabytes(max(file.st_size for file in files)), len({f.st_ino for f in files})
         often = "once" if times == 1 else f"{times} times"
         print(f"All start from {own_name(parent.name)}; its weights, {size}, are stored {often}.")
     names = what_differs(specs, [run.title for run in runs])
@@ -101,14 +100,13 @@ def sweep_settings(args: argparse.Namespace) -> None:
         print(f"{run.name:20}{run.status().state:14}{_held_out(run):34}{name}")
 
 
-def _start_of(run: Run) -> os.stat_result:
-    return (run.folder / PARENT / WEIGHTS).stat()
-
-
 def _follow(runs: Sequence[Run]) -> None:
-    """A bar over the steps of all, until none of them trains or waits."""
+    """Show a progress bar over the steps of all runs, until none of them trains or waits."""
     total = sum(run.spec.training.steps for run in runs)
-    with asked_to_leave() as leave, tqdm(total=total, desc=f"{len(runs)} runs", unit="step") as bar:
+    with (
+        leave_at_signal() as leave,
+        tqdm(total=total, desc=f"{len(runs)} runs", unit="step") as bar,
+    ):
         while True:
             every = [run.status() for run in runs]
             bar.update(sum(status.step for status in every) - bar.n)
@@ -119,54 +117,54 @@ def _follow(runs: Sequence[Run]) -> None:
 
 
 def list_runs(args: argparse.Namespace) -> None:
-    found = [run_record(run) for run in all_runs(runs_root())]
     words = [word.lower() for word in args.words]
-    kept = [each for each in found if all(word in json.dumps(each).lower() for word in words)]
+    records = [
+        record
+        for record in map(run_record, all_runs(runs_root()))
+        if all(word in json.dumps(record).lower() for word in words)
+    ]
     if args.json:
-        print(json.dumps(kept))
+        print(json.dumps(records))
         return
-    for each in kept:
-        value = "" if each["value"] is None else f"{each['measure']} {three(each['value'])}"
-        steps = f"{each['step']:,} of {each['steps']:,}"
-        print(
-            f"{each['name']:20}{each['state']:14}{steps:18}{value:28}{', '.join(each['changes'])}"
-        )
+    for run in records:
+        value = "" if run["value"] is None else f"{run['measure']} {three(run['value'])}"
+        steps = f"{run['step']:,} of {run['steps']:,}"
+        print(f"{run['name']:20}{run['state']:14}{steps:18}{value:28}{', '.join(run['changes'])}")
 
 
 def evaluate(args: argparse.Namespace) -> None:
-    """The metric of the model's task on its held-out data, computed anew."""
+    """Compute the metric of the model's task on its held-out data."""
     folder = folder_named(args.model)
     opened = open_folder(folder)
-    run = next(
-        (Run(each) for each in (folder, *folder.absolute().parents[:2]) if _is_run(each)), None
-    )
-    task = _measured_task(folder, run, args.data)
-    found = task.measure(opened.model)
+    around = (folder, *folder.absolute().parents[:2])
+    run = next((Run(path) for path in around if (path / "spec.json").is_file()), None)
+    task = _task_of(run, folder, args.data)
+    result = task.measure(opened.model)
     if args.json:
         about = {"model": str(folder), "task": task.name, "held_out": task.held_out}
-        print(json.dumps(about | {"measure": found.name, "value": found.value}))
+        print(json.dumps(about | {"measure": result.name, "value": result.value}))
     else:
-        print(f"On held-out data: {found.name} {three(found.value)}.")
+        print(f"On held-out data: {result.name} {three(result.value)}.")
 
 
-def _measured_task(folder: Path, run: Run | None, data: Path | None) -> Task:
-    """That of the run or of a model which ships; what that was trained on may not ship with it."""
+def _task_of(run: Run | None, folder: Path, data: Path | None) -> Task:
+    """The task of the run, or of a model that ships, whose training text may not ship with it."""
     about = {} if run is not None else peek(folder)[1]
     name = str(about.get("task"))
     if run is not None or name in TASKS:
         if data is not None:
             raise RunError("The held-out data of this model is known: leave --data out.")
         return TASKS[name] if run is None else run.task()
-    recipe, made_of = RECIPES.get(name), about.get("data")
-    if recipe is None or not isinstance(made_of, dict):
-        raise RunError("Nothing says on what held-out data this model is to be measured.")
+    recipe, source = RECIPES.get(name), about.get("data")
+    if recipe is None or not isinstance(source, dict):
+        raise RunError("This model does not say on which held-out data it can be measured.")
     if data is None:
         raise RunError(f"This model is measured on a part of {recipe.file}: name it with --data.")
-    text = read_text(data).replace("\r\n", "\n")  # as the command that made it has read it
-    if hashlib.sha256(text.encode()).hexdigest() != made_of.get("sha256"):
+    text = read_text(data).replace("\r\n", "\n")  # as the command that trained it has read it
+    if hashlib.sha256(text.encode()).hexdigest() != source.get("sha256"):
         raise RunError(
-            f"{data} is not the {recipe.file} that this model was trained on, so nothing says what "
-            "of it was held out."
+            f"{data} is not the {recipe.file} that this model was trained on, so its held-out part "
+            "is not known."
         )
     return recipe.task(text)
 
@@ -191,7 +189,3 @@ def run_record(run: Run) -> dict[str, Any]:
 def _held_out(run: Run) -> str:
     status = run.status()
     return "" if status.value is None else f"{status.measure} {three(status.value)}"
-
-
-def _is_run(folder: Path) -> bool:
-    return (folder / "spec.json").is_file()

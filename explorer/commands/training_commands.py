@@ -1,10 +1,10 @@
 """The commands that train: `train` and `resume`.
 
 `torchrun --nproc-per-node 2 -m explorer train …` trains in two processes, with the same updates
-but for dropout.
+except for dropout.
 
-A run is the same folder that the app writes. In the app's folder of runs it is shown while
-it trains, and its model can be opened afterwards.
+A run is the same folder that the app writes. The app shows a run in its folder of runs while it
+trains, and can open its model afterwards.
 """
 
 import argparse
@@ -47,7 +47,7 @@ from models.training import train
 
 
 def follow(folder: Path) -> None:
-    """Train with the first process, which trains this run, until that ends."""
+    """Train this run together with the first process, until that ends."""
     run = Run(folder)
     spec, task = run.spec, run.task()
     model, state = saved_or_untrained(run, spec, task)
@@ -55,15 +55,15 @@ def follow(folder: Path) -> None:
     try:
         broadcast([END])
         while True:
-            said, *values = broadcast([END] * (1 + len(HOT)))
-            if said == END:
+            message, *values = broadcast([END] * (1 + len(HOT)))
+            if message == END:
                 return
-            if updates is None or said == ANEW:
+            if updates is None or message == ANEW:
                 training = spec.with_hot(dict(zip(HOT, values, strict=True))).training
                 batch = partial(task.batch, training=training)
                 updates = train(model, batch, training, state)
             next(updates, None)
-    except RuntimeError as error:  # its own are in its status
+    except RuntimeError as error:  # the run's status has the first process's own errors
         raise RunError("The first process of this training has ended.") from error
 
 
@@ -100,7 +100,7 @@ def add_commands(commands: Any) -> None:
 
 
 def add_task(command: argparse.ArgumentParser) -> None:
-    """What is trained: a task, its text and tokenizer, and the model that it starts from."""
+    """The arguments for a task, its text and tokenizer, and the model that it starts from."""
     command.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *CUSTOM_TASKS]))
     command.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
     own = "of a task of your own text: trained on it, or a tokenizer.json"
@@ -110,7 +110,7 @@ def add_task(command: argparse.ArgumentParser) -> None:
 
 
 def tokenizer_of(args: argparse.Namespace) -> str | None:
-    """That of `--tokenizer`, as `task_of` has it."""
+    """The tokenizer of `--tokenizer`, as `task_of` takes it."""
     named: str | None = args.tokenizer
     return named if named in (None, WORDS, SUBWORDS) else read_text(Path(named))
 
@@ -124,10 +124,10 @@ def resume_run(args: argparse.Namespace) -> None:
 
 
 def _train_together(args: argparse.Namespace, run_of: Callable[[argparse.Namespace], Run]) -> None:
-    """In the processes that torchrun has started, if it has: the first one is asked and writes."""
+    """Train in all processes that torchrun started; the first one leads and writes the run."""
     with distributed.process_group():
         if distributed.rank() > 0:
-            with asked_to_leave():  # which the first one does
+            with leave_at_signal():  # only the first process acts on the signal
                 follow(Path(broadcast_text("")))
             return
         run = run_of(args)
@@ -136,7 +136,7 @@ def _train_together(args: argparse.Namespace, run_of: Callable[[argparse.Namespa
 
 
 def broadcast_text(text: str) -> str:
-    """The text of process 0, in each of them."""
+    """The text of process 0, in every process."""
     data = text.encode()
     size = int(broadcast([len(data)])[0])
     numbers = list(data) if distributed.rank() == 0 else [0] * size
@@ -152,18 +152,16 @@ def _new_run(args: argparse.Namespace) -> Run:
     tokenizer = tokenizer_of(args)
     spec = spec_of(task_of(args.task, text, tokenizer), vars(args))
     text = text if args.task in CUSTOM_TASKS else None
-    kept = stored_tokenizer(args.task, text, tokenizer)
+    tokenizer = stored_tokenizer(args.task, text, tokenizer)
     if spec.training.batch_size < distributed.world_size():
         raise RunError(f"A batch of at least {distributed.world_size()} gives each process a text.")
-    return _create(args, spec, text, tokenizer=kept)
+    return _create(args, spec, text, tokenizer=tokenizer)
 
 
 def _tuned_run(args: argparse.Namespace, text: str | None) -> Run:
-    shape = [each.name for each in MODEL_SETTINGS if getattr(args, each.name) is not None]
-    if fixed := [*shape, *(each for each in ("like", "tokenizer") if getattr(args, each))]:
-        raise RunError(
-            f"--{fixed[0].replace('_', '-')} is that of the model of --from: leave it out."
-        )
+    names = (*(setting.name for setting in MODEL_SETTINGS), "like", "tokenizer")
+    if fixed := next((name for name in names if getattr(args, name) is not None), None):
+        raise RunError(f"--{fixed.replace('_', '-')} is that of the model of --from: leave it out.")
     opened = parent_named(args.parent)
     spec = finetune_spec(opened, task_for(opened, args.task, text), vars(args))
     text = text if args.task in CUSTOM_TASKS else None
@@ -195,7 +193,7 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
     status = run.status()
     total = run.spec.training.steps
     with (
-        asked_to_leave() as leave,
+        leave_at_signal() as leave,
         tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
         EventFiles(run) if args.tensorboard else nullcontext() as events,
     ):
@@ -221,14 +219,15 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
 
 
 def _where_to_see(run: Run) -> str:
-    """How to open it in the app, which lists only the runs of one folder."""
+    """How to open the run in the app, which lists only the runs of one folder."""
     if run.folder.parent.resolve() == runs_root().resolve():
         return f"It opens in the app as {run.name}."
     return f"To open it in the app, start the app with EXPLORER_RUNS={run.folder.parent}."
 
 
 @contextmanager
-def asked_to_leave() -> Iterator[threading.Event]:
+def leave_at_signal() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set."""
     leave = threading.Event()
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, lambda *_: leave.set()) for number in numbers}
@@ -240,7 +239,7 @@ def asked_to_leave() -> Iterator[threading.Event]:
 
 
 def folder_named(model: str) -> Path:
-    """A folder, or that of the run with this name."""
+    """A folder, or the folder of the run with this name."""
     folder = Path(model)
     if folder.is_dir():
         return folder
@@ -248,8 +247,7 @@ def folder_named(model: str) -> Path:
         return run_named(runs_root(), model).folder
     except RunError:
         raise RunError(
-            f"There is no folder and no run called {shown(model)}; the command runs lists those "
-            "there are."
+            f"There is no folder and no run called {shown(model)}; the command runs lists the runs."
         ) from None
 
 

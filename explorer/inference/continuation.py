@@ -27,7 +27,7 @@ from models import TransformerConfig
 from models.cache import KeyValueCache
 from models.generation import DecodingState, check_prompt
 from models.masking import keep_of
-from models.sampling import Sampling, allowed, choose_from, sample
+from models.sampling import Sampling, ban_tokens, choose_from, sample
 
 Report = Callable[[float], None]
 """Called with the share of the work that is done."""
@@ -253,5 +253,5 @@ def shorten(cache: KeyValueCache, length: int) -> None:
 
 
 def allowed_rows(logits: Tensor, config: TransformerConfig, first: bool) -> Tensor:
-    """`allowed` of successive tokens; `first` says whether row 0 is the first one generated."""
-    return torch.cat((allowed(logits[:1], config, first), allowed(logits[1:], config, False)))
+    """`ban_tokens` of successive tokens; `first` says whether row 0 is the first one generated."""
+    return torch.cat((ban_tokens(logits[:1], config, first), ban_tokens(logits[1:], config, False)))

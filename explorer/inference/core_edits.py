@@ -132,7 +132,7 @@ class MaskPreset:
     def __call__(self, value: Tensor) -> Tensor:
         queries, keys = value.shape[-2:]
         mask = preset_mask(self.preset, max(self.queries, queries), max(self.keys, keys))
-        return core.fitted(mask[:queries, :keys], value, self.site)
+        return core.fit(mask[:queries, :keys], value, self.site)
 
 
 def preset_mask(edit: edits.PresetMask, queries: int, keys: int) -> Tensor:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.opened_model import OpenModel
@@ -28,8 +29,7 @@ def _look(opened: OpenModel) -> tuple[str, int, int]:
     try:
         forward = run_text(opened, opened.example)
         if expected := _pattern_scores(opened, forward):
-            best = expected.scores.index(max(expected.scores))
-            return expected.part, expected.layer, best
+            return expected.part, expected.layer, int(expected.scores.argmax())
         return _most_decided(forward, part)
     except (ForwardPassError, ValueError):
         return part.name, 0, 0
@@ -55,20 +55,20 @@ def on_pattern(opened: OpenModel, forward: ForwardPass, part: str, layer: int, h
     expected = _pattern_scores(opened, forward)
     if expected is None or (expected.part, expected.layer) != (part, layer):
         return ""
-    share, rows = three(expected.scores[head]), expected.rows
+    share, rows = three(float(expected.scores[head])), expected.rows
     return (
         f"The expected keys of the task get {share} of the weight of their rows on average "
         f"({rows} {'row' if rows == 1 else 'rows'} of this text)."
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _PatternScores:
     """Each head's weight on the expected keys of the task's attention; and over how many rows."""
 
     part: str
     layer: int
-    scores: list[float]
+    scores: Tensor
     rows: int
 
 
@@ -84,8 +84,8 @@ def _pattern_scores(opened: OpenModel, forward: ForwardPass) -> _PatternScores |
     pattern = pattern_of(opened.task, forward.tokens, written, shape)
     if pattern is None:
         return None
-    heads = (weights for some in forward.some_heads(part.name, int(layer)) for weights in some)
-    scores = [pattern_score(weights, pattern) for weights in heads]
+    heads = forward.some_heads(part.name, int(layer))
+    scores = torch.cat([pattern_score(weights, pattern) for weights in heads])
     return _PatternScores(part.name, int(layer), scores, int((pattern.sum(-1) > 0).sum()))
 
 

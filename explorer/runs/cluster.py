@@ -1,13 +1,12 @@
 """The processes that train: a local Dask cluster, or any Dask cluster by its address.
 
-With `DASK_ADDRESS` set the runs train there; its workers must see the folder of runs under
+With `DASK_ADDRESS` set, the runs train there; its workers must see the folder of runs under
 the same path. Otherwise the first server that shows the training form starts a local
-cluster and leaves its address in a file of the folder of runs, where the next server finds
-it: killing a server stops no run. The processes are started by Dask's own command, since
-`LocalCluster` would run the app's script again in each of them, and `SubprocessCluster` would
-hand them the server's environment, with its secrets. They listen on 127.0.0.1 only, and to
-nobody who does not show the key of `cluster_key`: other accounts of this machine can send them
-no work.
+cluster and writes its address into a file in the folder of runs, where the next server finds
+it: killing a server stops no run. Dask's own command starts the processes, since `LocalCluster`
+would run the app's script again in each of them, and `SubprocessCluster` would pass on the
+server's environment, with its secrets. They listen on 127.0.0.1 only, and require the key of
+`cluster_key`: other accounts on this machine can send them no work.
 """
 
 import contextlib
@@ -32,7 +31,7 @@ from distributed.system import MEMORY_LIMIT
 from explorer.catalog.folders import CLUSTER
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.run_index import Maker, index_of, maker_in
-from explorer.runs.cluster_key import found_security, private_folder, security_of
+from explorer.runs.cluster_key import client_security, private_folder, security_of
 from explorer.runs.deleting import erase
 from explorer.runs.finetuning import PARENT, new_head_seed
 from explorer.runs.quotas import queue_fault
@@ -49,31 +48,31 @@ ANSWER_WITHIN = 5.0
 START_WITHIN = 30.0
 LEAVE_WITHIN = 5.0
 MEMORY_OF_WORKER = 1 << 30
-"""Bytes that a worker is counted for; torch alone takes a third."""
-PASSED_ON = (
+"""Bytes to reserve for a worker; torch alone takes a third."""
+PASSED_VARIABLES = (
     *("HOME", "TMPDIR", "OMP_NUM_THREADS", "EXPLORER_RUNS", "EXPLORER_CLUSTER_UNUSED_SECONDS"),
     *(limits.PUBLIC, limits.FILE),
 )
-"""What the processes get of the server's environment, besides the limits that are set there."""
+"""Variables of the server's environment that the processes get, besides the limits set there."""
 NOT_STARTED = "The processes that train could not be started; try again in a minute."
 OTHERS_START = (
     "Another server has been starting the training cluster for a minute; try again later."
 )
 LOCAL = re.compile(r"tls://127\.0\.0\.1:\d{1,5}")
-"""The only addresses that are believed from a file; any other is given in DASK_ADDRESS."""
+"""The only addresses that are trusted from a file; any other is set in DASK_ADDRESS."""
 PRELOAD = "explorer.runs.cluster_processes"
 BEHIND_ALL = 1_000_000
-"""Places; no queue is longer."""
+"""More places than any queue has."""
 KEY = re.compile(r"train/[^/]+/[0-9a-f]{32}")
-"""A task that trains the run of this name."""
+"""The key of a task that trains a run, with the run's name."""
 
 
 class Cluster:
-    """Where the runs under `root` are trained. One per server; any thread may use it."""
+    """The cluster that trains the runs under `root`. One per server; any thread may use it."""
 
     def __init__(self, root: Path, address: str | None = None) -> None:
         self.root = Path(root).absolute()
-        self.given_address = address or os.environ.get("DASK_ADDRESS") or None
+        self.dask_address = address or os.environ.get("DASK_ADDRESS") or None
         self._file = self.root / CLUSTER
         self._key = self.root / ".cluster.pem"
         self._guard = threading.RLock()
@@ -84,9 +83,9 @@ class Cluster:
         self._is_closed = False
 
     def start(self) -> threading.Thread:
-        """Attach or start in a thread; a fault is raised when a run is submitted.
+        """Connect or start in a thread, unless it is up or starting.
 
-        Does nothing where it is up or starting.
+        A fault is raised when a run is submitted.
         """
         with self._starting:
             if self._starter is None or not (self._starter.is_alive() or self.is_up):
@@ -95,13 +94,13 @@ class Cluster:
             return self._starter
 
     def connect(self) -> Client:
-        """The open connection, or a new one to a cluster that is found or started."""
+        """The open connection, or a new one to a cluster that runs or is started now."""
         with self._guard:
             if self._is_closed:
                 raise RunError("This server is shutting down, so it cannot start a training run.")
             if self._client is None or self._client.status != "running":
                 self._drop_client()
-                self._client = self._attach_to_given() or self._attach_or_start()
+                self._client = self._connect_to_dask_address() or self._connect_or_start()
             return self._client
 
     def train_new(
@@ -113,7 +112,7 @@ class Cluster:
         tokenizer: str | None = None,
         parent: OpenModel | None = None,
     ) -> Run:
-        """Make a run and queue it. RunError, and no run, where the queue has no place for it."""
+        """Create a run and queue it. RunError, and no run, if the queue has no place for it."""
         return self.train_all(
             [spec], text, Maker(owner, network), tokenizer=tokenizer, parent=parent
         )[0]
@@ -127,47 +126,44 @@ class Cluster:
         tokenizer: str | None = None,
         parent: OpenModel | None = None,
     ) -> list[Run]:
-        """Make these runs and queue them in their order.
+        """Create these runs and queue them in their order.
 
-        The weights of the model that they start from are on the disk once, and linked in each.
-        RunError, and none of them, where the queue or the disk has no place for all.
+        The weights of the model that they start from are on the disk once, and linked in each run.
+        RunError, and no run, if the queue or the disk has no place for all.
         """
-        client, made = self.connect(), list[Run]()
+        client, runs = self.connect(), list[Run]()
         with self._queue(client) as queued:
             places = self._places(queued, whose, len(specs))
             if fault := room_fault(self.root, specs, whose.owner or "", whose.network):
                 raise RunError(fault)
             try:
                 owner, network = whose.owner or "", whose.network
-                begun = dict[int | None, Path]()
+                parents = dict[int | None, Path]()
                 for spec in specs:
                     seed = new_head_seed(parent, spec) if parent else None
-                    start = begun.get(seed, parent)
-                    made.append(
+                    start = parents.get(seed, parent)
+                    runs.append(
                         create(self.root, spec, text, owner, network, notes, tokenizer, start)
                     )
                     if parent:
-                        begun.setdefault(seed, made[-1].folder / PARENT)
+                        parents.setdefault(seed, runs[-1].folder / PARENT)
             except RunError:
-                for run in made:
+                for run in runs:
                     erase(run.folder)
                 raise
-            _send(client, list(zip(made, places, strict=True)))
-        return made
+            _send(client, list(zip(runs, places, strict=True)))
+        return runs
 
     def submit(self, run: Run) -> None:
-        """Queue the run for the next free worker, whether or not anybody watches it.
-
-        RunError where the queue has no place for it.
-        """
+        """Queue the run for the next free worker. RunError if the queue has no place for it."""
         client = self.connect()
         with self._queue(client) as queued:
-            again = queued.pop(run.name, 0)
-            if again <= 1:  # one may be about to end, and another that waits for it goes on
+            copies = queued.pop(run.name, 0)
+            if copies <= 1:  # one may be about to end, and the next waits for its lock
                 _send(client, [(run, self._places(queued, maker_in(run.folder))[0])])
 
     def stop(self, run: Run) -> None:
-        """Stop the run: at once where it only waits."""
+        """Stop the run; at once if it only waits."""
         run.command("stop")
         if self.cancel(run):
             run.mark(STOPPED)
@@ -178,9 +174,9 @@ class Cluster:
         self.cancel(run)
 
     def cancel(self, run: Run) -> bool:
-        """Give up the place of a run that waits for a worker, and say whether it had one.
+        """Remove a run that waits for a worker from the queue; returns whether it was there.
 
-        One that has a worker is told to stop, and keeps its place until it has.
+        A run that has a worker keeps its place until it has stopped.
         """
         client = self._open_client()
         if client is None:
@@ -193,16 +189,16 @@ class Cluster:
 
     @property
     def was_left(self) -> bool:
-        """Whether a server, perhaps one that was killed, has left its processes here."""
+        """Whether an earlier server, perhaps a killed one, has left its processes running here."""
         return self._file.exists()
 
     @property
     def is_up(self) -> bool:
-        """Whether it is connected, so that questions are answered at once."""
+        """Whether it is connected, so that it answers at once."""
         return self._open_client() is not None
 
     def has(self, run: Run) -> bool:
-        """Whether a worker trains the run or will. A cluster that is not up has none."""
+        """Whether a worker trains the run or will. A cluster that is not up has no runs."""
         if run.has_worker():
             return True
         client = self._open_client()
@@ -219,21 +215,21 @@ class Cluster:
         except OSError:
             return []
         names = [_name_of(key) for key in keys if KEY.fullmatch(key)]
-        # A scheduler that is not ours deals out runs to busy workers, where they wait as well.
+        # A scheduler that is not ours sends runs to busy workers, where they wait as well.
         return [name for name in dict.fromkeys(names) if not is_held(self.root / name / "lock")]
 
     @property
     def address(self) -> str:
-        """Where the scheduler listens."""
+        """The address at which the scheduler listens."""
         return str(self.connect().scheduler_info()["address"])
 
     def close(self) -> None:
-        """Disconnect. The last server that uses a local cluster ends its processes, after its
+        """Disconnect. The last server of a local cluster ends the cluster's processes, after the
         workers have saved the state of their runs.
         """
         with self._guard:
             self._is_closed = True
-            if self._client is not None and not self.given_address:
+            if self._client is not None and not self.dask_address:
                 with contextlib.suppress(OSError):
                     if _ask(self._client, _count_clients()) <= 1:
                         self._end_processes(self._client)
@@ -241,17 +237,17 @@ class Cluster:
 
     @contextlib.contextmanager
     def _queue(self, client: Client) -> Iterator[Counter[str]]:
-        """How often each run is in the queue, which no other server changes in here."""
-        with _locked(self.root / ".queue.lock", "Others are starting runs; try again."):
+        """The number of times each run is in the queue; no other server can change it meanwhile."""
+        with _lock(self.root / ".queue.lock", "Others are starting runs; try again."):
             yield Counter(map(_name_of, _keys(client)))
 
     def _places(self, queued: Counter[str], whose: Maker, more: int = 1) -> list[int]:
-        """How far back each of so many new runs waits: everybody's first comes before any second.
+        """The places of `more` new runs: everybody's first run comes before anybody's second.
 
-        Among those of as many, the first of a network comes before any second of another.
+        Among equals, the first run of a network comes before the second of another.
         """
-        known = index_of(self.root).now().by_name
-        there = [known[name] for name in queued if name in known]
+        by_name = index_of(self.root).now().by_name
+        there = [by_name[name] for name in queued if name in by_name]
         mine = sum(1 for run in there if run.owner == whose.owner)
         if fault := queue_fault(mine, len(queued), there, whose.network, more):
             raise RunError(fault)
@@ -262,44 +258,44 @@ class Cluster:
         with contextlib.suppress(OSError, RunError):
             self.connect()
 
-    def _attach_to_given(self) -> Client | None:
-        if not self.given_address:
+    def _connect_to_dask_address(self) -> Client | None:
+        if not self.dask_address:
             return None
         try:
-            return Client(self.given_address, timeout=ANSWER_WITHIN, set_as_default=False)
+            return Client(self.dask_address, timeout=ANSWER_WITHIN, set_as_default=False)
         except (OSError, ValueError) as error:
             raise RunError(
-                f"No Dask scheduler answers at {self.given_address[:100]}, "
+                f"No Dask scheduler answers at {self.dask_address[:100]}, "
                 "the address in DASK_ADDRESS."
             ) from error
 
-    def _attach_or_start(self) -> Client:
-        with _locked(self.root / ".cluster.lock", OTHERS_START):
-            return self._attach_to_found() or self._start()
+    def _connect_or_start(self) -> Client:
+        with _lock(self.root / ".cluster.lock", OTHERS_START):
+            return self._connect_to_local() or self._start()
 
-    def _attach_to_found(self) -> Client | None:
+    def _connect_to_local(self) -> Client | None:
         try:
-            found = read_json_object(self._file)
-            if not LOCAL.fullmatch(str(found["address"])):
+            scheduler = read_json_object(self._file)
+            if not LOCAL.fullmatch(str(scheduler["address"])):
                 return None
-            client = self._client_of(str(found["address"]), ANSWER_WITHIN)
+            client = self._client_of(str(scheduler["address"]), ANSWER_WITHIN)
         except (OSError, ValueError, KeyError):
             return None
-        if client.scheduler_info().get("id") == found.get("id"):
+        if client.scheduler_info().get("id") == scheduler.get("id"):
             return client
         client.close()
         return None
 
     def _start(self) -> Client:
         try:
-            return self._started_client()
-        except OSError as error:  # no process is left that nobody would find again
-            self._kill_started()
+            return self._start_processes()
+        except OSError as error:  # leave no process that nobody would find again
+            self._kill_processes()
             raise RunError(NOT_STARTED) from error
 
-    def _started_client(self) -> Client:
+    def _start_processes(self) -> Client:
         security = security_of(self._key)
-        # The processes import what lies in their work folder, which would be in /tmp, for all.
+        # The processes import from their work folder: in /tmp any account could write into it.
         work = private_folder(self.root / ".dask")
         file = work / f"{uuid.uuid4()}.json"
         common = {"host": "127.0.0.1", "security": security}
@@ -314,7 +310,7 @@ class Cluster:
         of_scheduler = self._spawn("distributed.Scheduler", common | scheduler, work)
         workers = workers_here()
         worker = {
-            "scheduler_file": str(file),  # which they wait for: all start at once
+            "scheduler_file": str(file),  # they wait for it, so all start at once
             "nthreads": 1,
             "memory_limit": 1.0 / workers,
             "preload": [PRELOAD],
@@ -322,9 +318,9 @@ class Cluster:
         }
         for _ in range(workers):
             self._spawn("distributed.Nanny", common | worker, work)
-        found = self._wait_for_scheduler(file, of_scheduler)
-        client = self._client_of(found["address"], timeout=START_WITHIN)
-        write_json(self._file, found)
+        address_and_id = self._wait_for_scheduler(file, of_scheduler)
+        client = self._client_of(address_and_id["address"], timeout=START_WITHIN)
+        write_json(self._file, address_and_id)
         return client
 
     def _spawn(self, kind: str, options: dict[str, Any], work: Path) -> subprocess.Popen[bytes]:
@@ -333,10 +329,10 @@ class Cluster:
         process = subprocess.Popen(
             [sys.executable, "-m", "dask", "spec", "--spec", spec],
             stdin=subprocess.DEVNULL,
-            umask=0o077,  # what Dask notes of its work is this user's alone
+            umask=0o077,  # only this user can read Dask's files
             creationflags=operating_system.OWN_GROUP,
-            start_new_session=True,  # Ctrl-C is the server's, which has the runs saved first
-            env=child_environment(*PASSED_ON, *limits_set)
+            start_new_session=True,  # Ctrl-C reaches the server, which first has the runs saved
+            env=child_environment(*PASSED_VARIABLES, *limits_set)
             | {
                 "DASK_LOGGING__DISTRIBUTED": "error",
                 "DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION": "1.0",
@@ -348,17 +344,17 @@ class Cluster:
         return process
 
     def _wait_for_scheduler(self, file: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
-        """Its address and its id, once it has written them; TimeoutError where it never does."""
+        """Its address and its ID, once it has written them; TimeoutError if it does not."""
         end = time.monotonic() + START_WITHIN
         while process.poll() is None and time.monotonic() < end:
             with contextlib.suppress(OSError, ValueError):
-                said = read_json_object(file)
-                return {name: str(said[name]) for name in ("address", "id")}
+                scheduler = read_json_object(file)
+                return {name: str(scheduler[name]) for name in ("address", "id")}
             time.sleep(0.05)
         raise TimeoutError
 
-    def _kill_started(self) -> None:
-        """End the processes that this server has started, and those that they have."""
+    def _kill_processes(self) -> None:
+        """End the processes that this server has started, with their child processes."""
         while self._started:
             process = self._started.pop()
             if process.poll() is None:
@@ -366,7 +362,7 @@ class Cluster:
                 process.wait()
 
     def _client_of(self, address: str, timeout: float) -> Client:
-        security = found_security(self._key)
+        security = client_security(self._key)
         return Client(address, timeout=timeout, security=security, set_as_default=False)
 
     def _end_processes(self, client: Client) -> None:
@@ -374,7 +370,7 @@ class Cluster:
         self._ask_runs_to_leave(client)
         client.shutdown()
         self._drop_client()
-        self._kill_started()
+        self._kill_processes()
 
     def _ask_runs_to_leave(self, client: Client) -> None:
         """Give the workers a moment to save the state of their runs."""
@@ -397,7 +393,7 @@ class Cluster:
 
 
 def workers_here() -> int:
-    """One for each core but the server's, as far as the memory of the machine goes round."""
+    """The number of workers: one for each core but the server's, if the memory is enough."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, min((cores or 1) - 1, MEMORY_LIMIT // MEMORY_OF_WORKER))
 
@@ -413,8 +409,8 @@ def _cluster_of(root: Path) -> Cluster:
 
 
 @contextlib.contextmanager
-def _locked(path: Path, sentence: str) -> Iterator[None]:
-    """A lock between servers, and what is said to whom it does not become free for a minute."""
+def _lock(path: Path, sentence: str) -> Iterator[None]:
+    """Hold a lock between servers. RunError with this sentence if it is not free for a minute."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = Lock(path)
     if not lock.acquire(patience=60):
@@ -424,40 +420,42 @@ def _locked(path: Path, sentence: str) -> Iterator[None]:
 
 
 def _ask(client: Client, question: Callable[[Any], Any]) -> Any:
-    """The answer of `run_on_scheduler`, which would wait for ever without an answer."""
+    """The answer of `run_on_scheduler`, which by itself would wait for ever."""
     return client.sync(client._run_on_scheduler, question, callback_timeout=ANSWER_WITHIN)
 
 
 def _keys(client: Client) -> list[str]:
-    """The keys of what the cluster trains or will train."""
+    """The keys of the tasks that train or wait."""
     return [key for key in _ask(client, _list_keys()) if KEY.fullmatch(key)]
 
 
 def _send(client: Client, runs: Sequence[tuple[Run, int]]) -> None:
-    """Queue each run, whose place says how far back it waits, and wait until all have arrived.
+    """Queue each run at its place, and wait until all have arrived.
 
-    Marked as a producer of data a task waits at the scheduler until a worker is free. Dask deals
-    out others at once: a run would wait for one that is dealt to the same worker, and be lost
-    with it.
+    A task that is marked as a producer of data waits at the scheduler until a worker is free. Dask
+    would send others to a worker at once, where a run would wait for another one, and be lost with
+    it.
 
-    A run that has not in time is left to itself: it trains once the scheduler answers again.
+    A run that does not arrive in time is not lost: it trains once the scheduler answers again.
 
-    Without this wait the thread that sends them would have none of the processor before the
-    page is drawn, and the next question to the queue would not know of them.
+    Without this wait, the page would be drawn before the sending thread has its turn, and the next
+    reader of the queue would not see the runs.
     """
-    sent, entry = dict[str, Future](), _entry(str(ROOT), settings())
+    futures, entry = dict[str, Future](), _entry(str(ROOT), settings())
     for run, place in runs:
         key = f"train/{run.name}/{uuid.uuid4().hex}"
         task = Task(key, entry, str(run.folder), _data_producer=True)
-        sent[key] = client.get({key: task}, key, sync=False, priority=-place)
-        fire_and_forget(sent[key])
+        futures[key] = client.get({key: task}, key, sync=False, priority=-place)
+        fire_and_forget(futures[key])
     end = time.monotonic() + ANSWER_WITHIN
-    while sent and time.monotonic() < end:
+    while futures and time.monotonic() < end:
         time.sleep(0.002)
-        with contextlib.suppress(OSError):  # what was sent arrives when it answers again
+        with contextlib.suppress(OSError):  # the runs arrive when the scheduler answers again
             arrived = _keys(client)
-            sent = {
-                key: each for key, each in sent.items() if key not in arrived and not each.done()
+            futures = {
+                key: future
+                for key, future in futures.items()
+                if key not in arrived and not future.done()
             }
 
 
@@ -465,8 +463,8 @@ def _name_of(key: str) -> str:
     return key.split("/")[1]
 
 
-# What is sent to other processes are closures: Dask copies those whole, so a
-# worker needs no path to this project before it runs one.
+# Other processes get closures: Dask copies them whole, so a worker needs no path to this project
+# before it runs one.
 
 
 def _entry(root: str, environment: dict[str, str]) -> Callable[[str], str]:
@@ -482,7 +480,7 @@ def _entry(root: str, environment: dict[str, str]) -> Callable[[str], str]:
 
         try:
             return train_to_end(folder)
-        except RunError:  # which the run's status says, and no log of Dask's
+        except RunError:  # the run's status has the error, which no log of Dask's may have
             return "failed"
 
     return train
@@ -507,7 +505,7 @@ def _list_waiting() -> Callable[[Any], list[str]]:
 
 def _cancel_waiting(prefix: str) -> Callable[[Any], list[str]]:
     def cancel(dask_scheduler: Any) -> list[str]:
-        """In one go, so that none of them gets a worker meanwhile."""
+        """All at once, so that none of them gets a worker meanwhile."""
         keys = [
             key
             for key, task in dask_scheduler.tasks.items()

@@ -1,9 +1,9 @@
-"""The key of the local cluster: who cannot read its file sends the workers nothing.
+"""The key of the local cluster: only a process that can read its file can send work.
 
-One file, a private key and its certificate, which is the only authority that scheduler,
-workers and servers believe: each shows it to the others (mutual TLS), since each runs as the
-user who owns the file. It is kept in the folder of runs, so that the next server finds the
-cluster, and only its path is ever handed to a process.
+One file has a private key and its certificate, the only authority that scheduler, workers and
+servers trust: each shows it to the others (mutual TLS), since each runs as the user who owns the
+file. It lies in the folder of runs, so that the next server finds the cluster, and a process gets
+only its path.
 """
 
 import datetime
@@ -23,32 +23,32 @@ NEVER = datetime.datetime(9999, 12, 31, 23, 59, 59)
 
 
 def security_of(file: Path) -> dict[str, Any]:
-    """The settings of `Security` by this file, which is made where it is missing or not ours."""
+    """The settings of `Security` for this file, which is written if it is missing or not ours."""
     settings = _settings(file)
     if not _is_private(file) or not _can_be_read(settings):
         write_text(file, _new_key())
     return settings
 
 
-def found_security(file: Path) -> Security:
-    """Those of a cluster that has been started with this file. OSError where it is not ours."""
+def client_security(file: Path) -> Security:
+    """The settings to connect to a cluster with this file. OSError if the file is not ours."""
     if not _is_private(file):
         raise PermissionError("The key of the training cluster is not this user's alone.")
     return Security(**_settings(file))
 
 
 def private_folder(path: Path) -> Path:
-    """Make it for this user alone. PermissionError where somebody else has made it."""
+    """Create a folder for this user alone. PermissionError if it is somebody else's."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or not is_mine(found):
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or not is_mine(status):
         raise PermissionError("The work folder of the training cluster is not this user's.")
     path.chmod(0o700)
     return path
 
 
 def _settings(file: Path) -> dict[str, Any]:
-    """Each value is given, so that none is taken from a user's configuration of Dask."""
+    """All settings of `Security`, so that none comes from a user's configuration of Dask."""
     roles = ("client", "scheduler", "worker")
     return {
         "require_encryption": True,
@@ -61,10 +61,9 @@ def _settings(file: Path) -> dict[str, Any]:
 
 def _is_private(file: Path) -> bool:
     try:
-        found = file.lstat()
+        return is_mine_alone(file.lstat())
     except OSError:
         return False
-    return is_mine_alone(found)
 
 
 def _can_be_read(settings: dict[str, Any]) -> bool:
@@ -76,7 +75,7 @@ def _can_be_read(settings: dict[str, Any]) -> bool:
 
 
 def _new_key() -> str:
-    """Made with the library that `Security.temporary` takes, but a file that does not expire."""
+    """A key and a certificate as `Security.temporary` makes them, but one that does not expire."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

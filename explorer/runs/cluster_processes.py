@@ -1,9 +1,10 @@
-"""Loaded by each process that trains, and by the scheduler, at its start: what each is not to do.
+"""Dask loads this module at the start of the scheduler and of each worker.
 
-No log: the name of a run holds the key of its link, and an error may quote the text that it learns
-from; Dask would note both, with each task that fails. No answers by HTTP, which needs no key. The
-scheduler ends a cluster that nobody uses: when a server is killed its cluster goes on, so that the
-next server finds it and no run is lost. A worker waits for no import when the first run comes.
+Nothing secret is logged: the name of a run holds the key of its link, and an error may quote the
+text that it is trained on; Dask would log both for each task that fails. HTTP, which needs no key,
+is off. The scheduler ends a cluster that nobody uses: when a server is killed its cluster goes on,
+so that the next server finds it and no run is lost. A worker imports everything before the first
+run comes.
 """
 
 import atexit
@@ -19,12 +20,12 @@ UNUSED_SECONDS = float(os.environ.get("EXPLORER_CLUSTER_UNUSED_SECONDS", "600"))
 
 
 def dask_setup(process: Any) -> None:
-    """Called by Dask. From now on no handler writes a message, and no error its words."""
+    """Called by Dask. From now on, log lines have no message, and errors no text."""
     logging.Handler.format = _format  # type: ignore[method-assign, assignment]
     sys.excepthook = _uncaught
     threading.excepthook = lambda error: _uncaught(error.exc_type, None, error.exc_traceback)
     if server := getattr(process, "http_server", None):
-        server.stop()  # it answers everybody, without a key
+        server.stop()  # it answers anybody without a key
     kinds = {kind.__name__ for kind in type(process).__mro__}
     if "Scheduler" in kinds:
         _watch_use(process)
@@ -33,7 +34,7 @@ def dask_setup(process: Any) -> None:
 
 
 def _format(_handler: logging.Handler, record: logging.LogRecord) -> str:
-    """The record as one line, without what was put into it."""
+    """The place of a log record as one line, without its message."""
     kind = record.exc_info[0] if record.exc_info else None
     place = f"{record.name}: {record.module}.{record.funcName}, line {record.lineno}"
     return f"{record.levelname} {place}{f', {kind.__name__}' if kind else ''}"
@@ -49,7 +50,7 @@ def _uncaught(
 
 
 def _watch_use(scheduler: Any) -> None:
-    """Check now and then whether a server or a run uses this cluster."""
+    """Check regularly whether a server or a run uses this cluster."""
     from tornado.ioloop import PeriodicCallback
 
     used_at = time.monotonic()
@@ -67,7 +68,7 @@ def _watch_use(scheduler: Any) -> None:
 
 
 def _get_ready(_worker: Any) -> None:
-    """The first optimizer of a process takes as long as importing torch."""
+    """Train one step: the first optimizer of a process takes as long as importing torch."""
     import torch
 
     from explorer.runs import worker as _training  # noqa: F401
@@ -83,9 +84,9 @@ def _get_ready(_worker: Any) -> None:
         pass
 
     def make_data() -> None:
-        """What each task draws its examples from, and holds out: made once in a process."""
-        for each in TASKS.values():
-            each.batch(0, each.training.replace(batch_size=1))
-            getattr(each, "held_out_batch", None)
+        """Make the training and held-out examples of each task, once in a process."""
+        for task in TASKS.values():
+            task.batch(0, task.training.replace(batch_size=1))
+            getattr(task, "held_out_batch", None)
 
     threading.Thread(target=make_data, name="data of the tasks", daemon=True).start()

@@ -1,7 +1,7 @@
-"""A deleted run is moved aside, from where it can be brought back for a while.
+"""A deleted run is moved aside, so that it can be brought back for a while.
 
-It still counts for the quotas of whose it is, until it is removed for good: when that while is
-over, or before, when another run of theirs would not fit.
+It counts for its owner's quotas until it is removed for good: when that time is over, or earlier
+if another run of theirs would not fit.
 """
 
 import os
@@ -18,24 +18,24 @@ from explorer.system import limits
 from explorer.system.atomic_files import Lock, is_held, write_json
 
 STOPS_WITHIN = 5.0
-"""Seconds that a worker is given to stop before its run is deleted."""
+"""Seconds that a worker has to stop before its run is deleted."""
 LONGEST_MAKING = 3600
-"""Seconds after which no process can still be making a run."""
+"""Seconds after which no process can still be creating a run."""
 MOST_SWEPT = 20
-"""Old runs that are removed at a time: whoever starts a run waits for it."""
+"""Old runs that are removed at a time: a reader who starts a run waits for it."""
 
 
 def set_aside(folder: Path) -> None:
-    """Take the run away from where it is found; one that trains is stopped first.
+    """Move a run aside, so that nobody finds it; a run that trains is stopped first.
 
-    One whose step takes long vanishes all the same: its worker ends where it writes next.
-    Nothing in the folder changes but what its worker writes. OSError where it cannot be moved.
+    If its step takes long, the run is moved all the same: its worker ends when it writes next.
+    Only its worker changes files in the folder. OSError if it cannot be moved.
     """
     _move(folder, folder.with_name(f"{ASIDE}{folder.name}"))
 
 
 def bring_back(root: Path, name: str) -> None:
-    """Put a run back that was set aside. OSError where its while is over, or its name is taken."""
+    """Bring a deleted run back. OSError if its time is over, or its name is taken."""
     aside = root / f"{ASIDE}{name}"
     if _is_over(aside):
         raise FileNotFoundError
@@ -43,20 +43,20 @@ def bring_back(root: Path, name: str) -> None:
 
 
 def erase(folder: Path) -> None:
-    """Remove a run for good, also one that was set aside."""
+    """Remove a run for good, even if it was set aside."""
     gone = folder.with_name(f"{DELETED}{uuid.uuid4().hex}")
     _move(folder, gone)
     shutil.rmtree(gone, ignore_errors=True)
 
 
 def set_aside_of(root: Path, owner: str | None) -> list[RunFolder]:
-    """The runs that can be brought back, of this owner or of everybody; the last deleted first."""
+    """The runs of this owner, or of all, that can be brought back, the last deleted first."""
     there = [run for run in _deleted_by(root, owner) if not _is_over(root / run.name)]
-    return sorted(there, key=lambda run: _changed(root / run.name), reverse=True)
+    return sorted(there, key=lambda run: _time_moved(root / run.name), reverse=True)
 
 
 def make_room(root: Path, owner: str) -> bool:
-    """Remove what this owner has deleted, for good; whether there was anything."""
+    """Remove this owner's deleted runs for good; returns whether there were any."""
     there = _deleted_by(root, owner)
     for run in there:
         with suppress(OSError):
@@ -65,9 +65,9 @@ def make_room(root: Path, owner: str) -> bool:
 
 
 def sweep(root: Path) -> None:
-    """Remove some of the runs that are kept no longer, the oldest first.
+    """Remove some of the runs whose days are over, the oldest first.
 
-    And what was deleted a while ago, and what is left of a process that was killed.
+    It also removes deleted runs whose time is over, and the rests of killed processes.
     """
     there = index_of(root).now()
     for old in islice(outdated(root, there), MOST_SWEPT):
@@ -76,11 +76,11 @@ def sweep(root: Path) -> None:
                 erase(root / old.name)
     for run in there.aside:
         with suppress(OSError):
-            if _changed(root / run.name) > time.time():  # set back: its while begins anew
+            if _time_moved(root / run.name) > time.time():  # the clock was set back: start again
                 os.utime(root / run.name)
             elif _is_over(root / run.name):
                 erase(root / run.name)
-    for name in there.left_over:
+    for name in there.incomplete:
         with suppress(OSError):
             age = time.time() - (root / name).stat().st_mtime
             if name.startswith(DELETED) or age > LONGEST_MAKING:
@@ -90,24 +90,24 @@ def sweep(root: Path) -> None:
 def _move(folder: Path, to: Path) -> None:
     with Lock(folder / "lock") as lock:
         if not lock.acquire():
-            with suppress(OSError):  # on a full disk nothing is written, and all the more deleted
+            with suppress(OSError):  # a full disk refuses the command; delete all the same
                 write_json(folder / "control.json", {"command": "stop"})
                 lock.acquire(patience=STOPS_WITHIN)
         folder.rename(to)
 
 
 def _deleted_by(root: Path, owner: str | None) -> list[RunFolder]:
-    """What this owner, or everybody, has deleted, also what can no longer be brought back."""
+    """The deleted runs of this owner, or of all, even those whose time is over."""
     return [run for run in index_of(root).now().aside if owner is None or run.owner == owner]
 
 
 def _is_over(aside: Path) -> bool:
-    """Whether its while has passed, though nothing has removed it yet."""
-    return time.time() - _changed(aside) > limits.UNDO_SECONDS.most
+    """Whether its time is over, though it is not removed yet."""
+    return time.time() - _time_moved(aside) > limits.UNDO_SECONDS.most
 
 
-def _changed(folder: Path) -> float:
-    """When it was moved here, or the clock was set back; nothing else changes the folder itself."""
+def _time_moved(folder: Path) -> float:
+    """The time at which it was moved here, or a set-back clock was noticed."""
     try:
         return os.stat(folder).st_ctime
     except OSError:

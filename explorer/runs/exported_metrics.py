@@ -1,4 +1,4 @@
-"""The metrics of a run as other tools read them: a CSV table, or TensorBoard's event files."""
+"""The metrics of a run for other tools: a CSV table, or TensorBoard's event files."""
 
 import csv
 import dataclasses
@@ -20,11 +20,11 @@ TAGS = {
     "grad_norm": "gradient_norm",
     "value": "held_out/{measure}",
 }
-"""What TensorBoard calls them, without spaces, which it would replace."""
+"""Their names in TensorBoard, without spaces, which it would replace."""
 
 
 def write_csv(run: Run) -> Path:
-    """`metrics.csv` in the folder of the run: a row for each step, empty where nothing is known."""
+    """Write `metrics.csv` in the folder of the run: a row for each step, unknown cells empty."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
@@ -34,19 +34,17 @@ def write_csv(run: Run) -> Path:
 
 
 class EventFiles:
-    """Event files in the folder `tensorboard` of a run, in place of those that were there.
+    """Event files in the folder `tensorboard` of a run, which replace the old ones.
 
-    A context manager: `update` writes what is new, and its end the rest, so TensorBoard follows a
-    run that trains. Each value has the time at which its step was made, as far as the run says it.
+    A context manager: `update` writes the new rows, and the end the rest, so that TensorBoard can
+    follow a run that trains. Each value has the time of its step, if the run recorded it.
     """
 
     def __init__(self, run: Run) -> None:
-        from tensorboardX import SummaryWriter  # only who asks for it waits for its import
+        from tensorboardX import SummaryWriter  # a slow import, only for who needs it
 
         self._run = run
-        self._metrics = Metrics(
-            run.folder / "metrics.jsonl"
-        )  # a resume cuts it before its first step
+        self._metrics = Metrics(run.folder / "metrics.jsonl")  # a resume has cut the file before
         self._written = 0
         self._began = (run.folder / "spec.json").stat().st_mtime
         self._pace = Pace(every=1.0, share=0.02)
@@ -54,7 +52,7 @@ class EventFiles:
         self._writer = SummaryWriter(str(run.folder / EVENTS), flush_secs=1)
 
     def update(self) -> None:
-        """Write the steps that are done, about once a second."""
+        """Write the finished steps, about once a second."""
         if self._pace.is_due():
             with self._pace.timed():
                 self._write()

@@ -1,8 +1,8 @@
 """Fine-tuning: the run of a task that starts from a model which was trained before.
 
 The folder `parent/` of the run has that model's config, weights and tokenizer, so the run resumes
-on another machine and when the model itself is deleted. With LoRA every checkpoint of the run links
-these weights and adds its adapters, a small file; it opens as a plain model all the same.
+on another machine, or after the model is deleted. With LoRA every checkpoint of the run links
+these weights and adds a small file with its adapters; it still opens as a plain model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,12 +43,12 @@ PARENT = "parent"
 
 
 def task_for(opened: OpenModel, name: str, text: str | None = None) -> Task:
-    """The task of this name as this model reads it; TextError says why it cannot be."""
+    """The task of this name, with this model's tokenizer; TextError says why that is impossible."""
     return _task(name, text, opened.tokenizer, opened.config)
 
 
 def task_in(folder: Path, name: str, text: str | None = None) -> Task:
-    """The same of the parent in the folder of a run, whose weights are not read."""
+    """The task of this name, with the tokenizer of the parent in a run's folder."""
     try:
         config = peek(folder)[0]
         tokenizer = tokenizer_in(folder, OURS, config)
@@ -64,12 +64,12 @@ def _task(name: str, text: str | None, tokenizer: AnyTokenizer, config: Transfor
         raise TextError("This model has no tokenizer: choose another one to start from.")
     if config.src_vocab_size is not None:
         raise TextError("This model has two vocabularies: choose one with a single one.")
-    known = TASKS.get(name)
-    if known is not None:
-        if isinstance(tokenizer, Tokenizer) and tokenizer.to_json() == known.tokenizer.to_json():
-            return known
+    task = TASKS.get(name)
+    if task is not None:
+        if isinstance(tokenizer, Tokenizer) and tokenizer.to_json() == task.tokenizer.to_json():
+            return task
         raise TextError(
-            f"{known.title} has a vocabulary of its own, which this model does not read: choose a "
+            f"{task.title} has a vocabulary of its own, which this model does not read: choose a "
             "task made of your own text or table."
         )
     custom = CUSTOM_TASKS.get(name)
@@ -80,12 +80,12 @@ def _task(name: str, text: str | None, tokenizer: AnyTokenizer, config: Transfor
         )
     if custom and custom.reads == SOURCE and config.kind != "encoder-decoder":
         raise TextError(f"{custom.title} need an encoder-decoder: start from another model.")
-    return _built(name, text, for_training(tokenizer, config), config.max_len)
+    return _custom_task(name, text, for_training(tokenizer, config), config.max_len)
 
 
 @lru_cache(maxsize=4)
-def _built(name: str, text: str | None, tokenizer: TrainedWith, max_len: int) -> Task:
-    """One task for all who ask: what is made of it is kept by its identity."""
+def _custom_task(name: str, text: str | None, tokenizer: TrainedWith, max_len: int) -> Task:
+    """The same object for the same arguments: caches are keyed by the task's identity."""
     task = task_of(name, text, tokenizer)
     if max_len < task.model.max_len:
         task = task.within(max_len)
@@ -93,7 +93,7 @@ def _built(name: str, text: str | None, tokenizer: TrainedWith, max_len: int) ->
 
 
 def for_training(tokenizer: AnyTokenizer, config: TransformerConfig) -> TrainedWith:
-    """The tokenizer of a model, with what a task asks of one."""
+    """The tokenizer of a model, with the special tokens that a task needs."""
     if not isinstance(tokenizer, PublishedTokenizer):
         assert isinstance(tokenizer, Tokenizer)
         return tokenizer
@@ -102,7 +102,7 @@ def for_training(tokenizer: AnyTokenizer, config: TransformerConfig) -> TrainedW
     ends = (tokenizer.bos_id, tokenizer.eos_id)
     no_end = [i for i in (tokenizer.pad_id, tokenizer.unk_id) if i not in ends]
     ids = {
-        PAD: (config.pad_id, *no_end, tokenizer.eos_id),  # what ends texts pads them at last
+        PAD: (config.pad_id, *no_end, tokenizer.eos_id),  # the end token pads as a last resort
         BOS: (config.bos_id, tokenizer.bos_id, tokenizer.cls_id, tokenizer.eos_id),
         EOS: (tokenizer.eos_id, tokenizer.sep_id),
         CLS: (tokenizer.cls_id,),
@@ -115,10 +115,11 @@ def write_parent(folder: Path, opened: OpenModel, spec: RunSpec) -> None:
     """Write the model of the spec before any update, with the parent's tokenizer."""
     tokenizer = opened.tokenizer
     own = tokenizer.to_json() if isinstance(tokenizer, Tokenizer | AdoptedTokenizer) else None
-    made = {"title": opened.title}
+    record = {"title": opened.title}
     if own is None:
-        made["tokenizer"] = opened.family if opened.family != OURS else tokenizer_family(opened.run)
-    save_checkpoint(folder, with_head(opened.model, spec), tokenizer=own, run=made, private=True)
+        family = opened.family if opened.family != OURS else tokenizer_family(opened.run)
+        record["tokenizer"] = family
+    save_checkpoint(folder, with_head(opened.model, spec), tokenizer=own, run=record, private=True)
     if own is None and isinstance(tokenizer, PublishedTokenizer):
         try:
             tokenizer.copy_to(folder)
@@ -127,29 +128,29 @@ def write_parent(folder: Path, opened: OpenModel, spec: RunSpec) -> None:
 
 
 def link_parent(folder: Path, to: Path) -> None:
-    """The files of another run's parent under other names: its weights are on the disk once."""
+    """Link the files of another run's parent, so that its weights are on the disk once."""
     to.mkdir(mode=0o700)
-    for each in folder.iterdir():
-        link_or_copy(each, to / each.name)
+    for path in folder.iterdir():
+        link_or_copy(path, to / path.name)
 
 
 def new_head_seed(opened: OpenModel, spec: RunSpec) -> int | None:
-    """On what the model of the spec depends before any update, besides its parent."""
+    """The seed of the new head that the spec gives the model; None where the head stays."""
     return None if spec.model == opened.config else spec.weights_seed
 
 
 def with_head(model: Transformer, spec: RunSpec) -> Transformer:
     """A model of the spec's config with the parent's weights; a head of other sizes is new."""
-    made = Transformer(spec.model, seed=spec.weights_seed)
-    known = dict(model.named_parameters())
-    for name, parameter in made.named_parameters():
-        found = known.get(name)
-        if found is not None and found.shape == parameter.shape:
-            parameter.data.copy_(found)
-    return made
+    new_model = Transformer(spec.model, seed=spec.weights_seed)
+    weights = dict(model.named_parameters())
+    for name, parameter in new_model.named_parameters():
+        weight = weights.get(name)
+        if weight is not None and weight.shape == parameter.shape:
+            parameter.data.copy_(weight)
+    return new_model
 
 
-def beginning(folder: Path, spec: RunSpec) -> Transformer:
+def initial_model(folder: Path, spec: RunSpec) -> Transformer:
     """The model of the run in this folder before its first update."""
     if not spec.parent:
         return Transformer(spec.model, seed=spec.weights_seed)
@@ -158,7 +159,7 @@ def beginning(folder: Path, spec: RunSpec) -> Transformer:
 
 
 def linked_files(folder: Path, spec: RunSpec) -> Sequence[Path]:
-    """What every checkpoint of the run has of this parent: its tokenizer; with LoRA its weights."""
+    """The parent's files that every checkpoint links: its tokenizer, with LoRA also its weights."""
     if not spec.parent:
         return ()
     own = {CONFIG, RUN} | (set() if spec.lora_rank else {WEIGHTS})
@@ -166,14 +167,14 @@ def linked_files(folder: Path, spec: RunSpec) -> Sequence[Path]:
 
 
 def record_of(folder: Path, spec: RunSpec) -> dict[str, object]:
-    """What `run.json` says of the model that the run starts from."""
+    """The entries of `run.json` about the model that the run starts from."""
     if not spec.parent:
         return {}
     family = tokenizer_family(peek(folder)[1])
-    made: dict[str, object] = {"parent": spec.parent, "tokenizer": family}
+    record: dict[str, object] = {"parent": spec.parent, "tokenizer": family}
     if spec.lora_rank:
-        made |= {"lora_rank": spec.lora_rank, "lora_alpha": spec.lora_alpha}
-    return made
+        record |= {"lora_rank": spec.lora_rank, "lora_alpha": spec.lora_alpha}
+    return record
 
 
 LORA_RATE, WHOLE_RATE = 1e-3, 3e-4
@@ -181,56 +182,63 @@ STEPS, BATCH = 300, 16
 
 
 def finetune_spec(opened: OpenModel, task: Task, settings: Mapping[str, Any]) -> RunSpec:
-    """The run that trains this model further, for a task of `parent.task_for`.
+    """The run that trains this model further, for a task of `task_for`.
 
     The settings are those of `TRAINING_SETTINGS`, `weights_seed` (of a new head, and of the
     adapters), `stop_at`, `evaluate_every`, `lora_rank` (0 trains the whole model), `lora_alpha` and
-    `lora_targets`. RunError, in one sentence, where it cannot be trained.
+    `lora_targets`. RunError says in one sentence why it cannot be trained.
     """
-    given = {name: value for name, value in settings.items() if value is not None}
-    rank = given.get("lora_rank", 0)
-    training = {each.field: given[each.name] for each in TRAINING_SETTINGS if each.name in given}
-    config = fitted(opened.config, task)
+    values = {name: value for name, value in settings.items() if value is not None}
+    rank = values.get("lora_rank", 0)
+    training = {
+        setting.field: values[setting.name]
+        for setting in TRAINING_SETTINGS
+        if setting.name in values
+    }
+    config = config_for(opened.config, task)
     spec = RunSpec(
         task=task.name,
         model=config,
         training=usual_training(task, rank).replace(**training),
-        weights_seed=given.get("weights_seed", 0),
-        stop_at=given.get("stop_at"),
-        evaluate_every=given.get("evaluate_every", 0),
+        weights_seed=values.get("weights_seed", 0),
+        stop_at=values.get("stop_at"),
+        evaluate_every=values.get("evaluate_every", 0),
         parent=own_name(opened.name),  # the key of a private run stays in its address
         lora_rank=rank,
-        lora_alpha=given.get("lora_alpha", 2.0 * max(1, rank)),
-        lora_targets=tuple(given.get("lora_targets") or usual_targets(config)),
+        lora_alpha=values.get("lora_alpha", 2.0 * max(1, rank)),
+        lora_targets=tuple(values.get("lora_targets") or usual_targets(config)),
     )
     if fault := spec.fault() or size_fault(spec) or memory_fault(task, spec):
         raise RunError(fault)
     return spec
 
 
-def fitted(config: TransformerConfig, task: Task) -> TransformerConfig:
-    """The parent's config with the head that the task needs. RunError where it can have none."""
-    wanted, given = task.model, config
-    if wanted.head == "classifier":
+def config_for(config: TransformerConfig, task: Task) -> TransformerConfig:
+    """The parent's config with the head that the task needs. RunError if it cannot have that."""
+    needed = task.model
+    if needed.head == "classifier":
         if config.kind == "encoder-decoder":
             raise RunError(
                 "An encoder-decoder gets no classifier: start from a model of one stack."
             )
-        if config.head != "classifier":
-            given = config.replace(head="classifier", **_new_head(config))
+        new_head = {} if config.head == "classifier" else _new_head(config)
         pad_id = task.tokenizer.id_of(PAD) if config.pad_id is None else config.pad_id
-        return given.replace(n_classes=len(task.classes), pad_id=pad_id)
-    if (config.kind, config.head) != (wanted.kind, wanted.head):
+        return config.replace(
+            head="classifier", n_classes=len(task.classes), pad_id=pad_id, **new_head
+        )
+    if (config.kind, config.head) != (needed.kind, needed.head):
         has = "no head" if config.head == "none" else f"the head of a {_words(config.head)}"
         raise RunError(
-            f"{task.title} needs {_a(wanted.kind)} with the head of a {_words(wanted.head)}, and "
+            f"{task.title} needs {_a(needed.kind)} with the head of a {_words(needed.head)}, and "
             f"this model is {_a(config.kind)} with {has}: start from another one."
         )
     return config
 
 
 def _new_head(config: TransformerConfig) -> dict[str, Any]:
-    """As published models of the kind have it: a decoder's last token, an encoder's first."""
+    """The head of published models of this kind: it reads a decoder's last or an encoder's first
+    token.
+    """
     if config.kind == "decoder":
         return {"pooling": "last", "d_classifier": None, "classifier_bias": False}
     dense = {"d_classifier": config.d_model, "classifier_activation": "tanh"}
@@ -246,7 +254,7 @@ def _a(kind: str) -> str:
 
 
 def usual_training(task: Task, rank: int) -> TrainConfig:
-    """Fewer and smaller steps than from new weights, whose task's own they are otherwise."""
+    """The task's training settings with fewer and smaller steps than from new weights."""
     return task.training.replace(
         steps=STEPS,
         batch_size=BATCH,
@@ -258,11 +266,11 @@ def usual_training(task: Task, rank: int) -> TrainConfig:
 
 def usual_targets(config: TransformerConfig) -> tuple[str, ...]:
     """The matrices that get an adapter unless others are chosen."""
-    return tuple(each for each in USUAL_TARGETS if each in target_ranks(config))
+    return tuple(name for name in USUAL_TARGETS if name in target_ranks(config))
 
 
 def size_fault(spec: RunSpec) -> str | None:
-    """A sentence where it is too much to fine-tune here, known before any weight is copied."""
+    """A sentence if the run is too large to fine-tune here, before any weight is copied."""
     size, trained = count_parameters(spec.model), trained_parameters(spec)
     if not limits.PARENT_PARAMETERS.allows(size):
         return limits.PARENT_PARAMETERS.refusal(size)

@@ -1,12 +1,12 @@
-"""Settings that a run takes on while it trains: what is asked for, and what was taken on when.
+"""Settings that change while a run trains: the requested values, and the changes with their steps.
 
-Anybody may ask, and of each setting the last value asked for counts. The worker takes it on
-after its next step and writes down which step that was: a run that is resumed from an earlier
-one takes it on there again, and ends with the same weights.
+Anybody may request a value; the last request for a setting counts. The worker applies it after its
+next step and records that step: a run that is resumed from an earlier step applies it there again,
+and ends with the same weights.
 
-    requested.json   what is asked for and not taken on yet
+    requested.json   values that are requested and not applied yet
     changes.jsonl    {"step": 120, "lr": 0.001}: from the update after that step on
-    refused.json     {"step": 120, "fault": "…"}: why the last that was asked for was not taken on
+    refused.json     {"step": 120, "fault": "…"}: why the last request was not applied
 """
 
 import json
@@ -21,19 +21,19 @@ from explorer.system.atomic_files import Lock, read_json_or_empty, write_json, w
 REQUESTED, CHANGES, REFUSED = "requested.json", "changes.jsonl", "refused.json"
 LOCK, LONGEST_FAULT = "requested.lock", 300
 PATIENCE = 5.0
-"""Seconds to wait for another who asks at the same time, and needs a thousandth of one."""
+"""Seconds to wait for another request to be written, which takes a millisecond."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What was taken on after this step."""
+    """The values that apply from the update after this step on."""
 
     step: int
     values: Mapping[str, Any]
 
 
 def request(folder: Path, spec: RunSpec, values: Mapping[str, Any]) -> None:
-    """Ask for these values. ValueError, in one sentence, where they are none; OSError."""
+    """Request these values. ValueError says in one sentence why they are invalid; OSError."""
     if unknown := sorted(values.keys() - set(HOT_VALUES)):
         raise ValueError(f"{unknown[0][:40]} cannot change while a run trains.")
     if fault := spec.with_hot(values).fault():
@@ -41,17 +41,17 @@ def request(folder: Path, spec: RunSpec, values: Mapping[str, Any]) -> None:
     with Lock(folder / LOCK) as lock:
         if not lock.acquire(PATIENCE):
             raise ValueError("Others are changing this run; try again.")
-        write_json(folder / REQUESTED, {**requested(folder), **values})
+        write_json(folder / REQUESTED, {**requested_values(folder), **values})
 
 
-def requested(folder: Path) -> dict[str, Any]:
-    """What is asked for and not taken on yet."""
+def requested_values(folder: Path) -> dict[str, Any]:
+    """The values that are requested and not applied yet."""
     values = read_json_or_empty(folder / REQUESTED)
     return {name: values[name] for name in HOT_VALUES if name in values}
 
 
 def refusal(folder: Path) -> str:
-    """Why the last values that were asked for were not taken on; empty where they were."""
+    """Why the last request was not applied; empty if it was."""
     refused = read_json_or_empty(folder / REFUSED)
     step, fault = refused.get("step"), refused.get("fault")
     if not is_step(step) or not isinstance(fault, str):
@@ -59,49 +59,54 @@ def refusal(folder: Path) -> str:
     return f"The change was not applied after step {step:,}: {fault[:LONGEST_FAULT]}"
 
 
-def take_on(folder: Path, spec: RunSpec, step: int) -> bool:
-    """Take on after this step what is asked for; whether there was anything.
+def apply_request(folder: Path, spec: RunSpec, step: int) -> bool:
+    """Apply the requested values after this step; returns whether any value changed.
 
-    Changes at later steps are forgotten: a kill has undone those steps, and from here on the
-    run goes another way.
+    This drops the changes at later steps: a kill has undone those steps, and from here on the
+    run takes another course.
     """
     if not (folder / REQUESTED).exists():
         return False
     with Lock(folder / LOCK) as lock:
         if not lock.acquire():
             return False
-        values, before = requested(folder), changes(folder)
+        values, before = requested_values(folder), changes(folder)
         now = spec_at(spec, before, step)
         values = {name: value for name, value in values.items() if now.hot[name] != value}
         fault = now.with_hot(values).fault()
         is_new = bool(values) and fault is None
-        if fault:  # it suits the settings of the beginning, and not those of now
+        if fault:  # valid with the first settings, invalid with those in force now
             write_json(folder / REFUSED, {"step": step, "fault": fault})
         else:
             (folder / REFUSED).unlink(missing_ok=True)
         if is_new:
-            kept = [*(each for each in before if each.step <= step), Change(step, values)]
-            lines = (json.dumps({"step": each.step, **each.values}) + "\n" for each in kept)
-            write_text(folder / CHANGES, "".join(lines))
+            past = [change for change in before if change.step <= step]
+            write_text(
+                folder / CHANGES,
+                "".join(
+                    json.dumps({"step": change.step, **change.values}) + "\n"
+                    for change in [*past, Change(step, values)]
+                ),
+            )
         (folder / REQUESTED).unlink()
     return is_new
 
 
 def changes(folder: Path) -> list[Change]:
-    """What was taken on, the first first; a damaged line is skipped."""
+    """The changes of a run in their order; a damaged line is skipped."""
     try:
         lines = (folder / CHANGES).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
-    found = [each for line in lines if (each := _change(line)) is not None]
-    return sorted(found, key=lambda each: each.step)
+    valid = [change for line in lines if (change := _change(line)) is not None]
+    return sorted(valid, key=lambda change: change.step)
 
 
 def spec_at(spec: RunSpec, changes: Iterable[Change], step: int) -> RunSpec:
     """The settings in force for the update after this step."""
-    for each in changes:
-        changed = spec.with_hot(each.values)
-        if each.step <= step and changed.fault() is None:
+    for change in changes:
+        changed = spec.with_hot(change.values)
+        if change.step <= step and changed.fault() is None:
             spec = changed
     return spec
 

@@ -1,4 +1,4 @@
-"""The metrics of a run, one JSON line a step, and the best of them: appended by its worker."""
+"""The metrics of a run, one JSON line for each step, appended by its worker; and the best value."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from explorer.system.atomic_files import OWNER_ONLY, write_text
 
 @dataclass(frozen=True)
 class MetricsRow:
-    """The metrics of one step; `value` is set where held-out data was measured too.
+    """The metrics of one step; `value` is set if held-out data was measured too.
 
-    `seconds` is how long the run had been trained; runs of earlier versions do not say it.
+    `seconds` is the training time so far; runs of earlier versions do not have it.
     """
 
     step: int
@@ -79,9 +79,9 @@ class Metrics:
         return [(row.step, row.value) for row in self.rows if row.value is not None]
 
     def _start_over_if_replaced(self, file: int) -> None:
-        found = os.fstat(file)
-        if found.st_ino != self.file_id or found.st_size < self._read:
-            self.rows, self._read, self.file_id = [], 0, found.st_ino
+        status = os.fstat(file)
+        if status.st_ino != self.file_id or status.st_size < self._read:
+            self.rows, self._read, self.file_id = [], 0, status.st_ino
 
 
 def cut_after(path: Path, step: int) -> None:
@@ -90,8 +90,8 @@ def cut_after(path: Path, step: int) -> None:
         lines = path.read_bytes()
     except OSError:
         return
-    kept = [line for line in lines.splitlines(keepends=True) if _is_upto(line, step)]
-    write_text(path, b"".join(kept).decode("utf-8"))
+    upto = [line for line in lines.splitlines(keepends=True) if _is_upto(line, step)]
+    write_text(path, b"".join(upto).decode("utf-8"))
 
 
 def _is_upto(line: bytes, step: int) -> bool:
@@ -115,7 +115,7 @@ def _rows(lines: bytes) -> Iterator[MetricsRow]:
 
 
 def _number(value: Any) -> float | None:
-    """A number that a tensor can have had, or None: a chart has no place for anything else."""
+    """A number that float32 can hold, or None: a chart cannot show anything else."""
     return float(value) if is_float32(value) else None
 
 
@@ -124,24 +124,24 @@ MOST_KEPT = 1_000
 
 @dataclass(frozen=True)
 class Best:
-    """A held-out value, and the first step at which it was reached."""
+    """A held-out value and the first step that reached it."""
 
     value: float
     step: int
 
 
 def higher_is_better(measure: str) -> bool:
-    """Whether a larger value of the metric of this name is the better one."""
+    """Whether a larger value of this metric is better."""
     return "nats" not in measure
 
 
 def best_value(folder: Path, measure: str) -> Best | None:
-    """The best value so far; None before any was measured. Only what is new is read."""
+    """The best value so far; None before the first. Each call reads only the new rows."""
     return _best_of(str(folder), higher_is_better(measure)).now()
 
 
 class _BestSoFar:
-    """Of one run; its rows are forgotten once they were read."""
+    """The best value of one run; it drops the rows that it has read."""
 
     def __init__(self, folder: str, is_higher_better: bool) -> None:
         self._metrics = Metrics(Path(folder) / "metrics.jsonl")
@@ -153,7 +153,7 @@ class _BestSoFar:
     def now(self) -> Best | None:
         with self._guard:
             self._metrics.update()
-            if self._metrics.file_id != self._file:  # a resumed run has written it anew
+            if self._metrics.file_id != self._file:  # a resumed run has rewritten the file
                 self._best, self._file = None, self._metrics.file_id
             self._best = self._better(self._metrics.rows)
             self._metrics.rows.clear()

@@ -1,6 +1,6 @@
-"""How many runs are taken and how much of them is kept: of one reader, and of all.
+"""The quotas of runs: their number and their bytes, of one reader and of all.
 
-Each question is answered by a sentence for the person who is refused, or by None.
+Each function returns the sentence for the person who is refused, or None.
 """
 
 import os
@@ -26,7 +26,7 @@ def keeping_fault(
 ) -> str | None:
     """Why this owner, who comes from this network, cannot keep `more` runs of at least `size`.
 
-    What they deleted and can bring back counts as well.
+    Deleted runs that they can bring back count as well.
     """
     there = index_of(root).now()
     everybodys = [*there.everybodys, *there.aside]
@@ -40,34 +40,34 @@ def keeping_fault(
     if fault := _network_fault(_of(network, everybodys) + more - 1, network, limits.RUNS_KEPT):
         return fault
     sizes = sizes_of(root, there)
-    for limit, written in (
+    for limit, size_of_all in (
         (limits.RUNS_BYTES_OF_READER, sum(sizes[run.name] for run in mine)),
         (limits.RUNS_BYTES, sum(sizes.values())),
     ):
-        if written >= limit.most:
-            return limit.refusal(written)
+        if size_of_all >= limit.most:
+            return limit.refusal(size_of_all)
     by_network = _of(network, everybodys, sizes)
     return _network_fault(by_network, network, limits.RUNS_BYTES) or disk_fault(root, size)
 
 
 def closing_bytes(spec: RunSpec) -> int:
-    """What the end of a run may write: what it has trained, and thrice that its state.
+    """The bytes that the end of a run may write: six numbers for each trained parameter.
 
-    With the copy of the model that it starts from.
+    A copy of the model that it starts from comes on top.
     """
     copied = count_parameters(spec.model) if spec.parent else 0
     return BYTES_OF_PARAMETER * (6 * trained_parameters(spec) + copied)
 
 
 def disk_fault(folder: Path, size: int) -> str | None:
-    """Why so many bytes are not written to this disk."""
+    """Why this disk has no room for `size` bytes."""
     return None if fits(folder, size) else limits.DISK_LEFT.refusal(size)
 
 
 def queue_fault(
     of_owner: int, of_all: int, queued: Iterable[RunFolder], network: str, more: int = 1
 ) -> str | None:
-    """Why no `more` runs are taken where so many train or wait, and `queued` of those are known."""
+    """Why the queue has no place for `more` runs besides those that train or wait."""
     for limit, count in ((limits.QUEUE_OF_READER, of_owner), (limits.QUEUE, of_all)):
         if not limit.allows(count + more):
             return _refusal(limit, count, more, "training or queued")
@@ -75,7 +75,7 @@ def queue_fault(
 
 
 def _refusal(limit: limits.Limit, count: int, more: int, how: str) -> str:
-    """The sentence of the limit; of several runs, which are taken together or not at all."""
+    """The sentence of the limit; several runs start together or not at all."""
     if more == 1:
         return limit.refusal(count)
     return (
@@ -85,77 +85,79 @@ def _refusal(limit: limits.Limit, count: int, more: int, how: str) -> str:
 
 
 def _of(network: str, runs: Iterable[RunFolder], sizes: Mapping[str, int] | None = None) -> int:
-    """How many of these runs are of the network, or what theirs hold together."""
+    """The number of these runs that come from the network, or the sum of their sizes."""
     names = (run.name for run in runs if run.network == network)
     return sum(1 if sizes is None else sizes[name] for name in names)
 
 
-def _network_fault(taken: int, network: str, whole: limits.Limit) -> str | None:
-    """Why no other run is taken from this network, which has taken so much of the whole.
+def _network_fault(amount: int, network: str, whole: limits.Limit) -> str | None:
+    """Why this network, which uses `amount` of the whole limit, gets no other run.
 
-    An owner is a cookie, and one person can have as many as they like.
+    An owner is a cookie, and one person can have as many cookies as they like.
     """
-    if network and taken >= whole.most * limits.NETWORK_SHARE.most // 100:
+    if network and amount >= whole.most * limits.NETWORK_SHARE.most // 100:
         return limits.NETWORK_SHARE.refusal()
     return None
 
 
 def outdated(root: Path, there: RunListing) -> Iterator[RunFolder]:
-    """The runs that are kept no longer, the oldest first; never one of who runs the server."""
+    """The runs whose days are over, the oldest first; never a run of whoever runs the server."""
     end = time.time() - limits.RUNS_DAYS.most * DAY
     for run in reversed(there.everybodys):
         if run.began > end * 1e9:
             return
-        if run.began and run.owner != HOST and _last_written(root / run.name) < end:
+        if run.began and run.owner != HOST and _time_of_status(root / run.name) < end:
             yield run
 
 
 def bytes_of(folder: Path | str) -> int:
-    """What the files of a folder and of those in it hold; one that vanishes has none.
+    """The bytes of the files in a folder and its subfolders; a file that vanishes has none.
 
-    A file with several names in it takes its room once.
+    A file with several names counts once.
     """
     return sum(dict(_files_of(folder)).values())
 
 
 def _files_of(folder: Path | str) -> Iterator[tuple[int, int]]:
-    """The number and the bytes of each file."""
+    """The inode and the bytes of each file."""
     try:
         with os.scandir(folder) as entries:
-            for each in entries:
-                if each.is_dir(follow_symlinks=False):
-                    yield from _files_of(each.path)
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _files_of(entry.path)
                 else:
-                    found = each.stat(follow_symlinks=False)
-                    yield found.st_ino, found.st_size
+                    status = entry.stat(follow_symlinks=False)
+                    yield status.st_ino, status.st_size
     except OSError:
         pass
 
 
 class _Sizes:
-    """The bytes of the runs of one folder; a run is measured anew once its status was written."""
+    """The bytes of the runs of one folder; a run is measured again when its status changes."""
 
     def __init__(self, root: str) -> None:
         self._root = Path(root)
         self._guard = Lock()
-        self._known: dict[str, tuple[float, int]] = {}
+        self._sizes: dict[str, tuple[float, int]] = {}
 
     def now(self, there: RunListing) -> Mapping[str, int]:
-        """The bytes of each, by its name."""
+        """The bytes of each run, by its name."""
         with self._guard:
             every = (*there.everybodys, *there.aside)
-            self._known = {run.name: self._measured(run.name) for run in every}
-            return {name: size for name, (_, size) in self._known.items()}
+            self._sizes = {run.name: self._measure(run.name) for run in every}
+            return {name: size for name, (_, size) in self._sizes.items()}
 
-    def _measured(self, name: str) -> tuple[float, int]:
+    def _measure(self, name: str) -> tuple[float, int]:
         folder = self._root / name
-        written = _last_written(folder)
-        before = self._known.get(name)
-        return before if before and before[0] == written else (written, bytes_of(folder))
+        time_written = _time_of_status(folder)
+        before = self._sizes.get(name)
+        if before and before[0] == time_written:
+            return before
+        return time_written, bytes_of(folder)
 
 
 def sizes_of(root: Path, there: RunListing) -> Mapping[str, int]:
-    """The bytes on disk of each of these runs, by its name; measured anew where it has changed."""
+    """The bytes on disk of each of these runs, by its name; only changed runs are measured."""
     return _sizes_of(str(root)).now(there)
 
 
@@ -164,8 +166,8 @@ def _sizes_of(root: str) -> _Sizes:
     return _Sizes(root)
 
 
-def _last_written(folder: Path) -> float:
-    """When its status was, as with everything that happens to a run; 0 where it has none."""
+def _time_of_status(folder: Path) -> float:
+    """The time of its status, which every event of a run writes; 0 if it has none."""
     try:
         return (folder / "status.json").stat().st_mtime
     except OSError:

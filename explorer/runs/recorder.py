@@ -1,7 +1,7 @@
-"""Writes a run's folder while it trains: metrics, status, snapshots, states.
+"""Write a run's folder while it trains: metrics, status, snapshots, states.
 
-Whether the weights are worth keeping is judged by the loss beside that of a guess, ln V for a
-vocabulary of V tokens or V classes: a model that knows nothing is at most a few times as bad.
+Weights are worth keeping if their loss is not much worse than that of a uniform guess, ln V for a
+vocabulary of V tokens or V classes: an untrained model is at most a few times as bad.
 """
 
 import math
@@ -29,19 +29,19 @@ from models.training import Batch, Report, TrainState, batch_loss
 from models.transformer import evaluating
 
 POOR, LOST = 20, 1_000
-"""Times the loss of a guess: weights so bad are not kept, and those are never any good again."""
+"""Multiples of the loss of a guess. POOR weights are not saved; LOST ones never recover."""
 STEPS_OF_PATIENCE = 50
 """Updates in a row after which a poor model counts as lost, too."""
-LOOKED_AT = 8
-"""The share of a batch that is looked at before weights are kept, as one part of so many."""
+CHECKED_PARTS = 8
+"""One of so many parts of a batch is checked before weights are saved."""
 
 
 class Diverged(ArithmeticError):
-    """The training has lost its model; the message says where."""
+    """The training diverged; the message says at which step."""
 
 
 class Health:
-    """Follows the losses of one training."""
+    """Detects by its losses that a training has diverged."""
 
     def __init__(self, config: TransformerConfig) -> None:
         is_classifier = config.head == "classifier"
@@ -49,22 +49,22 @@ class Health:
         self._poor_for = 0
 
     def after(self, report: Report) -> None:
-        """Diverged where this update began with a model that is lost."""
+        """Raise Diverged if the model was lost before this update."""
         is_poor = not report.loss <= POOR * self.guess
         self._poor_for = self._poor_for + 1 if is_poor else 0
         is_finite = math.isfinite(report.loss) and math.isfinite(report.grad_norm)
         if is_finite and report.loss <= LOST * self.guess and self._poor_for < STEPS_OF_PATIENCE:
             return
-        found = f"the loss is {three(report.loss)}" if is_finite else "the loss is not finite"
+        symptom = f"the loss is {three(report.loss)}" if is_finite else "the loss is not finite"
         if math.isfinite(report.loss) and not is_finite:
-            found = "the gradients are not finite"
+            symptom = "the gradients are not finite"
         raise Diverged(
-            f"The training diverged: {found} at step {report.step:,}, while guessing "
+            f"The training diverged: {symptom} at step {report.step:,}, while guessing "
             f"uniformly would give {three(self.guess)}"
         )
 
     def at_the_end(self, model: Transformer, batch: Batch) -> None:
-        """Diverged where the model that is done is none that is worth keeping."""
+        """Raise Diverged if the final model is not worth keeping."""
         if not self.is_good(model, batch):
             raise Diverged("The training diverged: the last update ruined the weights")
 
@@ -72,14 +72,14 @@ class Health:
         """Whether weights are worth keeping: finite, and not poor on a part of this batch."""
         if not is_finite(model):
             return False
-        part = batch.parts(LOOKED_AT)[0].to(next(model.parameters()).device)
+        part = batch.parts(CHECKED_PARTS)[0].to(next(model.parameters()).device)
         with evaluating(model):
             loss = batch_loss(model, part).item()
         return loss <= POOR * self.guess
 
 
 def is_finite(model: nn.Module) -> bool:
-    """Whether every weight is a number. Cost: one read of the weights."""
+    """Whether every weight is finite. Cost: one read of the weights."""
     sums = torch.stack([parameter.detach().sum() for parameter in model.parameters()])
     return bool(sums.isfinite().all())
 
@@ -108,16 +108,15 @@ class RunRecorder:
         self.status = run.status_or_new().replace(
             state=TRAINING, step=state.step, steps=spec.training.steps, message=""
         )
-        if (
-            self.status.measured_at or 0
-        ) > state.step:  # after a kill, steps later than the saved state are undone
+        # After a kill, steps later than the saved state are undone.
+        if (self.status.measured_at or 0) > state.step:
             self.status = self.status.replace(value=None, measured_at=None)
         cut_after(run.folder / "metrics.jsonl", state.step)
         self.metrics = MetricsWriter(run.folder / "metrics.jsonl")
         self.speed = Speed(state.step)
         self.earlier_seconds = self.status.seconds
         self.began = time.monotonic()
-        # With the watchdog's, 4 % of the time at most; landmarks come on top, and grow few.
+        # With the watchdog's, at most 4 % of the time; landmarks come on top, and become rare.
         self.showing = Pace(every=0.25, share=0.005)
         self.measuring = Pace(every=0.0, share=0.01)
         self.refreshing = Pace(every=1.0, share=0.01)
@@ -129,16 +128,16 @@ class RunRecorder:
             write_text(self.run.folder / "example", self.task.example)
         self._show()
         if self.state.step == 0:
-            self._keep()  # from here on a run without a state has lost it
+            self._keep()  # from now on, a run without a state has lost it
             self._measure()
             self.metrics.add(MetricsRow(0, value=self.status.value, seconds=0.0))
             self._snapshot()
         self._show()
 
     def record(self, report: Report, evaluate_every: int = 0) -> TrainingProgress:
-        """Record one update; measure and save what is due.
+        """Record one update; measure and save if that is due.
 
-        With `evaluate_every` 0 held-out data is measured as often as its share of the time allows.
+        With `evaluate_every` 0, it measures held-out data as often as its share of time allows.
         """
         self.status = self.status.replace(step=report.step, loss=report.loss)
         is_last = report.step >= self.spec.training.steps
@@ -150,7 +149,7 @@ class RunRecorder:
         row = MetricsRow(
             report.step, report.loss, report.lr, report.grad_norm, seconds=round(self.seconds, 3)
         )
-        if report.step == 1:  # whoever has started it waits for this one
+        if report.step == 1:  # whoever started the run waits for this step
             self.metrics.add(row)
             self._show()
             row = MetricsRow(1, seconds=row.seconds)
@@ -183,7 +182,7 @@ class RunRecorder:
     def end(self, state: str, message: str = "") -> Status:
         """Save the state for a resume and the current model, and write the final status.
 
-        Weights that are lost are not saved: what was kept before stays what opens and resumes.
+        Lost weights are not saved: the weights saved before are those that open and resume.
         """
         if self.status.measured_at != self.state.step:
             self._measure()
@@ -199,7 +198,7 @@ class RunRecorder:
 
     @property
     def seconds(self) -> float:
-        """How long the run has been trained, with earlier times."""
+        """Seconds for which the run has been trained, in all its sessions."""
         return self.earlier_seconds + time.monotonic() - self.began
 
     def batch(self) -> Batch:
@@ -207,11 +206,11 @@ class RunRecorder:
         return self.task.batch(self.state.step, training=self.spec.training)
 
     def _is_good(self) -> bool:
-        """Whether the weights of now are worth keeping."""
+        """Whether the current weights are worth keeping."""
         return self.health.is_good(self.model, self.batch())
 
     def _keep(self) -> None:
-        """Save the state for a resume; the one before stays until this one is complete."""
+        """Save the state for a resume; the previous state stays until this one is complete."""
         folder = step_folder(self.run.folder / "state", self.state.step)
         self._save(folder, state=self.state)
         _drop_all_but(self.run.folder / "state", 1)
@@ -242,14 +241,13 @@ class RunRecorder:
     def _save(
         self, folder: Path, state: TrainState | None = None, is_finished: bool = False
     ) -> None:
-        if folder.parent != self.run.folder:  # which is not made again once it was deleted
+        if folder.parent != self.run.folder:  # a deleted run's folder is not made again
             folder.parent.mkdir(mode=0o700, exist_ok=True)
-        made = self._how_made(is_finished)
         save_checkpoint(
             folder,
             self.model,
             tokenizer=self.tokenizer,
-            run=made,
+            run=self._training_record(is_finished),
             state=state,
             private=True,
             linked=self.linked,
@@ -265,11 +263,11 @@ class RunRecorder:
         )
         write_json(self.run.folder / "status.json", self.status.to_dict())
 
-    def _how_made(self, is_finished: bool) -> dict[str, Any]:
-        """The contents of `run.json` beside the weights, enough to train them again.
+    def _training_record(self, is_finished: bool) -> dict[str, Any]:
+        """The contents of `run.json`, enough to train the weights again.
 
-        Weights of an unfinished run have their step in the title; `measured_at` is the step
-        of the metric. A model may be shared by a link: no word of a private text is in it.
+        Weights of an unfinished run have their step in the title; `measured_at` is the step of the
+        metric. A link may share the model, so the record has no word of a private text.
         """
         name = self.run.title
         return {
@@ -281,7 +279,7 @@ class RunRecorder:
             "held_out": self.task.held_out,
             "weights_seed": self.spec.weights_seed,
             "training": self.spec.training.to_dict(),
-            "changes": [{"step": each.step, **each.values} for each in self.run.changes()],
+            "changes": [{"step": change.step, **change.values} for change in self.run.changes()],
             "steps": self.state.step,
             "loss": self.status.loss,
             "is_finished": is_finished,

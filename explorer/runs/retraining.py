@@ -1,8 +1,8 @@
-"""A run trained again, in memory: its weights with the optimizer's state, at any of its steps.
+"""Train a run again, in memory, to have its weights and the optimizer's state at any step.
 
-A snapshot holds weights alone, and the folder keeps the optimizer's state of the newest step only.
-But a training is a function of its settings, so whoever trains it again from its beginning has
-both, and can compare the weights with the snapshot's.
+A snapshot holds only weights, and the folder keeps the optimizer's state of the newest step only.
+But a training is a function of its settings: training again from step 0 gives both, and the
+weights can be compared with the snapshot's.
 """
 
 import copy
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from explorer.runs.finetuning import beginning
+from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import spec_at
 from explorer.runs.run import Run, step_folders
 from explorer.runs.spec import RunSpec
@@ -23,8 +23,8 @@ from models.training import TrainState, train
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
-    """A model with the state of its training; both change when it is trained on."""
+class ModelInTraining:
+    """A model with the state of its training; training on changes both."""
 
     model: Transformer
     state: TrainState
@@ -32,59 +32,62 @@ class Trained:
 
     @property
     def bytes(self) -> int:
-        kept = [each for memory in self.state.optimizer.state.values() for each in memory.values()]
-        return sum(each.nbytes for each in [*self.model.parameters(), *kept])
+        memories = self.state.optimizer.state.values()
+        tensors = [tensor for memory in memories for tensor in memory.values()]
+        return sum(tensor.nbytes for tensor in [*self.model.parameters(), *tensors])
 
-    def copy(self) -> "Trained":
-        """The same, to be trained without changing this one."""
+    def copy(self) -> "ModelInTraining":
+        """A copy that can be trained without changing the original."""
         model = copy.deepcopy(self.model)
         state = TrainState.fresh(model, self.training)
         state.step = self.state.step
-        # An optimizer cannot be copied as it is: Muon's loses the two that it consists of.
+        # An optimizer cannot be copied directly: a copy of Muon loses its two optimizers.
         for ours, theirs in zip(self.model.parameters(), model.parameters(), strict=True):
             if memory := self.state.optimizer.state.get(ours):
                 state.optimizer.state[theirs] = {
-                    name: each.clone() for name, each in memory.items()
+                    name: tensor.clone() for name, tensor in memory.items()
                 }
-        return Trained(model, state, self.training)
+        return ModelInTraining(model, state, self.training)
 
 
-def untrained(run: Run, spec: RunSpec) -> Trained:
+def at_step_0(run: Run, spec: RunSpec) -> ModelInTraining:
     """The run before its first update."""
-    model = beginning(run.folder, spec)
-    return Trained(model, TrainState.fresh(model, spec.training), spec.training)
+    model = initial_model(run.folder, spec)
+    return ModelInTraining(model, TrainState.fresh(model, spec.training), spec.training)
 
 
-def saved(run: Run, spec: RunSpec) -> Trained | None:
-    """The newest state that the run's folder keeps, from which it would resume."""
+def at_saved_step(run: Run, spec: RunSpec) -> ModelInTraining | None:
+    """The newest state in the run's folder, from which the run would resume."""
     for _, folder in reversed(step_folders(run.folder / "state")):
         try:
             model = load_checkpoint(folder, merging=False).model
-            return Trained(model, load_state(folder, model, spec.training), spec.training)
+            return ModelInTraining(model, load_state(folder, model, spec.training), spec.training)
         except (OSError, ValueError):
             continue
     return None
 
 
-def from_snapshot(folder: Path, step: int, spec: RunSpec) -> Trained:
-    """The weights of a snapshot with the state of an optimizer that has done nothing yet."""
+def from_snapshot(folder: Path, step: int, spec: RunSpec) -> ModelInTraining:
+    """The weights of a snapshot with the state of a new optimizer."""
     model = load_checkpoint(folder, merging=False).model
     state = TrainState.fresh(model, spec.training)
     state.step = step
-    return Trained(model, state, spec.training)
+    return ModelInTraining(model, state, spec.training)
 
 
 def saved_step(run: Run) -> int | None:
-    """The step of that state."""
+    """The step of the newest state in the run's folder."""
     return max((step for step, _ in step_folders(run.folder / "state")), default=None)
 
 
-def trained_on(began: Trained, run: Run, task: Task, spec: RunSpec, step: int) -> Iterator[int]:
-    """Train it up to this step, with the number of steps done after each.
+def train_on(
+    began: ModelInTraining, run: Run, task: Task, spec: RunSpec, step: int
+) -> Iterator[int]:
+    """Train it up to this step; yields the number of steps done after each.
 
-    With the settings that were in force for each update, as the run has taken them on.
+    Each update uses the settings that were in force for it in the run.
     """
-    changed_at = [each.step for each in run.changes()]
+    changed_at = [change.step for change in run.changes()]
     while (now := began.state.step) < step:
         training = training_at(run, spec, now)
         until = min([at for at in changed_at if at > now] + [step])
@@ -99,9 +102,9 @@ def training_at(run: Run, spec: RunSpec, step: int) -> TrainConfig:
 
 
 def largest_difference(model: Transformer, folder: Path) -> float:
-    """The largest difference of a weight from that of a checkpoint: 0.0 where all are equal."""
+    """The largest difference between a weight and a checkpoint's: 0.0 if all are equal."""
     there = dict(load_checkpoint(folder, merging=False).model.named_parameters())
     return max(
-        float((each.detach() - there[name].detach()).abs().max())
-        for name, each in model.named_parameters()
+        float((parameter.detach() - there[name].detach()).abs().max())
+        for name, parameter in model.named_parameters()
     )

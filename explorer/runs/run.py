@@ -5,19 +5,19 @@
     owner            whose, and their network    example          a text to begin with, for them
     tokenizer.json   the tokenizer of that text, where it is not the task's usual one
     metrics.jsonl    one line each step          lock             locked by the living worker
-    requested.json   settings to take on     changes.jsonl    those taken on, and at which step
-    refused.json     why the last were not taken on
+    requested.json   settings to apply       changes.jsonl    applied settings, with their steps
+    refused.json     why the last request was not applied
     snapshots/       weights at steps 0, 1, 2, 3, 5, 7, 10, 15, 20, …
     latest/          the newest weights          state/           what a resume starts from
     parent/          the model that it starts from, where that was trained before
     checkpoint/      the finished model            notes.json       tags, a note, its sweep
 
-Every file and folder is written under another name and renamed, so nobody reads a
-half-written one. The folder is all that is shared: a reloaded page, a restarted server and
-a second machine find everything here. It is readable by the account that wrote it alone.
+Every file and folder is written under another name and renamed, so nobody reads an incomplete one.
+Pages and workers share nothing but the folder: a reloaded page, a restarted server and a second
+machine find everything here. Only the account that wrote it can read it.
 
-Whoever runs the server makes runs with plain names, such as reverse-1. The name of anybody
-else's ends in a key that nobody can guess: it is in the address of a link, and never on screen.
+The runs of whoever runs the server have plain names, such as reverse-1. The name of another
+owner's run ends in a key that nobody can guess: it is in the address of a link, never on screen.
 """
 
 import dataclasses
@@ -77,33 +77,33 @@ TOKENIZER = "tokenizer.json"
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
 LONGEST_SENTENCE = 300
 LONGEST_TASK, LONGEST_WITH_KEY = 50, 24
-"""Letters of a task in the name of a run, which has 64 at most."""
+"""Letters of a task in the name of a run, which has at most 64."""
 
 
 class Run:
-    """One run folder: only its path, everything else is read from disk."""
+    """One run, by the path of its folder; everything else is read from disk."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder).absolute()
 
     @property
     def name(self) -> str:
-        """What finds it, in an address and on disk."""
+        """Its name in an address and on disk."""
         return self.folder.name
 
     @property
     def title(self) -> str:
-        """What it is called on screen: its name without a key."""
+        """Its name on screen: without a key."""
         return own_name(self.name)
 
     @property
     def owner(self) -> str | None:
-        """Whose it is; empty for who runs the server."""
+        """Its owner; empty for whoever runs the server."""
         return owner_in(self.folder)
 
     @property
     def is_private(self) -> bool:
-        """Whether somebody else than who runs the server gave the text that it learns from."""
+        """Whether it is trained on a text of somebody other than whoever runs the server."""
         return self.owner != HOST and (self.folder / "text").exists()
 
     @property
@@ -123,32 +123,32 @@ class Run:
             return False
 
     def text(self) -> str | None:
-        """The text the run learns from, where its task needs one."""
+        """The text that the run is trained on, if its task needs one."""
         return self._own("text")
 
     def tokenizer(self) -> str | None:
-        """The tokenizer.json that reads this text, where it is not the task's usual one."""
+        """The tokenizer.json for this text, if it is not the task's usual one."""
         return self._own(TOKENIZER)
 
     def task(self) -> Task:
-        """What it learns. TextError where that cannot be made of what the folder holds."""
+        """Its task. TextError if the files in the folder do not make one."""
         spec = self.spec
         if spec.parent:
             return task_in(self.folder / PARENT, spec.task, self.text())
         return task_of(spec.task, self.text(), self.tokenizer())
 
     def status(self) -> Status:
-        """The status of the run; interrupted where it trains without a living worker."""
+        """The status of the run; "interrupted" if it is training without a living worker."""
         status = self.status_as_written()
         if status.state == TRAINING and not self.has_worker():
-            # Read once more: the worker may have written its last status before it unlocked.
+            # Read it again: the worker may have written its last status before it unlocked.
             status = self.status_as_written()
             if status.state == TRAINING and not self.has_worker():
                 return status.replace(state=INTERRUPTED, steps_per_second=0.0)
         return status
 
     def status_or_new(self) -> Status:
-        """The same, or that of a run which has none that can be read."""
+        """The status of the run, or a new one if it cannot be read."""
         try:
             return self.status()
         except RunError:
@@ -158,19 +158,19 @@ class Run:
         """The status that the last worker wrote, living or not."""
         try:
             values = read_json_object(self.folder / "status.json")
-            known = {field.name for field in dataclasses.fields(Status)}  # others: a newer version
-            return Status.from_dict({name: values[name] for name in values.keys() & known})
+            names = {field.name for field in dataclasses.fields(Status)}  # others: a newer version
+            return Status.from_dict({name: values[name] for name in values.keys() & names})
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.title}.") from error
         except (ValueError, TypeError) as error:
             raise RunError(f"The status of the run {self.title} cannot be read.") from error
 
     def notes(self) -> RunNotes:
-        """What was noted of it."""
+        """The reader's notes of the run."""
         return notes_in(self.folder)
 
     def note(self, notes: RunNotes) -> None:
-        """Replace what is noted of it."""
+        """Replace the notes of the run."""
         try:
             write_notes(self.folder, notes)
         except OSError as error:
@@ -181,7 +181,7 @@ class Run:
         return is_held(self.folder / "lock")
 
     def has_trained(self) -> bool:
-        """Whether there is a trace of any update."""
+        """Whether its status or metrics show any update."""
         rows = self.metrics().rows
         return self.status_or_new().step > 0 or any(row.step > 0 for row in rows)
 
@@ -193,21 +193,21 @@ class Run:
         """Send a command to the worker: pause, resume, step (one update, then pause), stop."""
         if word not in COMMANDS:
             raise RunError(f"A run has no command {word!r}.")
-        said = {"command": "train" if word == "resume" else word}
+        command = "train" if word == "resume" else word
         try:
-            write_json(self.folder / "control.json", said)
+            write_json(self.folder / "control.json", {"command": command})
         except OSError as error:
             raise RunError.of(error, f"The run {self.title} cannot be told to {word}") from error
 
-    def commanded(self) -> str:
+    def last_command(self) -> str:
         """The last command to the worker."""
         word = read_json_or_empty(self.folder / "control.json").get("command")
         return str(word) if word in COMMANDS else "train"
 
     def change(self, **values: Any) -> None:
-        """Ask it to take on these values of `spec.HOT_VALUES` after its next step.
+        """Request these values of `spec.HOT_VALUES`, to apply after its next step.
 
-        RunError where it is done, or they are none. Of two who ask, the last one counts.
+        RunError if the run is done, or a value is invalid. The last request counts.
         """
         spec = self.spec
         if self.status_or_new().state == DONE:
@@ -219,16 +219,16 @@ class Run:
         except ValueError as error:
             raise RunError(str(error)) from error
 
-    def requested(self) -> dict[str, Any]:
-        """The values that it was asked for and has not taken on yet."""
-        return hot_changes.requested(self.folder)
+    def requested_values(self) -> dict[str, Any]:
+        """The values that are requested and not applied yet."""
+        return hot_changes.requested_values(self.folder)
 
     def refusal(self) -> str:
-        """Why it has not taken on the last values that it was asked for; empty where it has."""
+        """Why the last request was not applied; empty if it was."""
         return hot_changes.refusal(self.folder)
 
     def changes(self) -> list[Change]:
-        """The values that it has taken on, each with the step after which it did."""
+        """The values that changed as it trained, each with the step after which they did."""
         return hot_changes.changes(self.folder)
 
     def spec_now(self) -> RunSpec:
@@ -236,42 +236,42 @@ class Run:
         return hot_changes.spec_at(self.spec, self.changes(), self.status_or_new().step)
 
     def training_now(self) -> TrainConfig:
-        """How it is trained at its newest step."""
+        """The training settings that are in force at its newest step."""
         return self.spec_now().training
 
     def stop_for(self, why: str) -> None:
-        """Stop it for good by a limit, whose sentence this is: until somebody tells it to resume.
+        """Stop it for good at a limit, with the limit's sentence, until somebody resumes it.
 
-        The command has the sentence too, for the next process that would go on with the run.
+        The command has the sentence too, for the next process that would continue the run.
         """
         write_json(self.folder / "control.json", {"command": "stop", "why": why})
         self.end_as(STOPPED, why)
 
-    def stopped_for(self) -> str:
-        """The sentence of the limit that has stopped it; empty where none has."""
+    def stop_reason(self) -> str:
+        """The sentence of the limit that stopped it; empty if none did."""
         why = read_json_or_empty(self.folder / "control.json").get("why")
         return why[:LONGEST_SENTENCE] if isinstance(why, str) else ""
 
     def end_as(self, state: str, message: str) -> None:
-        """Write how its training ended; for the process that has trained it."""
+        """Write the state and message with which its training ended; for the worker."""
         ended = self.status_or_new().replace(state=state, message=message, steps_per_second=0.0)
         write_json(self.folder / "status.json", ended.to_dict())
 
     def mark(self, state: str) -> None:
-        """Set the state between two workers; the status of a living one is not touched."""
+        """Set the state while no worker trains it; a living worker's status stays."""
         with Lock(self.folder / "lock") as lock:
             if lock.acquire(patience=2.0):
                 status = self.status_as_written().replace(state=state, message="")
                 write_json(self.folder / "status.json", status.to_dict())
 
     def snapshots(self) -> list[tuple[int, Path]]:
-        """Step and checkpoint folder of every snapshot, the first one first."""
+        """Step and checkpoint folder of every snapshot, the earliest first."""
         return step_folders(self.folder / SNAPSHOTS)
 
     def latest(self) -> Path | None:
-        """The checkpoint folder of the newest weights there are."""
-        kept = [*self.snapshots(), *step_folders(self.folder / "latest")]
-        return max(kept)[1] if kept else None
+        """The checkpoint folder of its newest weights, if there are any."""
+        folders = [*self.snapshots(), *step_folders(self.folder / "latest")]
+        return max(folders)[1] if folders else None
 
     def checkpoint(self) -> Path | None:
         """The finished model, when there is one."""
@@ -279,7 +279,7 @@ class Run:
         return folder if (folder / "config.json").exists() else None
 
     def _own(self, name: str) -> str | None:
-        """What the reader gave, from a file of this name; None where there is none."""
+        """The contents of the reader's file of this name; None if there is none."""
         try:
             return (self.folder / name).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -289,7 +289,7 @@ class Run:
 
 
 def room_fault(root: Path, specs: Sequence[RunSpec], owner: str, network: str = "") -> str | None:
-    """Why so many runs of this owner are not kept together; what they deleted makes room first."""
+    """Why the owner has no room for these runs, after erasing their deleted ones if needed."""
     size, count = sum(map(closing_bytes, specs)), len(specs)
     fault = keeping_fault(root, owner, network, size, count)
     if fault and make_room(root, owner):
@@ -307,46 +307,46 @@ def create(
     tokenizer: str | None = None,
     parent: OpenModel | Path | None = None,
 ) -> Run:
-    """A new run, waiting for its worker, in the next free folder named after its task.
+    """Create a run that waits for its worker, in the next free folder named after its task.
 
-    `tokenizer` is a whole tokenizer.json, where it is not the usual one of the task; `parent` the
-    model that the spec starts from, or the folder `parent/` of a run that began as this one does.
-    With an `owner`, who may come from a `network`, the name has a key. RunError where there
-    are too many already.
+    `tokenizer` is a whole tokenizer.json, if not the task's usual one; `parent` is the model that
+    the spec starts from, or the folder `parent/` of a run that starts from the same model.
+    With an `owner`, who may come from a `network`, the name has a key. RunError if there are too
+    many runs.
     """
     if fault := spec.fault():
         raise RunError(fault)
     if not NAME.fullmatch(spec.task):
         raise RunError(f"There is no task called {spec.task[:60]!r}.")
     root = Path(root).absolute()
-    beside = root / f"{BEING_MADE}{uuid.uuid4().hex}"
+    new = root / f"{BEING_MADE}{uuid.uuid4().hex}"
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         sweep(root)
         if fault := room_fault(root, [spec], owner, network):
             raise RunError(fault)
         there = index_of(root).now()
-        beside.mkdir(mode=0o700)
-        write_json(beside / "spec.json", spec.to_dict())
-        write_json(beside / "status.json", Status(steps=spec.training.steps).to_dict())
+        new.mkdir(mode=0o700)
+        write_json(new / "spec.json", spec.to_dict())
+        write_json(new / "status.json", Status(steps=spec.training.steps).to_dict())
         if text is not None:
-            write_text(beside / "text", text)
+            write_text(new / "text", text)
         if tokenizer is not None:
-            write_text(beside / TOKENIZER, tokenizer)
+            write_text(new / TOKENIZER, tokenizer)
         if isinstance(parent, Path):
-            link_parent(parent, beside / PARENT)
+            link_parent(parent, new / PARENT)
         elif parent is not None:
-            write_parent(beside / PARENT, parent, spec)
+            write_parent(new / PARENT, parent, spec)
         if owner:
-            write_text(beside / OWNER_FILE, f"{owner} {network}".strip())
+            write_text(new / OWNER_FILE, f"{owner} {network}".strip())
         if notes is not None:
-            write_notes(beside, notes)
-        keep_order(beside / "spec.json", there)
-        return Run(_put_in_place(beside, root, spec.task, there, owner))
+            write_notes(new, notes)
+        keep_order(new / "spec.json", there)
+        return Run(_put_in_place(new, root, spec.task, there, owner))
     except OSError as error:
         raise RunError.of(error, "The run cannot be written") from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def create_in(
@@ -356,20 +356,20 @@ def create_in(
     tokenizer: str | None = None,
     parent: OpenModel | None = None,
 ) -> Run:
-    """A new run in exactly this folder, which must not exist or be empty."""
+    """Create a run in exactly this folder, which must be empty or not exist."""
     if not NAME.fullmatch(folder.name):
         raise RunError("A run's folder is named with letters, digits, dashes and underscores only.")
-    made = create(folder.parent, spec, text, tokenizer=tokenizer, parent=parent)
+    run = create(folder.parent, spec, text, tokenizer=tokenizer, parent=parent)
     try:
-        made.folder.rename(folder)
+        run.folder.rename(folder)
     except OSError as error:
-        shutil.rmtree(made.folder, ignore_errors=True)
+        shutil.rmtree(run.folder, ignore_errors=True)
         raise RunError(f"The folder {folder.name} is not empty.") from error
     return Run(folder)
 
 
 def delete(run: Run) -> None:
-    """Take a run away, to be brought back by `restore` within a while; see `deleting`."""
+    """Delete a run; for a while `restore` can bring it back, see `deleting`."""
     if not (run.folder / "spec.json").is_file():
         raise RunError(f"There is no run in the folder {run.title}.")
     try:
@@ -399,19 +399,19 @@ def run_named(root: Path, name: str) -> Run:
 
 
 def no_run_named(name: str) -> RunError:
-    """What to raise where nobody, or not this reader, may find one."""
-    called = shown(own_name(name))
-    return RunError(f"There is no run called “{called}” here; choose another or start one.")
+    """The error where there is no such run, or none that this reader may see."""
+    title = shown(own_name(name))
+    return RunError(f"There is no run called “{title}” here; choose another or start one.")
 
 
 def newest_runs(root: Path, most: int | None, owner: str | None = None) -> list[Run]:
-    """The newest runs of this owner, or of everybody; a damaged one raises when it is read."""
-    found = index_of(root).now().newest(owner)[:most]
-    return [Run(Path(root) / each.name) for each in found if each.began]
+    """The newest runs of this owner, or of all; reading a damaged one raises."""
+    listed = index_of(root).now().newest(owner)[:most]
+    return [Run(Path(root) / run.name) for run in listed if run.began]
 
 
 def all_runs(root: Path) -> list[Run]:
-    """Every run under `root`, the newest first; a damaged one raises when it is read."""
+    """Every run under `root`, the newest first; reading a damaged one raises."""
     return newest_runs(root, None)
 
 
@@ -419,14 +419,14 @@ def step_folder(folder: Path, step: int) -> Path:
     return folder / f"step-{step:06d}"
 
 
-def _put_in_place(beside: Path, root: Path, task: str, there: RunListing, owner: str) -> Path:
+def _put_in_place(new: Path, root: Path, task: str, there: RunListing, owner: str) -> Path:
     stem = task[: LONGEST_WITH_KEY if owner else LONGEST_TASK].rstrip("-")
     key = f"-{RUN_KEY}{secrets.token_hex(12)}" if owner else ""
     number = there.next_number(stem, owner)
     while True:
         place = root / f"{stem}-{number}{key}"
         try:
-            return beside.rename(place)
+            return new.rename(place)
         except OSError:
             if not place.exists():
                 raise
@@ -436,15 +436,15 @@ def _put_in_place(beside: Path, root: Path, task: str, there: RunListing, owner:
 def open_folder(folder: Path) -> OpenModel:
     """The model in a checkpoint folder, or the newest one in a run's folder.
 
-    It is read anew: weights of a running training are soon replaced. ModelError
-    says in a sentence why there is nothing to open.
+    It is read from disk each time: a training soon replaces its weights. ModelError says in a
+    sentence why nothing can be opened.
     """
     folder = Path(folder).absolute()
     return opened_from(newest_in(folder), folder.name)
 
 
 def newest_in(folder: Path) -> Path:
-    """The checkpoint folder of the newest weights of a run; any other folder as it is."""
+    """The checkpoint folder of the newest weights of a run; any other folder is returned as is."""
     if not (folder / "spec.json").is_file():
         return folder
     run = Run(folder)

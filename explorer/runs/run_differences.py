@@ -1,6 +1,6 @@
-"""What runs are called where several stand side by side: by the settings that tell them apart.
+"""The names of runs where several are compared: the settings in which they differ.
 
-"2 layers, lr 0.003" says more than "induction-14". The same words say how a run departs from
+"2 layers, lr 0.003" says more than "induction-14". The same words describe how a run differs from
 the defaults of its task: "lr 0.001 → 0.003, + warm-up 50".
 """
 
@@ -35,12 +35,12 @@ SHORT_NAMES = {
 }
 WORDS = {setting.field: setting.label.lower() for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS)}
 COUNTED_FIELDS = {"n_layers", "n_encoder_layers", "n_heads", "steps"}
-"""Whose number stands before the word: 2 layers."""
+"""Fields whose number comes before the word: 2 layers."""
 NAMED_BY_VALUE = {"positions": "{} positions", "norm": "{} norm", "norm_position": "{}-norm"}
 NAMED_BY_VALUE |= {"schedule": "{} schedule", "optimizer": "{}", "activation": "{}"}
 NAMED_BY_VALUE |= {"parent": "from {}"}
 WITHOUT = {"lora_rank": "whole model"}
-"""What is said of one that is nothing, where it is not just absent."""
+"""The words for a setting that is off, where "no …" would be wrong."""
 FOLLOWS = {
     "n_encoder_layers": "n_layers",
     "n_kv_heads": "n_heads",
@@ -49,14 +49,14 @@ FOLLOWS = {
     "lora_alpha": "lora_rank",
     "lora_targets": "lora_rank",
 }
-"""A field that may change with another alone, which is then the one that is named."""
+"""Fields that may change only because another does; then only the other is named."""
 UNSET = (0, None, "none", False, "")
 
 
 def settings_of(spec: RunSpec) -> dict[str, object]:
     """Every setting of a run, by the name of its field: of the model, the training, the run.
 
-    Without adapters it has none of theirs.
+    A run without adapters has no settings of adapters.
     """
     none = () if spec.lora_rank else ("lora_alpha", "lora_targets")
     whole = {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
@@ -66,9 +66,9 @@ def settings_of(spec: RunSpec) -> dict[str, object]:
 
 
 def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[str]:
-    """A name for each, of the settings in which they differ; `titles` tell equal ones apart.
+    """A name for each run, from the settings in which they differ; `titles` distinguish equal ones.
 
-    Runs of several tasks are named by their task, and by how they depart from its defaults.
+    Runs of several tasks are named by their task, and by how they differ from its defaults.
     """
     every = [settings_of(spec) for spec in specs]
     if len({spec.task for spec in specs}) > 1:
@@ -76,24 +76,29 @@ def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[s
     else:
         differing = _differing(every)
         names = [
-            ", ".join(said(field, settings[field]) for field in differing if field in settings)
+            ", ".join(
+                setting_in_words(field, settings[field]) for field in differing if field in settings
+            )
             for settings in every
         ]
     counts = Counter(names)
-    told_apart = titles or [str(at) for at in range(1, 1 + len(names))]
+    titles = titles or [str(at) for at in range(1, 1 + len(names))]
     return [
         name if name and counts[name] == 1 else f"{name} · {title}".removeprefix(" · ")
-        for name, title in zip(names, told_apart, strict=True)
+        for name, title in zip(names, titles, strict=True)
     ]
 
 
 def changes(spec: RunSpec, base: RunSpec | None = None) -> list[str]:
-    """How a run departs from another, or from the defaults of its task; nothing without one.
+    """How a run differs from another, or from the defaults of its task if there are any.
 
-    One that starts from a trained model departs by that.
+    A run that starts from a trained model differs by its parent and its LoRA rank.
     """
     if base is None and spec.parent:
-        return [said("parent", spec.parent), said("lora_rank", spec.lora_rank)]
+        return [
+            setting_in_words("parent", spec.parent),
+            setting_in_words("lora_rank", spec.lora_rank),
+        ]
     task = TASKS.get(spec.task)
     if base is None and task is None:
         return []
@@ -104,50 +109,56 @@ def changes(spec: RunSpec, base: RunSpec | None = None) -> list[str]:
     ]
 
 
-def said(field: str, value: object) -> str:
+def setting_in_words(field: str, value: object) -> str:
     """One setting in words: 2 layers, lr 0.003, no warm-up, pre-norm."""
     word = _word(field)
     if field in NAMED_BY_VALUE:
-        shown = NAMED_BY_VALUE[field].format(_shown(value))
-        return shown if value not in UNSET else f"no {word}"
+        named = NAMED_BY_VALUE[field].format(_text_of(value))
+        return named if value not in UNSET else f"no {word}"
     if field in COUNTED_FIELDS:
-        return f"{_shown(value)} {word[:-1] if value == 1 else word}"
+        return f"{_text_of(value)} {word[:-1] if value == 1 else word}"
     if value in UNSET and "seed" not in field:
         return WITHOUT.get(field, f"no {word}")
-    return word if value is True else f"{word} {_shown(value)}"
+    return word if value is True else f"{word} {_text_of(value)}"
 
 
 def _change(field: str, before: object, after: object) -> str:
     if after in UNSET and "seed" not in field and field not in COUNTED_FIELDS:
-        return said(field, after)
+        return setting_in_words(field, after)
     if before in UNSET and "seed" not in field:
-        return f"+ {said(field, after)}"
+        return f"+ {setting_in_words(field, after)}"
     if field in COUNTED_FIELDS:
-        return f"{_shown(before)} → {said(field, after)}"
+        return f"{_text_of(before)} → {setting_in_words(field, after)}"
     if field in NAMED_BY_VALUE:
-        return f"{said(field, before)} → {said(field, after)}"
-    return f"{_word(field)} {_shown(before)} → {_shown(after)}"
+        return f"{setting_in_words(field, before)} → {setting_in_words(field, after)}"
+    return f"{_word(field)} {_text_of(before)} → {_text_of(after)}"
 
 
 def _differing(every: Sequence[Mapping[str, object]]) -> list[str]:
-    """The fields that are not the same in all, those that follow from another left out."""
-    names = dict.fromkeys(name for settings in every for name in settings)
-    found = [name for name in names if len({str(each.get(name)) for each in every}) > 1]
-    return [name for name in found if not _follows(every, name, FOLLOWS.get(name))]
+    """The fields that differ, without those that follow from another field."""
+    fields = dict.fromkeys(field for settings in every for field in settings)
+    return [
+        field
+        for field in fields
+        if len({str(settings.get(field)) for settings in every}) > 1
+        and not _follows(every, field, FOLLOWS.get(field))
+    ]
 
 
-def _follows(every: Sequence[Mapping[str, object]], name: str, other: str | None) -> bool:
-    """Whether the value of one field gives that of another in all of them."""
-    both = {(str(each.get(other)), str(each.get(name))) for each in every if other}
-    others = {of_other for of_other, _ in both}
-    return 1 < len(others) == len(both)
+def _follows(every: Sequence[Mapping[str, object]], field: str, leader: str | None) -> bool:
+    """Whether the value of `leader` determines that of the field in all settings."""
+    if leader is None:
+        return False
+    pairs = {(str(settings.get(leader)), str(settings.get(field))) for settings in every}
+    leaders = {leader_value for leader_value, _ in pairs}
+    return 1 < len(leaders) == len(pairs)
 
 
 def _word(field: str) -> str:
     return SHORT_NAMES.get(field) or WORDS.get(field, field.replace("_", " "))
 
 
-def _shown(value: object) -> str:
+def _text_of(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
@@ -158,8 +169,8 @@ def _without(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 LABELS = {
-    each.field: each.label
-    for each in (*MODEL_SETTINGS, *TRAINING_SETTINGS, EVALUATE_EVERY, WEIGHTS_SEED)
+    setting.field: setting.label
+    for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS, EVALUATE_EVERY, WEIGHTS_SEED)
 } | {"stop_at": "Target"}
 
 
@@ -173,7 +184,7 @@ class Difference:
 
     @property
     def is_hot(self) -> bool:
-        """Whether a run takes it on as it trains."""
+        """Whether it can change while a run trains."""
         return self.field in HOT_VALUES
 
     @property
@@ -185,25 +196,21 @@ class Difference:
 
 
 def differences(before: RunSpec, after: RunSpec) -> list[Difference]:
-    """Every setting in which `after` is not as `before`."""
-    plain = [
-        each.model.to_dict()
-        | each.training.to_dict()
-        | {name: value for name, value in each.to_dict().items() if name in SCALARS}
-        for each in (before, after)
-    ]
-    return [
-        Difference(name, was, plain[1][name])
-        for name, was in plain[0].items()
-        if was != plain[1][name]
-    ]
+    """Every setting whose value in `after` is not the one in `before`."""
+    old, new = (
+        spec.model.to_dict()
+        | spec.training.to_dict()
+        | {name: value for name, value in spec.to_dict().items() if name in SCALARS}
+        for spec in (before, after)
+    )
+    return [Difference(name, value, new[name]) for name, value in old.items() if value != new[name]]
 
 
 SCALARS = ("weights_seed", "stop_at", "evaluate_every")
 
 
 def in_words(value: Any) -> str:
-    """A value of a setting as a sentence has it."""
+    """The value of a setting in a sentence."""
     if value is None:
         return "none"
     return three(value) if isinstance(value, float) else str(value)

@@ -1,6 +1,6 @@
-"""How large a training is, before it starts: its parameters, its memory, its speed.
+"""The size of a training before it starts: its parameters, its memory, its speed.
 
-Nothing of the model that is asked for is allocated but where it is small enough to be timed.
+Only a model that is small enough to be timed is built.
 """
 
 import time
@@ -13,7 +13,7 @@ import torch
 from cachetools import LRUCache, cached
 
 from explorer.catalog.parameters import count_parameters
-from explorer.catalog.pass_budget import reserved, shape_of
+from explorer.catalog.pass_budget import reserve, shape_of
 from explorer.catalog.pass_size import NUMBER, PassShape, pass_size
 from explorer.runs.spec import RunSpec
 from explorer.system import cooperative, limits
@@ -24,9 +24,9 @@ from models.loading.memory import available_memory
 from models.training import batch_loss, in_precision
 
 STATE = {"sgd": 1, "adam": 2, "adamw": 2, "muon": 2}
-"""Numbers that an optimizer keeps of each parameter, at most."""
+"""Numbers that an optimizer keeps for each parameter, at most."""
 FEW_EXAMPLES = 16
-"""Examples of the batch whose lengths stand for those of all."""
+"""Examples whose lengths stand for those of the whole batch."""
 TIMED = 3
 LARGEST_TIMED = 2e9
 """Floating-point operations of one step; a larger one is not timed but estimated."""
@@ -38,8 +38,8 @@ CALIBRATION = {"n_layers": 2, "d_model": 256, "n_heads": 4, "d_ff": 1024}
 class TrainingSize:
     """Parameters, bytes by what holds them, and floating-point operations of one update.
 
-    `activations` is what the forward and backward pass of one batch hold at their peak: an upper
-    bound (`explorer.catalog.pass_size`).
+    `activations` are the bytes that the forward and backward pass of one batch need at their peak,
+    an upper bound (`explorer.catalog.pass_size`).
     """
 
     parameters: int
@@ -56,7 +56,7 @@ class TrainingSize:
 
 @dataclass(frozen=True)
 class ExpectedSpeed:
-    """Updates a second, and whether this very model was timed."""
+    """Updates a second, and whether this model itself was timed."""
 
     steps_per_second: float
     is_timed: bool
@@ -64,35 +64,35 @@ class ExpectedSpeed:
 
 @lru_cache(maxsize=512)
 def trained_parameters(spec: RunSpec) -> int:
-    """How many numbers the training changes: with LoRA those of the adapters and of a new head.
+    """The number of trained parameters; with LoRA those of the adapters and of a new head.
 
-    Known without any memory for the weights.
+    Computing it needs no memory for the weights.
     """
     if not spec.lora_rank:
         return count_parameters(spec.model)
     with torch.device("meta"):
         model = spec.adapt(Transformer(spec.model))
-    return sum(each.numel() for each in model.parameters() if each.requires_grad)
+    return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
 
 def training_size(task: Task, spec: RunSpec) -> TrainingSize:
-    """Of a run of this task. Cost: a few examples of its first batch, and no model."""
+    """The size of a run of this task. Cost: a few examples of its first batch, and no model."""
     parameters, shape = count_parameters(spec.model), batch_shape(task, spec)
     trained, optimizer = NUMBER * trained_parameters(spec), spec.training.optimizer
-    kept = STATE[optimizer] if optimizer != "sgd" or spec.training.momentum else 0
+    moments = STATE[optimizer] if optimizer != "sgd" or spec.training.momentum else 0
     tokens = spec.training.batch_size * (shape.tokens + shape.target)
     return TrainingSize(
         parameters,
         weights=NUMBER * parameters,
         gradients=trained,
-        optimizer=kept * trained,
+        optimizer=moments * trained,
         activations=pass_size(spec.model, shape).peak,
         operations=_operations(spec, parameters, tokens, max(shape.tokens, shape.target)),
     )
 
 
 def memory_fault(task: Task, spec: RunSpec) -> str | None:
-    """A sentence where the training does not fit into the memory of this machine, or of a run."""
+    """A sentence if the training does not fit into the memory of this machine, or of a run."""
     needed, free = training_size(task, spec).memory, available_memory()
     if limits.RUN_MEMORY.allows(needed) and needed <= free:
         return None
@@ -105,7 +105,7 @@ def memory_fault(task: Task, spec: RunSpec) -> str | None:
 
 
 def batch_shape(task: Task, spec: RunSpec) -> PassShape:
-    """What one forward pass of the training reads; its lengths are those of the first examples."""
+    """The shape of one forward pass of the training, with the lengths of the first examples."""
     training = spec.training
     few = task.batch(0, training.replace(batch_size=min(FEW_EXAMPLES, training.batch_size)))
     shape = shape_of(spec.model, few.inputs, slice(None))
@@ -114,10 +114,10 @@ def batch_shape(task: Task, spec: RunSpec) -> PassShape:
 
 
 def expected_speed(task: Task, spec: RunSpec) -> ExpectedSpeed:
-    """Of forward and backward passes: timed where the model is small, else by its operations."""
+    """The speed of forward and backward passes: timed if the model is small, else estimated."""
     size = training_size(task, spec)
     if size.operations <= LARGEST_TIMED and limits.PASS_BYTES.allows(size.memory):
-        return ExpectedSpeed(1 / _timed(task, spec), is_timed=True)
+        return ExpectedSpeed(1 / _seconds_of_batch(task, spec), is_timed=True)
     per_second = _operations_per_second(spec.training.precision)
     return ExpectedSpeed(per_second / size.operations, is_timed=False)
 
@@ -131,23 +131,23 @@ def _key(task: Task, spec: RunSpec) -> object:
 
 
 @cached(LRUCache(256), key=_key, condition=CancellableCondition())
-def _timed(task: Task, spec: RunSpec) -> float:
-    """Seconds on a core of a batch and its two passes: the median of three after a first.
+def _seconds_of_batch(task: Task, spec: RunSpec) -> float:
+    """Seconds of one core for a batch and its two passes: the median of three after a first.
 
-    Once for all who ask, and only while there is room for it beside what others compute.
-    Not by the clock: who else computes now does not count. The update, which is little beside
-    it, would have the server load what only workers need.
+    It is measured once for all readers, and waits until there is room for it. The time is the
+    thread's, so that other work on the machine does not count. The update takes little time, and
+    would make the server load modules that only workers need, so it is left out.
     """
     training, took = spec.training, []
-    with reserved(training_size(task, spec).memory):
-        built = Transformer(spec.model).train()
-        built = spec.adapt(built) if spec.lora_rank else built
+    with reserve(training_size(task, spec).memory):
+        model = Transformer(spec.model).train()
+        model = spec.adapt(model) if spec.lora_rank else model
         for step in range(TIMED + 1):
             cooperative.step()
             began = time.thread_time()
             for part in task.batch(step, training).parts(training.accumulation):
                 with in_precision(training.precision, part.labels.device):
-                    loss = batch_loss(built, part, training.label_smoothing)
+                    loss = batch_loss(model, part, training.label_smoothing)
                 loss.backward()
             took.append(time.thread_time() - began)
     return median(took[1:])
@@ -155,20 +155,20 @@ def _timed(task: Task, spec: RunSpec) -> float:
 
 @lru_cache
 def _operations_per_second(precision: str) -> float:
-    """Of this machine, with one thread, on the layers of a wider model, in this precision."""
+    """The speed of this machine with one thread, in this precision, on a wider model."""
     task = TASKS["reverse"]
     training = task.training.replace(precision=precision)
     spec = RunSpec(task.name, task.model.replace(**CALIBRATION), training)
-    seconds = _timed(task, spec)
+    seconds = _seconds_of_batch(task, spec)
     return training_size(task, spec).operations / seconds
 
 
 def _operations(spec: RunSpec, parameters: int, tokens: int, length: int) -> float:
-    """For each token 6 for each parameter it passes, and 12 · layers · width · length of attention.
+    """For each token 6 per parameter, and 12 · layers · width · length for attention.
 
-    A frozen parameter costs 4: its own gradient is not computed. Of two stacks a token passes one,
-    about half of the parameters. Embeddings are counted though they only look up, so it is a
-    little much. Source: PaLM (Chowdhery et al. 2022), appendix B.
+    A frozen parameter costs 4: its own gradient is not computed. With two stacks, a token passes
+    one, about half of the parameters. Embeddings count though they are only looked up, so this is
+    a slight overestimate. Source: PaLM (Chowdhery et al. 2022), appendix B.
     """
     config = spec.model
     passed = (4 * parameters + 2 * trained_parameters(spec)) / len(config.stacks)

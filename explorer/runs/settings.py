@@ -1,4 +1,4 @@
-"""The settings of a run, in one table for the form and the command line, and the run they make."""
+"""The settings of a run, one table for the form and the command line, and the spec they make."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from models.plain import PlainData
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: either one of its options, or a number of its range (whole without a format)."""
+    """One setting: one of its options, or a number in its range (an integer without a format)."""
 
     name: str
     label: str
@@ -29,7 +29,7 @@ class Setting:
     format: str = ""
     help: str = ""
     of: tuple[str, ...] = ()
-    """The optimizers that have it; all where there is none."""
+    """The optimizers that have it; empty for all."""
 
     @property
     def field(self) -> str:
@@ -38,7 +38,7 @@ class Setting:
 
 
 def _of(config: type[PlainData], name: str, label: str, **more: Any) -> Setting:
-    """A setting of this config: its options or its range are those of the field."""
+    """A setting of this config, with the options or the range of the field."""
     setting = Setting(name, label, **more)
     about = config.__dataclass_fields__[setting.field].metadata  # type: ignore[attr-defined]
     low, high = about.get("range", (0, 0))
@@ -130,7 +130,7 @@ LORA_SETTINGS = (
     _run("lora_rank", "LoRA rank (0: whole model)"),
     _run("lora_alpha", "LoRA α", format="%.3g"),
 )
-"""Of a run that starts from a trained model."""
+"""Settings of a run that starts from a trained model."""
 EVALUATE_EVERY = _run(
     *("evaluate_every", "Evaluate every"),
     step=10,
@@ -140,7 +140,7 @@ EVALUATE_EVERY = _run(
 
 
 def default_spec(task: Task) -> RunSpec:
-    """The run of this task with the settings of its own."""
+    """The run of this task with the task's own settings."""
     return RunSpec(task.name, task.model, task.training)
 
 
@@ -148,22 +148,22 @@ OF_DATA = (
     *("vocab_size", "src_vocab_size", "n_classes", "max_len"),
     *("pad_id", "bos_id", "generation"),
 )
-"""Fields of a model that follow from what it learns from."""
+"""Fields of a model that follow from its training data."""
 
 
 def settings_for(task: Task, run: RunSpec) -> RunSpec:
-    """The settings of another run, for this task: it may be made of another text."""
+    """The settings of another run, for this task, which may have another text."""
     of_data = {name: getattr(task.model, name) for name in OF_DATA}
     return replace(run, model=run.model.replace(**of_data))
 
 
 def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None) -> RunSpec:
-    """The run of this task with these settings; those of `base` where there is none or None.
+    """The run of this task with these settings; a missing one, or None, is that of `base`.
 
-    `base` is another run of the task, otherwise the task's own settings. Besides the tables'
-    names: `like` (a family or document, of the task's own model), `weights_seed`, `stop_at` and
-    `evaluate_every`.
-    RunError, in one sentence, where it cannot be trained.
+    `base` is another run of the task, by default the task's own settings. Besides the names of the
+    tables there are `like` (a family or document, applied to the task's own model),
+    `weights_seed`, `stop_at` and `evaluate_every`.
+    RunError says in one sentence why it cannot be trained.
     """
     base = base or default_spec(task)
     like = settings.get("like")
@@ -190,7 +190,7 @@ def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None
 
 
 def built_like(config: TransformerConfig, family: str | None) -> TransformerConfig:
-    """The config with the choices of a published family. RunError where its kind differs."""
+    """The config with the choices of a published family. RunError if the kinds differ."""
     try:
         return config if family is None else like(config, family)
     except ValueError as error:
@@ -200,8 +200,8 @@ def built_like(config: TransformerConfig, family: str | None) -> TransformerConf
 def _changes(
     settings: Mapping[str, Any], table: tuple[Setting, ...], config: TransformerConfig | TrainConfig
 ) -> dict[str, Any]:
-    """What is set otherwise than in this config, by its fields."""
-    values = {each.field: settings.get(each.name) for each in table}
+    """The settings that differ from this config, by its fields."""
+    values = {setting.field: settings.get(setting.name) for setting in table}
     return {
         field: value
         for field, value in values.items()
@@ -214,9 +214,9 @@ def _otherwise(value: Any, usual: Any) -> Any:
 
 
 def _size_fault(spec: RunSpec) -> str | None:
-    """A sentence where it is too much to train here, known before the model is built."""
-    asked = {
+    """A sentence if the run is too large to train here, before the model is built."""
+    amounts = {
         limits.RUN_PARAMETERS: count_parameters(spec.model),
         limits.RUN_STEPS: spec.training.steps,
     }
-    return next((each.refusal(n) for each, n in asked.items() if not each.allows(n)), None)
+    return next((limit.refusal(n) for limit, n in amounts.items() if not limit.allows(n)), None)

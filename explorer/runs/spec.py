@@ -29,12 +29,12 @@ LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127
 MOST_STEPS = 10_000_000
 
 HOT = ("lr", "clip", "label_smoothing")
-"""What may change between two steps of a training: nothing that is kept depends on it."""
+"""Training settings that may change between two steps: no saved state depends on them."""
 HOT_VALUES = (*HOT, "evaluate_every")
-"""What may change while a run trains."""
+"""Settings that may change while a run trains."""
 
 MEASURE = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}|")
-"""The name of a metric, which is drawn as Markdown."""
+"""The name of a metric, which the page draws as Markdown."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class RunSpec(PlainData):
 
     `training.seed` is the seed of the data, `weights_seed` that of the initial weights.
     `stop_at` ends the run at the first held-out metric that is as good. Held-out data is
-    measured every `evaluate_every` steps, and at each snapshot; with 0 as often as its share of
-    the time allows. `parent` names the model that it starts from, whose weights are in the run's
-    folder; a `lora_rank` of 0 trains all of it.
+    measured every `evaluate_every` steps and at each snapshot; with 0 as often as its share of
+    time allows. `parent` names the model that it starts from, whose weights are in the run's
+    folder; a `lora_rank` of 0 trains the whole model.
     """
 
     task: str
@@ -60,7 +60,7 @@ class RunSpec(PlainData):
     lora_targets: tuple[str, ...] = USUAL_TARGETS
 
     def adapt(self, model: Transformer) -> Transformer:
-        """Freeze the parent, in place, but for its new adapters and the head of a classifier."""
+        """Freeze the parent in place, except for new adapters and the head of a classifier."""
         whole = ("head",) if self.model.head == "classifier" else ()
         return add_lora(
             model, self.lora_rank, self.lora_alpha, self.lora_targets, self.weights_seed, whole
@@ -73,14 +73,14 @@ class RunSpec(PlainData):
         return training | {"evaluate_every": self.evaluate_every}
 
     def with_hot(self, values: Mapping[str, Any]) -> "RunSpec":
-        """The same with other values of some of these."""
+        """A copy with these values of settings that may change while it trains."""
         training = {name: value for name, value in values.items() if name in HOT}
         every = values.get("evaluate_every", self.evaluate_every)
         changed = self.training.replace(**training)
         return self.replace(training=changed, evaluate_every=every)
 
     def fault(self) -> str | None:
-        """One sentence saying why this cannot be run, or None when it can."""
+        """A sentence that says why this cannot be run; None if it can."""
         if not self.task:
             return "A run needs the name of a task."
         for part in (self.model, self.training):
@@ -139,12 +139,12 @@ class Status(PlainData):
 
 
 def is_step(value: object) -> TypeGuard[int]:
-    """Whether a run can have this step, or as many."""
+    """Whether a run can have this step, or so many steps."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_STEPS
 
 
 def is_float32(value: object) -> bool:
-    """Whether a tensor can have had this value, other than infinity and NaN."""
+    """Whether it is a finite number that float32 can hold."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return abs(value) <= LARGEST_FLOAT32
@@ -155,7 +155,7 @@ class RunError(ValueError):
 
     @classmethod
     def of(cls, error: OSError, sentence: str) -> "RunError":
-        """That something could not be done, and why; never where on this machine."""
+        """An error with the reason of an OSError, without the path on this machine."""
         return cls(f"{sentence}. {in_a_sentence(error)}")
 
 
@@ -166,10 +166,7 @@ SWEEP = re.compile(r"[0-9a-f]{12}|")
 
 @dataclass(frozen=True)
 class RunNotes(PlainData):
-    """What a reader notes of a run.
-
-    `sweep` is the key that the runs of one sweep share, `sweep_title` what it is called.
-    """
+    """A reader's notes of a run; `sweep` is the key that the runs of one sweep share."""
 
     tags: tuple[str, ...] = ()
     note: str = ""
@@ -185,7 +182,7 @@ class RunNotes(PlainData):
 
 
 def notes_in(folder: Path) -> RunNotes:
-    """What is noted in this folder of a run; nothing where that is damaged: it is listed anyhow."""
+    """The notes in a run's folder; empty if damaged, so that the run can still be listed."""
     try:
         return RunNotes.from_dict(read_json_or_empty(folder / NOTES_FILE))
     except ValueError:
@@ -193,12 +190,12 @@ def notes_in(folder: Path) -> RunNotes:
 
 
 def write_notes(folder: Path, notes: RunNotes) -> None:
-    """Replace what is noted there. OSError where it cannot be written."""
-    kept = notes.replace(tags=as_tags(notes.tags), note=notes.note[:LONGEST_NOTE])
-    write_json(folder / NOTES_FILE, kept.to_dict())
+    """Replace the notes in a run's folder. OSError if they cannot be written."""
+    short = notes.replace(tags=as_tags(notes.tags), note=notes.note[:LONGEST_NOTE])
+    write_json(folder / NOTES_FILE, short.to_dict())
 
 
 def as_tags(words: Iterable[object]) -> tuple[str, ...]:
-    """These words as tags: short ones, each once, as many as a run may have."""
+    """These words as tags: shortened, without duplicates, as many as a run may have."""
     short = (" ".join(str(word).split())[:LONGEST_TAG] for word in words)
     return tuple(dict.fromkeys(word for word in short if word))[:MOST_TAGS]

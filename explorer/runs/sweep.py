@@ -1,6 +1,6 @@
 """Several runs of one task at once: a grid of settings, or a race that is ready to start.
 
-The runs of a sweep share a key in their notes, and are found by it again.
+The runs of a sweep share a key in their notes, by which the app finds them again.
 """
 
 import itertools
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from explorer.catalog.opened_model import OpenModel
-from explorer.runs.finetuning import finetune_spec, fitted
+from explorer.runs.finetuning import config_for, finetune_spec
 from explorer.runs.run import Run
 from explorer.runs.run_differences import SHORT_NAMES
 from explorer.runs.settings import (
@@ -29,14 +29,14 @@ from explorer.tasks import Task
 
 @dataclass(frozen=True)
 class Race:
-    """A sweep that shows one thing. `says` tells what to watch."""
+    """A sweep that shows one thing, which `about` explains."""
 
     title: str
     task: str
-    says: str
+    about: str
     values: Mapping[str, Sequence[Any]]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What all its runs have, besides the defaults of the task."""
+    """Settings that all its runs share, besides the defaults of the task."""
 
 
 RACES = (
@@ -73,81 +73,88 @@ def grid(
 ) -> list[RunSpec]:
     """A run for every combination of these values of the settings, the last one varying fastest.
 
-    `settings` are those that all share, `parent` the model that they start from, if any. Without
-    adapters there is no α, and without a new head too no seed of weights, so neither makes another
-    run. RunError, in one sentence, where they are too many, where there is nothing to compare, or
-    where one of them cannot be trained.
+    The runs share `settings`, and start from `parent` if there is one. A run without adapters has
+    no α, and one without a new head either has no weight seed, so neither makes another run.
+    RunError says in one sentence that the runs are too many, that there is nothing to compare, or
+    that one of them cannot be trained.
     """
-    known = TUNED_SETTINGS if parent else SETTINGS
-    if strange := next((name for name in values if name not in known), None):
+    possible = TUNED_SETTINGS if parent else SETTINGS
+    if unknown := next((name for name in values if name not in possible), None):
         raise RunError(
-            f"{SETTINGS[strange].label} is that of the model to start from: leave it out."
+            f"{SETTINGS[unknown].label} is that of the model to start from: leave it out."
             if parent
             else "LoRA adapts a model that was trained before: choose one to start from."
         )
-    values = {name: tuple(dict.fromkeys(each)) for name, each in values.items() if each}
-    count = math.prod(len(each) for each in values.values())
+    values = {name: tuple(dict.fromkeys(several)) for name, several in values.items() if several}
+    count = math.prod(len(several) for several in values.values())
     if not limits.SWEEP_RUNS.allows(count):
         raise RunError(limits.SWEEP_RUNS.refusal(count))
-    combined = [
-        {**(settings or {}), **dict(zip(values, each, strict=True))}
-        for each in itertools.product(*values.values())
+    combinations = [
+        {**(settings or {}), **dict(zip(values, combination, strict=True))}
+        for combination in itertools.product(*values.values())
     ]
-    keeps_head = parent is not None and fitted(parent.config, task) == parent.config
-    for each in combined:
-        if not each.get("lora_rank"):
-            each.pop("lora_alpha", None)
+    keeps_head = parent is not None and config_for(parent.config, task) == parent.config
+    for combination in combinations:
+        if not combination.get("lora_rank"):
+            combination.pop("lora_alpha", None)
             if keeps_head:  # the seed is that of a new head and of adapters
-                each.pop("weights_seed", None)
-    distinct = {tuple(each.items()): each for each in combined}.values()
+                combination.pop("weights_seed", None)
+    distinct = {tuple(combination.items()): combination for combination in combinations}.values()
     if len(distinct) < 2:
-        raise RunError("A sweep needs two values of one setting at least.")
+        raise RunError("A sweep needs at least two values of one setting.")
     if parent:
-        return [finetune_spec(parent, task, each) for each in distinct]
-    return [spec_of(task, each) for each in distinct]
+        return [finetune_spec(parent, task, combination) for combination in distinct]
+    return [spec_of(task, combination) for combination in distinct]
 
 
 def notes_of(title: str) -> RunNotes:
-    """What the runs of a new sweep have in common."""
+    """The notes that the runs of a new sweep share."""
     return RunNotes(sweep=secrets.token_hex(6), sweep_title=title[:LONGEST_TITLE])
 
 
 def title_of(values: Mapping[str, Sequence[Any]]) -> str:
-    """What a sweep over these values is called, such as "lr 0.001, 0.003 × layers 1, 2"."""
+    """The title of a sweep over these values, such as "lr 0.001, 0.003 × layers 1, 2"."""
     distinct = {
-        SHORT_NAMES.get(name, name.replace("_", " ")): dict.fromkeys(each)
-        for name, each in values.items()
+        SHORT_NAMES.get(name, name.replace("_", " ")): dict.fromkeys(several)
+        for name, several in values.items()
     }
-    several = {name: each for name, each in distinct.items() if len(each) > 1}
-    return " × ".join(f"{name} {', '.join(map(_shown, each))}" for name, each in several.items())
+    return " × ".join(
+        f"{name} {', '.join(map(_text_of, several))}"
+        for name, several in distinct.items()
+        if len(several) > 1
+    )
 
 
 def by_sweep(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """The runs of each sweep by its key, in the order in which they were made; newest sweep first.
 
-    The runs are given the newest first.
+    `runs` has the newest run first.
     """
-    found: dict[str, list[Run]] = {}
+    sweeps: dict[str, list[Run]] = {}
     for run in runs:
         if key := run.notes().sweep:
-            found.setdefault(key, []).insert(0, run)
-    return found
+            sweeps.setdefault(key, []).insert(0, run)
+    return sweeps
 
 
-def _shown(value: object) -> str:
+def _text_of(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-SETTINGS = {each.name: each for each in (*MODEL_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED)}
-"""What can have several values, by its name."""
-TUNED_SETTINGS = {each.name: each for each in (*LORA_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED)}
-"""The same where all start from a trained model."""
+SETTINGS = {
+    setting.name: setting for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED)
+}
+"""The settings that can have several values, by their names."""
+TUNED_SETTINGS = {
+    setting.name: setting for setting in (*LORA_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED)
+}
+"""The same for runs that start from a trained model."""
 MOST_VALUES = 100
 
 
-def parsed(setting: Setting, text: str) -> list[Any]:
-    """The values in a text with commas between them. RunError names one that is none."""
-    found = list[Any]()
+def parse_values(setting: Setting, text: str) -> list[Any]:
+    """The values in a text with commas between them. RunError names one that is invalid."""
+    values = list[Any]()
     for word in (part.strip() for part in text.split(",")[:MOST_VALUES]):
         if not word:
             continue
@@ -155,15 +162,15 @@ def parsed(setting: Setting, text: str) -> list[Any]:
             if word not in setting.options:
                 options = ", ".join(setting.options)
                 raise RunError(f"{setting.label} has no {word[:30]!r}; it is one of {options}.")
-            found.append(word)
+            values.append(word)
             continue
         try:
             number = float(word)
-            found.append(number if setting.format else _whole(number))
+            values.append(number if setting.format else _whole(number))
         except (ValueError, OverflowError) as error:
             kind = "a number" if setting.format else "a whole number"
             raise RunError(f"{setting.label} needs {kind}, not {word[:30]!r}.") from error
-    return found
+    return values
 
 
 def _whole(number: float) -> int:

@@ -1,8 +1,8 @@
-"""The limits of one run while a worker trains it: its time, its memory, what it writes.
+"""The limits of one run while a worker trains it: its time, its memory, its bytes on disk.
 
-Most are met between two steps: the run ends as at the command stop, with its state. A step
-that takes too long cannot be interrupted from outside, so its process ends, and the state that
-was saved last remains. A step that asks for too much memory gets none.
+Most are checked between two steps: the run ends as at the command stop, with its state. A step
+that takes too long cannot be interrupted from outside, so its process ends, and the last saved
+state remains. A step that needs too much memory fails.
 """
 
 import contextlib
@@ -19,8 +19,8 @@ from explorer.system import limits, operating_system
 from explorer.system.pace import Pace
 
 NO_MEMORY = re.compile(r"(can't allocate|cannot allocate|not enough) memory|bad_alloc", re.I)
-"""How torch says that it was given none."""
-SENT = (
+"""How torch says that there is no memory."""
+RUN_LIMITS = (
     limits.RUN_SECONDS,
     limits.STEP_SECONDS,
     limits.RUN_MEMORY,
@@ -30,17 +30,17 @@ SENT = (
 
 
 def settings() -> dict[str, str]:
-    """These limits as they are here, for the environment of a process that trains elsewhere."""
-    return {f"{limits.PREFIX}{limit.name.upper()}": str(limit.most) for limit in SENT}
+    """The limits of a run on this server, as environment variables for a worker elsewhere."""
+    return {f"{limits.PREFIX}{limit.name.upper()}": str(limit.most) for limit in RUN_LIMITS}
 
 
 def end_process() -> None:
-    """At once: whatever is computed here, no other way ends it."""
+    """End this process at once: nothing else ends a computation in torch."""
     os._exit(1)
 
 
 class Watchdog:
-    """Watches one run, from a thread of its own. A context manager around the training."""
+    """Watches one run from a thread of its own. A context manager around the training."""
 
     def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic) -> None:
         self._run, self._clock = run, clock
@@ -51,9 +51,9 @@ class Watchdog:
         self._sizing = Pace(every=0.5, share=0.005)
 
     def after_step(self, seconds: float, reserve: int) -> str:
-        """The sentence of the limit that ends the run here; empty where it may go on.
+        """The sentence of the limit that ends the run here; empty if it may go on.
 
-        `seconds` is how long the run has been trained, `reserve` what its end will write.
+        `seconds` is the training time of the run, `reserve` the bytes that its end will write.
         """
         with self._guard:
             self._since = self._clock()
@@ -61,14 +61,14 @@ class Watchdog:
             return limits.RUN_SECONDS.refusal()
         if self._sizing.is_due():
             with self._sizing.timed():
-                written = bytes_of(self._run.folder)
-            if not limits.RUN_BYTES.allows(written + reserve):
+                size = bytes_of(self._run.folder)
+            if not limits.RUN_BYTES.allows(size + reserve):
                 return limits.RUN_BYTES.refusal()
             return disk_fault(self._run.folder, reserve) or ""
         return ""
 
     def seconds_left(self) -> float:
-        """Of the step that is computed now."""
+        """Seconds left for the current step."""
         return limits.STEP_SECONDS.most - (self._clock() - self._since)
 
     def __enter__(self) -> "Watchdog":
@@ -80,7 +80,7 @@ class Watchdog:
             self._ended.set()
 
     def watch(self) -> None:
-        """Until the training ends, or a step takes too long."""
+        """Wait until the training ends or a step takes too long; then end the process."""
         while not self._ended.wait(max(0.0, self.seconds_left())):
             with self._guard:
                 if self.seconds_left() <= 0 and not self._ended.is_set():
@@ -92,9 +92,9 @@ class Watchdog:
 
 @contextlib.contextmanager
 def bounded_memory() -> Iterator[None]:
-    """In here the process gets RUN_MEMORY more than it has, where the system can count it.
+    """Within it, the process can get RUN_MEMORY more than it has, if the system can count that.
 
-    A MemoryError, or an error of torch, says where that is not enough: `is_of_memory`.
+    If that is not enough, MemoryError or an error of torch is raised: see `is_of_memory`.
     """
     had, _ = operating_system.limits("DATA")
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -108,5 +108,5 @@ def bounded_memory() -> Iterator[None]:
 
 
 def is_of_memory(error: BaseException) -> bool:
-    """Whether this error says that there was no memory."""
+    """Whether this error says that the memory was not enough."""
     return isinstance(error, MemoryError) or bool(NO_MEMORY.search(str(error)))

@@ -1,8 +1,8 @@
 """The one training loop behind the page, the command line and the cluster.
 
-`advance` is a generator: the caller may show its progress, and stops it by not asking on.
+`advance` is a generator: the caller may show its progress, and stops it by closing it.
 It follows the commands in the folder's control file, saves its state, and resumes from it
-bit by bit.
+with the same bits.
 """
 
 import contextlib
@@ -17,8 +17,8 @@ import torch.distributed
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.run_index import step_folders
-from explorer.runs.finetuning import beginning
-from explorer.runs.hot_changes import spec_at, take_on
+from explorer.runs.finetuning import initial_model
+from explorer.runs.hot_changes import apply_request, spec_at
 from explorer.runs.recorder import Diverged, RunRecorder, TrainingProgress
 from explorer.runs.run import Run
 from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunError, RunSpec
@@ -39,11 +39,11 @@ ENDINGS = {"pause": PAUSED, "step": PAUSED, "stop": STOPPED, "leave": INTERRUPTE
 
 
 END, ON, ANEW = 0.0, 1.0, 2.0
-"""What is said to the processes that train together, before each update."""
+"""The messages to the processes that train together, before each update."""
 
 
 def train_to_end(folder: Path | str) -> str:
-    """Train the run in `folder` within the limits of a run; the state in which it ended."""
+    """Train the run in `folder` within the limits of a run; returns its last state."""
     lower_priority()
     run = Run(folder)
     for _ in advance(run.folder, is_bounded=True):
@@ -56,10 +56,10 @@ def advance(
 ) -> Iterator[TrainingProgress]:
     """Train the run in `folder` from its saved state, with a report after each update.
 
-    Ends when the run is done, at the commands pause and stop, and when `leave()` is true. A
-    run that another living worker trains is left alone. An error is written in the run's
-    status and raised as RunError. `is_bounded` says that the limits of a run hold: where it
-    meets one it is stopped, and its status has the sentence.
+    It ends when the run is done, at the commands pause and stop, and when `leave()` is true. It
+    does nothing if another living worker trains the run. An error is written into the run's
+    status and raised as RunError. With `is_bounded` the limits of a run hold: a limit stops the
+    run, and its status has the sentence.
     """
     run = Run(folder)
     spec = run.spec
@@ -67,7 +67,7 @@ def advance(
     if not lock.acquire(PATIENCE):
         return
     with lock:
-        if why := run.stopped_for():
+        if why := run.stop_reason():
             run.end_as(STOPPED, why)
             return
         try:
@@ -82,14 +82,14 @@ def advance(
                 return
             message = f"The training ended with an error: {_first_line(error)}"
             if isinstance(error, Diverged):
-                message = f"{error}; {_way_out(run)}"
+                message = f"{error}; {_advice(run)}"
             with contextlib.suppress(OSError):
                 run.end_as(FAILED, message)
             raise RunError(message) from error
 
 
 def lower_priority() -> None:
-    """One torch thread, and a lower priority than the server."""
+    """Give this process one torch thread, and a lower priority than the server's."""
     torch.set_num_threads(1)
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
@@ -100,7 +100,7 @@ def _train(
 ) -> Iterator[TrainingProgress]:
     task = run.task()
     model, state = saved_or_untrained(run, spec, task)
-    broadcast([END])  # now every process has read what the first one will replace
+    broadcast([END])  # now every process has read the files that the first one will replace
     recorder = RunRecorder(run, spec, task, model, state)
     command = _Command(run)
     try:
@@ -143,17 +143,17 @@ def _train(
 
 
 def device() -> torch.device:
-    """Where models are trained: an accelerator, if there is one, of its own for each process."""
-    found = torch.accelerator.current_accelerator(check_available=True)
-    if found is None:
+    """The device for training: each process has an accelerator of its own, if there are any."""
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    if accelerator is None:
         return torch.device("cpu")
-    return torch.device(found.type, distributed.rank() % torch.accelerator.device_count())
+    return torch.device(accelerator.type, distributed.rank() % torch.accelerator.device_count())
 
 
 def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
-    """The newest complete state of the run, or an untrained model where there is none.
+    """The newest complete state of the run, or an untrained model if it has no state.
 
-    A run whose states are damaged or lost does not start again, which would overwrite it.
+    A run whose states are damaged or lost does not start again: that would overwrite it.
     """
     states = step_folders(run.folder / "state")
     for _, folder in reversed(states):
@@ -174,21 +174,21 @@ def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer
     needed = task.model.vocab_size
     if spec.model.vocab_size < needed:
         raise RunError(f"the task needs a vocabulary of {needed}, not {spec.model.vocab_size}.")
-    model = beginning(run.folder, spec).to(device())
+    model = initial_model(run.folder, spec).to(device())
     return model, TrainState.fresh(model, spec.training)
 
 
 def tell_the_others(what: float, spec: RunSpec) -> None:
-    """To end, to go on, or to begin anew with these settings: see `followers`."""
+    """Tell the other processes to end, to go on, or to begin anew with these settings."""
     broadcast([what, *(getattr(spec.training, name) for name in HOT)])
 
 
 def broadcast(values: Sequence[float]) -> list[float]:
-    """The values of process 0, in each of those that train together; all give as many."""
-    sent = torch.tensor(values, dtype=torch.float64)
+    """The values of process 0, in all processes that train together; all pass equally many."""
+    tensor = torch.tensor(values, dtype=torch.float64)
     if distributed.world_size() > 1:
-        torch.distributed.broadcast(sent, src=0)
-    return sent.tolist()
+        torch.distributed.broadcast(tensor, src=0)
+    return tensor.tolist()
 
 
 class _Updates:
@@ -202,9 +202,9 @@ class _Updates:
         self._begin()
 
     def next(self) -> Report | None:
-        """The report of the next update; None where none is left."""
+        """The report of the next update; None after the last."""
         step = self._state.step
-        is_anew = take_on(self._run.folder, self._own, step) or step in self._changed_at
+        is_anew = apply_request(self._run.folder, self._own, step) or step in self._changed_at
         if is_anew:
             self._begin()
         tell_the_others(ANEW if is_anew else ON, self.spec)
@@ -213,7 +213,7 @@ class _Updates:
     def _begin(self) -> None:
         """Go on from here with the settings that are in force."""
         changes = self._run.changes()
-        self._changed_at = {each.step for each in changes}
+        self._changed_at = {change.step for change in changes}
         self.spec = spec_at(self._own, changes, self._state.step)
         training = self.spec.training
         batch = partial(self._task.batch, training=training)
@@ -221,26 +221,26 @@ class _Updates:
 
 
 class _Command:
-    """The last command of the control file, read again only when the file changed."""
+    """The last command in the control file, which is read again only when it changes."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._path = run.folder / "control.json"
-        self._seen = self._stamp()
-        self.word = run.commanded()
+        self._last_stamp = self._stamp()
+        self.word = run.last_command()
 
     def newest(self) -> str:
         stamp = self._stamp()
-        if stamp != self._seen:
-            self._seen, self.word = stamp, self._run.commanded()
+        if stamp != self._last_stamp:
+            self._last_stamp, self.word = stamp, self._run.last_command()
         return self.word
 
     def _stamp(self) -> tuple[int, int]:
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return 0, 0
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
 
 def _words_for_target(recorder: RunRecorder) -> str:
@@ -251,11 +251,11 @@ def _words_for_target(recorder: RunRecorder) -> str:
     return f"Reached {status.measure} {reached} on held-out data."
 
 
-def _way_out(run: Run) -> str:
-    """What can be done after the training has lost its model."""
+def _advice(run: Run) -> str:
+    """What the reader can do after the training diverged."""
     states = step_folders(run.folder / "state")
-    kept = f"the model of step {states[-1][0]:,} is kept, " if states else ""
-    return f"{kept}and a lower learning rate may help."
+    saved = f"the model of step {states[-1][0]:,} is kept, " if states else ""
+    return f"{saved}and a lower learning rate may help."
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Small tasks that learn in seconds, and tasks made of a text that the reader gives.
+"""Small tasks whose models train in seconds, and tasks made of a reader's own text.
 
 `TASKS["reverse"]` is a task; `CUSTOM_TASKS["characters"].build(text)` makes one;
 `task_of(name, text, tokenizer)` does either.

@@ -1,8 +1,8 @@
-"""Addition modulo 23: learned by heart first, understood much later.
+"""Addition modulo 23: memorized first, generalized much later.
 
 Source: Grokking: Generalization Beyond Overfitting on Small Algorithmic Datasets (Power et al.
-2022). The order of a sum does not matter, so unordered pairs are split: with ordered ones (b, a)
-would be in training where (a, b) is held out. The twin with that mistake shows what it is worth.
+2022). The order of a sum does not matter, so unordered pairs are split: with ordered pairs, (b, a)
+would be in training while (a, b) is held out. The twin with that mistake shows its effect.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ MODULUS = 23
 TRAINED_SHARE = 0.7
 """The share of the pairs that is trained on."""
 LEFT, RIGHT, EQUALS = 1, 3, 4
-"""Where in `<s> a + b =` they are."""
+"""Their places in `<s> a + b =`."""
 
 Sums = Int[Tensor, "b 2"]
 
@@ -46,9 +46,9 @@ class AdditionTask(BuiltinTask):
     name: str = "addition"
     title: str = f"Addition modulo {MODULUS}"
     explanation: str = (
-        f"The model reads a + b = and writes the sum modulo {MODULUS}. It sees 70 % of the pairs "
-        "and knows them by heart soon, with few of the others right; long after, weight decay has "
-        "made it find a rule that holds for all. This is called grokking."
+        f"The model reads a + b = and writes the sum modulo {MODULUS}. It trains on 70 % of the "
+        "pairs and soon memorizes them, while it gets few of the others right; much later, weight "
+        "decay leads it to a rule that holds for all. This is called grokking."
     )
     expectation: str = "The last position, where the sum is predicted, attends to both numbers."
     examples: tuple[str, ...] = ("3 + 5 =", "20 + 7 =", "11 + 11 =", "22 + 22 =")
@@ -72,21 +72,21 @@ class AdditionTask(BuiltinTask):
 
     @cached_property
     def held_out_batch(self) -> Batch:
-        return self.written(self.split[1])
+        return self.batch_of(self.split[1])
 
     @property
     def training_size(self) -> int:
         return len(self.split[0])
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
-        """Different sums in a random order; all of them where the batch is as large or larger."""
+        """Different sums in a random order; all of them if the batch is large enough."""
         sums = self.split[0]
         order = torch.randperm(len(sums), generator=generator(training.seed, step))
-        return self.written(sums[order[: training.batch_size]])
+        return self.batch_of(sums[order[: training.batch_size]])
 
-    def written(self, sums: Sums) -> Batch:
+    def batch_of(self, sums: Sums) -> Batch:
         """`<s> a + b =`, where only the last position has a label: the sum."""
-        around = torch.tensor([[self.tokenizer.id_of(each) for each in (BOS, "+", "=")]])
+        around = torch.tensor([[self.tokenizer.id_of(name) for name in (BOS, "+", "=")]])
         inputs = around[:, [0, 1, 1, 2, 2]].repeat(len(sums), 1)
         inputs[:, [LEFT, RIGHT]] = self._numbers[sums]
         labels = torch.full_like(inputs, IGNORE)
@@ -108,7 +108,7 @@ class AdditionTask(BuiltinTask):
 
 
 def split_sums(ordered: bool = False) -> tuple[Sums, Sums]:
-    """The pairs that are trained on and those that are held out: by default in both orders."""
+    """The training pairs and the held-out pairs, by default each in both orders."""
     pairs = torch.cartesian_prod(torch.arange(MODULUS), torch.arange(MODULUS))
     split = pairs if ordered else pairs.sort(dim=-1).values
     numbers = split[:, 0] * MODULUS + split[:, 1]

@@ -1,4 +1,4 @@
-"""The obvious models that a trained one is measured against: counting, nothing else."""
+"""Baselines for trained models, which only count."""
 
 import math
 import re
@@ -14,15 +14,15 @@ Ids = Int[Tensor, "t"]
 Labelled = Sequence[tuple[str, int]]
 
 TRUST = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""How many times a token must be seen before its own followers count as much as the average."""
+"""The occurrences of a token after which its own followers count as much as the average."""
 
 
 def bigram_nats(training: Ids, held_out: Ids, vocab_size: int) -> float:
     """Nats per held-out token of a smoothed bigram model.
 
-    The followers of a token are mixed with how often tokens come at all, by how
-    often the token was seen. The best mixture is chosen on the last tenth of the
-    training tokens, so the held-out ones are met only once.
+    It mixes the counts of a token's followers with the counts of all tokens; the more often a
+    token occurs, the more its own followers weigh. The best mixture is chosen on the last tenth of
+    the training tokens, so the held-out tokens are read only once.
     """
     cut = len(training) * 9 // 10
     trial = _Bigram(training[:cut], vocab_size)
@@ -35,8 +35,8 @@ class _Bigram:
         ones = torch.ones(len(ids) - 1, dtype=torch.float64)
         self.followers = torch.zeros(vocab_size, vocab_size, dtype=torch.float64)
         self.followers.index_put_((ids[:-1], ids[1:]), ones, accumulate=True)
-        seen = torch.bincount(ids, minlength=vocab_size).double() + 0.5
-        self.frequency = seen / seen.sum()
+        counts = torch.bincount(ids, minlength=vocab_size).double() + 0.5
+        self.frequency = counts / counts.sum()
 
     def nats(self, ids: Ids, trust: float) -> float:
         before, after = ids[:-1], ids[1:]
@@ -53,7 +53,7 @@ class NaiveBayes:
         for text, label in labelled:
             self.rows[label] += 1
             self.counts[label].update(features(text))
-        self.known = set().union(*self.counts.values())
+        self.vocabulary = set().union(*self.counts.values())
 
     def predict(self, text: str) -> int:
         return max(sorted(self.rows), key=lambda label: self._log_probability(text, label))
@@ -63,12 +63,13 @@ class NaiveBayes:
 
     def _log_probability(self, text: str, label: int) -> float:
         counts = self.counts[label]
-        total = counts.total() + len(self.known)
-        evidence = (math.log((counts[f] + 1) / total) for f in features(text) if f in self.known)
-        return math.log(self.rows[label]) + sum(evidence)
+        total = counts.total() + len(self.vocabulary)
+        words = (word for word in features(text) if word in self.vocabulary)
+        evidence = sum(math.log((counts[word] + 1) / total) for word in words)
+        return math.log(self.rows[label]) + evidence
 
 
 def features(text: str) -> Iterable[str]:
-    """The words in small letters, and each two that stand together."""
+    """The words in small letters, and the pairs of neighbouring words."""
     words = re.findall(r"[\w']+", text.lower())
     return [*words, *(f"{left} {right}" for left, right in pairwise(words))]

@@ -23,7 +23,7 @@ def sentence_rows(tokenizer: TrainedWith, sentences: Sequence[str], special: boo
 
 
 def trimmed(rows: Rows, pad_id: int = 0) -> Rows:
-    """Without the columns that are all padding."""
+    """The rows without the columns that are all padding."""
     longest = int((rows != pad_id).any(0).nonzero()[-1]) + 1
     return rows[:, :longest]
 

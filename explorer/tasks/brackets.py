@@ -1,4 +1,4 @@
-"""Are the brackets balanced? Counting: as many close as open, and never more so far."""
+"""Are the brackets balanced? It takes counting: as many close as open, and never more so far."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +23,7 @@ ONE_HELD_OUT_IN = 4
 """One in this many is held out: of 196 balanced texts one in eight would be too few to measure."""
 CLASSES = ("unbalanced", "balanced")
 READ = 32
-"""Brackets that the model can read; more than it was trained on, for whoever wants to try."""
+"""Brackets that the model can read: more than in training, for a reader to try longer texts."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,11 +60,11 @@ class Brackets(BuiltinTask):
 
     @cached_property
     def groups(self) -> tuple[Rows, ...]:
-        """Balanced; unbalanced with as many of either bracket; all others."""
+        """Balanced texts; unbalanced ones with as many of either bracket; all others."""
         texts = [
-            "".join(each)
+            "".join(letters)
             for n in range(2, LONGEST_BRACKETS + 1, 2)
-            for each in product("()", repeat=n)
+            for letters in product("()", repeat=n)
         ]
         rows = sentence_rows(self.tokenizer, texts)
         is_even = torch.tensor([text.count("(") == text.count(")") for text in texts])
@@ -77,11 +77,11 @@ class Brackets(BuiltinTask):
 
     @cached_property
     def held_out_batch(self) -> Batch:
-        """All that are balanced and held out, and as many others, half of them near misses."""
+        """All held-out balanced texts, and as many others, half of them near misses."""
         balanced, near, far = (rows[is_held_out(rows, ONE_HELD_OUT_IN)] for rows in self.groups)
         half = len(balanced) // 2
         near, far = (some_rows(rows, n) for rows, n in ((near, half), (far, len(balanced) - half)))
-        return _labelled(balanced, near, far)
+        return _batch_of(balanced, near, far)
 
     @property
     def training_size(self) -> int:
@@ -90,11 +90,11 @@ class Brackets(BuiltinTask):
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random, size = generator(training.seed, step), training.batch_size
         counts = (size // 2, size // 4, size - size // 2 - size // 4)
-        drawn = [
+        samples = [
             rows[sample_rows(count, len(rows), random)]
             for rows, count in zip(self.training_rows, counts, strict=True)
         ]
-        batch, order = _labelled(*drawn), torch.randperm(size, generator=random)
+        batch, order = _batch_of(*samples), torch.randperm(size, generator=random)
         return Batch((trimmed(batch.inputs[0][order]),), batch.labels[order])
 
 
@@ -108,7 +108,7 @@ def is_balanced(text: str) -> bool:
     return depth == 0
 
 
-def _labelled(balanced: Rows, *others: Rows) -> Batch:
+def _batch_of(balanced: Rows, *others: Rows) -> Batch:
     rows = torch.cat([balanced, *others])
     labels: Int[Tensor, b] = (torch.arange(len(rows)) < len(balanced)).long()
     return Batch((rows,), labels)

@@ -29,7 +29,7 @@ FORMATS: tuple[Callable[[date], tuple[str, ...]], ...] = (
     lambda day: (str(day.day), " ", MONTHS[day.month - 1][:3], " ", str(day.year)),
     lambda day: (str(day.day), ".", str(day.month), ".", str(day.year)),
 )
-"""The ways in which a date is written; none of them can be taken for another date."""
+"""The formats of a date; no text in one of them means another date in another."""
 LONGEST = len("september 30, 2021") + 1
 
 
@@ -65,8 +65,8 @@ class Dates(GeneratedTask):
         """Days counted from 1 on, since the hash takes zeros for padding."""
         return torch.randint(1, DAYS + 1, (count, 1), generator=random)
 
-    def written(self, rows: Rows, random: torch.Generator | None) -> Batch:
-        """The days in random formats, or in all of them in turn, each with its answer."""
+    def batch_of(self, rows: Rows, random: torch.Generator | None) -> Batch:
+        """The days in random formats, or in each format in turn, with their answers."""
         formats = torch.arange(len(rows)) % len(FORMATS)
         if random is not None:
             formats = torch.randint(len(FORMATS), (len(rows),), generator=random)
@@ -77,9 +77,10 @@ class Dates(GeneratedTask):
         return pair_batch(self.tokenizer, *pair_rows(self.tokenizer, pairs))
 
     def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
-        """Each output digit attends to what it comes from: its digit, or the month's name.
+        """Each output digit attends to its source: the same digit, or the month's name.
 
-        The day's zero, where the text has none, attends to the day's digit; hyphens to nothing.
+        A zero of the day that the text does not have attends to the day's digit; hyphens attend to
+        nothing.
         """
         places = _places("".join(token.label for token in source if not token.special))
         if places is None:
@@ -97,7 +98,7 @@ class Dates(GeneratedTask):
 
 
 def _read(text: str) -> tuple[date, tuple[str, ...]] | None:
-    """The date of a text and its parts, or None where it is written in another way."""
+    """The date of a text and its parts; None for any other format."""
     text = text.replace("␣", " ")
     words = text.replace(",", " ").replace(".", " ").split()
     if len(words) != 3:
@@ -108,21 +109,21 @@ def _read(text: str) -> tuple[date, tuple[str, ...]] | None:
     for year, month, day in ((words[2], words[1], words[0]), (words[2], words[0], words[1])):
         if {year, day} <= set(numbers) and month in months and len(year) == 4 and len(day) < 3:
             try:
-                found = date(int(year), months[month], int(day))
+                parsed = date(int(year), months[month], int(day))
             except ValueError:
                 continue
-            for parts in (form(found) for form in FORMATS):
+            for parts in (form(parsed) for form in FORMATS):
                 if "".join(parts) == text:
-                    return found, parts
+                    return parsed, parts
     return None
 
 
 def _places(text: str) -> list[tuple[int, ...]] | None:
     """For each character of the answer, the characters of the text that it comes from."""
-    found = _read(text)
-    if found is None:
+    date_and_parts = _read(text)
+    if date_and_parts is None:
         return None
-    parts = found[1]
+    parts = date_and_parts[1]
     starts = [0]
     for part in parts:
         starts.append(starts[-1] + len(part))
@@ -134,5 +135,5 @@ def _places(text: str) -> list[tuple[int, ...]] | None:
 
 
 def _digits(span: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Tens and ones."""
+    """The places of the tens and of the ones."""
     return [span[:1], span[-1:]]

@@ -97,7 +97,7 @@ def _random_noun_phrase(rng: random.Random) -> list[str]:
 
 
 class _Translator:
-    """Reads English from left to right and writes French as it goes."""
+    """Reads English from left to right and writes French along the way."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words
@@ -107,7 +107,7 @@ class _Translator:
         self.pairs: list[Pair] = []
 
     def noun_phrase(self, negated: bool) -> bool:
-        """Article, perhaps an adjective, noun. False where the words are something else."""
+        """Translate an article, perhaps an adjective, and a noun. False for other words."""
         article = self.next_of(ARTICLES)
         adjective = self.next_of(ADJECTIVES)
         noun = self.next_of(NOUNS)
@@ -126,7 +126,7 @@ class _Translator:
         return True
 
     def verb_phrase(self) -> bool:
-        """A verb or `does not` and its stem, then what a transitive verb acts on."""
+        """Translate a verb, or `does not` and its stem, then the object of a transitive verb."""
         negated = self.next_of({"does"}) is not None
         negator = self.next_of({"not"})
         forms = {(stem if negated else name): name for name, (stem, _) in VERBS.items()}
@@ -141,9 +141,9 @@ class _Translator:
             self.write("pas", negator - 1, negator)
         return name in INTRANSITIVE or self.noun_phrase(negated)
 
-    def next_of(self, known: Collection[str]) -> int | None:
-        """The place of the next word, if it is one of these; then it is read."""
-        if self.place == len(self.words) or self.words[self.place] not in known:
+    def next_of(self, words: Collection[str]) -> int | None:
+        """Read the next word if it is one of these; returns its place."""
+        if self.place == len(self.words) or self.words[self.place] not in words:
             return None
         self.place += 1
         return self.place - 1

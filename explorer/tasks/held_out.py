@@ -1,4 +1,4 @@
-"""Which examples are never trained on: chosen by a hash of their token IDs.
+"""Hold out examples by a hash of their token IDs.
 
 A hash needs no list, so it also splits sets that are too large to enumerate, and an
 example is on the same side for every seed and every run.
@@ -20,7 +20,7 @@ from models.training import Batch
 ONE_IN = 8
 """One example in this many is held out."""
 MEASURED = 256
-"""Held-out examples that are measured."""
+"""Held-out examples that the metric reads."""
 
 
 def is_held_out(rows: Rows, one_in: int = ONE_IN) -> Bool[Tensor, "b"]:
@@ -39,18 +39,18 @@ def some_rows(rows: Tensor, count: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GeneratedTask(BuiltinTask):
-    """A task whose examples are drawn without end."""
+    """A task whose examples are sampled without end."""
 
     @abstractmethod
     def draw(self, count: int, random: torch.Generator) -> Rows:
         """Random examples, padded at the end with zeros."""
 
     @abstractmethod
-    def written(self, rows: Rows, random: torch.Generator | None) -> Batch:
-        """The batch of these examples; `random` is None where they are held out."""
+    def batch_of(self, rows: Rows, random: torch.Generator | None) -> Batch:
+        """The batch of these examples; `random` is None if they are held out."""
 
     def identity(self, rows: Rows) -> Rows:
-        """What the hash reads of the examples."""
+        """The rows that the hash reads for these examples."""
         return rows
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
@@ -58,7 +58,7 @@ class GeneratedTask(BuiltinTask):
         rows = self.draw(training.batch_size, random)
         while (again := is_held_out(self.identity(rows))).any():
             rows[again] = self.draw(int(again.sum()), random)
-        return self.written(rows, random)
+        return self.batch_of(rows, random)
 
     @cached_property
     def held_out_batch(self) -> Batch:
@@ -70,4 +70,4 @@ class GeneratedTask(BuiltinTask):
             rows = torch.cat([rows, more[is_held_out(self.identity(more))]]).unique(dim=0)
             if len(rows) >= MEASURED:
                 break
-        return self.written(some_rows(rows, MEASURED), None)
+        return self.batch_of(some_rows(rows, MEASURED), None)

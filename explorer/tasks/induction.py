@@ -1,4 +1,4 @@
-"""Continue a repeated block: needs two layers, and a control with one shows why.
+"""Continue a repeated block: this needs two layers, and a control with one shows why.
 
 The period differs from row to row. With a fixed one a single layer could attend to a
 constant offset and would seem to have learned the same.
@@ -27,7 +27,7 @@ PERIOD = 8
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Induction(GeneratedTask):
-    """Rows repeat a block of different letters; only the repeats are labelled."""
+    """Each row repeats a block of different letters; only the repeats have labels."""
 
     metric = ("right on repeats", token_accuracy)
     kind: ClassVar[str] = "decoder"
@@ -71,7 +71,7 @@ class Induction(GeneratedTask):
     def identity(self, rows: Rows) -> Rows:
         return canonical(rows)
 
-    def written(self, rows: Rows, random: torch.Generator | None) -> Batch:
+    def batch_of(self, rows: Rows, random: torch.Generator | None) -> Batch:
         """`<s>` and the block again and again. The first repeated letter is unpredictable."""
         periods = (rows != 0).sum(-1, keepdim=True)
         places = torch.arange(LENGTH).expand(len(rows), LENGTH)
@@ -103,7 +103,7 @@ def canonical(blocks: Rows) -> Rows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InductionControl(Induction):
-    """The same with a single layer."""
+    """The same task for a model with a single layer."""
 
     sizes: ClassVar[Sizes] = Induction.sizes | {"n_layers": 1}
 

@@ -96,10 +96,10 @@ class SentenceTask(CustomTask):
         random = generator(training.seed, step)
         rows, size = self.training_rows, training.batch_size
         batch = sampled_batch(rows, size, random, self.tokenizer.id_of(PAD))
-        return Batch((self._hidden(batch.inputs[0], random),), batch.labels)
+        return Batch((self._hide_words(batch.inputs[0], random),), batch.labels)
 
     def as_it_is(self) -> "SentenceTask":
-        """With no word hidden, for a model that was trained before."""
+        """The task without hidden words, for a model that was trained before."""
         return replace(self, word_dropout=0.0, note=self.note.removeprefix(HIDDEN).strip())
 
     def within(self, tokens: int) -> "SentenceTask":
@@ -115,7 +115,7 @@ class SentenceTask(CustomTask):
             note=_note(cut, count, tokens),
         )
 
-    def _hidden(self, rows: Rows, random: torch.Generator) -> Rows:
+    def _hide_words(self, rows: Rows, random: torch.Generator) -> Rows:
         """Some tokens become padding, which is masked; `<cls>` stays."""
         hidden = torch.rand(rows.shape, generator=random) < self.word_dropout
         hidden[:, 0] = False
@@ -159,8 +159,8 @@ class Sentences(SentenceTask):
     title: str = "Your own labelled sentences"
     explanation: str = (
         f"The model reads a sentence of your table, which has at least {MIN_SENTENCES}, and says "
-        "which of your labels it has. A fifth of them, at most 500, is kept aside to see how well "
-        "it does on those it has not read."
+        "which of your labels it has. A fifth of them, at most 500, is held out, to measure the "
+        "model on sentences that it was not trained on."
     )
     expectation: str = (
         "Tokens attend to the words that tell the labels apart, and little to all others."
@@ -211,7 +211,7 @@ def split_reviews(labelled: Labelled) -> tuple[Labelled, Labelled]:
 
 
 def _note(cut: int, count: int, tokens: int) -> str:
-    """What is done to the sentences, and how many are read in part."""
+    """A note on the hidden words, and on the sentences that are cut."""
     return HIDDEN + (f" Cut at {tokens} tokens: {cut:,} of {count:,}." if cut else "")
 
 

@@ -22,12 +22,12 @@ from models.config import TrainConfig
 from models.training import Batch
 
 CONTEXT = 64
-"""Tokens of a window, of the models of a text."""
+"""Tokens of a window, for the models of a text."""
 MEASURED_WINDOWS = 64
-"""Enough for a curve while training; a final figure reads everything that is held out."""
+"""Enough for a curve while training; a final figure reads all held-out data."""
 
 MAX_ALPHABET = 400
-"""Rarer characters than this many are read as `<unk>`."""
+"""The commonest characters; rarer ones are read as `<unk>`."""
 SHAKESPEARE_VOCABULARY = 1_024
 
 Ids = Int[Tensor, "t"]
@@ -84,13 +84,13 @@ class LanguageTask(CustomTask):
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
         starts = torch.randint(self.training_size, (training.batch_size, 1), generator=random)
-        return self._predicting(self.training_ids[starts + torch.arange(self.context)])
+        return self._batch_of(self.training_ids[starts + torch.arange(self.context)])
 
     @property
     def held_out_batch(self) -> Batch:
         windows = self.held_out_windows
         every = max(1, len(windows) // self.measured_windows)
-        return self._predicting(windows[::every][: self.measured_windows])
+        return self._batch_of(windows[::every][: self.measured_windows])
 
     @property
     def training_size(self) -> int:
@@ -107,7 +107,7 @@ class LanguageTask(CustomTask):
         whole = len(self.held_out_ids) // self.context * self.context
         return self.held_out_ids[:whole].view(-1, self.context)
 
-    def _predicting(self, windows: Int[Tensor, "b t"]) -> Batch:
+    def _batch_of(self, windows: Int[Tensor, "b t"]) -> Batch:
         start = torch.full((len(windows), 1), self.tokenizer.id_of(BOS))
         return Batch((torch.cat([start, windows[:, :-1]], dim=1),), windows)
 
@@ -122,7 +122,7 @@ class Characters(LanguageTask):
     title: str = "Your own text, letter by letter"
     explanation: str = (
         "The model reads a text of yours and learns which letter comes next. The last tenth of the "
-        "text is kept aside to see how well it does on letters it has not read."
+        "text is held out, to measure the model on letters that it was not trained on."
     )
     expectation: str = (
         "Early heads attend to the previous letter; later ones to the beginning of the word or to "
@@ -151,8 +151,8 @@ class Subwords(LanguageTask):
     title: str = "Your own text, subword by subword"
     explanation: str = (
         "The model reads a text of yours in subwords, of a vocabulary that is trained on it or "
-        "comes with another model, and learns which comes next. The last tenth of the text is kept "
-        "aside."
+        "comes with another model, and learns which comes next. The last tenth of the text is held "
+        "out."
     )
     expectation: str = (
         "Some heads attend to the previous token, others to an earlier copy of the same word or to "
@@ -204,7 +204,7 @@ class Shakespeare(LanguageTask):
 
 
 def checked_corpus(text: str, least: int) -> str:
-    """A text to learn from. TextError, in one sentence, where it is too short or too long."""
+    """A checked training text. TextError says in one sentence that it is too short or too long."""
     text = checked(text, limits.CORPUS_CHARACTERS)
     if len(text) < least:
         raise TextError(

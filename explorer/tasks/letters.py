@@ -22,7 +22,7 @@ LETTERS_AT_ONCE = 16
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LetterTask(GeneratedTask):
-    """Words of one to eight letters; `rewritten` gives the answers.
+    """Words of one to eight letters; `answers` rewrites them.
 
     One encoder and one decoder layer are the smallest model with cross-attention.
     """
@@ -40,17 +40,17 @@ class LetterTask(GeneratedTask):
         return character_tokenizer(string.ascii_lowercase, SOURCE, lowercase=True)
 
     @abstractmethod
-    def rewritten(self, words: Rows) -> Rows:
+    def answers(self, words: Rows) -> Rows:
         """The answers, padded at the end like the words."""
 
     def answer(self, source: Tokens) -> Tokens:
         letters = {token.id: token for token in source if not token.special}
         ids = [token.id for token in source if not token.special]
-        rewritten = self.rewritten(torch.tensor([ids], dtype=torch.long))[0].tolist() if ids else []
-        return [*(letters[each] for each in rewritten), *(t for t in source[-1:] if t.special)]
+        answer = self.answers(torch.tensor([ids], dtype=torch.long))[0].tolist() if ids else []
+        return [*(letters[i] for i in answer), *(t for t in source[-1:] if t.special)]
 
-    def written(self, rows: Rows, random: torch.Generator | None) -> Batch:
-        return pair_batch(self.tokenizer, rows, self.rewritten(rows))
+    def batch_of(self, rows: Rows, random: torch.Generator | None) -> Batch:
+        return pair_batch(self.tokenizer, rows, self.answers(rows))
 
     def draw(self, count: int, random: torch.Generator) -> Rows:
         first = self.tokenizer.id_of("a")
@@ -75,7 +75,7 @@ class Reverse(LetterTask):
     )
     examples: tuple[str, ...] = ("reverse", "stressed", "abcdefgh", "hello", "level")
 
-    def rewritten(self, words: Rows) -> Rows:
+    def answers(self, words: Rows) -> Rows:
         pad = self.tokenizer.id_of(PAD)
         lengths = (words != pad).sum(-1, keepdim=True)
         backwards = lengths - 1 - torch.arange(words.shape[1])
@@ -104,7 +104,7 @@ class Copy(LetterTask):
     )
     examples: tuple[str, ...] = ("copy", "mirror", "abcdefgh", "hello")
 
-    def rewritten(self, words: Rows) -> Rows:
+    def answers(self, words: Rows) -> Rows:
         return words
 
     def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
@@ -132,7 +132,7 @@ class Sort(LetterTask):
     )
     examples: tuple[str, ...] = ("sorting", "zebra", "hgfedcba", "banana")
 
-    def rewritten(self, words: Rows) -> Rows:
+    def answers(self, words: Rows) -> Rows:
         pad, beyond = self.tokenizer.id_of(PAD), self.tokenizer.vocab_size
         ordered = words.masked_fill(words == pad, beyond).sort(dim=-1).values
         return ordered.masked_fill(ordered == beyond, pad)
@@ -142,7 +142,7 @@ class Sort(LetterTask):
         letters = [token.id for token in source if not token.special]
         expected = torch.zeros(len(target), len(source))
         for row, letter in enumerate(sorted(letters)[: len(target)]):
-            places = [place for place, other in enumerate(letters) if other == letter]
+            places = [place for place, source_id in enumerate(letters) if source_id == letter]
             expected[row, places] = 1 / len(places)
         return expected
 
@@ -178,7 +178,7 @@ class ReverseEncoder(GeneratedTask):
         first = self.tokenizer.id_of("a")
         return torch.randint(first, first + 26, (count, LETTERS_AT_ONCE), generator=random)
 
-    def written(self, rows: Rows, random: torch.Generator | None) -> Batch:
+    def batch_of(self, rows: Rows, random: torch.Generator | None) -> Batch:
         return Batch((rows,), rows.flip(-1))
 
     def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:

@@ -1,7 +1,7 @@
-"""What a reader gives for a task: a table, of which two columns are read, and a tokenizer.
+"""A reader's data for a task: a table, of which two columns are read, and a tokenizer.
 
-What is wrong with a table is said with its line. A tokenizer is trained on the training part
-alone, or brought along.
+Errors in a table name the line. The tokenizer is trained on the training part alone, or is the
+reader's own.
 """
 
 import csv
@@ -18,24 +18,23 @@ from explorer.text.token import DECODER, Reads
 
 WORDS, SUBWORDS = "words", "subwords"
 MAX_WORDS = 20_000
-"""Rarer words than this many are read as `<unk>`, like words that were never seen."""
+"""The commonest words; rarer ones are read as `<unk>`, like words that were never seen."""
 MAX_SUBWORDS = 1_024
 LEAST_KNOWN = 0.5
-"""The share of the tokens of a text that its tokenizer has to know."""
+"""The share of a text's tokens that its tokenizer must know."""
 
 MOST_HELD_OUT = 500
 
 Pairs = list[tuple[str, Any]]
 Item = TypeVar("Item")
 SEPARATORS = ",;\t"
-"""Spreadsheets write one of these, by the language of their machine."""
+"""Spreadsheets write one of these, depending on the language of the machine."""
 
 
 def read_pairs(table: str, columns: tuple[str, str]) -> list[tuple[str, str]]:
-    """The values of these columns of each line, stripped; empty lines are left out.
+    """The stripped values of these columns in each line, without empty and repeated lines.
 
-    Of lines that are the same the first one stays. TextError, in one sentence, for any other
-    table.
+    TextError says in one sentence what is wrong with any other table.
     """
     table = checked(table, limits.CORPUS_CHARACTERS).removeprefix("\ufeff")
     named = " and ".join(columns)
@@ -75,11 +74,11 @@ def _rows(reader: Any, names: Sequence[str], columns: tuple[str, str]) -> Iterat
 
 
 def tokenizer_for(choice: str | TrainedWith, training: str, reads: Reads = DECODER) -> TrainedWith:
-    """The tokenizer for this training text: one of its own words or subwords, or another.
+    """The tokenizer for this training text: of the text's own words or subwords, or another.
 
     `choice` is "words", "subwords", the whole of a tokenizer.json, or the tokenizer of a model
-    that is trained further. TextError, in one sentence, where that is none, or knows little of the
-    text.
+    that is trained further. TextError says in one sentence that it is invalid, or knows too little
+    of the text.
     """
     if choice == WORDS:
         words = Counter(words_of(training.lower()))
@@ -93,14 +92,14 @@ def tokenizer_for(choice: str | TrainedWith, training: str, reads: Reads = DECOD
 
 
 def unseen(tokenizer: TrainedWith, held_out: Pairs, training: Collection[str], noun: str) -> Pairs:
-    """The held-out examples whose text the model does not read in training.
+    """The held-out examples whose tokens the model does not read in training.
 
-    Texts that differ may be the same tokens: in capitals alone, or in words that are unknown.
-    TextError, in one sentence, where none is left; `noun` is what the texts are called.
+    Different texts may be the same tokens, if only capitals or unknown words differ.
+    TextError says in one sentence that none is left; `noun` names the texts.
     """
-    known = set(map(tuple, tokenizer.many_ids(list(training))))
+    trained_rows = set(map(tuple, tokenizer.many_ids(list(training))))
     ids = tokenizer.many_ids([text for text, _ in held_out])
-    new = [pair for pair, row in zip(held_out, ids, strict=True) if tuple(row) not in known]
+    new = [pair for pair, row in zip(held_out, ids, strict=True) if tuple(row) not in trained_rows]
     if not new:
         raise TextError(
             f"With this tokenizer every held-out {noun} reads like one that is trained on: choose "
@@ -110,12 +109,12 @@ def unseen(tokenizer: TrainedWith, held_out: Pairs, training: Collection[str], n
 
 
 def set_aside(items: Sequence[Item]) -> Sequence[Item]:
-    """A fifth of these, at most `MOST_HELD_OUT`, at equal distances."""
+    """A fifth of these items, at most `MOST_HELD_OUT`, at equal distances."""
     return items[:: max(5, round(len(items) / MOST_HELD_OUT))][:MOST_HELD_OUT]
 
 
 def typical(texts: Sequence[str]) -> tuple[str, ...]:
-    """Four texts to begin with: neither short nor long ones, the same ones every time."""
+    """Four texts of medium length for a start, always the same."""
     by_length = sorted(texts, key=lambda text: (len(text), text))
     middle = len(by_length) // 2
     return tuple(by_length[middle : middle + 4])
@@ -123,9 +122,9 @@ def typical(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _check_knows(tokenizer: TrainedWith, training: str) -> None:
     ids = tokenizer.corpus_ids(training)
-    known = sum(number != tokenizer.unk_id for number in ids) / max(1, len(ids))
-    if known < LEAST_KNOWN:
+    share = sum(number != tokenizer.unk_id for number in ids) / max(1, len(ids))
+    if share < LEAST_KNOWN:
         raise TextError(
-            f"The tokenizer knows {known:.0%} of the tokens of this text: choose another one, or "
+            f"The tokenizer knows {share:.0%} of the tokens of this text: choose another one, or "
             "let one be trained on the text."
         )

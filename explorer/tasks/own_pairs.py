@@ -26,7 +26,7 @@ from models.training import Batch
 MIN_SOURCES = 40
 SIZES: Sizes = SMALL | {"n_encoder_layers": 2, "dropout": 0.1, "scale_embedding": True}
 MAX_TOKENS = 128
-"""Of either side. A longer pair is refused: half of it would teach nonsense."""
+"""The most tokens of either side. A longer pair is refused: half of it would teach nonsense."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +43,7 @@ class PairTask(CustomTask):
     explanation: str = (
         "The model reads the source of a pair and writes its target: a translation, an answer, "
         f"another form. Give at least {MIN_SOURCES} different sources. A fifth of them, at most "
-        "500, is kept aside with all their targets."
+        "500, is held out with all their targets."
     )
     expectation: str = (
         "Cross-attention goes from each target token to the source tokens that it stands for."

@@ -1,7 +1,7 @@
-"""What a task is: batches without end, a held-out set, and the attention to expect.
+"""A task: an endless series of batches, a held-out set, and the expected attention.
 
-A batch follows from a seed and a step, so a training can be stopped, resumed or repeated,
-and the held-out set is the same for every model.
+A seed and a step determine a batch, so a training can be stopped, resumed or repeated, and the
+held-out set is the same for every model.
 """
 
 import math
@@ -36,13 +36,13 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task(ABC):
-    """One task: its words, which its class has, its data, and the default model and training.
+    """One task: its texts for the page, its data, and the default model and training.
 
-    `metric` is the name of what `measure` says, and what computes it; `goal` is the held-out value
-    that the default model and training reach.
-    `held_out` says in words what is never trained on, and `held_out_texts` has it where the reader
-    gave it; `note` says what else is done to the data. `pattern_site` names the attention that
-    `pattern` describes; `classes` are the names of a classifier's classes.
+    `metric` is the name of the metric of `measure` and the function that computes it; `goal` is the
+    held-out value that the default model and training reach.
+    `held_out` describes the held-out data, and `held_out_texts` has it if it is the reader's own;
+    `note` tells how else the data is changed. `pattern_site` names the attention that `pattern`
+    describes; `classes` are the names of a classifier's classes.
     """
 
     metric: ClassVar[tuple[str, Callable[[Transformer, Batch], float]]]
@@ -76,24 +76,24 @@ class Task(ABC):
     @property
     @abstractmethod
     def held_out_batch(self) -> Batch:
-        """What `measure` reads; none of it is in any batch."""
+        """The examples that `measure` reads; none of them is in any batch."""
 
     @property
     def training_size(self) -> int | None:
-        """How many examples there are to train on; None where they are drawn without end."""
+        """The number of training examples; None if they are sampled without end."""
         return None
 
     @abstractmethod
     def batch(self, step: int, training: TrainConfig) -> Batch:
-        """The batch of this step: a function of (training.seed, step), nothing held out in it."""
+        """The batch of this step: a function of (training.seed, step), without held-out data."""
 
     def measure(self, model: Transformer) -> Measurement:
-        """How good the model is on the held-out set."""
+        """The metric of the model on the held-out set."""
         name, of = self.metric
         return Measurement(name, of(model, self.held_out_batch))
 
     def within(self, tokens: int) -> "Task":
-        """The same for a model that reads so few tokens; TextError where it cannot be."""
+        """The task for a model that reads at most `tokens` tokens; TextError if that is too few."""
         raise TextError(
             f"The texts of this task have up to {self.model.max_len:,} tokens and this model reads "
             f"{tokens:,}: choose another one to start from."
@@ -108,22 +108,22 @@ class Task(ABC):
         return None
 
     def answer(self, source: Tokens) -> Tokens:
-        """What a trained encoder-decoder writes for this source; empty where nobody knows."""
+        """The right output of an encoder-decoder for this source; empty if it is not known."""
         return ()
 
     def answer_text(self, source: Tokens) -> str:
-        """The same as text."""
+        """The right output as text."""
         return self.tokenizer.decode([token.id for token in self.answer(source)])
 
     def answer_of(self, words: Iterable[str], source: Tokens) -> Tokens:
         """These words as tokens, with the end token of the source after them."""
-        written = [Token(self.tokenizer.id_of(word), word) for word in words]
-        return [*written, *(token for token in source[-1:] if token.special)]
+        tokens = [Token(self.tokenizer.id_of(word), word) for word in words]
+        return [*tokens, *(token for token in source[-1:] if token.special)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BuiltinTask(Task):
-    """A task whose data the program generates; its class says all of its model and training."""
+    """A task whose data the program generates; its class defines its model and training."""
 
     kind: ClassVar[str] = "encoder-decoder"
     sizes: ClassVar[Sizes]
@@ -146,9 +146,8 @@ class BuiltinTask(Task):
 class CustomTask(Task):
     """A task made of a text, or of a table with these `columns`.
 
-    `tokenizers` are the trained ones among which the reader may choose, the usual one first; where
-    there are any, a tokenizer.json is taken as well, for a model that reads with the special
-    tokens of `reads`.
+    `tokenizers` are the kinds that the reader can have trained, the usual one first; if there are
+    any, a tokenizer.json works as well, for a model that reads with the special tokens of `reads`.
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
@@ -158,23 +157,25 @@ class CustomTask(Task):
     @classmethod
     @abstractmethod
     def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> "CustomTask":
-        """TextError, in one sentence, where nothing can be learned from this text."""
+        """The task of this text; TextError says in one sentence why it cannot be trained on."""
 
 
 def generator(seed: int, step: int) -> torch.Generator:
-    """Random numbers that follow from the seed and the step alone."""
+    """Random numbers that depend on the seed and the step alone."""
     return torch.Generator().manual_seed((seed * 1_000_003 + step * 7_919 + 17) % 2**63)
 
 
 def pattern_of(task: Task, source: Tokens, target: Tokens, shape: Sequence[int]) -> Pattern:
-    """The task's pattern where it expects something of a map of this shape, else None."""
+    """The task's pattern if it has one for a map of this shape, else None."""
     pattern = task.pattern(source, target)
     expects = pattern is not None and pattern.shape == tuple(shape) and bool(pattern.any())
     return pattern if expects else None
 
 
-def pattern_score(weights: Float[Tensor, "q k"], pattern: Float[Tensor, "q k"]) -> float:
-    """The attention on the expected keys, averaged over the rows with an expectation."""
+def pattern_score(
+    weights: Float[Tensor, "*heads q k"], pattern: Float[Tensor, "q k"]
+) -> Float[Tensor, "*heads"]:
+    """Each head's attention on the expected keys, averaged over the rows with an expectation."""
     expecting = pattern.sum(-1) > 0
     on_pattern = (weights * (pattern > 0)).sum(-1)
-    return on_pattern[expecting].mean().item()
+    return on_pattern[..., expecting].mean(-1)

@@ -1,4 +1,4 @@
-"""All tasks: those whose data the program generates, and those made of what a reader gives."""
+"""All tasks: those whose data the program generates, and those of a reader's own data."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
@@ -68,7 +68,7 @@ def task_of(name: str, text: str | None = None, tokenizer: str | TrainedWith | N
 
 
 def stored_tokenizer(name: str, text: str | None, tokenizer: str | None) -> str | None:
-    """The whole tokenizer.json that a run keeps of this task; None where it is the usual one."""
+    """The whole tokenizer.json that a run of this task keeps; None if it is the usual one."""
     return None if tokenizer is None else task_of(name, text, tokenizer).tokenizer.to_json()
 
 

@@ -9,7 +9,7 @@ from models.transformer import evaluating
 
 
 def exact_match(model: Transformer, batch: Batch) -> float:
-    """The share of rows in which every label comes first.
+    """The share of rows in which every label is the likeliest token.
 
     For an autoregressive model this equals the share of answers
     that greedy decoding gets right: up to the first mistake both read the same tokens.
@@ -19,21 +19,21 @@ def exact_match(model: Transformer, batch: Batch) -> float:
 
 
 def token_accuracy(model: Transformer, batch: Batch) -> float:
-    """The share of labels that come first."""
+    """The share of labels that are the likeliest token."""
     right, counted = _right(model, batch)
     return right[counted].float().mean().item()
 
 
 def accuracy(model: Transformer, batch: Batch) -> float:
     """The share of rows whose class is right."""
-    batch = beside(model, batch)
+    batch = on_device(model, batch)
     with evaluating(model):
         return (model(*batch.inputs).argmax(-1) == batch.labels).float().mean().item()
 
 
 def nats_per_token(model: Transformer, batch: Batch, rows: int = 64) -> float:
-    """Mean −log p of the labels, read `rows` at a time to bound the memory."""
-    total, count, batch = 0.0, 0, beside(model, batch)
+    """Mean −log p of the labels; it reads `rows` rows at a time to bound the memory."""
+    total, count, batch = 0.0, 0, on_device(model, batch)
     with evaluating(model):
         for start in range(0, len(batch.labels), rows):
             labels = batch.labels[start : start + rows]
@@ -45,12 +45,12 @@ def nats_per_token(model: Transformer, batch: Batch, rows: int = 64) -> float:
 
 
 def _right(model: Transformer, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    batch = beside(model, batch)
+    batch = on_device(model, batch)
     with evaluating(model):
         best = model(*batch.inputs).argmax(-1)
     return best == batch.labels, batch.labels != IGNORE
 
 
-def beside(model: Transformer, batch: Batch) -> Batch:
+def on_device(model: Transformer, batch: Batch) -> Batch:
     """The batch on the model's device."""
     return batch.to(next(model.parameters()).device)

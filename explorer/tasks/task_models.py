@@ -33,5 +33,5 @@ def model_config(
 
 
 def toy_training(steps: int, lr: float) -> TrainConfig:
-    """Of a model that learns in seconds."""
+    """The training settings of a model that trains in seconds."""
     return TrainConfig(steps=steps, batch_size=64, lr=lr, warmup=50, schedule="linear")

@@ -25,7 +25,7 @@ TRANSLATION_TOKENS = 12
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TranslationTask(BuiltinTask):
-    """Sentences with certain adjective-noun pairs are held out, all of them."""
+    """All sentences with certain adjective-noun pairs are held out."""
 
     metric = ("exact match", exact_match)
     sizes: ClassVar[Sizes] = SMALL | {
@@ -81,14 +81,14 @@ class TranslationTask(BuiltinTask):
         return sampled_pairs(self.tokenizer, self.training_rows, training.batch_size, random)
 
     def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
-        """Each French word attends to its English words, while the output follows the rules."""
+        """Each French word attends to its English words, as long as the output is right."""
         translation = french.translate([token.label for token in source if not token.special])
         if translation is None:
             return None
         expected = torch.zeros(len(target), len(source))
-        written = [token.label for token in target[1:]]
+        words = [token.label for token in target[1:]]
         for row, places in enumerate(translation.alignment[: len(target)]):
-            if written[:row] == list(translation.french[:row]):
+            if words[:row] == list(translation.french[:row]):
                 expected[row, list(places)] = 1 / len(places)
         return expected
 
@@ -98,26 +98,26 @@ class TranslationTask(BuiltinTask):
 
     def _rows(self, held_out: bool, count: int) -> PairRows:
         texts = islice(translation_sentences(held_out), count)
-        pairs = ((text, " ".join(_translated(text).french)) for text in texts)
+        pairs = ((text, " ".join(_translate(text).french)) for text in texts)
         return pair_rows(self.tokenizer, pairs)
 
 
 def translation_sentences(held_out: bool) -> Iterator[str]:
-    """Different sentences without end, in a fixed order, held out or not."""
+    """An endless series of distinct sentences in a fixed order, held out or not."""
     rng = random.Random(0)
-    seen: set[str] = set()
+    sentences: set[str] = set()
     while True:
         text = french.random_sentence(rng)
-        if text not in seen and is_held_out_sentence(text) == held_out:
-            seen.add(text)
+        if text not in sentences and is_held_out_sentence(text) == held_out:
+            sentences.add(text)
             yield text
 
 
 def is_held_out_sentence(text: str) -> bool:
-    return any(map(french.is_held_out_pair, _translated(text).pairs))
+    return any(map(french.is_held_out_pair, _translate(text).pairs))
 
 
-def _translated(text: str) -> french.Translation:
+def _translate(text: str) -> french.Translation:
     translation = french.translate(text.split())
     assert translation is not None, text
     return translation

@@ -36,16 +36,16 @@ PLBART_DEFAULTS = {
 
 
 def bart_config(
-    read: Published, *, pre: bool = False, start: int | None = None
+    published: Published, *, pre: bool = False, start: int | None = None
 ) -> TransformerConfig:
-    base = two_stacks(read, pre=pre, embedding_norm=True, vocab_size=50265)
+    base = two_stacks(published, pre=pre, embedding_norm=True, vocab_size=50265)
     return base.replace(
-        position_offset=UNUSED_ROWS, **read.tokens(pad=1, bos=0, eos=2, start=start)
+        position_offset=UNUSED_ROWS, **published.tokens(pad=1, bos=0, eos=2, start=start)
     )
 
 
 def two_stacks(
-    read: Published,
+    published: Published,
     *,
     pre: bool = False,
     embedding_norm: bool = False,
@@ -56,47 +56,49 @@ def two_stacks(
 
     `static` positions are sinusoids. Older configs spell out what the family fixes.
     """
-    read.require("normalize_before", pre)
-    read.require("add_final_layer_norm", pre)
-    read.require("normalize_embedding", embedding_norm)
-    read.require("static_position_embeddings", static)
-    read.require("add_bias_logits", False)
-    read.require("is_encoder_decoder", True)
-    read.require("is_decoder", False)
-    if (read.architecture() or "").endswith("ForCausalLM"):
-        raise ValueError(f"{shown(read.architecture())}, a decoder alone, is not supported.")
-    width = read.int("decoder_ffn_dim", 4096)
-    encoder_width = read.int("encoder_ffn_dim", 4096)
+    published.require("normalize_before", pre)
+    published.require("add_final_layer_norm", pre)
+    published.require("normalize_embedding", embedding_norm)
+    published.require("static_position_embeddings", static)
+    published.require("add_bias_logits", False)
+    published.require("is_encoder_decoder", True)
+    published.require("is_decoder", False)
+    if (published.architecture() or "").endswith("ForCausalLM"):
+        raise ValueError(f"{shown(published.architecture())}, a decoder alone, is not supported.")
+    width = published.int("decoder_ffn_dim", 4096)
+    encoder_width = published.int("encoder_ffn_dim", 4096)
     return TransformerConfig(
         kind="encoder-decoder",
-        head=read.head("language-model", "classifier", "masked-language-model"),
-        vocab_size=read.int("vocab_size", vocab_size),
-        d_model=read.int("d_model", 1024),
-        n_layers=read.int("decoder_layers", 12),
-        n_encoder_layers=read.int("encoder_layers", 12),
-        n_heads=same(read, "encoder_attention_heads", "decoder_attention_heads", 16),
+        head=published.head("language-model", "classifier", "masked-language-model"),
+        vocab_size=published.int("vocab_size", vocab_size),
+        d_model=published.int("d_model", 1024),
+        n_layers=published.int("decoder_layers", 12),
+        n_encoder_layers=published.int("encoder_layers", 12),
+        n_heads=same(published, "encoder_attention_heads", "decoder_attention_heads", 16),
         d_ff=width,
         d_ff_encoder=None if encoder_width == width else encoder_width,
-        max_len=read.int("max_position_embeddings", 1024),
+        max_len=published.int("max_position_embeddings", 1024),
         positions="sinusoidal" if static else "learned",
         pairs="halves" if static else None,
         count_padding=True,
-        scale_embedding=read.flag("scale_embedding", False),
+        scale_embedding=published.flag("scale_embedding", False),
         embedding_norm=embedding_norm,
         norm_position="pre" if pre else "post",
         final_norm=pre,
-        activation=read.activation("activation_function", "gelu"),
+        activation=published.activation("activation_function", "gelu"),
         share_embeddings=True,
-        tie_embeddings=read.flag("tie_word_embeddings", True),
+        tie_embeddings=published.flag("tie_word_embeddings", True),
     )
 
 
-def same(read: Published, first: str, second: str, default: int) -> int:
-    """A size that both stacks must have in common."""
-    value, other = read.int(first, default), read.int(second, default)
-    if value != other:
-        raise ValueError(f"{first} {value} and {second} {other} differ, which is not supported.")
-    return value
+def same(published: Published, first: str, second: str, default: int) -> int:
+    """A size that must be the same in both stacks."""
+    size, second_size = published.int(first, default), published.int(second, default)
+    if size != second_size:
+        raise ValueError(
+            f"{first} {size} and {second} {second_size} differ, which is not supported."
+        )
+    return size
 
 
 def bart_names(config: TransformerConfig) -> Names:
@@ -140,4 +142,4 @@ family = partial(
 )
 BART = family(("bart",), partial(bart_config, start=2))
 MBART = family(("mbart",), partial(bart_config, pre=True))
-PLBART = family(("plbart",), lambda read: bart_config(read.over(PLBART_DEFAULTS)))
+PLBART = family(("plbart",), lambda published: bart_config(published.over(PLBART_DEFAULTS)))

@@ -15,47 +15,47 @@ BERT_CLASSES = {
 
 
 def bert_config(
-    read: Published,
+    published: Published,
     *,
     vocab_size: int = 30522,
     pad: int = 0,
     bos: int | None = None,
     eos: int | None = None,
 ) -> TransformerConfig:
-    read.require("is_decoder", False)
-    read.require("add_cross_attention", False)
-    read.require("position_embedding_type", "absolute")
-    width, segments = read.int("hidden_size", 768), read.int("type_vocab_size", 2)
+    published.require("is_decoder", False)
+    published.require("add_cross_attention", False)
+    published.require("position_embedding_type", "absolute")
+    width, segments = published.int("hidden_size", 768), published.int("type_vocab_size", 2)
     if segments < 1:
         raise ValueError("type_vocab_size must be at least 1.")
     return TransformerConfig(
         kind="encoder",
-        head=read.head("none", "language-model"),
-        vocab_size=read.int("vocab_size", vocab_size),
+        head=published.head("none", "language-model"),
+        vocab_size=published.int("vocab_size", vocab_size),
         d_model=width,
-        n_layers=read.int("num_hidden_layers", 12),
-        n_heads=read.int("num_attention_heads", 12),
-        d_ff=read.int("intermediate_size", 3072),
-        max_len=read.int("max_position_embeddings", 512),
+        n_layers=published.int("num_hidden_layers", 12),
+        n_heads=published.int("num_attention_heads", 12),
+        d_ff=published.int("intermediate_size", 3072),
+        max_len=published.int("max_position_embeddings", 512),
         positions="learned",
         count_padding=True,
         n_segments=segments,
         scale_embedding=False,
         embedding_norm=True,
         norm_position="post",
-        norm_eps=read.number("layer_norm_eps", 1e-12),
+        norm_eps=published.number("layer_norm_eps", 1e-12),
         final_norm=False,
-        activation=read.activation("hidden_act", "gelu"),
-        tie_embeddings=read.flag("tie_word_embeddings", True),
-        n_classes=len(read.classes()),
+        activation=published.activation("hidden_act", "gelu"),
+        tie_embeddings=published.flag("tie_word_embeddings", True),
+        n_classes=len(published.classes()),
         d_classifier=width,
         classifier_activation="tanh",
-        **read.tokens(pad=pad, bos=bos, eos=eos),
+        **published.tokens(pad=pad, bos=bos, eos=eos),
     )
 
 
 def bert_published(config: TransformerConfig) -> dict[str, Any]:
-    """It has always a first segment, also where ours has none."""
+    """BERT has at least one segment, even where ours has none."""
     return common(config, BERT_CLASSES) | {
         "hidden_size": config.d_model,
         "num_hidden_layers": config.n_layers,

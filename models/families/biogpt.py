@@ -26,18 +26,18 @@ OPTS_OWN = {
 """Settings of OPT that mean nothing here, with what it always does."""
 
 
-def biogpt_config(read: Published) -> TransformerConfig:
+def biogpt_config(published: Published) -> TransformerConfig:
     """OPT's, under other names and with its embedding scaled.
 
     Its norms have the usual ε, whatever its `layer_norm_eps` says.
     """
-    read = read.over(BIOGPT_DEFAULTS)
+    published = published.over(BIOGPT_DEFAULTS)
     renamed = OPTS_OWN | {
-        "ffn_dim": read.int("intermediate_size", 4096),
-        "activation_function": read.values.get("hidden_act"),
+        "ffn_dim": published.int("intermediate_size", 4096),
+        "activation_function": published.values.get("hidden_act"),
     }
-    return opt_config(Published({**read.values, **renamed})).replace(
-        scale_embedding=read.flag("scale_embedding", True)
+    return opt_config(Published({**published.values, **renamed})).replace(
+        scale_embedding=published.flag("scale_embedding", True)
     )
 
 

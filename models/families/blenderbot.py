@@ -1,4 +1,4 @@
-"""Blenderbot, which answers. Source: Recipes for Building an Open-Domain Chatbot (Roller 2020)."""
+"""Blenderbot, a chatbot. Source: Recipes for Building an Open-Domain Chatbot (Roller 2020)."""
 
 from models.config import TransformerConfig
 from models.families.bart import family, two_stacks
@@ -16,9 +16,9 @@ BLENDERBOT_DEFAULTS = {
 }
 
 
-def blenderbot_config(read: Published) -> TransformerConfig:
-    base = two_stacks(read.over(BLENDERBOT_DEFAULTS), pre=True, vocab_size=8008)
-    return base.replace(**read.tokens(pad=0, bos=1, eos=2, start=1))
+def blenderbot_config(published: Published) -> TransformerConfig:
+    base = two_stacks(published.over(BLENDERBOT_DEFAULTS), pre=True, vocab_size=8008)
+    return base.replace(**published.tokens(pad=0, bos=1, eos=2, start=1))
 
 
 BLENDERBOT = family(("blenderbot",), blenderbot_config)

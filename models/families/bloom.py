@@ -10,33 +10,33 @@ from models.families.writing import classes, common
 
 BLOOM_DEFAULTS = {"bos_token_id": 1, "eos_token_id": 2}
 BLOOM_MAX_LEN = 2048
-"""Tokens of its training. ALiBi has no end, so only the config may say more."""
+"""The length of its training texts. ALiBi has no limit, so a config may name a larger one."""
 
 
-def bloom_config(read: Published) -> TransformerConfig:
-    read = read.over(BLOOM_DEFAULTS)
-    read.require("apply_residual_connection_post_layernorm", False)
-    width = read.int("n_embed" if "n_embed" in read else "hidden_size", 64)
+def bloom_config(published: Published) -> TransformerConfig:
+    published = published.over(BLOOM_DEFAULTS)
+    published.require("apply_residual_connection_post_layernorm", False)
+    width = published.int("n_embed" if "n_embed" in published else "hidden_size", 64)
     return TransformerConfig(
         kind="decoder",
-        head=read.head("language-model"),
-        vocab_size=read.int("vocab_size", 250880),
+        head=published.head("language-model"),
+        vocab_size=published.int("vocab_size", 250880),
         d_model=width,
-        n_layers=read.int("n_layer", 2),
-        n_heads=read.int("n_head", 8),
+        n_layers=published.int("n_layer", 2),
+        n_heads=published.int("n_head", 8),
         d_ff=4 * width,
-        max_len=read.optional_int("seq_length") or BLOOM_MAX_LEN,
+        max_len=published.optional_int("seq_length") or BLOOM_MAX_LEN,
         positions="alibi",
         scale_embedding=False,
         embedding_norm=True,
-        norm_eps=read.number("layer_norm_epsilon", 1e-5),
+        norm_eps=published.number("layer_norm_epsilon", 1e-5),
         activation="gelu-tanh",
         head_bias=False,
-        tie_embeddings=read.flag("tie_word_embeddings", True),
-        n_classes=len(read.classes()),
+        tie_embeddings=published.flag("tie_word_embeddings", True),
+        n_classes=len(published.classes()),
         pooling="last",
         classifier_bias=False,
-        **read.tokens(),
+        **published.tokens(),
     )
 
 

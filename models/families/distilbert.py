@@ -13,17 +13,17 @@ NORM_EPS = 1e-12
 """Not in its config."""
 
 
-def distilbert_config(read: Published) -> TransformerConfig:
-    width = read.int("dim", 768)
+def distilbert_config(published: Published) -> TransformerConfig:
+    width = published.int("dim", 768)
     return TransformerConfig(
         kind="encoder",
-        head=read.head("none", "language-model"),
-        vocab_size=read.int("vocab_size", 30522),
+        head=published.head("none", "language-model"),
+        vocab_size=published.int("vocab_size", 30522),
         d_model=width,
-        n_layers=read.int("n_layers", 6),
-        n_heads=read.int("n_heads", 12),
-        d_ff=read.int("hidden_dim", 3072),
-        max_len=read.int("max_position_embeddings", 512),
+        n_layers=published.int("n_layers", 6),
+        n_heads=published.int("n_heads", 12),
+        d_ff=published.int("hidden_dim", 3072),
+        max_len=published.int("max_position_embeddings", 512),
         positions="learned",
         count_padding=True,
         scale_embedding=False,
@@ -31,12 +31,12 @@ def distilbert_config(read: Published) -> TransformerConfig:
         norm_position="post",
         norm_eps=NORM_EPS,
         final_norm=False,
-        activation=read.activation("activation", "gelu"),
-        tie_embeddings=read.flag("tie_word_embeddings", True),
-        n_classes=len(read.classes()),
+        activation=published.activation("activation", "gelu"),
+        tie_embeddings=published.flag("tie_word_embeddings", True),
+        n_classes=len(published.classes()),
         d_classifier=width,
         classifier_activation="relu",
-        **read.tokens(pad=0),
+        **published.tokens(pad=0),
     )
 
 

@@ -26,19 +26,19 @@ DocumentMask = Bool[Tensor, "..."] | Num[Tensor, "..."]
 def scaled_dot_product_attention(
     q: Queries, k: Keys, v: Keys, mask: DocumentMask | None = None
 ) -> tuple[Queries, Scores]:
-    """Weighted sum of the values, and the weights. A query that may see nothing gets zeros."""
+    """Weighted sum of the values, and the weights. A fully masked query gets zeros."""
     return attention.scaled_dot_product_attention(q, k, v, _allowed(mask))
 
 
 def _allowed(mask: DocumentMask | None) -> Bool[Tensor, "#b #h #q #k"] | None:
-    """The same in booleans and four dimensions; the 0 of floats, which the core refuses, too."""
+    """The mask in booleans and four dimensions, also of floats, which the core refuses."""
     if mask is None:
         return None
     return mask.bool().reshape((1,) * (4 - mask.dim()) + mask.shape)
 
 
 class DocumentPositions(positional.PositionalEncoding):
-    """Sinusoids added to x, and dropout of the sum, of which the handout has none."""
+    """Adds sinusoids to x, with dropout of the sum; the handout has none."""
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
         super().__init__(d_model, max_len)
@@ -49,7 +49,7 @@ class DocumentPositions(positional.PositionalEncoding):
 
 
 class DocumentAttention(attention.MultiHeadAttention):
-    """Called with x alone (the handout), or with what queries, keys and values are made from."""
+    """Called with x alone (the handout), or with the inputs of queries, keys and values."""
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__(d_model, num_heads)

@@ -5,7 +5,7 @@ from typing import Any
 from models.config import TransformerConfig
 
 FIELDS_WITHOUT_EFFECT = ("dropout", "activation_dropout", "bias")
-"""Dropout is off when a model is read, and what `bias` says is written out for every part."""
+"""Dropout is off when a model is evaluated, and the fields of the parts repeat `bias`."""
 ROTARY_FIELDS = ("d_rotary", "rope_theta", "rope_scaling")
 RELATIVE_FIELDS = ("n_buckets", "max_distance")
 TABLE_FIELDS = ("position_offset",)
@@ -46,7 +46,7 @@ def pair_layout(config: TransformerConfig) -> str | None:
 
 
 def unused_fields(config: TransformerConfig) -> set[str]:
-    """Fields that say nothing in this config."""
+    """Fields that have no effect in this config."""
     away = set(FIELDS_WITHOUT_EFFECT)
     away |= set() if config.positions == "rotary" else set(ROTARY_FIELDS)
     away |= set() if config.positions == "relative" else set(RELATIVE_FIELDS)

@@ -1,4 +1,4 @@
-"""What a published family is: two tables, one for its config and one for its weights' names."""
+"""A published family: how its config becomes ours, and the names of its weights ours."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from models.families.layout import Same
 from models.families.published import Published
 
 PARAMETER_ENDINGS = (".weight", ".bias")
-WAY_OUT = "open one such as gpt2, llama, bert or t5"
-"""For who brings another; both config.json and GGUF files call these so."""
+SUGGESTION = "open one such as gpt2, llama, bert or t5"
+"""Ends a refusal; config.json and GGUF files both use these names."""
 RENAMED = {".gamma": ".weight", ".beta": ".bias"}
-"""How norms were called in the oldest files."""
+"""What the oldest files call the parameters of norms, and what newer ones do."""
 
 Names = Mapping[str, str | Same]
-"""Their names to ours or to a layout of ours, modules standing for their weight and bias.
+"""Published names to ours or to a layout of ours; a module stands for its weight and bias.
 
-`{i}` stands for every layer. Two of theirs with the same of ours are copies: one suffices.
+`{i}` stands for every layer. Two names of the same tensor of ours are copies: a file needs one.
 """
 
 
@@ -25,12 +25,12 @@ Names = Mapping[str, str | Same]
 class Family:
     """How checkpoints of some `model_type`s are read.
 
-    `prefix` is what a file with a head puts before the names of the body; `output` is the
-    name of the output matrix, which a tied model may leave out; `apart` are
-    those of the embeddings of two stacks that need not share one; `optional` are names
-    that a file may lack, with the field of the config that is false then. `published`
-    is the way back from a config of ours, `beside` how names begin that have no prefix.
-    `aliases` are other names of its settings, which count where both are given.
+    A file with a head puts `prefix` before the names of the body; names that begin as in
+    `unprefixed` have none. `output` is the name of the output matrix, which a tied model may
+    leave out, and `apart` are those of the embeddings of two stacks that need not share one. A
+    file may lack the `optional` names; the field of the config beside each is then false.
+    `published` writes a config of ours as one of theirs. `aliases` are other names of settings,
+    which win where a config has both.
     """
 
     types: tuple[str, ...]
@@ -42,27 +42,27 @@ class Family:
     optional: Mapping[str, str] = field(default_factory=dict)
     published: Callable[[TransformerConfig], dict[str, Any]] | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
-    beside: tuple[str, ...] = ("lm_head.", "embed_out.", "score.", "classifier.", "cls.")
+    unprefixed: tuple[str, ...] = ("lm_head.", "embed_out.", "score.", "classifier.", "cls.")
 
     def read(self, values: Mapping[str, Any]) -> Published:
-        """A config.json with the family's own names alone."""
+        """The values of a config.json, with aliases replaced by the family's own names."""
         named = {own: values[alias] for alias, own in self.aliases.items() if alias in values}
         return Published({**values, **named})
 
     def plain(self, name: str) -> str:
-        """The name without prefix and in its newer form."""
+        """The name without its prefix, in the newer form."""
         name = name.removeprefix(self.prefix)
         for old, new in RENAMED.items():
             name = name.removesuffix(old) + new if name.endswith(old) else name
         return name
 
-    def written(self, name: str, config: TransformerConfig) -> str:
-        """The way back from `plain`; a file without a head has no prefixes."""
-        bare = config.head == "none" or name.startswith(self.beside)
+    def add_prefix(self, name: str, config: TransformerConfig) -> str:
+        """The reverse of `plain`; a file without a head has no prefixes."""
+        bare = config.head == "none" or name.startswith(self.unprefixed)
         return name if bare else self.prefix + name
 
     def layouts(self, config: TransformerConfig) -> Iterator[tuple[str, Same]]:
-        """Every tensor that a file may have, by its plain name, and what of ours it holds."""
+        """Every tensor that a file may have: its plain name, and the layout of ours in it."""
         for theirs, ours in self.names(config).items():
             layout = Same((ours,)) if isinstance(ours, str) else ours
             for i in layers_of(config, layout.ours[0]):
@@ -70,7 +70,7 @@ class Family:
 
 
 def layers_of(config: TransformerConfig, ours: str) -> Iterable[int]:
-    """The layers for which a name of ours stands; one where it has no number."""
+    """The layers that a name of ours stands for; one where it has no `{i}`."""
     if "{i}" not in ours:
         return range(1)
     return range(config.encoder_layers if ours.startswith("encoder.") else config.n_layers)

@@ -36,32 +36,32 @@ GEMMA2_DEFAULTS = GEMMA_DEFAULTS | {
 }
 
 
-def gemma(read: Published) -> TransformerConfig:
-    """Its oldest files say gelu and mean the approximation."""
-    read = read.over(GEMMA_DEFAULTS)
-    read.require("use_bidirectional_attention", None, False)
-    bias = read.flag("attention_bias", False)
-    base = llama_config(read, qkv_bias=bias, out_bias=bias)
+def gemma(published: Published) -> TransformerConfig:
+    """Its oldest files say gelu and mean the tanh approximation."""
+    published = published.over(GEMMA_DEFAULTS)
+    published.require("use_bidirectional_attention", None, False)
+    bias = published.flag("attention_bias", False)
+    base = llama_config(published, qkv_bias=bias, out_bias=bias)
     activation = "gelu-tanh" if base.activation == "gelu" else base.activation
     return base.replace(scale_embedding=True, activation=activation)
 
 
-def gemma2(read: Published) -> TransformerConfig:
-    read = read.over(GEMMA2_DEFAULTS)
-    read.require("use_bidirectional_attention", None, False)
-    bias = read.flag("attention_bias", False)
-    width = read.int("query_pre_attn_scalar", 256)
+def gemma2(published: Published) -> TransformerConfig:
+    published = published.over(GEMMA2_DEFAULTS)
+    published.require("use_bidirectional_attention", None, False)
+    bias = published.flag("attention_bias", False)
+    width = published.int("query_pre_attn_scalar", 256)
     if not 0 < width < 1e9:
         raise ValueError(f"query_pre_attn_scalar {width:g} is no width.")
-    read.int("sliding_window")  # every second layer has it
-    return llama_config(read, qkv_bias=bias, out_bias=bias).replace(
+    published.int("sliding_window")  # every second layer has it
+    return llama_config(published, qkv_bias=bias, out_bias=bias).replace(
         scale_embedding=True,
-        activation=read.activation("hidden_activation", "gelu_pytorch_tanh"),
+        activation=published.activation("hidden_activation", "gelu_pytorch_tanh"),
         norm_position="sandwich",
         attention_scale=width**-0.5,
-        attention_cap=read.optional_number("attn_logit_softcapping", 50.0),
-        logit_cap=read.optional_number("final_logit_softcapping", 30.0),
-        windows=layer_windows(read, every=2),
+        attention_cap=published.optional_number("attn_logit_softcapping", 50.0),
+        logit_cap=published.optional_number("final_logit_softcapping", 30.0),
+        windows=layer_windows(published, every=2),
     )
 
 

@@ -1,8 +1,8 @@
 """GGUF files as checkpoints of a published family: each architecture's metadata to its config.
 
-Every table makes the config.json that the file was converted from, as far as it counts;
-the family then reads it as its own. What a file cannot say, since llama.cpp has it in its
-code, is the family's default. Source: llama.cpp's conversion scripts.
+Every table restores the config.json that the file was converted from, as far as it matters;
+the family then reads it as its own. What llama.cpp has in its code and not in the file is the
+family's default. Source: llama.cpp's conversion scripts.
 """
 
 import math
@@ -15,16 +15,16 @@ from torch import Tensor
 
 from models.config import TransformerConfig
 from models.families import FAMILIES
-from models.families.family import WAY_OUT, Family, Names
+from models.families.family import SUGGESTION, Family, Names
 from models.families.gguf_metadata import ROPE_FACTORS, Metadata
 from models.families.gguf_names import gate_in_up, gguf_names, two_stack_names
 from models.loading.safe_files import shown
 
 Values = dict[str, Any]
 LAYERS_OF_27B = 46
-"""Gemma 2 of this depth scales its scores in another way, which no value says."""
+"""Gemma 2 of this depth scales its scores in another way, which the metadata do not mention."""
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
-"""Of every Llama 3: a file has only what they make of the frequencies."""
+"""Constants of every Llama 3: a file has only the frequencies that follow from them."""
 
 
 @dataclass(frozen=True)
@@ -35,28 +35,28 @@ class Architecture:
     names: Callable[[TransformerConfig], Names] = gguf_names
 
 
-def described(
+def describe(
     values: Mapping[str, Any],
     shapes: Mapping[str, tuple[int, ...]],
     numbers: Callable[[str], Tensor],
 ) -> tuple[Values, Family]:
     """The published config.json that a file stands for, and the family with the file's names.
 
-    ValueError, in one sentence, when its architecture is none of ours or a value is missing.
-    `numbers` reads a tensor; that of ROPE_FACTORS is the only one that is asked for.
+    ValueError, in one sentence, for an unknown architecture or a missing value. `numbers`
+    reads a tensor; only that of ROPE_FACTORS is needed.
     """
-    read = Metadata(values, shapes, numbers)
-    found = ARCHITECTURES.get(read.architecture)
-    if found is None:
+    metadata = Metadata(values, shapes, numbers)
+    architecture = ARCHITECTURES.get(metadata.architecture)
+    if architecture is None:
         raise ValueError(
-            f"the architecture {shown(read.architecture)} is not supported; {WAY_OUT}."
+            f"the architecture {shown(metadata.architecture)} is not supported; {SUGGESTION}."
         )
-    read.require("expert_count", None, 0)
-    read.require("attention.clamp_kqv", None, 0.0)
-    config = found.config(read)
+    metadata.require("expert_count", None, 0)
+    metadata.require("attention.clamp_kqv", None, 0.0)
+    config = architecture.config(metadata)
     family = replace(
         FAMILIES[config["model_type"]],
-        names=found.names,
+        names=architecture.names,
         prefix="",
         output="output.weight",
         apart=None,
@@ -66,62 +66,63 @@ def described(
     return config, family
 
 
-def usual(read: Metadata, family: str, **more: Any) -> Values:
-    """What almost every architecture says, by the usual names, and what is only its own."""
-    heads = read.whole("attention.head_count")
+def usual(metadata: Metadata, family: str, **more: Any) -> Values:
+    """The values that almost every architecture has, by the usual names, and `more` of its own."""
+    heads = metadata.whole("attention.head_count")
     return {
         "model_type": family,
-        "vocab_size": read.rows("token_embd.weight"),
-        "hidden_size": read.whole("embedding_length"),
-        "num_hidden_layers": read.whole("block_count"),
+        "vocab_size": metadata.rows("token_embd.weight"),
+        "hidden_size": metadata.whole("embedding_length"),
+        "num_hidden_layers": metadata.whole("block_count"),
         "num_attention_heads": heads,
-        "num_key_value_heads": read.whole("attention.head_count_kv", heads),
-        "intermediate_size": read.whole("feed_forward_length"),
-        "max_position_embeddings": read.whole("context_length"),
-        "tie_word_embeddings": not read.has("output.weight"),
-        "bos_token_id": read.token("bos"),
-        "eos_token_id": read.token("eos"),
-        "pad_token_id": read.token("padding"),
+        "num_key_value_heads": metadata.whole("attention.head_count_kv", heads),
+        "intermediate_size": metadata.whole("feed_forward_length"),
+        "max_position_embeddings": metadata.whole("context_length"),
+        "tie_word_embeddings": not metadata.has("output.weight"),
+        "bos_token_id": metadata.token("bos"),
+        "eos_token_id": metadata.token("eos"),
+        "pad_token_id": metadata.token("padding"),
         **more,
     }
 
 
-def rms_eps(read: Metadata) -> float:
-    return read.number("attention.layer_norm_rms_epsilon")
+def rms_eps(metadata: Metadata) -> float:
+    return metadata.number("attention.layer_norm_rms_epsilon")
 
 
-def layer_eps(read: Metadata) -> float:
-    return read.number("attention.layer_norm_epsilon")
+def layer_eps(metadata: Metadata) -> float:
+    return metadata.number("attention.layer_norm_epsilon")
 
 
-def head_width(read: Metadata) -> int:
-    heads = read.whole("attention.head_count")
-    width = read.whole("attention.key_length", read.whole("embedding_length") // max(heads, 1))
-    read.require("attention.value_length", width, None)
+def head_width(metadata: Metadata) -> int:
+    heads = metadata.whole("attention.head_count")
+    width = metadata.whole(
+        "attention.key_length", metadata.whole("embedding_length") // max(heads, 1)
+    )
+    metadata.require("attention.value_length", width, None)
     return width
 
 
-def turned(read: Metadata) -> float | None:
+def rotary_part(metadata: Metadata) -> float | None:
     """The part of a head that rotary positions turn; None where the file does not say."""
-    width = max(head_width(read), 1)
-    if not read.given(it="rope.dimension_count"):
+    width = max(head_width(metadata), 1)
+    if not metadata.pick(it="rope.dimension_count"):
         return None
-    rotary_width = read.whole("rope.dimension_count")
+    rotary_width = metadata.whole("rope.dimension_count")
     part = rotary_width / width
-    return (
-        part if int(width * part) == rotary_width else math.nextafter(part, 2)
-    )  # 49 · (1 / 49) < 1
+    is_exact = int(width * part) == rotary_width  # not where 49 · (1 / 49) < 1
+    return part if is_exact else math.nextafter(part, 2)
 
 
 def rotary(
-    read: Metadata, *, part: str = "partial_rotary_factor", theta: str = "rope_theta"
+    metadata: Metadata, *, part: str = "partial_rotary_factor", theta: str = "rope_theta"
 ) -> Values:
     """Rotary positions and their scaling; `part` and `theta` are the family's names of values."""
-    values = read.given(head_dim="attention.key_length", **{theta: "rope.freq_base"})
-    if (found := turned(read)) is not None:
-        values[part] = found
-    read.require("rope.scale_linear", None, 1.0)
-    scaling = read.given(
+    values = metadata.pick(head_dim="attention.key_length", **{theta: "rope.freq_base"})
+    if (share := rotary_part(metadata)) is not None:
+        values[part] = share
+    metadata.require("rope.scale_linear", None, 1.0)
+    scaling = metadata.pick(
         rope_type="rope.scaling.type",
         factor="rope.scaling.factor",
         original_max_position_embeddings="rope.scaling.original_context_length",
@@ -129,21 +130,21 @@ def rotary(
         beta_fast="rope.scaling.yarn_beta_fast",
         beta_slow="rope.scaling.yarn_beta_slow",
     )
-    if read.has("rope_factors_long.weight"):
+    if metadata.has("rope_factors_long.weight"):
         scaling["rope_type"] = "longrope"
     if scaling.get("rope_type", "none") != "none":
-        read.require("rope.scaling.yarn_log_multiplier", None, 0.0)
-        read.require("rope.scaling.attn_factor", None, 1.0)
+        metadata.require("rope.scaling.yarn_log_multiplier", None, 0.0)
+        metadata.require("rope.scaling.attn_factor", None, 1.0)
         return values | {"rope_scaling": scaling}
-    if read.has(ROPE_FACTORS):
-        return values | {"rope_scaling": llama3(read)}
+    if metadata.has(ROPE_FACTORS):
+        return values | {"rope_scaling": llama3(metadata)}
     return values
 
 
-def llama3(read: Metadata) -> Values:
-    """Llama 3's scaling, told from the frequencies that it leaves; ValueError if it is another."""
-    factors = read.few(ROPE_FACTORS)
-    theta, largest = read.number("rope.freq_base"), max(factors, default=0)
+def llama3(metadata: Metadata) -> Values:
+    """Llama 3's scaling, recognized by its frequencies; ValueError for another one."""
+    factors = metadata.few(ROPE_FACTORS)
+    theta, largest = metadata.number("rope.freq_base"), max(factors, default=0)
     low, high, length = LLAMA3.values()
     for i, factor in enumerate(factors):
         waves = length * theta ** (-i / len(factors)) / (2 * math.pi) if theta > 0 else 0
@@ -153,42 +154,46 @@ def llama3(read: Metadata) -> Values:
     return LLAMA3 | {"rope_type": "llama3", "factor": largest}
 
 
-def llama(read: Metadata) -> Values:
+def llama(metadata: Metadata) -> Values:
     """Llama, and Mistral where there is a window."""
-    window = read.given(sliding_window="attention.sliding_window")
+    window = metadata.pick(sliding_window="attention.sliding_window")
     return usual(
-        read,
+        metadata,
         "mistral" if window else "llama",
-        rms_norm_eps=rms_eps(read),
-        attention_bias=read.has("blk.0.attn_q.bias"),
-        mlp_bias=read.has("blk.0.ffn_up.bias"),
-        **rotary(read),
+        rms_norm_eps=rms_eps(metadata),
+        attention_bias=metadata.has("blk.0.attn_q.bias"),
+        mlp_bias=metadata.has("blk.0.ffn_up.bias"),
+        **rotary(metadata),
         **window,
     )
 
 
-def qwen(read: Metadata, *, family: str) -> Values:
+def qwen(metadata: Metadata, *, family: str) -> Values:
     """Qwen2 and Qwen3, whose windows no file has."""
-    read.require("attention.sliding_window", None, 0)
-    bias = read.has("blk.0.attn_q.bias")
-    return usual(read, family, rms_norm_eps=rms_eps(read), attention_bias=bias, **rotary(read))
+    metadata.require("attention.sliding_window", None, 0)
+    bias = metadata.has("blk.0.attn_q.bias")
+    return usual(
+        metadata, family, rms_norm_eps=rms_eps(metadata), attention_bias=bias, **rotary(metadata)
+    )
 
 
-def gemma(read: Metadata) -> Values:
-    bias = read.has("blk.0.attn_q.bias")
-    return usual(read, "gemma", rms_norm_eps=rms_eps(read), attention_bias=bias, **rotary(read))
+def gemma(metadata: Metadata) -> Values:
+    bias = metadata.has("blk.0.attn_q.bias")
+    return usual(
+        metadata, "gemma", rms_norm_eps=rms_eps(metadata), attention_bias=bias, **rotary(metadata)
+    )
 
 
-def gemma2(read: Metadata) -> Values:
-    """A window is in every second layer."""
-    read.require("attention.sliding_window_pattern", None, 2)
-    values = usual(read, "gemma2", rms_norm_eps=rms_eps(read), **rotary(read))
-    width = head_width(read)
+def gemma2(metadata: Metadata) -> Values:
+    """Every second layer has a window."""
+    metadata.require("attention.sliding_window_pattern", None, 2)
+    values = usual(metadata, "gemma2", rms_norm_eps=rms_eps(metadata), **rotary(metadata))
+    width = head_width(metadata)
     if values["num_hidden_layers"] == LAYERS_OF_27B:
         width = values["hidden_size"] // max(values["num_attention_heads"], 1)
     return values | {
         "query_pre_attn_scalar": width,
-        **read.given(
+        **metadata.pick(
             "attn_logit_softcapping",
             "final_logit_softcapping",
             sliding_window="attention.sliding_window",
@@ -196,83 +201,85 @@ def gemma2(read: Metadata) -> Values:
     }
 
 
-def phi3(read: Metadata) -> Values:
-    """A window of 0 is none."""
-    window = read.whole("attention.sliding_window", 0) or None
-    return usual(read, "phi3", rms_norm_eps=rms_eps(read), sliding_window=window, **rotary(read))
+def phi3(metadata: Metadata) -> Values:
+    """A window of 0 stands for none."""
+    window = metadata.whole("attention.sliding_window", 0) or None
+    return usual(
+        metadata, "phi3", rms_norm_eps=rms_eps(metadata), sliding_window=window, **rotary(metadata)
+    )
 
 
-def phi2(read: Metadata) -> Values:
-    return usual(read, "phi", layer_norm_eps=layer_eps(read), **rotary(read))
+def phi2(metadata: Metadata) -> Values:
+    return usual(metadata, "phi", layer_norm_eps=layer_eps(metadata), **rotary(metadata))
 
 
-def gpt2(read: Metadata, *, family: str = "gpt2") -> Values:
-    values = usual(read, family, layer_norm_epsilon=layer_eps(read))
+def gpt2(metadata: Metadata, *, family: str = "gpt2") -> Values:
+    values = usual(metadata, family, layer_norm_epsilon=layer_eps(metadata))
     return values | {"n_inner": values["intermediate_size"]}
 
 
-def starcoder(read: Metadata) -> Values:
+def starcoder(metadata: Metadata) -> Values:
     """Its heads share one key and one value."""
-    read.require("attention.head_count_kv", 1)
-    return gpt2(read, family="gpt_bigcode") | {"multi_query": True}
+    metadata.require("attention.head_count_kv", 1)
+    return gpt2(metadata, family="gpt_bigcode") | {"multi_query": True}
 
 
-def starcoder2(read: Metadata) -> Values:
-    bias = read.has("blk.0.attn_q.bias")
-    window = read.whole("attention.sliding_window", 0) or None
-    more = {"norm_epsilon": layer_eps(read), "sliding_window": window} | rotary(read)
-    return usual(read, "starcoder2", use_bias=bias, **more)
+def starcoder2(metadata: Metadata) -> Values:
+    bias = metadata.has("blk.0.attn_q.bias")
+    window = metadata.whole("attention.sliding_window", 0) or None
+    more = {"norm_epsilon": layer_eps(metadata), "sliding_window": window} | rotary(metadata)
+    return usual(metadata, "starcoder2", use_bias=bias, **more)
 
 
-def stablelm(read: Metadata) -> Values:
+def stablelm(metadata: Metadata) -> Values:
     """Attention and feed-forward are parallel where they share a norm, whatever a value says."""
     return usual(
-        read,
+        metadata,
         "stablelm",
-        layer_norm_eps=layer_eps(read),
-        use_qkv_bias=read.has("blk.0.attn_q.bias"),
-        qk_layernorm=read.has("blk.0.attn_q_norm.weight"),
-        use_parallel_residual=not read.has("blk.0.ffn_norm.weight"),
-        **rotary(read),
+        layer_norm_eps=layer_eps(metadata),
+        use_qkv_bias=metadata.has("blk.0.attn_q.bias"),
+        qk_layernorm=metadata.has("blk.0.attn_q_norm.weight"),
+        use_parallel_residual=not metadata.has("blk.0.ffn_norm.weight"),
+        **rotary(metadata),
     )
 
 
-def gpt_neox(read: Metadata) -> Values:
+def gpt_neox(metadata: Metadata) -> Values:
     return usual(
-        read,
+        metadata,
         "gpt_neox",
-        layer_norm_eps=layer_eps(read),
-        attention_bias=read.has("blk.0.attn_qkv.bias"),
-        **read.given("use_parallel_residual"),
-        **rotary(read, part="rotary_pct", theta="rotary_emb_base"),
+        layer_norm_eps=layer_eps(metadata),
+        attention_bias=metadata.has("blk.0.attn_qkv.bias"),
+        **metadata.pick("use_parallel_residual"),
+        **rotary(metadata, part="rotary_pct", theta="rotary_emb_base"),
     )
 
 
-def gptj(read: Metadata) -> Values:
-    return gpt2(read, family="gptj") | {"rotary_dim": read.whole("rope.dimension_count")}
+def gptj(metadata: Metadata) -> Values:
+    return gpt2(metadata, family="gptj") | {"rotary_dim": metadata.whole("rope.dimension_count")}
 
 
-def bloom(read: Metadata) -> Values:
-    values = usual(read, "bloom", layer_norm_epsilon=layer_eps(read))
+def bloom(metadata: Metadata) -> Values:
+    values = usual(metadata, "bloom", layer_norm_epsilon=layer_eps(metadata))
     if values["intermediate_size"] != 4 * values["hidden_size"]:
         raise ValueError("bloom.feed_forward_length must be four times the embedding's.")
     return values | {"seq_length": values["max_position_embeddings"]}
 
 
-def bert(read: Metadata) -> Values:
+def bert(metadata: Metadata) -> Values:
     """BERT, RoBERTa without the unused rows of its positions, and DistilBERT without segments.
 
     No file has what makes words or classes of the last layer.
     """
-    read.require("attention.causal", None, False)
-    values = usual(read, "bert", layer_norm_eps=layer_eps(read)) | {
+    metadata.require("attention.causal", None, False)
+    values = usual(metadata, "bert", layer_norm_eps=layer_eps(metadata)) | {
         "architectures": ["BertModel"],
-        "max_position_embeddings": read.rows("position_embd.weight"),
+        "max_position_embeddings": metadata.rows("position_embd.weight"),
         "bos_token_id": None,
         "eos_token_id": None,
     }
-    if read.has("token_types.weight"):
-        return values | {"type_vocab_size": read.rows("token_types.weight")}
+    if metadata.has("token_types.weight"):
+        return values | {"type_vocab_size": metadata.rows("token_types.weight")}
     hidden = values["intermediate_size"]
     return values | {
         "model_type": "distilbert",
@@ -281,21 +288,21 @@ def bert(read: Metadata) -> Values:
     }
 
 
-def t5(read: Metadata, *, whole: bool = True) -> Values:
+def t5(metadata: Metadata, *, whole: bool = True) -> Values:
     """T5, v1.1 and mT5, which differ in what is tied and gated."""
-    gated = read.has("enc.blk.0.ffn_gate.weight")
+    gated = metadata.has("enc.blk.0.ffn_gate.weight")
     values = usual(
-        read,
+        metadata,
         "t5",
         architectures=["T5ForConditionalGeneration" if whole else "T5EncoderModel"],
         is_encoder_decoder=whole,
-        d_kv=read.whole("attention.key_length"),
-        relative_attention_num_buckets=read.whole("attention.relative_buckets_count"),
-        layer_norm_epsilon=rms_eps(read),
+        d_kv=metadata.whole("attention.key_length"),
+        relative_attention_num_buckets=metadata.whole("attention.relative_buckets_count"),
+        layer_norm_epsilon=rms_eps(metadata),
         feed_forward_proj="gated-gelu" if gated else "relu",
-        **read.given("decoder_start_token_id"),
+        **metadata.pick("decoder_start_token_id"),
     )
-    decoder = read.whole("decoder_block_count", values["num_hidden_layers"])
+    decoder = metadata.whole("decoder_block_count", values["num_hidden_layers"])
     return values | {
         "d_ff": values["intermediate_size"],
         "num_layers": values["num_hidden_layers"],

@@ -8,13 +8,13 @@ from torch import Tensor
 from models.families.published import Published
 
 ROPE_FACTORS = "rope_freqs.weight"
-"""By what rotary frequencies are divided: numbers of a config, stored like a weight."""
+"""Divides rotary frequencies: numbers of a config that are stored like a weight."""
 MOST_ROWS = 1 << 16
 """Numbers of a tensor that may be read for a config."""
 
 
 class Metadata:
-    """What a file says of its model. `numbers` reads one of its tensors."""
+    """The metadata of one file. `numbers` reads one of its tensors."""
 
     def __init__(
         self,
@@ -38,8 +38,8 @@ class Metadata:
             raise ValueError(f"{self._full(name)} must be given as a number.")
         return self._values.number(self._full(name), 0)
 
-    def given(self, *same: str, **names: str) -> dict[str, Any]:
-        """What is there of these, by the name that a published config has for it."""
+    def pick(self, *same: str, **names: str) -> dict[str, Any]:
+        """The values of these that the file has, by their names in a published config."""
         names |= {name: name for name in same}
         keys = {published: self._full(name) for published, name in names.items()}
         values = self._values.values

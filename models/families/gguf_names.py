@@ -64,10 +64,10 @@ def gguf_names(config: TransformerConfig, *, interleaved: bool = False) -> Names
 
 
 def gate_in_up(names: Names) -> Names:
-    """The same where gate and up are one matrix (Phi-3)."""
+    """These names where gate and up are one matrix (Phi-3)."""
     block, layer = "decoder.blocks.{i}.mlp.", "blk.{i}."
-    kept = {name: ours for name, ours in names.items() if name != layer + "ffn_gate"}
-    return kept | {layer + "ffn_up": Rows((block + "gate_proj", block + "up_proj"))}
+    table = {name: ours for name, ours in names.items() if name != layer + "ffn_gate"}
+    return table | {layer + "ffn_up": Rows((block + "gate_proj", block + "up_proj"))}
 
 
 def two_stack_names(config: TransformerConfig) -> Names:

@@ -18,37 +18,37 @@ GPT2_ALIASES = {
 """What newer versions call its sizes."""
 
 
-def gpt2_config(read: Published) -> TransformerConfig:
-    read = read.over(GPT2_DEFAULTS)
-    read.require("scale_attn_weights", True)
-    read.require("scale_attn_by_inverse_layer_idx", False)
-    read.require("add_cross_attention", False)
-    width = read.int("n_embd", 768)
+def gpt2_config(published: Published) -> TransformerConfig:
+    published = published.over(GPT2_DEFAULTS)
+    published.require("scale_attn_weights", True)
+    published.require("scale_attn_by_inverse_layer_idx", False)
+    published.require("add_cross_attention", False)
+    width = published.int("n_embd", 768)
     return TransformerConfig(
         kind="decoder",
-        head=read.head("language-model"),
-        vocab_size=read.int("vocab_size", 50257),
+        head=published.head("language-model"),
+        vocab_size=published.int("vocab_size", 50257),
         d_model=width,
-        n_layers=read.int("n_layer", 12),
-        n_heads=read.int("n_head", 12),
-        d_ff=inner_width(read, width),
-        max_len=read.int("n_positions", 1024),
+        n_layers=published.int("n_layer", 12),
+        n_heads=published.int("n_head", 12),
+        d_ff=inner_width(published, width),
+        max_len=published.int("n_positions", 1024),
         positions="learned",
         scale_embedding=False,
-        norm_eps=read.number("layer_norm_epsilon", 1e-5),
-        activation=read.activation("activation_function", "gelu_new"),
+        norm_eps=published.number("layer_norm_epsilon", 1e-5),
+        activation=published.activation("activation_function", "gelu_new"),
         head_bias=False,
-        tie_embeddings=read.flag("tie_word_embeddings", True),
-        n_classes=len(read.classes()),
+        tie_embeddings=published.flag("tie_word_embeddings", True),
+        n_classes=len(published.classes()),
         pooling="last",
         classifier_bias=False,
-        **read.tokens(),
+        **published.tokens(),
     )
 
 
-def inner_width(read: Published, width: int) -> int:
+def inner_width(published: Published, width: int) -> int:
     """Of the feed-forward layers: four times the model's where the file names none."""
-    named = read.optional_int("n_inner")
+    named = published.optional_int("n_inner")
     return 4 * width if named is None else named
 
 

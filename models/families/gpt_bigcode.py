@@ -10,10 +10,10 @@ from models.families.layout import HeadByHead, Rows
 from models.families.published import Published
 
 
-def gpt_bigcode_config(read: Published) -> TransformerConfig:
-    read = read.over({"activation_function": "gelu_pytorch_tanh"})
-    shared = read.flag("multi_query", True)
-    return gpt2_config(read).replace(n_kv_heads=1 if shared else None)
+def gpt_bigcode_config(published: Published) -> TransformerConfig:
+    published = published.over({"activation_function": "gelu_pytorch_tanh"})
+    shared = published.flag("multi_query", True)
+    return gpt2_config(published).replace(n_kv_heads=1 if shared else None)
 
 
 def gpt_bigcode_names(config: TransformerConfig) -> Names:

@@ -13,33 +13,33 @@ ATTENTION_KINDS = ("global", "local")
 GPT_NEO_ALIASES = {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"}
 
 
-def gpt_neo_config(read: Published) -> TransformerConfig:
-    width = read.int("hidden_size", 2048)
+def gpt_neo_config(published: Published) -> TransformerConfig:
+    width = published.int("hidden_size", 2048)
     renamed = {
         "n_embd": width,
-        "n_layer": read.int("num_layers", 24),
-        "n_head": read.int("num_heads", 16),
-        "n_inner": read.optional_int("intermediate_size"),
-        "n_positions": read.int("max_position_embeddings", 2048),
+        "n_layer": published.int("num_layers", 24),
+        "n_head": published.int("num_heads", 16),
+        "n_inner": published.optional_int("intermediate_size"),
+        "n_positions": published.int("max_position_embeddings", 2048),
     }
-    window = read.int("window_size", 256)
+    window = published.int("window_size", 256)
     if window < 1:
         raise ValueError(f"window_size {window} leaves no key to attend to.")
-    local = [kind == "local" for kind in kinds(read, renamed["n_layer"] or 0)]
-    return gpt2_config(Published({**read.values, **renamed})).replace(
+    local = [kind == "local" for kind in kinds(published, renamed["n_layer"] or 0)]
+    return gpt2_config(Published({**published.values, **renamed})).replace(
         qkv_bias=False,
         attention_scale=1.0,
         windows=tuple(window if here else 0 for here in local) if any(local) else (),
     )
 
 
-def kinds(read: Published, layers: int) -> list[str]:
+def kinds(published: Published, layers: int) -> list[str]:
     """The kind of every layer: `attention_types` lists groups of kinds, each some times over.
 
     `attention_layers`, which files repeat them in, must say the same.
     """
-    written = read.values.get("attention_types")
-    groups = [[list(ATTENTION_KINDS), layers // 2]] if written is None else written
+    types = published.values.get("attention_types")
+    groups = [[list(ATTENTION_KINDS), layers // 2]] if types is None else types
     every: list[str] = []
     for group in groups if isinstance(groups, list) else [None]:
         match group:
@@ -51,7 +51,7 @@ def kinds(read: Published, layers: int) -> list[str]:
             raise ValueError(f"attention_types {shown(repr(group))} are not supported.")
     if len(every) != layers:
         raise ValueError(f"attention_types must be of {layers} layers, not {len(every)}.")
-    read.require("attention_layers", every, None)
+    published.require("attention_layers", every, None)
     return every
 
 

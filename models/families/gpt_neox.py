@@ -15,35 +15,35 @@ from models.families.writing import WRITTEN_ACTIVATIONS, classes, common, rotati
 GPT_NEOX_DEFAULTS = {"bos_token_id": 0, "eos_token_id": 2}
 
 
-def gpt_neox_config(read: Published) -> TransformerConfig:
-    read = read.over(GPT_NEOX_DEFAULTS)
-    width, heads = read.int("hidden_size", 6144), read.int("num_attention_heads", 64)
-    bias = read.flag("attention_bias", True)
+def gpt_neox_config(published: Published) -> TransformerConfig:
+    published = published.over(GPT_NEOX_DEFAULTS)
+    width, heads = published.int("hidden_size", 6144), published.int("num_attention_heads", 64)
+    bias = published.flag("attention_bias", True)
     part, theta = "rotary_pct", "rotary_emb_base"
     head = width // max(heads, 1)
-    read.require("head_dim", None, head)
+    published.require("head_dim", None, head)
     return TransformerConfig(
         kind="decoder",
-        head=read.head("language-model"),
-        vocab_size=read.int("vocab_size", 50432),
+        head=published.head("language-model"),
+        vocab_size=published.int("vocab_size", 50432),
         d_model=width,
-        n_layers=read.int("num_hidden_layers", 44),
+        n_layers=published.int("num_hidden_layers", 44),
         n_heads=heads,
-        d_ff=read.int("intermediate_size", 24576),
-        max_len=read.int("max_position_embeddings", 2048),
-        **rope(read, width=head, part=0.25, part_name=part, theta_name=theta),
+        d_ff=published.int("intermediate_size", 24576),
+        max_len=published.int("max_position_embeddings", 2048),
+        **rope(published, width=head, part=0.25, part_name=part, theta_name=theta),
         scale_embedding=False,
-        norm_eps=read.number("layer_norm_eps", 1e-5),
-        parallel=read.flag("use_parallel_residual", True),
-        activation=read.activation("hidden_act", "gelu"),
+        norm_eps=published.number("layer_norm_eps", 1e-5),
+        parallel=published.flag("use_parallel_residual", True),
+        activation=published.activation("hidden_act", "gelu"),
         qkv_bias=bias,
         out_bias=bias,
         head_bias=False,
-        tie_embeddings=read.flag("tie_word_embeddings", False),
-        n_classes=len(read.classes()),
+        tie_embeddings=published.flag("tie_word_embeddings", False),
+        n_classes=len(published.classes()),
         pooling="last",
         classifier_bias=False,
-        **read.tokens(),
+        **published.tokens(),
     )
 
 

@@ -11,33 +11,33 @@ from models.families.writing import WRITTEN_ACTIVATIONS, classes, common
 GPTJ_DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
 
 
-def gptj_config(read: Published) -> TransformerConfig:
-    read = read.over(GPTJ_DEFAULTS)
-    width = read.int("n_embd", 4096)
+def gptj_config(published: Published) -> TransformerConfig:
+    published = published.over(GPTJ_DEFAULTS)
+    width = published.int("n_embd", 4096)
     return TransformerConfig(
         kind="decoder",
-        head=read.head("language-model"),
-        vocab_size=read.int("vocab_size", 50400),
+        head=published.head("language-model"),
+        vocab_size=published.int("vocab_size", 50400),
         d_model=width,
-        n_layers=read.int("n_layer", 28),
-        n_heads=read.int("n_head", 16),
-        d_ff=inner_width(read, width),
-        max_len=read.int("n_positions", 2048),
+        n_layers=published.int("n_layer", 28),
+        n_heads=published.int("n_head", 16),
+        d_ff=inner_width(published, width),
+        max_len=published.int("n_positions", 2048),
         positions="rotary",
         pairs="adjacent",
-        d_rotary=read.int("rotary_dim", 64),
+        d_rotary=published.int("rotary_dim", 64),
         scale_embedding=False,
-        norm_eps=read.number("layer_norm_epsilon", 1e-5),
+        norm_eps=published.number("layer_norm_epsilon", 1e-5),
         parallel=True,
         shared_norm=True,
-        activation=read.activation("activation_function", "gelu_new"),
+        activation=published.activation("activation_function", "gelu_new"),
         qkv_bias=False,
         out_bias=False,
-        tie_embeddings=read.flag("tie_word_embeddings", False),
-        n_classes=len(read.classes()),
+        tie_embeddings=published.flag("tie_word_embeddings", False),
+        n_classes=len(published.classes()),
         pooling="last",
         classifier_bias=False,
-        **read.tokens(),
+        **published.tokens(),
     )
 
 

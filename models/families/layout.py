@@ -1,4 +1,4 @@
-"""How a tensor of a published file holds weights of ours: each layout splits it and joins it again.
+"""Layouts: how a tensor of a published file holds weights of ours, split and joined.
 
 Splitting works on tensors without memory too, so shapes are compared by the very
 operations that later move the numbers.
@@ -25,11 +25,11 @@ class Same:
         return replace(self, ours=ours)
 
     def split(self, theirs: Tensor, ours: Sequence[Tensor]) -> list[Tensor]:
-        """Our tensors, made of theirs; `ours` lends its shapes. RuntimeError when none fits."""
+        """Our tensors, from theirs; `ours` gives the shapes. RuntimeError when they do not fit."""
         return [theirs]
 
     def join(self, ours: Sequence[Tensor]) -> Tensor:
-        """Their tensor, made of ours."""
+        """Their tensor, from ours."""
         return ours[0]
 
 
@@ -93,7 +93,7 @@ class MinusOne(Same):
 
 
 class SingleRow(Same):
-    """One row of a larger tensor that has no more (Marian's bias of the logits)."""
+    """A vector stored as a matrix of one row (Marian's bias of the logits)."""
 
     def split(self, theirs: Tensor, ours: Sequence[Tensor]) -> list[Tensor]:
         return [theirs.squeeze(0)]

@@ -37,40 +37,40 @@ QWEN_DEFAULTS = {
 }
 
 
-def llama(read: Published) -> TransformerConfig:
-    read = read.over(LLAMA_DEFAULTS)
-    bias = read.flag("attention_bias", False)
-    mlp_bias = read.flag("mlp_bias", False)
-    return llama_config(read, qkv_bias=bias, out_bias=bias, mlp_bias=mlp_bias)
+def llama(published: Published) -> TransformerConfig:
+    published = published.over(LLAMA_DEFAULTS)
+    bias = published.flag("attention_bias", False)
+    mlp_bias = published.flag("mlp_bias", False)
+    return llama_config(published, qkv_bias=bias, out_bias=bias, mlp_bias=mlp_bias)
 
 
-def mistral(read: Published) -> TransformerConfig:
-    """Every layer has the window; files that name the kind of each layer are of a later model."""
-    read = read.over(MISTRAL_DEFAULTS)
-    read.require("layer_types", None)
-    return llama_config(read, windows=layer_windows(read))
+def mistral(published: Published) -> TransformerConfig:
+    """Every layer has the window; files with `layer_types` are of a later model."""
+    published = published.over(MISTRAL_DEFAULTS)
+    published.require("layer_types", None)
+    return llama_config(published, windows=layer_windows(published))
 
 
-def qwen2(read: Published) -> TransformerConfig:
-    read = read.over(QWEN_DEFAULTS)
-    return llama_config(read, qkv_bias=True, windows=qwen_windows(read))
+def qwen2(published: Published) -> TransformerConfig:
+    published = published.over(QWEN_DEFAULTS)
+    return llama_config(published, qkv_bias=True, windows=qwen_windows(published))
 
 
-def qwen3(read: Published) -> TransformerConfig:
-    read = read.over(QWEN_DEFAULTS | {"head_dim": 128})
-    bias = read.flag("attention_bias", False)
-    window = qwen_windows(read)
-    return llama_config(read, qkv_bias=bias, out_bias=bias, qk_norm=True, windows=window)
+def qwen3(published: Published) -> TransformerConfig:
+    published = published.over(QWEN_DEFAULTS | {"head_dim": 128})
+    bias = published.flag("attention_bias", False)
+    window = qwen_windows(published)
+    return llama_config(published, qkv_bias=bias, out_bias=bias, qk_norm=True, windows=window)
 
 
-def qwen_windows(read: Published) -> tuple[int, ...]:
-    if not read.flag("use_sliding_window", False):
-        read = Published({**read.values, "sliding_window": None})
-    return layer_windows(read, first=read.int("max_window_layers", 28))
+def qwen_windows(published: Published) -> tuple[int, ...]:
+    if not published.flag("use_sliding_window", False):
+        published = Published({**published.values, "sliding_window": None})
+    return layer_windows(published, first=published.int("max_window_layers", 28))
 
 
 def llama_config(
-    read: Published,
+    published: Published,
     *,
     qkv_bias: bool = False,
     out_bias: bool = False,
@@ -78,39 +78,39 @@ def llama_config(
     rotation: Mapping[str, Any] | None = None,
     **switches: Any,
 ) -> TransformerConfig:
-    """What all of them share; `rotation` where a family reads its own."""
+    """What all of them share; a family with other rotary settings gives its own `rotation`."""
     return TransformerConfig(
         kind="decoder",
-        head=read.head("language-model"),
-        vocab_size=read.int("vocab_size"),
-        d_model=read.int("hidden_size", 4096),
-        n_layers=read.int("num_hidden_layers", 32),
-        n_heads=read.int("num_attention_heads", 32),
-        n_kv_heads=read.optional_int("num_key_value_heads"),
-        d_head=read.optional_int("head_dim"),
-        d_ff=read.int("intermediate_size"),
-        max_len=read.int("max_position_embeddings"),
-        **(rope(read) if rotation is None else rotation),
+        head=published.head("language-model"),
+        vocab_size=published.int("vocab_size"),
+        d_model=published.int("hidden_size", 4096),
+        n_layers=published.int("num_hidden_layers", 32),
+        n_heads=published.int("num_attention_heads", 32),
+        n_kv_heads=published.optional_int("num_key_value_heads"),
+        d_head=published.optional_int("head_dim"),
+        d_ff=published.int("intermediate_size"),
+        max_len=published.int("max_position_embeddings"),
+        **(rope(published) if rotation is None else rotation),
         scale_embedding=False,
         norm="rms",
-        norm_eps=read.number("rms_norm_eps", 1e-6),
-        activation=read.activation("hidden_act", "silu"),
+        norm_eps=published.number("rms_norm_eps", 1e-6),
+        activation=published.activation("hidden_act", "silu"),
         gated=True,
         qkv_bias=qkv_bias,
         out_bias=out_bias,
         mlp_bias=mlp_bias,
         head_bias=False,
-        tie_embeddings=read.flag("tie_word_embeddings", False),
-        n_classes=len(read.classes()),
+        tie_embeddings=published.flag("tie_word_embeddings", False),
+        n_classes=len(published.classes()),
         pooling="last",
         classifier_bias=False,
         **switches,
-        **read.tokens(),
+        **published.tokens(),
     )
 
 
 def llama_published(config: TransformerConfig, *, stem: str) -> dict[str, Any]:
-    """The way back; each of them ignores what only others know."""
+    """A config of ours as theirs; each family ignores what only others know."""
     values = common(config, classes(stem)) | rotation(config)
     return values | {
         "hidden_size": config.d_model,

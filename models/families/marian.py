@@ -9,13 +9,15 @@ from models.families.bart import family, two_stacks
 from models.families.published import Published
 
 
-def marian_config(read: Published) -> TransformerConfig:
-    base = two_stacks(read, static=True, vocab_size=58101)
-    base = base.replace(**read.tokens(pad=58100, eos=0, start=58100, pad_may_begin=True))
-    if read.flag("share_encoder_decoder_embeddings", True):
+def marian_config(published: Published) -> TransformerConfig:
+    base = two_stacks(published, static=True, vocab_size=58101)
+    base = base.replace(**published.tokens(pad=58100, eos=0, start=58100, pad_may_begin=True))
+    if published.flag("share_encoder_decoder_embeddings", True):
         return base
-    written = read.optional_int("decoder_vocab_size") or base.vocab_size
-    return base.replace(vocab_size=written, src_vocab_size=base.vocab_size, share_embeddings=False)
+    vocab_size = published.optional_int("decoder_vocab_size") or base.vocab_size
+    return base.replace(
+        vocab_size=vocab_size, src_vocab_size=base.vocab_size, share_embeddings=False
+    )
 
 
 MARIAN = family(("marian",), marian_config)

@@ -12,36 +12,36 @@ FIRST_ROW = 2
 """Rows of its table of positions that no token has."""
 
 
-def opt_config(read: Published) -> TransformerConfig:
-    read = read.over(OPT_DEFAULTS)
-    width = read.int("hidden_size", 768)
-    read.require("word_embed_proj_dim", width, None)
-    read.require("layer_norm_elementwise_affine", True)
-    bias = read.flag("enable_bias", True)
-    before = read.flag("do_layer_norm_before", True)
+def opt_config(published: Published) -> TransformerConfig:
+    published = published.over(OPT_DEFAULTS)
+    width = published.int("hidden_size", 768)
+    published.require("word_embed_proj_dim", width, None)
+    published.require("layer_norm_elementwise_affine", True)
+    bias = published.flag("enable_bias", True)
+    before = published.flag("do_layer_norm_before", True)
     return TransformerConfig(
         kind="decoder",
-        head=read.head("language-model"),
-        vocab_size=read.int("vocab_size", 50272),
+        head=published.head("language-model"),
+        vocab_size=published.int("vocab_size", 50272),
         d_model=width,
-        n_layers=read.int("num_hidden_layers", 12),
-        n_heads=read.int("num_attention_heads", 12),
-        d_ff=read.int("ffn_dim", 3072),
-        max_len=read.int("max_position_embeddings", 2048),
+        n_layers=published.int("num_hidden_layers", 12),
+        n_heads=published.int("num_attention_heads", 12),
+        d_ff=published.int("ffn_dim", 3072),
+        max_len=published.int("max_position_embeddings", 2048),
         positions="learned",
         position_offset=FIRST_ROW,
         scale_embedding=False,
         norm_position="pre" if before else "post",
-        final_norm=before and not read.flag("_remove_final_layer_norm", False),
-        activation=read.activation("activation_function", "relu"),
+        final_norm=before and not published.flag("_remove_final_layer_norm", False),
+        activation=published.activation("activation_function", "relu"),
         qkv_bias=bias,
         bias=bias,
         head_bias=False,
-        tie_embeddings=read.flag("tie_word_embeddings", True),
-        n_classes=len(read.classes()),
+        tie_embeddings=published.flag("tie_word_embeddings", True),
+        n_classes=len(published.classes()),
         pooling="last",
         classifier_bias=False,
-        **read.tokens(),
+        **published.tokens(),
     )
 
 

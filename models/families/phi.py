@@ -8,33 +8,33 @@ from models.families.rope import rope
 PHI_DEFAULTS = {"bos_token_id": 1, "eos_token_id": 2}
 
 
-def phi_config(read: Published) -> TransformerConfig:
-    read = read.over(PHI_DEFAULTS)
-    read.require("qk_layernorm", False)
-    width, heads = read.int("hidden_size", 2048), read.int("num_attention_heads", 32)
-    head = read.optional_int("head_dim")
+def phi_config(published: Published) -> TransformerConfig:
+    published = published.over(PHI_DEFAULTS)
+    published.require("qk_layernorm", False)
+    width, heads = published.int("hidden_size", 2048), published.int("num_attention_heads", 32)
+    head = published.optional_int("head_dim")
     return TransformerConfig(
         kind="decoder",
-        head=read.head("language-model"),
-        vocab_size=read.int("vocab_size", 51200),
+        head=published.head("language-model"),
+        vocab_size=published.int("vocab_size", 51200),
         d_model=width,
-        n_layers=read.int("num_hidden_layers", 24),
+        n_layers=published.int("num_hidden_layers", 24),
         n_heads=heads,
-        n_kv_heads=read.optional_int("num_key_value_heads"),
+        n_kv_heads=published.optional_int("num_key_value_heads"),
         d_head=head,
-        d_ff=read.int("intermediate_size", 8192),
-        max_len=read.int("max_position_embeddings", 2048),
-        **rope(read, width=width // max(heads, 1) if head is None else head, part=0.5),
+        d_ff=published.int("intermediate_size", 8192),
+        max_len=published.int("max_position_embeddings", 2048),
+        **rope(published, width=width // max(heads, 1) if head is None else head, part=0.5),
         scale_embedding=False,
-        norm_eps=read.number("layer_norm_eps", 1e-5),
+        norm_eps=published.number("layer_norm_eps", 1e-5),
         parallel=True,
         shared_norm=True,
-        activation=read.activation("hidden_act", "gelu_new"),
-        tie_embeddings=read.flag("tie_word_embeddings", False),
-        n_classes=len(read.classes()),
+        activation=published.activation("hidden_act", "gelu_new"),
+        tie_embeddings=published.flag("tie_word_embeddings", False),
+        n_classes=len(published.classes()),
         pooling="last",
         classifier_bias=False,
-        **read.tokens(),
+        **published.tokens(),
     )
 
 

@@ -20,14 +20,14 @@ PHI3_DEFAULTS = {
 }
 
 
-def phi3_config(read: Published) -> TransformerConfig:
-    """Every layer has the window. Long versions scale their rotations in a way that is refused."""
-    read = read.over(PHI3_DEFAULTS)
-    read.require("layer_types", None)
-    heads = read.int("num_attention_heads", 32)
-    width = read.optional_int("head_dim") or read.int("hidden_size") // max(heads, 1)
+def phi3_config(published: Published) -> TransformerConfig:
+    """Every layer has the window. The scaling of its long versions is refused."""
+    published = published.over(PHI3_DEFAULTS)
+    published.require("layer_types", None)
+    heads = published.int("num_attention_heads", 32)
+    width = published.optional_int("head_dim") or published.int("hidden_size") // max(heads, 1)
     return llama_config(
-        read, rotation=rope(read, kinds=(), width=width), windows=layer_windows(read)
+        published, rotation=rope(published, kinds=(), width=width), windows=layer_windows(published)
     )
 
 
@@ -35,7 +35,7 @@ def phi3_names(config: TransformerConfig) -> Names:
     """Llama's, with projections stacked into one matrix."""
     block, layer = "decoder.blocks.{i}.", "layers.{i}."
     table = dict(llama_names(config))
-    qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
+    qkv = tuple(f"{block}self_attn.{name}_proj" for name in "qkv")
     table[layer + "self_attn.qkv_proj"] = Rows(qkv)
     table[layer + "mlp.gate_up_proj"] = Rows((block + "mlp.gate_proj", block + "mlp.up_proj"))
     stacked = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")

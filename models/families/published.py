@@ -1,4 +1,4 @@
-"""A published config.json, read with care: every value is asked for by name and type.
+"""A published config.json, checked: every value is asked for by name and type.
 
 Absent and null differ: an absent value is the family's default, null means none where
 the family allows it. What is not supported is refused by name.
@@ -28,7 +28,7 @@ HEADS_BY_CLASS = {
     "ForPreTraining": "masked-language-model",
     "ForSequenceClassification": "classifier",
 }
-"""Ends of the class names that say which head a file has; all others have none of ours."""
+"""Ends of the class names that say which head a file has; other classes have no head of ours."""
 MOST_CLASSES = 100_000
 MOST_BANNED = 10_000
 GENERATION_SETTINGS = (
@@ -59,7 +59,7 @@ UNSUPPORTED_SETTINGS: Mapping[str, Any] = {
 
 
 class Published:
-    """The values of a config.json. ValueError, in one sentence, when one is not what it must be."""
+    """The values of a config.json. ValueError, in one sentence, for one of the wrong type."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
@@ -123,7 +123,7 @@ class Published:
         return names[0]
 
     def head(self, default: str, *refused: str) -> str:
-        """Which head the class named in `architectures` has; some a family cannot have here."""
+        """The head of the class named in `architectures`. ValueError for one of `refused`."""
         name = self.architecture()
         if name is None:
             return default
@@ -158,7 +158,7 @@ class Published:
             start = self.optional_int("bos_token_id", bos)
             start = start if self.is_word(start) else None
         first = self.optional_int("forced_bos_token_id")
-        if self.values.get("force_bos_token_to_be_generated"):  # as BART once said it
+        if self.values.get("force_bos_token_to_be_generated"):  # the older name in BART
             first = self.optional_int("bos_token_id", bos)
         ordinary = pad in ends or (pad == start and not pad_may_begin)
         return {
@@ -196,9 +196,9 @@ class Published:
         return tuple(names)
 
     def classes(self) -> list[str]:
-        """What the classes of a classifier are called; two without names when nothing is said.
+        """The names of a classifier's classes; two numbered ones where the config has none.
 
-        Names that are more or fewer than `num_labels` are not used.
+        Names are not used where there are more or fewer than `num_labels`.
         """
         named = self.values.get("id2label")
         if named is not None and (not isinstance(named, dict) or len(named) > MOST_CLASSES):

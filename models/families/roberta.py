@@ -10,14 +10,14 @@ from models.families.family import Family, Names
 from models.families.published import Published
 
 
-def roberta_config(read: Published) -> TransformerConfig:
+def roberta_config(published: Published) -> TransformerConfig:
     """BERT's, with positions that begin after the row of the padding token and skip padding."""
-    vocab_size = 50265 if read.values.get("model_type") == "roberta" else 30522
-    base = bert_config(read, vocab_size=vocab_size, pad=1, bos=0, eos=2)
+    vocab_size = 50265 if published.values.get("model_type") == "roberta" else 30522
+    base = bert_config(published, vocab_size=vocab_size, pad=1, bos=0, eos=2)
     if base.pad_id is None:
         raise ValueError("pad_token_id must be a token of its own, since positions count the rest.")
     if base.head == "masked-language-model":
-        read.require("hidden_act", "gelu")  # whatever it says, the head's own is gelu
+        published.require("hidden_act", "gelu")  # whatever it says, the head's own is gelu
     first = base.pad_id + 1
     if base.max_len <= first:
         raise ValueError(f"max_position_embeddings must be above {first}.")

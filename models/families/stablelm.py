@@ -17,18 +17,18 @@ STABLELM_DEFAULTS = {
 }
 
 
-def stablelm_config(read: Published) -> TransformerConfig:
-    read = read.over(STABLELM_DEFAULTS)
-    read.require("qk_layernorm", False)
-    width = read.int("hidden_size") // max(read.int("num_attention_heads", 32), 1)
-    parallel = read.flag("use_parallel_residual", False)
+def stablelm_config(published: Published) -> TransformerConfig:
+    published = published.over(STABLELM_DEFAULTS)
+    published.require("qk_layernorm", False)
+    width = published.int("hidden_size") // max(published.int("num_attention_heads", 32), 1)
+    parallel = published.flag("use_parallel_residual", False)
     return llama_config(
-        read,
-        qkv_bias=read.flag("use_qkv_bias", False),
-        rotation=rope(read, width=width, part=0.25),
+        published,
+        qkv_bias=published.flag("use_qkv_bias", False),
+        rotation=rope(published, width=width, part=0.25),
         parallel=parallel,
         shared_norm=parallel,
-    ).replace(norm="layer", norm_eps=read.number("layer_norm_eps", 1e-5))
+    ).replace(norm="layer", norm_eps=published.number("layer_norm_eps", 1e-5))
 
 
 STABLELM = Family(("stablelm",), stablelm_config, llama_names, prefix="model.")

@@ -21,14 +21,14 @@ STARCODER2_DEFAULTS = {
 }
 
 
-def starcoder2_config(read: Published) -> TransformerConfig:
+def starcoder2_config(published: Published) -> TransformerConfig:
     """Every layer has the window, where there is one."""
-    read = read.over(STARCODER2_DEFAULTS)
-    read.require("layer_types", None)
-    bias = read.flag("use_bias", True)
-    eps = read.number("norm_epsilon", 1e-5)
+    published = published.over(STARCODER2_DEFAULTS)
+    published.require("layer_types", None)
+    bias = published.flag("use_bias", True)
+    eps = published.number("norm_epsilon", 1e-5)
     return llama_config(
-        read, qkv_bias=bias, out_bias=bias, mlp_bias=bias, windows=layer_windows(read)
+        published, qkv_bias=bias, out_bias=bias, mlp_bias=bias, windows=layer_windows(published)
     ).replace(norm="layer", norm_eps=eps, gated=False)
 
 

@@ -98,7 +98,7 @@ def _like_preset(config: TransformerConfig, name: str) -> TransformerConfig:
 
 
 def kind_of(family: str) -> str:
-    """Which kind of model a family or a document has."""
+    """The kind of model of a family or a document."""
     if family in PRESETS:
         return PRESETS[family].kind
     return LIKE[family][0]

@@ -14,7 +14,7 @@ from models.loading.safe_files import shown
 
 T5_ALIASES = {"hidden_size": "d_model", "num_attention_heads": "num_heads", "head_dim": "d_kv"}
 T5_MAX_LEN = 512
-"""Tokens of its training. Relative positions have no end, so only the config may say more."""
+"""The length of its training texts. Relative positions have no limit; a config may name one."""
 T5_DEFAULTS = {
     "vocab_size": 32128,
     "d_model": 512,
@@ -33,42 +33,44 @@ MT5_DEFAULTS = {
 }
 
 
-def t5_config(read: Published) -> TransformerConfig:
+def t5_config(published: Published) -> TransformerConfig:
     """Only T5 itself may divide the final residual stream by √d before the logits.
 
     In older files it is T5 itself when the output matrix is tied.
     """
-    base = shared_by_all(read.over(T5_DEFAULTS))
-    if read.flag("scale_decoder_outputs", read.flag("tie_word_embeddings", True)):
+    base = shared_by_all(published.over(T5_DEFAULTS))
+    if published.flag("scale_decoder_outputs", published.flag("tie_word_embeddings", True)):
         return base.replace(logit_scale=base.d_model**-0.5)
     return base
 
 
-def shared_by_all(read: Published) -> TransformerConfig:
-    encoder_only = (read.architecture() or "").endswith("EncoderModel")
-    read.require("is_encoder_decoder", True, not encoder_only)
-    read.require("is_decoder", False)
-    gated, activation = feed_forward(read)
-    alike, written = read.int("num_layers"), read.optional_int("num_decoder_layers")
-    layers = read.int("num_hidden_layers", alike)  # says nothing of the decoder
+def shared_by_all(published: Published) -> TransformerConfig:
+    encoder_only = (published.architecture() or "").endswith("EncoderModel")
+    published.require("is_encoder_decoder", True, not encoder_only)
+    published.require("is_decoder", False)
+    gated, activation = feed_forward(published)
+    n_layers = published.int("num_layers")
+    decoder_layers = published.optional_int("num_decoder_layers")
+    decoder_layers = n_layers if decoder_layers is None else decoder_layers
+    encoder_layers = published.int("num_hidden_layers", n_layers)  # not of the decoder
     return TransformerConfig(
         kind="encoder" if encoder_only else "encoder-decoder",
-        head=read.head("language-model", "classifier", "masked-language-model"),
-        vocab_size=read.int("vocab_size"),
-        d_model=read.int("d_model"),
-        n_layers=layers if encoder_only else alike if written is None else written,
-        n_encoder_layers=None if encoder_only else layers,
-        n_heads=read.int("num_heads"),
-        d_head=read.int("d_kv", 64),
-        d_ff=read.int("d_ff"),
-        max_len=read.optional_int("n_positions") or T5_MAX_LEN,
+        head=published.head("language-model", "classifier", "masked-language-model"),
+        vocab_size=published.int("vocab_size"),
+        d_model=published.int("d_model"),
+        n_layers=encoder_layers if encoder_only else decoder_layers,
+        n_encoder_layers=None if encoder_only else encoder_layers,
+        n_heads=published.int("num_heads"),
+        d_head=published.int("d_kv", 64),
+        d_ff=published.int("d_ff"),
+        max_len=published.optional_int("n_positions") or T5_MAX_LEN,
         positions="relative",
-        n_buckets=read.int("relative_attention_num_buckets", 32),
-        max_distance=read.int("relative_attention_max_distance", 128),
+        n_buckets=published.int("relative_attention_num_buckets", 32),
+        max_distance=published.int("relative_attention_max_distance", 128),
         count_padding=True,
         scale_embedding=False,
         norm="rms",
-        norm_eps=read.number("layer_norm_epsilon", 1e-6),
+        norm_eps=published.number("layer_norm_epsilon", 1e-6),
         attention_scale=1.0,
         activation=activation,
         gated=gated,
@@ -76,20 +78,20 @@ def shared_by_all(read: Published) -> TransformerConfig:
         bias=False,
         share_embeddings=not encoder_only,
         tie_embeddings=True,
-        **read.tokens(pad=0, eos=1, start=0, pad_may_begin=True),
+        **published.tokens(pad=0, eos=1, start=0, pad_may_begin=True),
     )
 
 
-def feed_forward(read: Published) -> tuple[bool, str]:
-    """Whether the feed-forward layer is gated, and by which activation; each may be spelt out."""
-    given = read.values["feed_forward_proj"]
-    if not isinstance(given, str):
+def feed_forward(published: Published) -> tuple[bool, str]:
+    """Whether the feed-forward layer is gated, and its activation; a config may name each alone."""
+    name = published.values["feed_forward_proj"]
+    if not isinstance(name, str):
         raise ValueError("feed_forward_proj must be a name.")
-    name = "gelu_new" if given == "gated-gelu" else given.removeprefix("gated-")
-    if name not in READ_ACTIVATIONS:
-        raise ValueError(f"feed_forward_proj {shown(repr(given))} is not supported.")
-    gated = read.flag("is_gated_act", given.startswith("gated-"))
-    return gated, read.activation("dense_act_fn", name)
+    function = "gelu_new" if name == "gated-gelu" else name.removeprefix("gated-")
+    if function not in READ_ACTIVATIONS:
+        raise ValueError(f"feed_forward_proj {shown(repr(name))} is not supported.")
+    gated = published.flag("is_gated_act", name.startswith("gated-"))
+    return gated, published.activation("dense_act_fn", function)
 
 
 def t5_names(config: TransformerConfig) -> Names:
@@ -131,4 +133,4 @@ def t5_names(config: TransformerConfig) -> Names:
 
 family = partial(Family, names=t5_names, apart=APART, aliases=T5_ALIASES)
 T5 = family(("t5",), t5_config)
-MT5 = family(("mt5",), lambda read: shared_by_all(read.over(MT5_DEFAULTS)))
+MT5 = family(("mt5",), lambda published: shared_by_all(published.over(MT5_DEFAULTS)))

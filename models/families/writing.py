@@ -17,11 +17,11 @@ def classes(stem: str, language: str = "ForCausalLM") -> dict[str, str]:
     }
 
 
-def common(config: TransformerConfig, named: Mapping[str, str]) -> dict[str, Any]:
-    """The class that runs it, by its head, and the ids with a meaning."""
+def common(config: TransformerConfig, class_names: Mapping[str, str]) -> dict[str, Any]:
+    """The class of the model, by its head, and the IDs of its special tokens."""
     ends = config.generation.eos_ids
     values: dict[str, Any] = {
-        "architectures": [named[config.head]] if config.head in named else [],
+        "architectures": [class_names[config.head]] if config.head in class_names else [],
         "vocab_size": config.vocab_size,
         "tie_word_embeddings": config.tie_embeddings,
         "pad_token_id": config.pad_id,
@@ -36,7 +36,7 @@ def common(config: TransformerConfig, named: Mapping[str, str]) -> dict[str, Any
 
 
 def rotation(config: TransformerConfig) -> dict[str, Any]:
-    """θ and its scaling, the older way, which every version reads."""
+    """θ and its scaling in the older notation, which every version reads."""
     scaling = config.rope_scaling
     return {
         "rope_theta": config.rope_theta,

@@ -1,9 +1,9 @@
 """LoRA adapters as the peft library's files: adapter_config.json and adapter_model.safetensors.
 
-They lie in the folder of the model that they belong to, whose names they use, ours or those of
-its family. A matrix of theirs may hold several of ours, such as GPT-2's `c_attn`: then its rank
-is the sum of theirs, each of which reads and writes its own part. What was trained besides, such
-as a new head, is in the file as it is (`modules_to_save`).
+They lie in the folder of their model and use its names, ours or those of its family. A matrix
+of theirs may hold several of ours, such as GPT-2's `c_attn`: its rank is then the sum of ours,
+each of which reads and writes its own part. Modules that were trained whole, such as a new head,
+are stored as they are (`modules_to_save`).
 """
 
 import json
@@ -44,7 +44,7 @@ Named = list[tuple[str, Same]]
 def save_adapter(
     folder: Path, model: Transformer, family: Family | None = None, parent: str = ""
 ) -> None:
-    """Write both files. `parent` names the model that they belong to, in the config alone."""
+    """Write both files. The config names their model, `parent`."""
     tensors: dict[str, Tensor] = {}
     ranks: dict[str, int] = {}
     alphas: dict[str, float] = {}
@@ -53,8 +53,8 @@ def save_adapter(
     trained = {name: value for name, value in _whole(model) if value.requires_grad}
     is_transposed = False
     for theirs, layout in _named(model.config, family):
-        written = family.written(theirs, model.config) if family else theirs
-        module, _, ending = written.rpartition(".")
+        name = family.add_prefix(theirs, model.config) if family else theirs
+        module, _, ending = name.rpartition(".")
         if any(_leaf(ours) in leaves for ours in layout.ours):
             down, up, alpha = _joined(model, layout)
             is_transposed |= isinstance(layout, Columns)
@@ -62,8 +62,8 @@ def save_adapter(
             tensors |= {PEFT_PREFIX + module + A: down, PEFT_PREFIX + module + B: up}
         elif trained.keys() >= set(layout.ours):
             joined = layout.join([trained.pop(ours).detach() for ours in layout.ours])
-            tensors[PEFT_PREFIX + written] = joined.clone().contiguous()
-            saved.append(module if ending in ("weight", "bias") else written)
+            tensors[PEFT_PREFIX + name] = joined.clone().contiguous()
+            saved.append(module if ending in ("weight", "bias") else name)
     if trained:
         raise CheckpointError(f"No family's file has a name for {shown(min(trained))}.")
     rank, alpha = min(ranks.values()), min(alphas.values())
@@ -88,7 +88,7 @@ def save_adapter(
 
 @torch.no_grad()
 def _joined(model: Transformer, layout: Same) -> tuple[Tensor, Tensor, float]:
-    """A, B and α of a matrix of theirs."""
+    """A, B and α of a matrix that may hold several of ours."""
     parts = [model.get_submodule(_leaf(ours)) for ours in layout.ours]
     adapted = [leaf for leaf in parts if isinstance(leaf, LoRALinear)]
     first, rank, at = adapted[0], sum(leaf.rank for leaf in adapted), 0
@@ -109,22 +109,22 @@ def _joined(model: Transformer, layout: Same) -> tuple[Tensor, Tensor, float]:
 def attach_adapter(folder: Path, model: Transformer, family: Family | None = None) -> None:
     """Give a model the adapter in a folder, in place; it alone is trained from then on.
 
-    CheckpointError, in one sentence, unless both files are whole and of this model.
+    CheckpointError, in one sentence, unless both files are complete and belong to this model.
     """
     settings = _Settings(read_json(folder, ADAPTER_CONFIG), folder)
     weights = open_file(folder, ADAPTER_WEIGHTS)
     plain = family.plain if family else str
     layouts = {plain(name): layout for name, layout in _named(model.config, family)}
-    wanted = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     modules = model.named_modules()
     linear = {name + WEIGHT for name, module in modules if isinstance(module, nn.Linear)}
     model.requires_grad_(False)
-    with weights.open() as read:
+    with weights.open() as read_tensor:
         for name in weights.names:
             theirs = name.removeprefix(PEFT_PREFIX)
             module = theirs.removesuffix(A).removesuffix(B)
             layout = layouts.get(plain(theirs if module == theirs else module + WEIGHT))
-            ours = [wanted[one] for one in layout.ours] if layout else []
+            ours = [parameters[our] for our in layout.ours] if layout else []
             has_place = module == theirs or (layout and set(layout.ours) <= linear)
             if not layout or not has_place or not _fits(weights, name, layout, ours):
                 raise CheckpointError(
@@ -132,13 +132,13 @@ def attach_adapter(folder: Path, model: Transformer, family: Family | None = Non
                     "this model: it belongs to another one."
                 )
             if module == theirs:
-                for target, part in zip(ours, layout.split(read(name), ours), strict=True):
+                for target, part in zip(ours, layout.split(read_tensor(name), ours), strict=True):
                     target.data = part.to(target.dtype, copy=True)
                     target.requires_grad_(True)
             elif name.endswith(A):
-                up = read(name.removesuffix(A) + B)
+                up = read_tensor(name.removesuffix(A) + B)
                 alpha = settings.alpha(module, up.shape[1])
-                _put(model, layout, ours, read(name), up, alpha)
+                _put(model, layout, ours, read_tensor(name), up, alpha)
 
 
 def _put(
@@ -160,7 +160,7 @@ def _put(
 
 
 def _fits(weights: Weights, name: str, layout: Same, ours: Sequence[Tensor]) -> bool:
-    """Whether a tensor has the shape that its name promises; of two matrices both must be there."""
+    """Whether a tensor has the shape that its name asks for; A and B must both be there."""
     shape = weights.shape(name)
     pair = {name.removesuffix(end) for end in (A, B) if name.endswith(end)}
     if not pair:
@@ -192,18 +192,18 @@ class _Settings:
             raise CheckpointError(f"{self._what} has no readable alpha_pattern.")
 
     def alpha(self, module: str, rank: int) -> float:
-        """α of a module of theirs; a pattern is its name or the end of it."""
-        found: Any = self._values.get("lora_alpha")
+        """α of a module; a pattern is its name or the end of it."""
+        alpha: Any = self._values.get("lora_alpha")
         for pattern, value in self._patterns.items():
             if f".{module}".endswith(f".{pattern}"):
-                found = value
-        if type(found) not in (int, float) or not 0 < abs(found) <= LARGEST_ALPHA:
+                alpha = value
+        if type(alpha) not in (int, float) or not 0 < abs(alpha) <= LARGEST_ALPHA:
             raise CheckpointError(f"{self._what} has no lora_alpha that can be calculated with.")
-        return float(found * rank**0.5 if self._values.get("use_rslora") is True else found)
+        return float(alpha * rank**0.5 if self._values.get("use_rslora") is True else alpha)
 
 
 def _named(config: TransformerConfig, family: Family | None) -> Named:
-    """The tensors of a model's file by name, with what each holds of ours."""
+    """The tensors of a model's file by name, each with its layout of ours."""
     with torch.device("meta"):
         ours = [name for name, _ in Transformer(config).named_parameters()]
     if family is None:
@@ -224,5 +224,5 @@ def _whole(model: Transformer) -> Iterator[tuple[str, nn.Parameter]]:
 
 
 def _leaf(parameter: str) -> str:
-    """The leaf whose matrix has this name; that of a bias is none."""
+    """The leaf whose weight has this name; no leaf has that of a bias."""
     return parameter.removesuffix(WEIGHT)

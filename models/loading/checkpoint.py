@@ -1,11 +1,11 @@
 """A checkpoint is a folder: config.json, model.safetensors, tokenizer.json, run.json.
 
-One from which training can go on also has state.safetensors and state.json. Nothing in
-it is pickled. A folder is written beside its place and then renamed: a reader finds the
-old one, the new one or, for an instant between, none, but never half of one. It is not
-trusted: its config is bounded and must be a model, the model is built without memory,
-every name and shape is compared with the file, and only then are numbers read, never
-mapped, since a mapped file cut short later kills the process.
+One from which training can resume also has state.safetensors and state.json. Nothing in it is
+pickled. A folder is written under another name and then renamed: a reader finds the old one, the
+new one or, for an instant, none, but never half of one. It is not trusted: its config is bounded
+and must describe a model, the model is built without memory, every name and shape is compared
+with the file, and only then are numbers read. They are never mapped, since a mapped file that is
+cut short later kills the process.
 """
 
 import json
@@ -76,28 +76,28 @@ def save_checkpoint(
     """Write the folder, in place of one that is there.
 
     A tokenizer may be the text of its tokenizer.json. A private folder is readable by this
-    account alone. Files `linked` take no more room on the same disk, and are never changed; where
-    the frozen weights of a model with adapters are among them, the adapters are written beside.
-    Otherwise those are merged.
+    account alone. Files `linked` take no more room on the same disk, and are never changed. If
+    the frozen weights of a model with adapters are among them, the adapters are written to files
+    of their own; otherwise they are merged.
     """
-    with in_place_of(Path(folder), private) as beside:
-        (beside / CONFIG).write_text(model.config.to_json())
-        (beside / RUN).write_text(json.dumps(run or {}, indent=2) + "\n")
+    with in_place_of(Path(folder), private) as new:
+        (new / CONFIG).write_text(model.config.to_json())
+        (new / RUN).write_text(json.dumps(run or {}, indent=2) + "\n")
         text = tokenizer.text if isinstance(tokenizer, CheckpointTokenizer) else tokenizer
         if text is not None:
-            (beside / TOKENIZER).write_text(text, encoding="utf-8")
+            (new / TOKENIZER).write_text(text, encoding="utf-8")
         for path in linked:
-            link_or_copy(path, beside / path.name)
-        if (beside / WEIGHTS).exists():
-            save_adapter(beside, model)
+            link_or_copy(path, new / path.name)
+        if (new / WEIGHTS).exists():
+            save_adapter(new, model)
         else:
             weights = (
                 merged(model).named_parameters() if lora_leaves(model) else model.named_parameters()
             )
-            save_file({n: p.detach().contiguous() for n, p in weights}, beside / WEIGHTS)
+            save_file({n: p.detach().contiguous() for n, p in weights}, new / WEIGHTS)
         if state is not None:
-            save_file(optimizer_tensors(model, state), beside / STATE_WEIGHTS)
-            (beside / STATE).write_text(json.dumps({"step": state.step}) + "\n")
+            save_file(optimizer_tensors(model, state), new / STATE_WEIGHTS)
+            (new / STATE).write_text(json.dumps({"step": state.step}) + "\n")
 
 
 def link_or_copy(file: Path, to: Path) -> None:
@@ -110,21 +110,21 @@ def link_or_copy(file: Path, to: Path) -> None:
 
 @contextmanager
 def in_place_of(folder: Path, private: bool = False) -> Iterator[Path]:
-    """A folder to write into, which takes the place of this one when everything is written."""
+    """A new folder to write into, which replaces this one when everything is written."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    new = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        yield beside
-        for path in beside.iterdir() if private else ():
+        yield new
+        for path in new.iterdir() if private else ():
             path.chmod(0o600)
-        beside.chmod(0o700 if private else 0o755)
-        replace_folder(beside, folder)
+        new.chmod(0o700 if private else 0o755)
+        replace_folder(new, folder)
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def replace_folder(new: Path, old: Path) -> None:
-    """Rename `new` to `old`. A folder cannot take the name of a full one, so that steps aside."""
+    """Rename `new` to `old`, which is renamed first if it exists: a full folder blocks its name."""
     aside = new.with_name(new.name + "-old")
     if old.exists():
         os.rename(old, aside)
@@ -167,9 +167,9 @@ def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
 
 
 def peek(folder: str | Path) -> tuple[TransformerConfig, dict[str, Any]]:
-    """Config and run record of a folder, whose weights are not read."""
-    described = read_folder_config(Path(folder))
-    return described.config, described.run
+    """The config and run record of a folder; its weights are not read."""
+    contents = read_folder_config(Path(folder))
+    return contents.config, contents.run
 
 
 def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> TrainState:
@@ -182,22 +182,22 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
     state.step = step
     memories: dict[str, dict[str, Tensor]] = {}
     memory = open_file(folder, STATE_WEIGHTS)
-    with memory.open() as read:
+    with memory.open() as read_tensor:
         for key in memory.names:
             name, _, what = key.rpartition("/")
-            memories.setdefault(name, {})[what] = read(key)
+            memories.setdefault(name, {})[what] = read_tensor(key)
     names = {parameter: name for name, parameter in model.named_parameters()}
     for group in state.optimizer.param_groups if step else ():
         for parameter in group["params"]:
             memory_of = memories.get(names[parameter], {})
-            check_memory(folder, memory_of, parameter, remembered(group))
+            check_memory(folder, memory_of, parameter, state_names(group))
             here = {key: value.to(parameter.device) for key, value in memory_of.items()}
             state.optimizer.state[parameter] = here
     return state
 
 
-def remembered(group: dict[str, Any]) -> set[str]:
-    """What an optimizer remembers of each parameter of this group."""
+def state_names(group: dict[str, Any]) -> set[str]:
+    """The names of an optimizer's state for each parameter of this group."""
     if "betas" in group:
         return {"step", "exp_avg", "exp_avg_sq"}
     return {"momentum_buffer"} if group["momentum"] or "ns_steps" in group else set()
@@ -206,7 +206,7 @@ def remembered(group: dict[str, Any]) -> set[str]:
 def check_memory(
     folder: Path, memory: dict[str, Tensor], parameter: Tensor, expected: set[str]
 ) -> None:
-    """CheckpointError unless this optimizer could have kept it for this parameter."""
+    """CheckpointError unless it can be the state of this parameter in this optimizer."""
     shapes = {"step": ()}
     fits = all(value.shape == shapes.get(key, parameter.shape) for key, value in memory.items())
     if memory.keys() != expected or not fits:
@@ -216,7 +216,7 @@ def check_memory(
 
 
 def optimizer_tensors(model: Transformer, state: TrainState) -> dict[str, Tensor]:
-    """The optimizer's memory by parameter name: `{parameter}/{exp_avg, exp_avg_sq, step, …}`."""
+    """The optimizer's state by parameter name: `{parameter}/{exp_avg, exp_avg_sq, step, …}`."""
     return {
         f"{name}/{key}": value.detach().contiguous()
         for name, parameter in model.named_parameters()

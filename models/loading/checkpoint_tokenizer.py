@@ -63,8 +63,8 @@ class CheckpointTokenizer:
     def decode(self, ids: TokenIds) -> str:
         """The text of these tokens, without special ones; an unknown one is shown."""
         library, special = self._opened
-        kept = [token for token in map(int, ids) if token not in special]
-        return str(library.decode(kept, skip_special_tokens=False))
+        ordinary = [token for token in map(int, ids) if token not in special]
+        return str(library.decode(ordinary, skip_special_tokens=False))
 
     def tokens(self, text: str | TokenIds) -> list[str]:
         """Every token of a text, or of these IDs, as the vocabulary writes it.
@@ -80,9 +80,9 @@ class CheckpointTokenizer:
     def _opened(self) -> "tuple[tokenizers.Tokenizer, dict[int, str]]":
         """The library's tokenizer, and its special tokens by ID."""
         if self.text is None:
-            other = next(name for name in TOKENIZER_FILES if is_there(self.place, name))
+            file = next(name for name in TOKENIZER_FILES if is_there(self.place, name))
             raise CheckpointError(
-                f"{title(self.place)} has no {TOKENIZER} but {other}, which the app reads and "
+                f"{title(self.place)} has no {TOKENIZER} but {file}, which the app reads and "
                 f"`models` does not; transformers writes a {TOKENIZER} of most."
             )
         settings = tokenizer_settings(self.place)
@@ -98,9 +98,9 @@ def open_library(
 ) -> "tuple[tokenizers.Tokenizer, dict[int, str]]":
     """The tokenizer of a tokenizer.json, without padding, truncation and dropout.
 
-    What tokenizer_config.json says of the ends of a text counts.
+    tokenizer_config.json decides on start and end tokens.
     """
-    import tokenizers  # which nobody waits for who reads no text
+    import tokenizers  # slow, and needed for texts alone
 
     model, added = stored["model"], stored.get("added_tokens") or []
     vocabulary = model["vocab"]
@@ -113,7 +113,7 @@ def open_library(
     for token in added:
         token["special"] = bool(token.get("special")) and token["content"] not in masks
     special = {t["id"]: t["content"] for t in added if t["special"] and t["content"] != unknown}
-    if is_unigram:  # it finds a special token that is typed like any other piece
+    if is_unigram:  # Unigram finds a typed special token like any other piece
         for i, piece in enumerate(vocabulary):
             if special.get(i) == piece[0]:
                 piece[0] = f"\U0010ffff{i}"
@@ -134,7 +134,7 @@ def special_token(settings: Mapping[str, Any], role: str) -> Any:
 def surround(library: "tokenizers.Tokenizer", settings: Mapping[str, Any]) -> None:
     """Put a start and an end token around every text where tokenizer_config.json asks for it.
 
-    What it does not decide stays as tokenizer.json has it.
+    Otherwise tokenizer.json decides.
     """
     from tokenizers.processors import TemplateProcessing
 
@@ -162,7 +162,7 @@ def tokenizer_of_folder(place: Path) -> CheckpointTokenizer | None:
 
 
 def has_tokenizer(place: Path) -> bool:
-    """Whether a folder or GGUF file has one, be it known here or not."""
+    """Whether a folder or GGUF file has a tokenizer, supported or not."""
     if (file := gguf_file(place)) is not None:
         return read_gguf_header(file).values.get(KIND, NO_KIND[0]) not in NO_KIND
     return any((place / name).is_file() for name in TOKENIZER_FILES)
@@ -180,15 +180,15 @@ def tokenizer_text(place: Path, name: str = TOKENIZER) -> str | None:
 
 
 def tokenizer_settings(place: Path) -> dict[str, Any]:
-    """What tokenizer_config.json says; empty where there is none."""
+    """The values of tokenizer_config.json; empty where there is none."""
     text = tokenizer_text(place, TOKENIZER_CONFIG)
     return parse_object(text, f"{TOKENIZER_CONFIG} in {title(place)}") if text else {}
 
 
 def gguf_texts(file: Path) -> dict[str, str]:
-    """tokenizer.json and tokenizer_config.json, made of the metadata of a GGUF file.
+    """tokenizer.json and tokenizer_config.json, from the metadata of a GGUF file.
 
-    CheckpointError names what is not known. Time grows with the vocabulary, 0.3 s for 50,000
+    CheckpointError names what is not supported. Time grows with the vocabulary, 0.3 s for 50,000
     tokens, and the last ones are kept.
     """
     return dict(_of_header(read_gguf_header(file)))
@@ -203,7 +203,7 @@ def chat_template(place: Path) -> str | None:
     """The text of the Jinja template that makes a prompt of messages; None where there is none.
 
     Nothing is rendered here: a template is a stranger's program. CheckpointError when a file
-    is damaged. Of several templates it is the one named default.
+    is damaged. Of several templates, the one named default counts.
     """
     if (text := tokenizer_text(place, CHAT_TEMPLATE)) is not None:
         return text

@@ -35,7 +35,7 @@ from models.lora import lora_leaves
 from models.model import Transformer
 
 HEADER_NOTES = {"format": "pt"}
-"""What the reference library asks of a file's header."""
+"""What the reference library expects in a file's header."""
 MOST_DIFFERENCES = 4
 """Differences that a sentence names."""
 
@@ -51,7 +51,7 @@ class Export:
 
 def exportable(config: TransformerConfig) -> Export:
     """The first family in which this config means the same."""
-    wanted = effective_fields(config)
+    ours = effective_fields(config)
     nearest: list[str] | None = None
     near = ""
     for name, family in FAMILIES.items():
@@ -59,19 +59,19 @@ def exportable(config: TransformerConfig) -> Export:
             continue
         try:
             values = {"model_type": name} | family.published(config)
-            fields = effective_fields(family.config(Published(values)))
+            theirs = effective_fields(family.config(Published(values)))
         except (ValueError, ArithmeticError):
             continue
-        other = [key for key in wanted | fields if wanted.get(key) != fields.get(key)]
-        if not other:
+        different = [key for key in ours | theirs if ours.get(key) != theirs.get(key)]
+        if not different:
             return Export(name, values)
-        if nearest is None or len(other) < len(nearest):
-            nearest = [field_difference(key, wanted, fields) for key in other]
+        if nearest is None or len(different) < len(nearest):
+            nearest = [field_difference(key, ours, theirs) for key in different]
             near = name
     if nearest is None:
         return Export(fault="No published model family has models of this kind.")
-    others = len(nearest) - MOST_DIFFERENCES
-    more = f"; {others} more {'differs' if others == 1 else 'differ'}" if others > 0 else ""
+    n_more = len(nearest) - MOST_DIFFERENCES
+    more = f"; {n_more} more {'differs' if n_more == 1 else 'differ'}" if n_more > 0 else ""
     parts = "; ".join(nearest[:MOST_DIFFERENCES])
     fault = "No published model family has this architecture; "
     fault += f"the nearest is {near}: {parts}{more}."
@@ -79,17 +79,17 @@ def exportable(config: TransformerConfig) -> Export:
 
 
 def adapter_exportable(config: TransformerConfig) -> Export:
-    """The same for the adapters of a model: which token pads is not in their files."""
+    """The family for the adapters of a model, whose files do not name the padding token."""
     export = exportable(config)
     return export if export.family else exportable(config.replace(pad_id=None))
 
 
 def field_difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    def said(values: dict[str, Any]) -> str:
+    def text(values: dict[str, Any]) -> str:
         value = values.get(key)
         return "none" if value is None else shown(str(value))
 
-    return f"{key} is {said(theirs)}, here {said(ours)}"
+    return f"{key} is {text(theirs)}, here {text(ours)}"
 
 
 def export_checkpoint(
@@ -99,9 +99,9 @@ def export_checkpoint(
     *,
     classes: Sequence[str] | None = None,
 ) -> str:
-    """Write the published folder, in place of an earlier export, and say which family it is of.
+    """Write the published folder, in place of an earlier export; returns its family.
 
-    `tokenizer` is a tokenizer.json's text, `classes` names what a classifier tells apart.
+    `tokenizer` is the text of a tokenizer.json; `classes` are the names of a classifier's classes.
     CheckpointError when no family has this shape, or when the folder holds anything else.
     """
     folder = Path(folder)
@@ -118,20 +118,20 @@ def export_checkpoint(
             raise CheckpointError(f"The model has {model.config.n_classes} classes to be named.")
         values["id2label"] = {str(i): name for i, name in enumerate(classes)}
         values["label2id"] = {name: i for i, name in enumerate(classes)}
-    with in_place_of(folder) as beside:
-        (beside / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    with in_place_of(folder) as new:
+        (new / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         tensors = dict(published_tensors(FAMILIES[export.family], model))
-        save_file(tensors, beside / WEIGHTS, HEADER_NOTES)
-        (beside / WEIGHTS).chmod(0o644)
+        save_file(tensors, new / WEIGHTS, HEADER_NOTES)
+        (new / WEIGHTS).chmod(0o644)
         if tokenizer is not None:
-            (beside / TOKENIZER).write_text(tokenizer, encoding="utf-8")
+            (new / TOKENIZER).write_text(tokenizer, encoding="utf-8")
             named = json.dumps(tokenizer_config(tokenizer, model.config), indent=2)
-            (beside / TOKENIZER_CONFIG).write_text(named + "\n", encoding="utf-8")
+            (new / TOKENIZER_CONFIG).write_text(named + "\n", encoding="utf-8")
     return export.family
 
 
 def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> str:
-    """Write the adapters of a model as the peft library reads them, and say of which family.
+    """Write the adapters of a model as the peft library reads them; returns the family.
 
     They fit the published folder of the `parent`, which is not written. CheckpointError when
     no family has this shape, when there are no adapters, or when the folder is not empty.
@@ -146,39 +146,39 @@ def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> 
         raise CheckpointError(
             f"{title(folder)} holds other files, which an export would replace; name a new folder."
         )
-    with in_place_of(folder) as beside:
-        save_adapter(beside, model, FAMILIES[export.family], parent)
+    with in_place_of(folder) as new:
+        save_adapter(new, model, FAMILIES[export.family], parent)
     return export.family
 
 
 EXPORTED_FILES = frozenset({CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG})
 
 
-def holds_a_model_alone(folder: Path, written: Collection[str] = EXPORTED_FILES) -> bool:
+def holds_a_model_alone(folder: Path, names: Collection[str] = EXPORTED_FILES) -> bool:
     """Whether a folder is empty or holds nothing but what an export writes."""
     try:
-        return {path.name for path in folder.iterdir()} <= set(written)
+        return {path.name for path in folder.iterdir()} <= set(names)
     except OSError:  # a file, or closed to us
         return False
 
 
 @torch.no_grad()
 def published_tensors(family: Family, model: Transformer) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor of the published file, by its name there; ours that repeat are left out."""
+    """Every tensor of the published file by its name there, none of ours twice."""
     ours = dict(model.named_parameters())
-    written: set[str] = set()
+    covered: set[str] = set()
     for name, layout in family.layouts(model.config):
-        if written >= set(layout.ours) or not ours.keys() >= set(layout.ours):
+        if covered >= set(layout.ours) or not ours.keys() >= set(layout.ours):
             continue
-        written |= set(layout.ours)
-        joined = layout.join([ours[one] for one in layout.ours])
-        yield family.written(name, model.config), joined.detach().clone().contiguous()
-    if left := ours.keys() - written:
+        covered |= set(layout.ours)
+        joined = layout.join([ours[our] for our in layout.ours])
+        yield family.add_prefix(name, model.config), joined.detach().clone().contiguous()
+    if left := ours.keys() - covered:
         raise CheckpointError(f"{family.types[0]} has no name for {shown(min(left))}.")
 
 
 def tokenizer_config(tokenizer: str, config: TransformerConfig) -> dict[str, Any]:
-    """What the reference library needs beside a tokenizer.json: which tokens have a meaning."""
+    """The special tokens by their roles, which the reference library needs in a file of its own."""
     try:
         added = json.loads(tokenizer)["added_tokens"] or []
         words = {token["id"]: token["content"] for token in added}

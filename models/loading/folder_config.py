@@ -8,8 +8,8 @@ from torch import Tensor
 
 from models.config import TOKENS, GenerationConfig, TransformerConfig
 from models.families import FAMILIES
-from models.families.family import WAY_OUT, Family
-from models.families.gguf_architectures import described
+from models.families.family import SUGGESTION, Family
+from models.families.gguf_architectures import describe
 from models.families.published import GENERATION_SETTINGS, UNSUPPORTED_SETTINGS
 from models.loading.gguf_header import GgufHeader, gguf_file, read_gguf_header
 from models.loading.gguf_weights import gguf_weights
@@ -32,7 +32,7 @@ ENDS = ("eos_token_id", "decoder_start_token_id")
 
 @dataclass(frozen=True)
 class FolderConfig:
-    """What the config of a folder says; `unfollowed` names its settings that are not supported."""
+    """The config of a folder, read; `unfollowed` names its settings that are not supported."""
 
     folder: Path
     config: TransformerConfig
@@ -43,7 +43,7 @@ class FolderConfig:
 
 
 def read_folder_config(folder: Path) -> FolderConfig:
-    """The config of a folder, whose weights are not read. CheckpointError when it is no model."""
+    """The config of a folder; its weights are not read. CheckpointError when it is no model."""
     if (file := gguf_file(folder)) is not None:
         return read_gguf_config(folder, read_gguf_header(file))
     if not is_folder(folder):
@@ -71,7 +71,7 @@ def read_folder_config(folder: Path) -> FolderConfig:
 
 
 def read_gguf_config(folder: Path, header: GgufHeader) -> FolderConfig:
-    """The same of a GGUF file, whose metadata stands for the config of a published family."""
+    """The config of a GGUF file, from its metadata, as of a published family."""
     try:
         values, family = describe_gguf(header)
         of_family = _describe_published(folder, values, values["model_type"], {})
@@ -89,16 +89,16 @@ def describe_gguf(header: GgufHeader) -> tuple[dict[str, Any], Family]:
     shapes = {name: placed.shape for name, placed in header.tensors.items()}
 
     def numbers(name: str) -> Tensor:
-        with gguf_weights(header).open() as read:
-            return read(name)
+        with gguf_weights(header).open() as read_tensor:
+            return read_tensor(name)
 
-    return described(header.values, shapes, numbers)
+    return describe(header.values, shapes, numbers)
 
 
 def generation_settings(folder: Path) -> dict[str, Any]:
-    """The settings in generation_config.json, beside which those in config.json do not count.
+    """The settings in generation_config.json, which replace those in config.json.
 
-    Only the tokens that begin and end a text are still those of config.json where it is silent.
+    Only the tokens that begin and end a text fall back to config.json.
     """
     if not is_there(folder, GENERATION):
         return {}
@@ -116,34 +116,34 @@ def _describe_published(
     family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
     if family is None:
         own = ", and code that a folder brings along is never run" if "auto_map" in values else ""
-        raise ValueError(f"the family {shown(model_type)} is not supported{own}; {WAY_OUT}.")
-    read = family.read(values)
-    read.require("quantization_config", None)
-    read.require("per_layer_config", None)
-    config = with_known_tokens(family.config(read))
-    read.require("is_causal", config.kind != "encoder")
+        raise ValueError(f"the family {shown(model_type)} is not supported{own}; {SUGGESTION}.")
+    published = family.read(values)
+    published.require("quantization_config", None)
+    published.require("per_layer_config", None)
+    config = with_known_tokens(family.config(published))
+    published.require("is_causal", config.kind != "encoder")
     if not config.d_ff:
         raise ValueError("its feed-forward layers are 0 wide.")
     if fault := config.fault():
         raise ValueError(fault)
     if config.head == "classifier":
-        run = {"classes": read.classes()} | run
-    return FolderConfig(folder, config, run, family, str(model_type), read.unfollowed())
+        run = {"classes": published.classes()} | run
+    return FolderConfig(folder, config, run, family, str(model_type), published.unfollowed())
 
 
 def with_known_tokens(config: TransformerConfig) -> TransformerConfig:
     """The config without token IDs beyond its vocabulary, which small models often have."""
 
-    def known(token: int | None) -> bool:
+    def is_known(token: int | None) -> bool:
         return token is not None and 0 <= token < config.vocab_size
 
-    absent = {role: None for role in TOKENS if not known(getattr(config, role))}
+    absent = {role: None for role in TOKENS if not is_known(getattr(config, role))}
     generation = config.generation
     return config.replace(
         **absent,
         generation=GenerationConfig(
-            tuple(filter(known, generation.eos_ids)),
-            generation.forced_first_id if known(generation.forced_first_id) else None,
-            tuple(filter(known, generation.banned_ids)),
+            tuple(filter(is_known, generation.eos_ids)),
+            generation.forced_first_id if is_known(generation.forced_first_id) else None,
+            tuple(filter(is_known, generation.banned_ids)),
         ),
     )

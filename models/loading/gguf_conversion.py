@@ -16,13 +16,13 @@ from models.loading.weight_files import WEIGHTS
 
 
 def convert_gguf(file: str | Path, folder: str | Path) -> str:
-    """Write the model of a GGUF file as a published folder, and say of which family it is.
+    """Write the model of a GGUF file as a published folder; returns its family.
 
     The folder gets config.json, model.safetensors in float32, tokenizer.json and
-    tokenizer_config.json, all of them or none: it is written beside its place and renamed.
+    tokenizer_config.json, all of them or none: it is written under another name and renamed.
     CheckpointError when the file cannot be opened, or when the folder holds anything but an
-    earlier conversion. Takes twice the weights in float32 of memory and once of disk; time
-    grows with them, 2 s for 135 million numbers.
+    earlier conversion. Takes twice the weights' size in float32 in memory and once
+    on disk; time grows with it, 2 s for 135 million numbers.
     """
     file, folder = Path(file), Path(folder)
     if (source := gguf_file(file)) is None:
@@ -35,10 +35,10 @@ def convert_gguf(file: str | Path, folder: str | Path) -> str:
     checkpoint = load_checkpoint(source)
     values, _ = describe_gguf(read_gguf_header(source))
     tensors = dict(published_tensors(FAMILIES[checkpoint.family], checkpoint.model))
-    with in_place_of(folder) as beside:
-        (beside / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-        save_file(tensors, beside / WEIGHTS, HEADER_NOTES)
-        (beside / WEIGHTS).chmod(0o644)
+    with in_place_of(folder) as new:
+        (new / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+        save_file(tensors, new / WEIGHTS, HEADER_NOTES)
+        (new / WEIGHTS).chmod(0o644)
         for name, text in gguf_texts(source).items():
-            (beside / name).write_text(text + "\n", encoding="utf-8")
+            (new / name).write_text(text + "\n", encoding="utf-8")
     return checkpoint.family

@@ -1,7 +1,7 @@
-"""What a GGUF file says of itself: its metadata and where each tensor lies, within bounds.
+"""The header of a GGUF file: its metadata and where each tensor lies, within bounds.
 
 The file is not trusted: a count is compared with the bytes that are left before anything is
-made of it, and every tensor must lie in the file and in no other. No number of a tensor is
+allocated for it, and every tensor must lie in the file and in no other. No number of a tensor is
 read here. The `gguf` library's own reader is not used: it maps the file, and takes tensors
 that lie over one another or beyond the end.
 Source: the GGUF specification (ggml, docs/gguf.md), versions 2 and 3.
@@ -36,7 +36,7 @@ MOST_GGUF_TEXTS = 2 * MOST_ITEMS
 """Texts in all lists together: a vocabulary and its merges."""
 LONGEST_GGUF_NAME, LONGEST_GGUF_TEXT = 256, 8 << 20
 MOST_ENTRIES = 10_000
-"""Files of a folder among which one is looked for."""
+"""Files of a folder that are searched."""
 MOST_GGUF_AXES, LONGEST_AXIS = 4, 1 << 40
 ALIGNMENT, LARGEST_ALIGNMENT = 32, 1 << 20
 READ_AT_ONCE = 1 << 20
@@ -82,7 +82,7 @@ class GgufTensor(NamedTuple):
 class GgufHeader:
     """Metadata and tensors of one file, whose numbers are not read yet.
 
-    `stamp` is which file it is, its time and its size, which tell whether it changed since.
+    `stamp` (file, time and size) tells whether the file changed since.
     """
 
     file: Path
@@ -130,8 +130,8 @@ def read_gguf_header(file: Path) -> GgufHeader:
     """
     path = regular_file(file.parent, file.name)
     try:
-        seen = path.stat()
-        return _read(file, path, (seen.st_ino, seen.st_mtime_ns, seen.st_size))
+        status = path.stat()
+        return _read(file, path, (status.st_ino, status.st_mtime_ns, status.st_size))
     except OSError as error:
         raise CheckpointError(
             f"{title(file.parent)} has no readable {shown(file.name)}."
@@ -165,8 +165,8 @@ class _Header:
                 raise self._fault(f"gives {shown(name)} twice")
             values[name] = self._value(name, self._number("I"))
         check_whole(values, self._fault)
-        described = [self._tensor() for _ in range(n_tensors)]
-        return values, self._placed(values, described)
+        entries = [self._tensor() for _ in range(n_tensors)]
+        return values, self._place(values, entries)
 
     def _check_start(self) -> None:
         start = self._take(min(24, self._size))
@@ -205,8 +205,8 @@ class _Header:
         kind, offset = self._number("I"), self._number("Q")
         return name, shape, kind, offset
 
-    def _placed(
-        self, values: Mapping[str, Any], described: list[tuple[str, tuple[int, ...], int, int]]
+    def _place(
+        self, values: Mapping[str, Any], entries: list[tuple[str, tuple[int, ...], int, int]]
     ) -> dict[str, GgufTensor]:
         """Each tensor with its place, once it lies in the file and in no other."""
         alignment = values.get("general.alignment", ALIGNMENT)
@@ -215,9 +215,9 @@ class _Header:
             raise self._fault("has a general.alignment that is no power of two")
         first = -(-self._at // alignment) * alignment
         sizes = block_sizes()
-        found: dict[str, GgufTensor] = {}
-        for name, shape, kind, offset in described:
-            if name in found:
+        tensors: dict[str, GgufTensor] = {}
+        for name, shape, kind, offset in entries:
+            if name in tensors:
                 raise self._fault(f"holds {shown(name)} twice, so which one counts is not known")
             if kind not in sizes:
                 raise self._fault(f"holds {shown(name)} in type {kind:,}, which is not known")
@@ -232,19 +232,19 @@ class _Header:
                 raise self._fault(f"puts {shown(name)} beside its alignment")
             if first + offset + length > self._size:
                 raise self._fault(f"is cut short: it ends before {shown(name)} does")
-            found[name] = GgufTensor(dtype, shape, first + offset, length)
+            tensors[name] = GgufTensor(dtype, shape, first + offset, length)
         last, end = "", 0
-        for name, placed in sorted(found.items(), key=lambda one: one[1].start):
-            if placed.start < end:
+        for name, tensor in sorted(tensors.items(), key=lambda item: item[1].start):
+            if tensor.start < end:
                 raise self._fault(f"puts {shown(name, 40)} over {shown(last, 40)}")
-            last, end = name, placed.start + placed.bytes
-        return found
+            last, end = name, tensor.start + tensor.bytes
+        return tensors
 
     def _value(self, name: str, kind: int) -> Any:
         if kind == LIST_TYPE:
             return self._list(name)
         if kind == TEXT_TYPE:
-            return self._decoded(name, self._take(self._length()))
+            return self._decode(name, self._take(self._length()))
         if kind not in NUMBER_TYPES:
             raise self._fault(f"gives {shown(name)} a value of type {kind:,}, which is not known")
         value = self._number(NUMBER_TYPES[kind])
@@ -258,7 +258,7 @@ class _Header:
             raise self._fault(f"gives {shown(name)} a list of lists, which is not read here")
         if kind != TEXT_TYPE and kind not in NUMBER_TYPES:
             raise self._fault(f"gives {shown(name)} a list of type {kind:,}, which is not known")
-        each = 8 if kind == TEXT_TYPE else struct.calcsize("<" + NUMBER_TYPES[kind])
+        item_bytes = 8 if kind == TEXT_TYPE else struct.calcsize("<" + NUMBER_TYPES[kind])
         if count > MOST_ITEMS:
             most = f"at most {MOST_ITEMS:,} are read"
             raise self._fault(f"claims {count:,} items of {shown(name)}; {most}")
@@ -270,7 +270,7 @@ class _Header:
             for _ in range(count):
                 self._pass(self._length())
         else:
-            self._pass(count * each)
+            self._pass(count * item_bytes)
         return PackedList(kind, count, bytes(self._content[start : self._at]))
 
     def _length(self) -> int:
@@ -283,9 +283,9 @@ class _Header:
         length = self._number("Q")
         if not 0 < length <= LONGEST_GGUF_NAME:
             raise self._fault(f"claims a name of {length:,} bytes, which none has")
-        return self._decoded("a name", self._take(length))
+        return self._decode("a name", self._take(length))
 
-    def _decoded(self, name: str, text: bytes) -> str:
+    def _decode(self, name: str, text: bytes) -> str:
         try:
             return text.decode("utf-8")
         except UnicodeDecodeError:
@@ -317,7 +317,7 @@ class _Header:
 
 
 def check_whole(values: Mapping[str, Any], fault: Callable[[str], CheckpointError]) -> None:
-    """Refuses one of several files that make a model together, and what is no model."""
+    """Refuses one of several files of a model, and a file without a model."""
     if values.get("split.count", 0) not in (0, 1):
         raise fault(
             "is one of several files of a model; join them with llama.cpp's gguf-split --merge"

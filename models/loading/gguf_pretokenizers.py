@@ -1,6 +1,6 @@
-"""How a text is cut into words before byte-level BPE, by llama.cpp's name of the way.
+"""How a text is cut into words before byte-level BPE, by llama.cpp's name of the rules.
 
-Each is what the published tokenizer.json of such a model has, in the terms of the `tokenizers`
+Each repeats the published tokenizer.json of such a model, in the terms of the `tokenizers`
 library. Source: those files, quoted in llama.cpp's src/llama-vocab.cpp.
 """
 
@@ -12,7 +12,7 @@ Part = dict[str, Any]
 
 @dataclass(frozen=True)
 class PreTokenizer:
-    """Cuts, the last of which writes bytes as letters.
+    """Rules that cut a text, the last of which writes bytes as letters.
 
     `composed`: characters are put together first (NFC). `whole_words`: a word that is a token
     is not built of merges. `adds_start`: a text begins with the start token unless the file says
@@ -33,7 +33,7 @@ def as_bytes(*, words: bool) -> Part:
 
 
 def split(pattern: str) -> Part:
-    """Whatever matches stands alone, and what is between."""
+    """Every match is a piece of its own, and so is the text between two."""
     return {
         "type": "Split",
         "pattern": {"Regex": pattern},
@@ -42,8 +42,8 @@ def split(pattern: str) -> Part:
     }
 
 
-def patterns(*each: str, **more: bool) -> PreTokenizer:
-    return PreTokenizer((*map(split, each), as_bytes(words=False)), **more)
+def patterns(*cuts: str, **more: bool) -> PreTokenizer:
+    return PreTokenizer((*map(split, cuts), as_bytes(words=False)), **more)
 
 
 SHORT = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"

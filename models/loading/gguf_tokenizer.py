@@ -1,9 +1,9 @@
 """The tokenizer in a GGUF file as the tokenizer.json and tokenizer_config.json of a folder.
 
-The file holds a vocabulary with merges or scores, and a name of how texts are cut before;
-the `tokenizers` library does the same when it is told so in its own terms, as the published
-files of these models are written. Nothing is encoded here: whoever opens the texts reads
-them as those of any other folder. Source: llama.cpp's src/llama-vocab.cpp; published files.
+The file holds a vocabulary with merges or scores, and the name of the rules that cut a text
+first; they are translated into the terms of the `tokenizers` library, as the published files
+of these models are written. Nothing is encoded here: the texts are opened like those of any
+other folder. Source: llama.cpp's src/llama-vocab.cpp; published files.
 """
 
 import json
@@ -26,9 +26,9 @@ from models.loading.gguf_vocabulary import (
 from models.loading.safe_files import TOKENIZER, TOKENIZER_CONFIG, shown
 
 WORD_START = "▁"
-"""What stands for a space in sentencepiece."""
+"""The character that stands for a space in sentencepiece."""
 MOST_LETTERS, LONGEST_MERGED = 8_000_000, 512
-"""Of the tokens of which merges are made: time grows with them all."""
+"""Bounds of the tokens that merges are made from, in letters: time grows with them."""
 USUAL_ROLES = {
     "llama": {"bos": 1, "eos": 2, "unk": 0},
     "t5": {"eos": 1, "unk": 2, "pad": 0},
@@ -41,8 +41,8 @@ Part = dict[str, Any]
 def tokenizer_files(header: GgufHeader) -> dict[str, str]:
     """The texts of tokenizer.json and tokenizer_config.json by their names; none if it has none.
 
-    CheckpointError names what is not known. Time and memory grow with the vocabulary: 0.2 s
-    for 50,000 tokens, 3 s for 256,000 of which merges have to be made.
+    CheckpointError names what is not supported. Time and memory grow with the vocabulary: 0.2 s
+    for 50,000 tokens, 3 s for 256,000 whose merges follow from scores.
     """
     if header.values.get(KIND, NO_KIND[0]) in NO_KIND:
         return {}
@@ -63,7 +63,7 @@ def tokenizer_files(header: GgufHeader) -> dict[str, str]:
 
 
 def tokenizer_config(vocabulary: Vocabulary, roles: "Roles") -> Part:
-    """Which tokens have a meaning, and the chat template."""
+    """The special tokens by their roles, and the chat template."""
     values: Part = {"tokenizer_class": "PreTrainedTokenizerFast"}
     for role, number in roles.items():
         values[f"{role}_token"] = None if number is None else vocabulary.tokens[number]
@@ -76,14 +76,14 @@ Roles = dict[str, int | None]
 
 
 def byte_level(vocabulary: Vocabulary, roles: Roles) -> Part:
-    """Byte-level BPE; `tokenizer.ggml.pre` names how a text is cut into words before."""
+    """Byte-level BPE; `tokenizer.ggml.pre` names the rules that cut a text into words."""
     cut = pre_tokenizer(vocabulary)
     vocabulary.check_merges(vocabulary.count("merges"))
     merges = [pair(merge) for merge in vocabulary.texts("merges")]
     if not all(merges):
         raise vocabulary.fault("has a merge that is no pair of tokens")
-    whole = vocabulary.architecture == "bert"
-    ends = bert_ends(roles, apart=2) if whole else usual_ends(vocabulary, roles, cut.adds_start)
+    is_bert = vocabulary.architecture == "bert"
+    ends = bert_ends(roles, apart=2) if is_bert else usual_ends(vocabulary, roles, cut.adds_start)
     return {
         "added_tokens": added_tokens(vocabulary),
         "normalizer": {"type": "NFC"} if cut.composed else None,
@@ -145,7 +145,7 @@ def sentence_pieces(vocabulary: Vocabulary, roles: Roles) -> Part:
 
 
 def merges_by_score(vocabulary: Vocabulary) -> list[list[str]]:
-    """Every pair of tokens that makes a third, those of the highest score first."""
+    """Every pair of tokens that joins to a third, the highest score first."""
     tokens, ids, scores = vocabulary.tokens, vocabulary.ids, vocabulary.scores
     apart = (CONTROL, UNKNOWN, BYTE)
     joined = [i for i, kind in enumerate(vocabulary.types) if kind not in apart]
@@ -242,7 +242,7 @@ def bpe(ids: dict[str, int], merges: list[list[str]], **more: Any) -> Part:
 
 
 def sequence(name: str, parts: Sequence[Part]) -> Part:
-    """Several parts after one another, under the name that the library has for them."""
+    """Several parts in a row, under the library's name for them."""
     return parts[0] if len(parts) == 1 else {"type": "Sequence", name: list(parts)}
 
 
@@ -296,7 +296,7 @@ def bert_ends(roles: Roles, apart: int = 1) -> Ends:
 
 
 def template(vocabulary: Vocabulary, ends: Ends) -> Part | None:
-    """The library's description of what stands around a text and a pair of texts."""
+    """The library's description of the tokens around a text and a pair of texts."""
     before, between, after, second = ends
     around = {number for number in (*before, *between, *after) if number is not None}
     if not around:

@@ -12,7 +12,7 @@ from models.loading.safe_files import CheckpointError, shown
 
 TOKENIZER_PREFIX = "tokenizer.ggml."
 KIND, NO_KIND = TOKENIZER_PREFIX + "model", ("none", "no_vocab")
-"""The name of the kind of tokenizer, and what a file without one has there."""
+"""The key of the kind of tokenizer, and its values in a file without one."""
 TEMPLATE = "tokenizer.chat_template"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 """The types of tokens."""
@@ -34,7 +34,7 @@ LARGEST_LIST = 32 << 20
 
 
 class Vocabulary:
-    """What the metadata says of the tokenizer. CheckpointError when it says it wrongly."""
+    """The tokenizer in the metadata of a file. CheckpointError where a value is wrong."""
 
     def __init__(self, header: GgufHeader) -> None:
         self._values, self._what = header.values, shown(header.file.name)
@@ -42,7 +42,7 @@ class Vocabulary:
 
     @cached_property
     def tokens(self) -> list[str]:
-        """Every token, its place being its ID."""
+        """Every token, in the order of their IDs."""
         texts = self.texts("tokens")
         if not 0 < len(texts) <= MOST_GGUF_TOKENS:
             raise self.fault(f"has {len(texts):,} tokens, not 1 to {MOST_GGUF_TOKENS:,}")
@@ -85,7 +85,7 @@ class Vocabulary:
             raise self.fault(f"has more merges than {most:,}, the most for its vocabulary")
 
     def count(self, key: str) -> int:
-        """The length of a list, of which nothing is read."""
+        """The length of a list, which is not read."""
         return self._packed(key).count
 
     def name(self, key: str, default: str) -> str:
@@ -101,7 +101,7 @@ class Vocabulary:
         return value
 
     def role(self, role: str, default: int | None = None) -> int | None:
-        """The ID of the token that plays a role; one that the vocabulary lacks is none."""
+        """The ID of the token of a role; None where the vocabulary lacks it."""
         number = self._values.get(f"{TOKENIZER_PREFIX}{ROLE_KEYS[role]}_token_id", default)
         return number if type(number) is int and 0 <= number < len(self.tokens) else None
 

@@ -31,7 +31,7 @@ BLOCKS_AT_ONCE = 1 << 13
 
 @dataclass(frozen=True, eq=False)
 class GgufWeights(Weights):
-    """The tensors of a GGUF file by llama.cpp's names, of which no number is read yet."""
+    """The tensors of a GGUF file by llama.cpp's names; no number of them is read yet."""
 
     header: GgufHeader
 
@@ -46,7 +46,7 @@ class GgufWeights(Weights):
 
     @contextmanager
     def open(self) -> Iterator[Callable[[str], Tensor]]:
-        """`read(name)` gives a tensor, in 32 bits where it is quantized.
+        """`read_tensor(name)` gives a tensor, in 32 bits where it is quantized.
 
         It takes the bytes of the file, those of the tensor and a few megabytes; its time grows
         with its numbers: 30 ms for ten million of Q4_1.
@@ -56,14 +56,14 @@ class GgufWeights(Weights):
         try:
             with path.open("rb") as stream:
 
-                def read(name: str) -> Tensor:
+                def read_tensor(name: str) -> Tensor:
                     placed = self.header.tensors[name]
                     self.check_type(name)
                     tensor = numbers(self._content(stream.fileno(), placed), placed)
                     self._check_numbers(name, tensor)
                     return tensor
 
-                yield read
+                yield read_tensor
         except OSError as error:
             raise CheckpointError(f"{shown(file.name)} cannot be read.") from error
 
@@ -103,7 +103,7 @@ def numbers(content: Tensor, placed: GgufTensor) -> Tensor:
     for some, into in zip(blocks.split(BLOCKS_AT_ONCE), values.split(BLOCKS_AT_ONCE), strict=True):
         # One row alone: the library goes through many of them 16 at a time. And numpy copies
         # it: torch would wake its threads for so little.
-        with quants.np.errstate(all="ignore"):  # what comes of it is checked
+        with quants.np.errstate(all="ignore"):  # the result is checked
             row = quants.dequantize(some.flatten()[None].numpy(), kind)
         into.numpy()[:] = row.reshape(into.shape)
     return values.view(placed.shape)

@@ -50,7 +50,7 @@ class Inspection:
 
     @property
     def bytes(self) -> int:
-        """What all tensors take in the files."""
+        """Bytes of all tensors in the files."""
         return self.weights.bytes
 
     @property
@@ -63,23 +63,23 @@ def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
     """Compare the names and shapes of a folder with its config; nothing is allocated.
 
     CheckpointError when the folder cannot be compared at all. Tables that the config calls
-    copies of each other are taken for such when their shapes agree; with `numbers` they are
-    read and compared. Tables of positions that the config calls sinusoids are always read,
-    since other numbers count. Cost grows with the number of tensors and with the size of
+    copies of each other count as copies when their shapes agree; with `numbers` they are read
+    and compared. Tables of positions that the config calls sinusoids are always read, since
+    others must be kept. Cost grows with the number of tensors and with the size of
     those that are read.
     """
-    described = read_folder_config(Path(folder))
-    weights = open_weights(described.folder)
-    check_depth(described.config, weights)
-    candidates, config = _candidates(described, weights, numbers)
+    contents = read_folder_config(Path(folder))
+    weights = open_weights(contents.folder)
+    check_depth(contents.config, weights)
+    candidates, config = _candidates(contents, weights, numbers)
     with torch.device("meta"):
         model = Transformer(config)
-    wanted = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     layouts: dict[str, Same] = {}
     filled: set[str] = set()
     copies = []
     for name, layout in candidates:
-        if name not in weights.tensors or not wanted.keys() >= set(layout.ours):
+        if name not in weights.tensors or not parameters.keys() >= set(layout.ours):
             continue
         if filled >= set(layout.ours):
             copies.append(name)
@@ -88,30 +88,32 @@ def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
             filled |= set(layout.ours)
     named = {ours: name for name, layout in reversed(candidates) for ours in layout.ours}
     return Inspection(
-        folder=described.folder,
-        family=described.model_type,
+        folder=contents.folder,
+        family=contents.model_type,
         config=config,
-        run=described.run,
+        run=contents.run,
         weights=weights,
         layouts=layouts,
-        missing=tuple(dict.fromkeys(named.get(n, n) for n in wanted if n not in filled)),
+        missing=tuple(dict.fromkeys(named.get(n, n) for n in parameters if n not in filled)),
         unused=tuple(n for n in weights.names if n not in layouts and n not in copies),
-        misshapen=tuple(n for n, layout in layouts.items() if not fits(n, layout, weights, wanted)),
+        misshapen=tuple(
+            n for n, layout in layouts.items() if not fits(n, layout, weights, parameters)
+        ),
         copies=tuple(copies),
-        unfollowed=(*described.unfollowed, *_contradicted(described.config, config)),
+        unfollowed=(*contents.unfollowed, *_contradicted(contents.config, config)),
     )
 
 
 def _contradicted(config: TransformerConfig, filed: TransformerConfig) -> tuple[str, ...]:
-    """Settings that the files decide otherwise than the config: they hold one table, or two."""
+    """Settings of the config that the files contradict: whether there is one table, or two."""
     return () if config.tie_embeddings == filed.tie_embeddings else ("tie_word_embeddings",)
 
 
 def _candidates(
-    described: FolderConfig, weights: Weights, numbers: bool
+    contents: FolderConfig, weights: Weights, numbers: bool
 ) -> tuple[list[tuple[str, Same]], TransformerConfig]:
-    """Names that the files may have with what they hold of ours, and the config that fits them."""
-    family, config = described.family, described.config
+    """Names that the files may have, each with its layout, and the config that fits them."""
+    family, config = contents.family, contents.config
     if family is None:
         with torch.device("meta"):
             ours = [name for name, _ in Transformer(config).named_parameters()]
@@ -133,11 +135,11 @@ def _as_filed(
     weights: Weights,
     numbers: bool,
 ) -> TransformerConfig:
-    """The config with what the files decide: which biases there are, which tables are tied.
+    """The config as the files decide it: which biases there are, which tables are tied.
 
-    Two tables are tied when they are equal, number by number, or when a language model has one
-    alone; the file of a body, or of one with another head, says nothing of that. Positions are
-    a table like any other when the files hold ones that are not the sinusoids of the config.
+    Two tables are tied when their numbers are equal, or when a language model has only one; the
+    file of a body, or of a model with another head, does not decide it. Positions become a
+    learned table when the files hold one that is not the sinusoids of the config.
     """
     for name, switch in family.optional.items():
         if name not in actual:
@@ -174,8 +176,8 @@ def _sinusoidal(config: TransformerConfig, weights: Weights, name: str) -> bool:
     if weights.shape(name) != (config.max_len, config.d_model):
         return False
     table = PositionalEncoding(config.d_model, config.max_len, config.pairs or "adjacent").pe[0]
-    with weights.open() as read:
-        stored = read(name)
+    with weights.open() as read_tensor:
+        stored = read_tensor(name)
         return torch.allclose(stored.float(), table, 0, 2 * torch.finfo(stored.dtype).eps)
 
 
@@ -185,19 +187,19 @@ def _same(weights: Weights, first: str, second: str, numbers: bool) -> bool:
         return False
     if not numbers:
         return True
-    with weights.open() as read:
-        return torch.equal(read(first), read(second))
+    with weights.open() as read_tensor:
+        return torch.equal(read_tensor(first), read_tensor(second))
 
 
 def _embedding(config: TransformerConfig) -> str:
-    """The name of the embedding that a tied output matrix is."""
+    """The name of the embedding that is tied to the output matrix."""
     stack = "encoder" if config.share_embeddings else config.stacks[-1]
     return f"{stack}.embedding.weight"
 
 
-def fits(name: str, layout: Same, weights: Weights, wanted: Mapping[str, Tensor]) -> bool:
+def fits(name: str, layout: Same, weights: Weights, parameters: Mapping[str, Tensor]) -> bool:
     """Whether a tensor of the files, split by its layout, has the shapes of ours."""
-    ours = [wanted[our] for our in layout.ours]
+    ours = [parameters[our] for our in layout.ours]
     try:
         parts = layout.split(torch.empty(weights.shape(name), device="meta"), ours)
     except RuntimeError:
@@ -243,8 +245,8 @@ def check_depth(config: TransformerConfig, weights: Weights) -> None:
 def read_weights(inspection: Inspection, model: Transformer) -> None:
     """Copy the numbers of the files into a model that was built without any.
 
-    A matrix keeps the order in memory that it has in the file, unless its rows are the
-    longer side: a single token is multiplied faster where what lies together is long.
+    A matrix keeps its order in memory from the file, unless its rows are the longer side: a
+    product with a single token is faster where the longer side is contiguous.
     """
     # As `to_empty` does, whose way from meta tensors imports a computer algebra system.
     model._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu"))
@@ -258,7 +260,7 @@ def read_weights(inspection: Inspection, model: Transformer) -> None:
 
 
 def _own(part: Tensor, dtype: torch.dtype) -> Tensor:
-    """The numbers in memory of their own, which those of a whole tensor have already."""
+    """The numbers in memory of their own, copied unless they are a whole tensor."""
     if (
         part.is_contiguous()
         and part.dtype == dtype
@@ -274,6 +276,6 @@ def _is_wide(matrix: Tensor) -> bool:
 
 
 def _numbers(inspection: Inspection) -> Iterator[tuple[str, Tensor]]:
-    with inspection.weights.open() as read:
+    with inspection.weights.open() as read_tensor:
         for name in inspection.layouts:
-            yield name, read(name)
+            yield name, read_tensor(name)

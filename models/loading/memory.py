@@ -27,7 +27,7 @@ MEMBERSHIP = "/proc/self/cgroup"
 
 
 def available_memory() -> int:
-    """Bytes that are free or can be freed; in a container, at most what is left of its limit."""
+    """Bytes that are free or can be freed; in a container, at most the rest of its limit."""
     groups = [(folder, names) for of, root, *names in LIMITS for folder in _groups(of, root)]
     return min([_available(), *(_left(folder, *names) for folder, names in groups)])
 
@@ -40,11 +40,11 @@ def _groups(controller: str, root: str) -> Iterator[str]:
             _, controllers, path = line.split(":", 2)
             if controller in controllers.split(","):
                 inner = Path(path.lstrip("/"))
-                yield from (str(Path(root, each)) for each in (inner, *inner.parents))
+                yield from (str(Path(root, group)) for group in (inner, *inner.parents))
 
 
 def _left(folder: str, most: str, used: str, files: str, in_memory: str) -> int:
-    """What a group may still take, where it has a limit."""
+    """Bytes that a group may still take, where it has a limit."""
     try:
         left = int(_read(folder, most)) - int(_read(folder, used))
     except (OSError, ValueError):  # none, or "max"
@@ -60,7 +60,7 @@ def _read(folder: str, name: str) -> str:
 
 
 def _available() -> int:
-    """What the kernel could give away now; where it does not say, all memory there is."""
+    """Bytes that the kernel could give away now; where it does not say, all memory."""
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvail"))

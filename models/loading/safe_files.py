@@ -1,7 +1,7 @@
 """Small files of a folder that is not trusted: bounded, regular, inside it, and strict JSON.
 
-Whatever is wrong ends as a CheckpointError in one sentence, which names the folder and
-never its path, and shows a stranger's words only through `shown`.
+Every fault is a CheckpointError in one sentence, which names the folder but not its path and
+quotes a stranger's words only through `shown`.
 """
 
 import json
@@ -15,14 +15,14 @@ INDEX, GENERATION = "model.safetensors.index.json", "generation_config.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 ADAPTER_CONFIG = "adapter_config.json"
 LARGEST_FILE = {TOKENIZER: 32 << 20, TOKENIZER_CONFIG: 8 << 20, INDEX: 4 << 20}
-"""Bytes of a file that are read at most, where they are more than LARGEST_TEXT."""
+"""The most bytes of a file that are read, where that is not LARGEST_TEXT."""
 LARGEST_TEXT = 1 << 20
 DEEPEST_JSON = 32
 """Lists and objects inside one another. Published configs need five."""
 MOST_JSON_VALUES = 400_000
 """Values of one JSON text, counted before it is parsed: empty lists take 20 times their text."""
 LONGEST_NUMBER = 100
-"""Digits of a whole number: with 309 it is none that arithmetic with fractions can hold."""
+"""Digits of a whole number; with 309 no float can hold it."""
 MOST_SHOWN = 60
 
 
@@ -45,12 +45,12 @@ def shown(name: object, most: int = MOST_SHOWN) -> str:
 
 
 def title(folder: Path) -> str:
-    """What a sentence calls the folder: its own name, without the way to it."""
+    """The folder's own name, without its path, for a sentence."""
     return shown(folder.name or folder.absolute().name)
 
 
 def is_folder(folder: Path) -> bool:
-    """Whether it is one that can be looked into. A name too long to be one is none."""
+    """Whether it is a folder that can be read; False for a name that is too long."""
     try:
         return folder.is_dir()
     except OSError:
@@ -58,12 +58,12 @@ def is_folder(folder: Path) -> bool:
 
 
 def is_there(folder: Path, name: str) -> bool:
-    """Whether the folder has an entry of this name, be it a link that leads nowhere."""
+    """Whether the folder has an entry of this name, including a broken link."""
     return os.path.lexists(folder / name)
 
 
 def regular_file(folder: Path, name: str) -> Path:
-    """Where the file really lies. CheckpointError unless it is a plain file of this folder.
+    """The real path of the file. CheckpointError unless it is a plain file of this folder.
 
     A link may lead elsewhere in the folder. In the cache of a hub it leads from
     `snapshots/<revision>` to `blobs` beside it, which belongs to the same model. Pipes and
@@ -88,7 +88,7 @@ def regular_file(folder: Path, name: str) -> Path:
 
 
 def read_bytes(folder: Path, name: str, most: int | None = None) -> bytes:
-    """A file of the folder, of at most `most` bytes, else of what its name allows."""
+    """A file of the folder, of at most `most` bytes, by default what its name allows."""
     path = regular_file(folder, name)
     most = LARGEST_FILE.get(name, LARGEST_TEXT) if most is None else most
     try:
@@ -118,7 +118,7 @@ def read_json(folder: Path, name: str, most: int | None = None) -> dict[str, Any
 
 
 POINTER = b"version https://git-lfs"
-"""How a file starts that stands in git for a large one."""
+"""The start of a file that stands in git for a large one."""
 
 
 def pointer_fault(folder: Path, name: str) -> str:
@@ -154,7 +154,7 @@ def parse_object(text: str, what: str) -> dict[str, Any]:
 
 
 class _Fault(ValueError):
-    """What a value does that no reader of it expects."""
+    """A value that strict JSON does not allow here."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

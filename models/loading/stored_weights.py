@@ -23,13 +23,13 @@ READABLE = {
     "BF16": torch.bfloat16,
 }
 QUANTIZED = ("F4", "F6_", "F8_", "I8", "U8")
-"""How the names of types begin that only quantized weights have."""
+"""The beginnings of types that only quantized weights have."""
 LARGEST_NUMBER = 3.4028234663852886e38
-"""The largest of 32 bits, in which the core calculates."""
+"""The largest float32, in which the core calculates."""
 
 
 class StoredTensor(NamedTuple):
-    """What a header says of one tensor, the file that it is in, and where it begins there."""
+    """The header's entry of one tensor: its file, type, shape, and where it begins."""
 
     file: str
     dtype: str
@@ -38,19 +38,19 @@ class StoredTensor(NamedTuple):
 
 
 Stamp = tuple[int, int, int]
-"""Of a file: which it is, its time and its size, which tell whether it changed."""
+"""The identity, time and size of a file, which tell whether it changed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The tensors of a folder by name, of which no number is read yet."""
+    """The tensors of a folder by name; no number of them is read yet."""
 
     folder: Path
     tensors: dict[str, StoredTensor]
     bytes: int
-    """What all tensors take in the files."""
+    """Bytes of all tensors in the files."""
     stamps: Mapping[str, Stamp]
-    """Of each file when its header was read."""
+    """The stamp of each file when its header was read."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,11 +81,11 @@ class Weights:
 
     @contextmanager
     def open(self) -> Iterator[Callable[[str], Tensor]]:
-        """`read(name)` gives a tensor as it is stored, in memory of its own."""
+        """`read_tensor(name)` gives a tensor as it is stored, in memory of its own."""
         with ExitStack() as stack:
             files: dict[str, BinaryIO] = {}
 
-            def read(name: str) -> Tensor:
+            def read_tensor(name: str) -> Tensor:
                 self.check_type(name)
                 shard = self.file(name)
                 try:
@@ -100,7 +100,7 @@ class Weights:
                 self._check_numbers(name, tensor)
                 return tensor
 
-            yield read
+            yield read_tensor
 
     def _stored(self, file: int, stored: StoredTensor) -> Tensor:
         """The numbers of a tensor, of a file that is still the one whose header was read."""
@@ -114,7 +114,7 @@ class Weights:
         return tensor
 
     def _check_numbers(self, name: str, tensor: Tensor) -> None:
-        """One number that is none makes every answer of a model none."""
+        """CheckpointError for NaN and infinity, which would spread to every output of the model."""
         if not tensor.numel():
             return
         least, most = (number.item() for number in tensor.aminmax())
@@ -125,14 +125,12 @@ class Weights:
             )
 
 
-def stamp_of(seen: os.stat_result) -> Stamp:
-    return seen.st_ino, seen.st_mtime_ns, seen.st_size
+def stamp_of(status: os.stat_result) -> Stamp:
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def read_into(file: int, tensor: Tensor, start: int) -> bool:
-    """Fill a tensor that lies together with what the file has from `start` on; False where it
-    ends before.
-    """
+    """Fill a contiguous tensor from the file, from `start` on; False where the file ends before."""
     if not tensor.numel():
         return True
     view = tensor.view(-1).view(torch.uint8).numpy().data

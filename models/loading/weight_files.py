@@ -39,11 +39,11 @@ BITS = {
     **dict.fromkeys(("I32", "U32", "F32"), 32),
     **dict.fromkeys(("I64", "U64", "F64", "C64"), 64),
 }
-"""Of one number, by the types of the format."""
+"""Bits of one number, by the types of the format."""
 LONGEST_HEADER, MOST_TENSORS = 4 << 20, 10_000
 """Bytes of all headers of a folder, and tensors: several times what any model needs."""
 MOST_WRITTEN_AXES, LARGEST_OFFSET = 64, 1 << 64
-"""Axes that a header may write down, and what they and their products are below."""
+"""Axes that a header may list, and the bound of their sizes and products."""
 MOST_AXES, LONGEST_AXIS = 8, 1 << 40
 """More than any model has, and few enough for torch to represent."""
 MOST_SHARDS = 1_000
@@ -64,7 +64,7 @@ class FileHeader(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What the tensors take."""
+        """Bytes of the tensors."""
         return self.stamp[-1] - self.length
 
 
@@ -87,11 +87,11 @@ def open_file(folder: Path, name: str) -> Weights:
 
 
 NOTES = "__metadata__"
-"""What a header may say besides, as texts."""
+"""A header's entry of texts that describe no tensor."""
 
 
 def read_header(folder: Path, name: str, longest: int = LONGEST_HEADER) -> FileHeader:
-    """What one file says that it holds. CheckpointError where that cannot be so."""
+    """The header of one file. CheckpointError where it cannot be true."""
     path = regular_file(folder, name)
     what = f"{shown(name)} in {title(folder)}"
     try:
@@ -108,7 +108,7 @@ def read_header(folder: Path, name: str, longest: int = LONGEST_HEADER) -> FileH
             content = file.read(length - 8)
     except OSError as error:
         raise CheckpointError(f"{title(folder)} has no readable {shown(name)}.") from error
-    tensors, end = _described(content, name, length, what)
+    tensors, end = _parse_header(content, name, length, what)
     if end != size:
         raise CheckpointError(f"{what} is damaged or cut short.")
     for tensor, stored in tensors.items():
@@ -117,7 +117,7 @@ def read_header(folder: Path, name: str, longest: int = LONGEST_HEADER) -> FileH
     return FileHeader(tensors, length, stamp)
 
 
-def _described(
+def _parse_header(
     content: bytes, name: str, start: int, what: str
 ) -> tuple[dict[str, StoredTensor], int]:
     """The tensors in a header, the first of which begins at `start`, and where the last one ends.
@@ -127,7 +127,7 @@ def _described(
     damaged = f"{what} is damaged or cut short."
     try:
         entries = parse_object(content.decode("utf-8"), what)
-        "".join(entries).encode("utf-8")  # half a character is no part of a name
+        "".join(entries).encode("utf-8")  # refuses half a character in a name
     except (CheckpointError, UnicodeError) as error:
         raise CheckpointError(damaged) from error
     notes = entries.pop(NOTES, {})
@@ -136,18 +136,18 @@ def _described(
         raise CheckpointError(damaged)
     if len(entries) > MOST_TENSORS:
         raise CheckpointError(f"{what} holds more than {MOST_TENSORS:,} tensors.")
-    found, end = dict[str, StoredTensor](), 0
-    for tensor, entry in sorted(entries.items(), key=lambda one: one[1]["data_offsets"]):
+    tensors, end = dict[str, StoredTensor](), 0
+    for tensor, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
         dtype, shape, (begins, ends) = (entry[key] for key in ("dtype", "shape", "data_offsets"))
         if begins != end or 8 * (ends - begins) != BITS[dtype] * prod(shape):
             raise CheckpointError(damaged)
-        found[tensor] = StoredTensor(name, dtype, tuple(shape), start + begins)
+        tensors[tensor] = StoredTensor(name, dtype, tuple(shape), start + begins)
         end = ends
-    return found, start + end
+    return tensors, start + end
 
 
 def _is_entry(entry: object) -> bool:
-    """Whether it says of a tensor what the format asks for."""
+    """Whether it describes a tensor as the format asks for."""
     if not isinstance(entry, dict):
         return False
     dtype, shape, offsets = map(entry.get, ("dtype", "shape", "data_offsets"))
@@ -155,7 +155,7 @@ def _is_entry(entry: object) -> bool:
         return False
     if not isinstance(offsets, list) or len(offsets) != 2 or not isinstance(shape, list):
         return False
-    if not all(type(each) is int and 0 <= each < LARGEST_OFFSET for each in (*shape, *offsets)):
+    if not all(type(size) is int and 0 <= size < LARGEST_OFFSET for size in (*shape, *offsets)):
         return False
     return len(shape) <= MOST_WRITTEN_AXES and all(
         size < LARGEST_OFFSET for size in accumulate(shape, mul)
@@ -177,7 +177,7 @@ def _no_header(folder: Path, name: str, start: bytes) -> str:
 
 
 def _open_shards(folder: Path) -> Weights:
-    """The weights in all files that the index names. What it says must be so, each tensor once."""
+    """The weights in all files of the index, which must list each tensor once, and truly."""
     listed = read_json(folder, INDEX).get("weight_map")
     what = f"{INDEX} in {title(folder)}"
     if not isinstance(listed, dict) or not listed:

@@ -21,7 +21,7 @@ widgets.opening(
     "Two texts that differ in a word: which heads carry the difference to the answer, how they "
     "are wired, and how much of it they explain.",
 )
-asked = draw_question(context)
+question_and_finding = draw_question(context)
 VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Heads": draw_parts,
     "Circuit": draw_circuit,
@@ -32,9 +32,9 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Steering": draw_steering,
     "Over training": draw_over_training,
 }
-view = one_of("circuit_view", tuple(VIEWS))  # it stays chosen where nothing is asked
-if asked is not None:
-    question, finding = asked
+view = one_of("circuit_view", tuple(VIEWS))  # it stays chosen where there is no question
+if question_and_finding is not None:
+    question, finding = question_and_finding
     VIEWS[view](context, question)
     draw_finding(context, question, finding)
 export_panel.export_button(export_panel.origin(context))

@@ -2,19 +2,20 @@
 
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
 from torch import Tensor
 
+from explorer.analysis import circuit_faithfulness
 from explorer.analysis.circuit_faithfulness import (
     RANDOM_CIRCUITS,
     SEARCHED,
-    circuit_curve,
+    CorruptedPasses,
+    NestedCircuits,
     corrupted_pass,
-    restored,
     sizes,
-    smallest_circuit,
     strongest_edges,
 )
 from explorer.analysis.wiring import Wiring
@@ -47,12 +48,11 @@ def additive(seed: int = 0, metric: float = -2.0) -> Any:
     return Additive(torch.rand(WIRING.is_edge.shape, generator=random) * WIRING.is_edge, metric)
 
 
-def clean_of(passes: list[Any]) -> float:
-    return sum(each.metric + float(each.carried.sum()) for each in passes) / len(passes)
-
-
-def order_of(base: Any) -> Tensor:
-    return strongest_edges(base.carried, WIRING.is_edge)
+def nested(*passes: Any) -> NestedCircuits:
+    """The circuits of the strongest edges of the first pass."""
+    clean = sum(base.metric + float(base.carried.sum()) for base in passes) / len(passes)
+    order = strongest_edges(passes[0].carried, WIRING.is_edge)
+    return NestedCircuits(passes, WIRING.is_edge, order, clean)
 
 
 def test_sizes_grow_by_about_a_factor_of_two_and_the_strongest_edges_come_first() -> None:
@@ -70,12 +70,12 @@ def test_sizes_grow_by_about_a_factor_of_two_and_the_strongest_edges_come_first(
 
 def test_a_curve_gives_the_shares_of_a_circuit_of_what_is_left_and_of_random_ones() -> None:
     passes = [additive(0), additive(1, metric=3.0)]
-    clean, order = clean_of(passes), order_of(passes[0])
-    points = list(circuit_curve(passes, clean, order))
+    circuits = nested(*passes)
+    points = list(circuits.curve())
     assert [point.edges for point in points] == sizes(EDGES)
-    carried = torch.stack([each.carried.flatten() for each in passes]).mean(0)
+    carried = torch.stack([base.carried.flatten() for base in passes]).mean(0)
     for point in points:
-        kept = float(carried[order[: point.edges]].sum() / carried.sum())
+        kept = float(carried[circuits.order[: point.edges]].sum() / carried.sum())
         assert point.circuit == pytest.approx(kept, abs=1e-6)
         assert point.complement == pytest.approx(1 - kept, abs=1e-6)
         assert point.low <= point.random <= point.high
@@ -90,44 +90,45 @@ def test_a_curve_gives_the_shares_of_a_circuit_of_what_is_left_and_of_random_one
 
 def test_random_circuits_are_the_same_again_from_the_same_seed() -> None:
     """Each holds the smaller one before it, and another seed draws others."""
-    passes = [additive()]
-    clean, order = clean_of(passes), order_of(passes[0])
-    once, again, other = (
-        [(each.random, each.low, each.high) for each in circuit_curve(passes, clean, order, seed)]
-        for seed in (0, 0, 1)
+    circuits = nested(additive())
+    once, again, another = (
+        [(at.random, at.low, at.high) for at in circuits.curve(seed)] for seed in (0, 0, 1)
     )
     assert once == again
-    assert once[:-1] != other[:-1]
+    assert once[:-1] != another[:-1]
     assert [mean for mean, _, _ in once] == sorted(mean for mean, _, _ in once)
 
 
 @pytest.mark.parametrize("enough", [0.02, 0.5, 0.9, 0.999])
 def test_the_smallest_circuit_is_searched_between_two_sizes(enough: float) -> None:
-    passes = [additive()]
-    clean, order = clean_of(passes), order_of(passes[0])
-    points = list(circuit_curve(passes, clean, order))
-    passes[0].asked.clear()
-    found = smallest_circuit(passes, clean, order, points, enough)
-    carried = passes[0].carried.flatten()[order].cumsum(0) / passes[0].carried.sum()
+    circuits = nested(base := additive())
+    points = list(circuits.curve())
+    base.asked.clear()
+    smallest = circuits.smallest(points, enough)
+    carried = base.carried.flatten()[circuits.order].cumsum(0) / base.carried.sum()
     fewest = int((carried >= enough).nonzero()[0]) + 1
-    assert found is not None
-    assert float(carried[found - 1]) >= enough
-    assert 0 <= found - fewest <= 0.024 * found
-    assert len(passes[0].asked) <= SEARCHED
+    assert smallest is not None
+    assert float(carried[smallest - 1]) >= enough
+    assert 0 <= smallest - fewest <= 0.024 * smallest
+    assert len(base.asked) <= SEARCHED
 
 
 def test_there_is_none_where_no_size_is_enough() -> None:
-    passes = [additive()]
-    clean, order = clean_of(passes), order_of(passes[0])
-    points = list(circuit_curve(passes, clean, order))
-    assert smallest_circuit(passes, clean, order, points, 1.5) is None
-    assert smallest_circuit(passes, clean, order, points[:1], 0.9) is None
+    circuits = nested(additive())
+    points = list(circuits.curve())
+    assert circuits.smallest(points, 1.5) is None
+    assert circuits.smallest(points[:1], 0.9) is None
 
 
-def test_shares_of_a_pretrained_model_run_from_the_corrupted_text_to_the_clean_one() -> None:
+def test_a_point_takes_one_pass_of_each_corrupted_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All edges restore the metric of the clean text, none that of the corrupted one."""
     contrasts = [contrast_of(CONFIGS["rotary, grouped"], differs) for differs in (1, 2, 3)]
-    passes = [corrupted_pass(each) for each in contrasts]
-    clean = sum(metric_of(each, each.clean) for each in contrasts) / 3
-    every = passes[0].wiring.is_edge
-    ends = restored(passes, clean, torch.stack([every, ~every]))
-    assert ends.tolist() == pytest.approx([1, 0], abs=1e-9)
+    clean = sum(metric_of(contrast, contrast.clean) for contrast in contrasts) / 3
+    run = Mock(side_effect=corrupted_pass)
+    monkeypatch.setattr(circuit_faithfulness, "corrupted_pass", run)
+    is_edge = corrupted_pass(contrasts[0]).wiring.is_edge
+    order = strongest_edges(torch.zeros(is_edge.shape), is_edge)
+    circuits = NestedCircuits(CorruptedPasses(contrasts), is_edge, order, clean)
+    point = circuits.point([order], len(order))
+    assert (point.circuit, point.complement) == pytest.approx((1, 0), abs=1e-9)
+    assert run.call_count == len(contrasts)

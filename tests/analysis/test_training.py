@@ -15,7 +15,7 @@ from explorer.analysis.gradient_noise import gradients, noise_scale
 from explorer.analysis.loss_landscape import losses, random_plane, training_plane, weights_of
 from explorer.analysis.one_update import by_block, take_apart, token_losses
 from explorer.analysis.teacher_forcing import teacher_forcing
-from explorer.runs.retraining import Trained
+from explorer.runs.retraining import ModelInTraining
 from explorer.tasks import TASKS
 from models import Transformer, TransformerConfig
 from models.config import GenerationConfig, TrainConfig
@@ -48,7 +48,7 @@ def trained(name: str, steps: int, **training: Any) -> tuple[Transformer, TrainC
 @pytest.mark.parametrize("how", SETTINGS)
 def test_it_is_the_step_of_the_training_bit_for_bit(name: str, how: str) -> None:
     model, config, state = trained(name, 3, **SETTINGS[how])
-    other = Trained(model, state, config).copy()
+    other = ModelInTraining(model, state, config).copy()
     task = TASKS[name]
     found = take_apart(model, lambda at: task.batch(at, config), config, state)
     report = next(train(other.model, lambda at: task.batch(at, config), config, other.state))

@@ -14,17 +14,17 @@ from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
-from explorer.analysis.circuit_faithfulness import CircuitPoint, circuit_curve, smallest_circuit
+from explorer.analysis.circuit_faithfulness import CircuitPoint
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast
 from explorer.analysis.circuits.circuit_scores import (
     EdgeScores,
     attributions,
     contrast_of,
     correlation,
-    corrupted_passes,
+    nested_circuits,
     scores_of,
 )
-from explorer.analysis.circuits.pair_templates import fitting, make_pairs
+from explorer.analysis.circuits.pair_templates import fitting_templates, make_pairs
 from explorer.analysis.circuits.text_pairs import Question, question_of
 from explorer.analysis.wiring import plain_wiring
 from models import Transformer
@@ -130,7 +130,7 @@ def estimates() -> Iterator[Row]:
     """
     places = plain_wiring(opened().config).columns
     heads = torch.tensor([place.kind == "head" for place in places])
-    for title in fitting(opened()):
+    for title in fitting_templates(opened()):
         found = contrasts(asked(title, PAIRS if title == INDIRECT else FEW))
         exact = torch.stack([exact_of(each) for each in found])
         for method, steps in METHODS.items():
@@ -152,14 +152,12 @@ def estimates() -> Iterator[Row]:
 
 def circuit() -> Iterator[Row]:
     """How few edges restore 90 % of the indirect object's metric, the strongest by the mean."""
-    found = asked(INDIRECT, FEW)
-    passes = corrupted_passes(opened(), found)
+    question = asked(INDIRECT, FEW)
     for method, steps in METHODS.items():
-        scores = scores_of(opened(), list(attributions(opened(), found, steps)))
-        clean = mean(scores.clean)
-        points = list(circuit_curve(passes, clean, scores.order))
-        fewest = smallest_circuit(passes, clean, scores.order, points)
-        yield of_circuit(method, scores, points, fewest)
+        scores = scores_of(opened(), list(attributions(opened(), question, steps)))
+        circuits = nested_circuits(opened(), question, scores)
+        points = list(circuits.curve())
+        yield of_circuit(method, scores, points, circuits.smallest(points))
 
 
 def of_circuit(

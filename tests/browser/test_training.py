@@ -128,7 +128,7 @@ def test_two_tabs_steer_one_run_and_both_show_the_truth(
     rate = visitor.page.get_by_role("spinbutton", name="Learning rate")
     rate.fill("0.25")
     rate.press("Enter")
-    wait_until(lambda: run.requested() == {"lr": 0.25}, "the change")
+    wait_until(lambda: run.requested_values() == {"lr": 0.25}, "the change")
     press(other, "resume")
     becomes(other, run, TRAINING)
     becomes(visitor, run, TRAINING)

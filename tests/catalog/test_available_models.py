@@ -211,7 +211,7 @@ def test_what_another_reader_uploaded_is_in_no_list(folder: Path) -> None:
     name = folders.model_name(kept)
     assert name.startswith("model-upload-")
     assert name not in found()
-    assert uploads.uploaded(name) == kept
+    assert uploads.find_upload(name) == kept
     assert (found(kept)[name].fault, found(kept)[name].title) == (None, "model")
     assert opened_model.open_entry(available_models.brought_model(kept)).family == "gpt2"
-    assert uploads.uploaded("../" + name) is None
+    assert uploads.find_upload("../" + name) is None

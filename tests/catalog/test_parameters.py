@@ -53,7 +53,7 @@ def test_the_sums_that_the_documents_print() -> None:
     encoder = named(parameter_tree_of(PRESETS["web tutorial, encoder"]), "encoder")
     words = named(encoder, "token embedding")
     layers, norm = named(encoder, "4 layers, each"), named(encoder, "final norm")
-    assert (words.count, layers.times, layers.each, norm.count) == (320_000, 4, 49_984, 128)
+    assert (words.count, layers.times, layers.size, norm.count) == (320_000, 4, 49_984, 128)
     handout = named(parameter_tree_of(PRESETS["lecture handout"]), "encoder", "6 layers, each")
     assert named(handout, "self-attention").numbers == "4 × 262,656"
     assert named(handout, "feed-forward").numbers == "1,050,624 + 1,049,088"
@@ -72,11 +72,11 @@ def test_every_parameter_is_counted_once_by_a_formula_of_sizes(subtests: pytest.
             assert found.count == model.n_parameters == parameter_tree_of(model.config).count
             for _, part in tree_lines(found):
                 if part.children:
-                    assert part.each == sum(child.count for child in part.children)
+                    assert part.size == sum(child.count for child in part.children)
                 else:
                     terms = (math.prod(size for _, size in term) for term in part.terms)
-                    assert part.each == sum(terms) == worth(part.symbols, model.config)
-                    assert bool(part.each) != bool(part.said)
+                    assert part.size == sum(terms) == worth(part.symbols, model.config)
+                    assert bool(part.size) != bool(part.note)
             words = {word for part in leaves(found) for word in part.name.split()}
             names = {name for name in parameters.PARAMETER_NAMES if "_" in name}
             assert not words & names, "words, not names"
@@ -95,16 +95,16 @@ def worth(symbols: str, config: TransformerConfig) -> int:
 def test_what_is_used_twice_is_said_and_counted_once() -> None:
     config = PLAIN.replace(kind="encoder-decoder", share_embeddings=True, tie_embeddings=True)
     found = parameter_tree_of(config)
-    assert named(found, "decoder", "token embedding").said == (
+    assert named(found, "decoder", "token embedding").note == (
         "shared with the token embedding of the encoder, which is counted there"
     )
-    assert named(found, "head", "unembedding").said.startswith("tied to the token embedding")
+    assert named(found, "head", "unembedding").note.startswith("tied to the token embedding")
     model = Transformer(PLAIN.replace(n_layers=2))
     first, second = (model.get_submodule(f"decoder.blocks.{i}.mlp.up_proj") for i in (0, 1))
     second.weight = first.weight
     assert parameter_tree(model).count == model.n_parameters
     layer = named(parameter_tree(model), "decoder", "layers", "layer 1")
-    said = [(part.count, bool(part.said)) for part in leaves(layer) if "up" in part.name]
+    said = [(part.count, bool(part.note)) for part in leaves(layer) if "up" in part.name]
     assert said == [(0, True), (PLAIN.d_ff, False)]
 
 

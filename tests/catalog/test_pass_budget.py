@@ -9,7 +9,7 @@ import torch
 
 from explorer.catalog import ModelError, opened_model, pass_budget
 from explorer.catalog.opened_model import OpenModel
-from explorer.catalog.pass_budget import BoundedTransformer, TooLargeError, passing, reserved
+from explorer.catalog.pass_budget import BoundedTransformer, TooLargeError, reserve, room_for
 from explorer.catalog.pass_size import PassShape, pass_size
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system import cooperative
@@ -88,11 +88,11 @@ def test_a_pass_without_room_now_waits(opened: OpenModel, monkeypatch: pytest.Mo
     monkeypatch.setattr(cooperative, "_cancel_check", waits.set)
 
     def second() -> None:
-        with passing(opened.config, shape):
+        with room_for(opened.config, shape):
             order.append("second")
 
     with ThreadPoolExecutor(1) as pool:
-        with passing(opened.config, shape):
+        with room_for(opened.config, shape):
             later = pool.submit(second)
             waits.wait()
             order.append("first")
@@ -160,5 +160,5 @@ def test_a_pass_in_its_room_waits_for_none(
     monkeypatch.setattr(pass_budget, "MEMORY", Budget(lambda: 1_000))
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     for _ in range(2):  # what was reserved is given back
-        with reserved(900):
+        with reserve(900):
             assert run_text(opened, "abc").tokens, "it would wait for this very room"

@@ -68,7 +68,7 @@ def test_runs_are_the_newest_first_and_each_has_its_owner(tmp_path: Path) -> Non
     assert found.newest("c" * 32) == ()
     assert (found.next_number("reverse", HOST), found.next_number("reverse", OWNERS[0])) == (3, 2)
     assert found.next_number("sort", OWNERS[0]) == 1, "numbers count the reader's own runs"
-    assert found.left_over == [".new-1"]
+    assert found.incomplete == [".new-1"]
 
 
 def test_an_owner_that_cannot_be_read_is_nobody(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_comes_and_goes_is_seen_at_once(tmp_path: Path) -> None:
     (root / "reverse-1").rename(root / ".deleted-1")
     assert [each.name for each in index.now().newest()] == ["reverse-2"]
     settle(root)
-    assert index.now().left_over == [".deleted-1"]
+    assert index.now().incomplete == [".deleted-1"]
 
 
 def test_only_new_runs_are_looked_at_and_nothing_while_none_comes_or_goes(tmp_path: Path) -> None:

@@ -131,22 +131,24 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
     assert keep(tmp_path, {**WEIGHTS, "config.json": b"[]"}) != kept
     moved = {"merges.txt": b"b", "vocab.txt": b"cd"}, {"merges.txt": b"bc", "vocab.txt": b"d"}
     assert keep(tmp_path, {**WEIGHTS, **moved[0]}) != keep(tmp_path, {**WEIGHTS, **moved[1]})
-    assert uploads.uploaded(folders.model_name(mine), tmp_path) == mine
+    assert uploads.find_upload(folders.model_name(mine), tmp_path) == mine
     assert not list(tmp_path.glob(f"{uploads.RECEIVING}*")), "also what a killed process left"
     assert keep(tmp_path, owner="somebody").parent != kept.parent, "nobody learns what is there"
     assert (kept.parent / uploads.OWNER_MARK).read_text() == "me me"
     (tmp_path / f"{folders.UPLOAD}gone").symlink_to("nowhere")
-    assert (0, uploads.NOBODY) in [(each.bytes, each.whose) for each in uploads.stored(tmp_path)]
+    assert (0, uploads.NOBODY) in [
+        (each.bytes, each.whose) for each in uploads.list_uploads(tmp_path)
+    ]
     key = mine.parent.name
     for name in [
         *("", "upload-", "upload-../x", f"upload-{'0' * 24}", f"{key}/..", "x" * 9999),
         *(key, f"-{key}", f"other-{key}", f"..-{key}", f"my-bert-upload-{'0' * 24}", f"*-{key}"),
         f"{uploads.OWNER_MARK}-{key}",
     ]:
-        assert uploads.uploaded(name, tmp_path) is None
+        assert uploads.find_upload(name, tmp_path) is None
     (before := tmp_path / f"upload-{'1' * 24}").mkdir()
     (before / "config.json").write_text("{}")
-    assert uploads.uploaded(before.name, tmp_path) == before, "a link of before"
+    assert uploads.find_upload(before.name, tmp_path) == before, "a link of before"
     assert folders.model_name(before) == before.name
 
 
@@ -305,7 +307,7 @@ def test_a_readers_oldest_one_makes_room(tmp_path: Path, monkeypatch: pytest.Mon
     first, second = put(tmp_path, "a"), put(tmp_path, "b")
     theirs = put(tmp_path, "A", "somebody")
     name = folders.model_name(first / "model")
-    assert uploads.uploaded(name, tmp_path) == first / "model", "used again, it is new again"
+    assert uploads.find_upload(name, tmp_path) == first / "model", "used again, it is new again"
     third = put(tmp_path, "c")
     assert kept_in(tmp_path) == sorted([first, third, theirs])
     assert not second.exists()
@@ -421,7 +423,7 @@ def test_a_gguf_file_is_a_model_alone_and_in_a_folder(tmp_path: Path) -> None:
         assert kept.folder.name == title
         assert [file.name for file in kept.folder.iterdir()] == [Path(name).name]
         assert kept.skipped == ("README.md",)
-        assert uploads.uploaded(folders.model_name(kept.folder), tmp_path) == kept.folder
+        assert uploads.find_upload(folders.model_name(kept.folder), tmp_path) == kept.folder
     beside = {**WEIGHTS, "model.Q8_0.gguf": b"GGUF"}
     assert upload(tmp_path, beside).skipped == ("model.Q8_0.gguf",)
     described = dict.fromkeys(("config.json", "chat_template.jinja", "x.Q8_0.gguf"), b"{}")
@@ -457,6 +459,6 @@ def test_what_nobody_used_for_days_is_gone_also_where_nobody_uploads(
     last_week = time.time() - 8 * 24 * 3600
     for folder in (old, used):
         os.utime(folder.parent, (last_week, last_week))
-    assert uploads.uploaded(f"{used.name}-{used.parent.name}", root) == used
+    assert uploads.find_upload(f"{used.name}-{used.parent.name}", root) == used
     uploads.sweep(root)
     assert [folder.exists() for folder in (old, used, new)] == [False, True, True]

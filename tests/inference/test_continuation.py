@@ -28,7 +28,7 @@ from explorer.inference.results_cache import forget
 from explorer.inference.sampling_stages import sample_token, sampling_stages
 from models.config import GenerationConfig
 from models.generation import generate
-from models.sampling import Sampling, allowed, choose_from
+from models.sampling import Sampling, ban_tokens, choose_from
 from tests.closeness import assert_close_to
 from tests.grids import grid
 
@@ -171,7 +171,7 @@ def test_every_step_is_a_pass_of_its_own() -> None:
         inputs = [ids_of([start.source]), target] if start.source else [target]
         with torch.no_grad():
             logits = opened.model(*inputs)[0, -1]
-        assert_close_to(whole.logits, allowed(logits[None], opened.config, first=False)[0])
+        assert_close_to(whole.logits, ban_tokens(logits[None], opened.config, first=False)[0])
         assert whole.steps == len(path)
         for step in (0, 2, whole.steps):
             alone = continue_from(opened, opened.example, path[:step])

@@ -210,7 +210,7 @@ def test_the_expected_pattern_is_said_as_the_weight_that_it_gets(
     pattern = opened.task.pattern(forward.source, forward.target)
     assert pattern is not None
     score = pattern_score(forward.weights("decoder.cross_attn", layer, head), pattern)
-    assert f"The expected keys of the task get {three(score)} of the weight" in said(at)
+    assert f"The expected keys of the task get {three(float(score))} of the weight" in said(at)
 
 
 def _largest_key(forward: ForwardPass, weights: Tensor) -> str:

@@ -325,8 +325,8 @@ def card(page: Panel) -> None:
 
 def evidence(page: Panel) -> None:
     """The numbers and the lines of the list."""
-    found = page.made
-    best = best_lines(found["found"], found["by"], found["layer"], found["head"], 10)
+    made = page.made
+    best = best_lines(made["activations"], made["by"], made["layer"], made["head"], 10)
     name = "norm" if "norm" in page.at.dataframe[-1].value else "weight"
-    assert page.column(name) == [three(each.value) for each in best]
-    assert page.column("line") == [f"{each.line + 1:,}" for each in best]
+    assert page.column(name) == [three(top.value) for top in best]
+    assert page.column("line") == [f"{top.line + 1:,}" for top in best]

@@ -283,7 +283,7 @@ def test_an_address_of_elsewhere_is_not_believed_from_a_file(
     elsewhere = [f"{protocol}://192.0.2.1:8786" for protocol in ("tcp", "tls")]
     for address in (*elsewhere, "tcp://127.0.0.1:9", "inproc://1", "tls://127.0.0.1:9/x", 7):
         write_json(root / ".cluster.json", {"address": address, "id": "Scheduler-x"})
-        assert Cluster(root)._attach_to_found() is None, address
+        assert Cluster(root)._connect_to_local() is None, address
 
 
 def test_where_nobody_answers_is_one_sentence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

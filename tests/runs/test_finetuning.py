@@ -15,7 +15,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
 from explorer.runs.finetuning import PARENT, finetune_spec, task_for
 from explorer.runs.quotas import bytes_of
-from explorer.runs.retraining import largest_difference, trained_on, untrained
+from explorer.runs.retraining import at_step_0, largest_difference, train_on
 from explorer.runs.run import open_folder
 from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.spec import RunError
@@ -79,9 +79,9 @@ def test_a_resumed_run_and_one_trained_again_are_the_same_bit_for_bit(
     assert [each.loss for each in parted.metrics().rows] == [
         each.loss for each in run.metrics().rows
     ]
-    again, spec = untrained(run, run.spec), run.spec
+    again, spec = at_step_0(run, run.spec), run.spec
     for step, folder in run.snapshots():
-        list(trained_on(again, run, run.task(), spec, step))
+        list(train_on(again, run, run.task(), spec, step))
         assert largest_difference(again.model, folder) == 0
 
 

@@ -34,7 +34,7 @@ def test_a_change_is_in_force_from_the_next_update_on(tmp_path: Path) -> None:
         (3, {"lr": 0.02, "label_smoothing": 0.1}),
         (7, {"clip": 0.5, "evaluate_every": 4}),
     ]
-    assert run.requested() == {}
+    assert run.requested_values() == {}
     now = run.training_now()
     assert now == run.spec.training.replace(lr=0.02, label_smoothing=0.1, clip=0.5)
     made = json.loads((run.folder / "checkpoint" / "run.json").read_text())
@@ -63,7 +63,7 @@ def test_a_change_after_a_kill_takes_the_run_another_way(tmp_path: Path) -> None
     changed_at_three_and_seven(run, 5)
     (run.folder / "changes.jsonl").write_text('{"step": 3, "lr": 0.02}\n{"step": 9, "lr": 5}\n')
     run.change(lr=0.03)
-    assert run.requested() == {"lr": 0.03}
+    assert run.requested_values() == {"lr": 0.03}
     assert run.training_now().lr == 0.02, "it is taken on with the next update"
     drive(run)
     assert [(each.step, each.values["lr"]) for each in run.changes()] == [(3, 0.02), (5, 0.03)]
@@ -104,7 +104,7 @@ def test_of_two_tabs_the_last_one_counts_and_nothing_is_torn(tmp_path: Path) -> 
     def tab(number: int) -> None:
         for turn in range(12):
             run.change(lr=1e-3 * (1 + turn), clip=float(number))
-            assert run.requested().keys() <= {"lr", "clip"}
+            assert run.requested_values().keys() <= {"lr", "clip"}
 
     with ThreadPoolExecutor(2) as tabs:
         asked = [tabs.submit(tab, number) for number in (1, 2)]
@@ -116,7 +116,7 @@ def test_of_two_tabs_the_last_one_counts_and_nothing_is_torn(tmp_path: Path) -> 
     run.change(lr=0.5)
     next(progress)
     progress.close()  # type: ignore[attr-defined]
-    assert run.requested() == {}
+    assert run.requested_values() == {}
     assert run.training_now().lr == 0.5
     steps = [each.step for each in run.changes()]
     assert steps == sorted(set(steps))
@@ -130,7 +130,7 @@ def test_what_no_longer_suits_is_refused_in_words_until_one_is_taken_on(tmp_path
     (run.folder / "requested.json").write_text('{"lr": -1}')
     next(progress)
     assert run.changes() == []
-    assert run.requested() == {}
+    assert run.requested_values() == {}
     assert run.refusal().startswith("The change was not applied after step 1: ")
     run.change(lr=0.02)
     next(progress)

@@ -137,15 +137,15 @@ def test_only_a_living_worker_trains_and_nobody_marks_its_state(tmp_path: Path) 
 
 def test_a_command_that_is_none_is_refused_or_not_heard(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    assert run.commanded() == "train"
+    assert run.last_command() == "train"
     run.command("pause")
-    assert run.commanded() == "pause"
+    assert run.last_command() == "pause"
     run.command("resume")
-    assert run.commanded() == "train"
+    assert run.last_command() == "train"
     with pytest.raises(RunError):
         run.command("explode")
     (run.folder / "control.json").write_text('{"command": ["rm"]}')
-    assert run.commanded() == "train"
+    assert run.last_command() == "train"
 
 
 def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path) -> None:

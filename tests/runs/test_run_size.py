@@ -75,7 +75,7 @@ def test_a_speed_is_of_the_precision_and_of_the_text(monkeypatch: pytest.MonkeyP
         return nullcontext()
 
     monkeypatch.setattr(run_size, "in_precision", watched)
-    monkeypatch.setattr(run_size, "reserved", room)
+    monkeypatch.setattr(run_size, "reserve", room)
     texts = [" ".join(f"{word} {n}" for n in range(900)) for word in ("sea", "sky")]
     for text in texts:
         task = CUSTOM_TASKS["characters"].build(text)
@@ -94,7 +94,7 @@ def test_what_has_no_room_here_is_estimated(monkeypatch: pytest.MonkeyPatch) -> 
     assert expected_speed(task, default_spec(task)).is_timed
     run_size._operations_per_second("float32")
     monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "1000")
-    monkeypatch.setattr(run_size, "_timed", None)
+    monkeypatch.setattr(run_size, "_seconds_of_batch", None)
     assert not expected_speed(task, default_spec(task)).is_timed
 
 

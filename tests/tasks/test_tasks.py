@@ -165,7 +165,7 @@ def test_answers() -> None:
     ]:
         task = letter_task(name)
         ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
-        assert task.tokenizer.decode(task.rewritten(ids)[0].tolist()) == answer
+        assert task.tokenizer.decode(task.answers(ids)[0].tolist()) == answer
         written = task.answer(task.tokenizer.encode(word))
         assert [token.label for token in written] == [*answer, "</s>"]
         assert task.answer(()) == []

@@ -131,7 +131,7 @@ def chosen(at: AppTest, whose: str) -> AppTest:
 def test_the_chosen_runs_are_stopped_and_deleted(runs: dict[str, Run]) -> None:
     at = chosen(opened(), "reader 2")
     press(at, "admin_stop")
-    assert [run.commanded() for run in runs.values()] == ["train", "stop", "train"]
+    assert [run.last_command() for run in runs.values()] == ["train", "stop", "train"]
     states = {row["owner"]: row["state"] for row in at.dataframe[0].value.to_dict("records")}
     assert (states["reader 1"], states["reader 2"]) == ("queued for a free worker", "stopping")
     press(chosen(at, "reader 2"), "admin_delete_runs")
@@ -153,7 +153,7 @@ def test_only_who_was_let_in_commands_anything(
     server_activity.stop_pages([7])
     assert theirs.exists()
     assert not work.stop.called
-    assert all(run.commanded() == "train" and run.folder.exists() for run in runs.values())
+    assert all(run.last_command() == "train" and run.folder.exists() for run in runs.values())
 
 
 def uploaded(owner: str, model: str, used: float, size: int = 9 * MB) -> Path:

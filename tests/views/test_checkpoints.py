@@ -217,7 +217,7 @@ def test_a_good_upload_is_said_and_leaves_no_row_when_it_is_deleted(
         "it is kept for 3 days after its last use." in said(at)
     )
     assert listed(at)[0].startswith("mine-upload-")
-    (kept,) = uploads.stored(data_folders.uploads_root())
+    (kept,) = uploads.list_uploads(data_folders.uploads_root())
     uploads.delete(data_folders.uploads_root(), kept.folder.name)
     at.run()
     assert not at.exception

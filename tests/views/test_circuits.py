@@ -33,7 +33,7 @@ from explorer.system import limits
 from explorer.system.data_folders import activations_root, runs_root
 from explorer.text.number_format import three
 from explorer.views.circuits import finding_panel, patching_view
-from explorer.views.circuits.circuit_view import carried, composed
+from explorer.views.circuits.circuit_view import composition_in_words, effect_in_words
 from explorer.views.circuits.evidence import NOT_SEARCHED
 from models.gradients import GradientError
 from tests import apps
@@ -117,7 +117,7 @@ def test_a_table_of_ones_own_is_asked_about() -> None:
     assert "pair_tokens" not in views(at)
     for name, rows, answer in (
         ("some.csv", "clean,corrupted\nabcabca,acbacba\nxyxyx,xyxyy\n", "Mean over 2 pairs: "),
-        ("odd.csv", "abcabca,acbacba\nxyxyx,xyx\n", "Line 2 is no pair here. The clean text has 6"),
+        ("odd.csv", "abcabca,acbacba\nxyxyx,xyx\n", "Line 2 is not a valid pair. The clean text"),
     ):
         at.file_uploader(key="pair_table").upload(name, rows.encode(), "text/csv").run()
         assert not at.exception
@@ -187,12 +187,12 @@ def test_every_snapshot_is_asked_the_same_question() -> None:
 def test_an_edge_between_heads_says_what_it_carries_and_what_their_weights_say() -> None:
     opened = open_model("induction")
     edge = Edge(CircuitNode("head", 0, 1), CircuitNode("head", 1, 0), "k", 1.25, 0.5, 1.5)
-    assert carried(edge, LOGIT_DIFFERENCE) == (
+    assert effect_in_words(edge, LOGIT_DIFFERENCE) == (
         "It carries 1.25 ± 0.500 logits of the metric by estimate, 1.50 logits by patching."
     )
-    (weighed,) = composed(opened, edge)
-    assert weighed.startswith("By weights alone, K-composition of 1.0 with 0.1 is ")
-    assert " of 2 earlier heads." in weighed
+    composition = composition_in_words(opened, edge)
+    assert composition.startswith("By weights alone, K-composition of 1.0 with 0.1 is ")
+    assert " of 2 earlier heads." in composition
 
 
 def test_the_induction_heads_are_named_and_no_head_for_its_weight_on_the_first_token() -> None:
@@ -227,13 +227,13 @@ def test_the_grid_begins_where_the_texts_differ_and_a_chosen_cell_is_said() -> N
 def test_pairs_of_one_length_are_averaged_and_of_others_one_is_shown() -> None:
     opened = opened_from(SHIPPED / "induction", "induction")
 
-    def alike(clean: str, corrupted: str) -> int:
+    def averaged(clean: str, corrupted: str) -> int:
         pairs = [TextPair(CLEAN, SWAPPED), TextPair(clean, corrupted)]
         question = question_of(opened, pairs, LOGIT_DIFFERENCE)
-        return len(patching_view.alike(question, question.pairs[1]))
+        return len(patching_view.pairs_to_average(question, question.pairs[1]))
 
-    assert alike("edcbaedcbaed", "ebcdaebcdaed") == 2
-    assert alike(f"{CLEAN}c", f"{SWAPPED}c") == 1
+    assert averaged("edcbaedcbaed", "ebcdaebcdaed") == 2
+    assert averaged(f"{CLEAN}c", f"{SWAPPED}c") == 1
 
 
 # ---- steering ---------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ def test_what_was_measured_by_now_is_downloaded(
         assert mine.title == its.title
         assert mine.exact == pytest.approx(its.exact, abs=1e-4)
     at = put_state(shipped(text="zyxzyxzy", circuit_view="Steering"), finding=True)
-    assert "Nothing is estimated by EAP-IG yet: the view Heads does it." in said(at)
+    assert "There are no estimates by EAP-IG yet: the view Heads makes them." in said(at)
 
 
 def test_a_finding_is_opened_with_its_own_model_and_with_another(written: bytes) -> None:
@@ -424,7 +424,7 @@ def test_a_finding_is_opened_with_its_own_model_and_with_another(written: bytes)
             "Edges that restore 90 % of the difference: ",
         ],
         "induction-control": ["which has another shape (2 layers of 2 heads"],
-        "negation": ["Pair 1 is no pair here. "],
+        "negation": ["Pair 1 is not a valid pair. "],
     }.items():
         words = said(opened_finding(written, model=model))
         assert [each for each in sentences if each not in words] == []
@@ -434,7 +434,7 @@ def test_what_is_no_finding_is_refused(written: bytes, monkeypatch: pytest.Monke
     assert "This file is no finding about a circuit" in said(opened_finding(b"{}"))
     of_classes = written.replace(b'"Logit difference"', b'"Class score"')
     assert (
-        "The finding measures the class score, which this model has not (logit difference, "
+        "The finding measures the class score, which this model does not have (logit difference, "
         "probability, KL divergence, loss): choose another model."
     ) in said(opened_finding(of_classes))
     monkeypatch.setenv("EXPLORER_LIMIT_FINDING_BYTES", "1000")

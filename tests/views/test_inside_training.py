@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.gradient_noise import gradients, noise_scale
 from explorer.analysis.one_update import OneUpdate
-from explorer.runs.retraining import saved
+from explorer.runs.retraining import at_saved_step
 from explorer.runs.run import Run, open_folder
 from explorer.runs.worker import advance
 from explorer.tasks import TASKS
@@ -90,7 +90,7 @@ def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(
     at = apps.page(PAGE, run=made.name, update_stage="5")
     assert one_update_view.SAVED in said(at)
     assert "Update 2 of 12" in said(at)
-    spec, began = made.spec, saved(made, made.spec)
+    spec, began = made.spec, at_saved_step(made, made.spec)
     assert began is not None
     task = TASKS["reverse"]
     report = next(

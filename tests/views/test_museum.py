@@ -343,7 +343,7 @@ def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
     assert at.selectbox(key="model").value == folder.name == "notebook-tutorial"
     assert (folder / "model.safetensors").stat().st_size > 4 * 44_127_755
     assert not data_folders.uploads_root().exists(), "it takes no room from uploads"
-    assert uploads.uploaded(folder.name) == folder, "a link finds it"
+    assert uploads.find_upload(folder.name) == folder, "a link finds it"
     assert "notebook-tutorial is open and reads" in said(at)
     assert at.button(key="open_system").label == "It is open"
     assert document_systems.is_made(notebook, root), "it is not made again"

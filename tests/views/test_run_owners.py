@@ -113,7 +113,7 @@ def test_a_message_that_no_button_sends_changes_nothing_of_anothers_run(
         at = page(ANN, run=run.name)
         at.session_state[SESSION_KEY].owner = BOB
         press(at, key)
-        assert run.commanded() == "train"
+        assert run.last_command() == "train"
         assert len(all_runs(tmp_path)) == 1
     assert cluster.sent == [run.name]
 

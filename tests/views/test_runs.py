@@ -159,7 +159,7 @@ def test_a_click_starts_a_race_and_its_leader_is_named(
     (states,) = [frame.value["state"].tolist() for frame in at.dataframe]
     assert states == ["queued, 1st in line", "queued, 2nd in line"]
     press(at, "stop_all")
-    assert {first.commanded(), second.commanded()} == {"stop"}
+    assert {first.last_command(), second.last_command()} == {"stop"}
 
 
 def test_a_finished_race_says_which_run_is_best(trained: list[Run]) -> None:

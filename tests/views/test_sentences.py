@@ -398,11 +398,11 @@ SHIPPED_ONES: Rows = {
     "experiments/circuits?model=induction&answer_token=cd": [
         "“cd” is 2 tokens, “c”, “d”: give one token."
     ],
-    "experiments/circuits?model=induction&corrupted=abc": ["make them as many."],
+    "experiments/circuits?model=induction&corrupted=abc": ["give both the same number of tokens."],
     f"{PATCHED}&circuit_view=Causal+tracing&patched_value=Attention+output&patch_way=Noising"
-    "&patch_number=Metric": ["The clean text is passed", "is lost"],
+    "&patch_number=Metric": ["The model reads the clean text", "is lost"],
     f"{PATCHED}&circuit_view=Causal+tracing&pair_source=Induction&pair_count=3": [
-        "The pairs have different lengths, so this is the pair on screen alone."
+        "The pairs have different lengths, so only the pair on screen counts."
     ],
     f"{INDUCTION}&circuit_view=Path+patching&layer=1&head=1&path_end=Into+this+head"
     "&path_reads=Keys": ["embedding → 1.1"],

@@ -70,7 +70,7 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
     assert at.session_state["run"] == "reverse-1"
     assert "reverse-1** · queued for a free worker" in said(page()), "without being asked for"
     press(at, "pause")
-    assert run.commanded() == "pause"
+    assert run.last_command() == "pause"
 
 
 def starting(at: AppTest) -> Button:
@@ -153,7 +153,7 @@ def test_a_finished_run_is_found_by_the_address_and_told_nothing(
     assert "Differs from" not in said(at)
     at.number_input(key="reverse_lr").set_value(0.05).run()
     assert "Needs a restart." in said(at)
-    assert run.requested() == {}
+    assert run.requested_values() == {}
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: 
     assert "reverse-1** · paused" in said(at)
     assert at.button(key="open_run").label == "Open step 1 of reverse-1 on Attention maps"
     press(at, "step")
-    assert (run.commanded(), cluster.sent) == ("step", ["reverse-1"])
+    assert (run.last_command(), cluster.sent) == ("step", ["reverse-1"])
     assert "queued for a free worker" in said(at)
 
 
@@ -269,17 +269,17 @@ def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
     assert rate.label.startswith(HOT)
     assert layers.label.startswith(COLD)
     rate.set_value(0.25).run()
-    assert run.requested() == {"lr": 0.25}
+    assert run.requested_values() == {"lr": 0.25}
     assert "Differs from" not in said(at), "the run has it, or will after its next step"
     at.number_input(key="reverse_layers").set_value(2).run()
     at.number_input(key="reverse_batch_size").set_value(32).run()
     assert f"Differs from **{literal(run.title)}**" in said(at)
     assert "layers 1 → 2, batch size 64 → 32. Needs a restart." in said(at)
-    assert run.requested() == {"lr": 0.25}
+    assert run.requested_values() == {"lr": 0.25}
     assert at.button(key="start_training").label == "Restart"
     press(at, "start_training")
     new, old = all_runs(tmp_path)
-    assert (old.name, old.commanded()) == (run.name, "stop")
+    assert (old.name, old.last_command()) == (run.name, "stop")
     assert (new.spec.model.n_layers, new.spec.training.lr) == (2, 0.25)
     assert "Differs from" not in said(at)
 

@@ -1,21 +1,24 @@
-"""A question measured: scores of all parts and edges, exact values, circuits of every size.
+"""What is measured for a question: estimates of all parts and edges, exact values, circuits.
 
-Every step is a generator over its pieces, so that a page or a command line shows how far it is and
-can stop between two of them. Shapes as in `explorer.analysis.wiring`: r readers, w writers.
+Long work is a generator, so that a page or a command line can show its progress and stop it.
+Shapes as in `explorer.analysis.wiring`: r readers, w writers.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation_and_patching import (
-    exact_edges,
-)
+from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
-from explorer.analysis.circuit_faithfulness import CorruptedPasses, strongest_edges
+from explorer.analysis.circuit_faithfulness import (
+    CorruptedPasses,
+    NestedCircuits,
+    strongest_edges,
+)
 from explorer.analysis.circuit_metrics import KL, Contrast
 from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.analysis.wiring import (
@@ -36,10 +39,10 @@ METHODS = {"EAP-IG": 5, "EAP": 1}
 
 @dataclass(frozen=True, eq=False)
 class EdgeScores:
-    """The estimates of all pairs: means over them, and their standard deviation.
+    """Estimates of parts and edges, the means over all pairs, and their standard deviations.
 
-    `edges` and its spread are None for a model without edges, and `why_no_edges` says why. A
-    spread is None where there is one pair.
+    `edges` and its spread are None for a model without edges, and `why_no_edges` says why. The
+    spreads of a single pair are None.
     """
 
     wiring: Wiring
@@ -53,12 +56,12 @@ class EdgeScores:
 
     @property
     def nbytes(self) -> int:
-        """With the order of the edges and where they are, once they are asked for."""
+        """With the order of the edges and the mask of edges, which are made on first use."""
         tensors = (self.writers, self.writers_spread, self.edges, self.edges_spread)
-        held = sum(each.nbytes for each in tensors if each is not None)
+        count = sum(tensor.nbytes for tensor in tensors if tensor is not None)
         if self.edges is None:
-            return held
-        return held + self.edges.numel() + torch.long.itemsize * self.wiring.edges
+            return count
+        return count + self.edges.numel() + torch.long.itemsize * self.wiring.edges
 
     @property
     def difference(self) -> float:
@@ -130,18 +133,18 @@ def why_no_edges(opened: OpenModel) -> str:
     return ""
 
 
-def scores_of(opened: OpenModel, found: Sequence[Attribution]) -> EdgeScores:
-    """What the estimates of all pairs come to."""
-    edges = [each.edges for each in found if each.edges is not None]
-    writers = torch.stack([each.writers for each in found])
+def scores_of(opened: OpenModel, estimates: Sequence[Attribution]) -> EdgeScores:
+    """The means of these estimates over the pairs."""
+    edges = [of_pair.edges for of_pair in estimates if of_pair.edges is not None]
+    writers = torch.stack([of_pair.writers for of_pair in estimates])
     return EdgeScores(
         plain_wiring(opened.config),
         writers.mean(0),
-        writers.std(0) if len(found) > 1 else None,
+        writers.std(0) if len(estimates) > 1 else None,
         torch.stack(edges).mean(0) if edges else None,
         torch.stack(edges).std(0) if len(edges) > 1 else None,
-        tuple(each.clean for each in found),
-        tuple(each.corrupted for each in found),
+        tuple(of_pair.clean for of_pair in estimates),
+        tuple(of_pair.corrupted for of_pair in estimates),
         why_no_edges(opened),
     )
 
@@ -155,15 +158,19 @@ def pieces_of_writers(opened: OpenModel) -> int:
 def mean_over_pairs(
     opened: OpenModel, question: Question, edges: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, float]]:
-    """The place of an edge in `edges` and its part of the mean exact value, pair by pair."""
+    """The exact value of each edge for one pair after another, divided by the number of pairs.
+
+    Yields the place of the edge in `edges` and the value: the values of a place sum to its mean.
+    """
     for pair in question.pairs:
         for at, lost in exact_edges(contrast_of(opened, pair), edges):
             yield at, lost / len(question.pairs)
 
 
-def corrupted_passes(opened: OpenModel, question: Question) -> CorruptedPasses:
-    """What circuits of all pairs differ from."""
-    return CorruptedPasses(tuple(contrast_of(opened, pair) for pair in question.pairs))
+def nested_circuits(opened: OpenModel, question: Question, scores: EdgeScores) -> NestedCircuits:
+    """The circuits of the strongest edges by these scores."""
+    passes = CorruptedPasses([contrast_of(opened, pair) for pair in question.pairs])
+    return NestedCircuits(passes, scores.wiring.is_edge, scores.order, fmean(scores.clean))
 
 
 def correlation(estimates: Sequence[float], exact: Sequence[float]) -> float | None:
@@ -176,14 +183,14 @@ def correlation(estimates: Sequence[float], exact: Sequence[float]) -> float | N
 
 @dataclass(frozen=True, eq=False)
 class ScoresAtStep:
-    """The estimates with the weights after so many steps of training."""
+    """The estimates with the weights at one step of training."""
 
     step: int
     scores: EdgeScores
 
 
 def why_not_over_training(question: Question) -> str:
-    """Why a metric cannot be followed through training, in a sentence; empty where it can."""
+    """Why a metric cannot be measured over training, in a sentence; empty where it can."""
     if question.metric != KL:
         return ""
     return (
@@ -195,12 +202,7 @@ def why_not_over_training(question: Question) -> str:
 def over_training(
     question: Question, snapshots: Iterable[tuple[int, OpenModel]], steps: int
 ) -> Iterator[ScoresAtStep]:
-    """The estimates of every edge with the weights of one snapshot after another.
-
-    Each costs what `attribute` does, times the pairs.
-    """
+    """The estimates of every edge with the weights of one snapshot after another."""
     for step, opened in snapshots:
-        found: list[Attribution] = [
-            attribute(contrast_of(opened, pair), steps) for pair in question.pairs
-        ]
-        yield ScoresAtStep(step, scores_of(opened, found))
+        estimates = [attribute(contrast_of(opened, pair), steps) for pair in question.pairs]
+        yield ScoresAtStep(step, scores_of(opened, estimates))

@@ -1,7 +1,7 @@
-"""A corrupted text to begin with: the clean one with a word changed, so that the answer changes.
+"""The corrupted text by default: the clean one with a word replaced so that the answer changes.
 
-It is found by trying, whatever the model: the first of a few candidates after which another
-option is likeliest than after the clean text.
+It is the first of a few candidates for which the model's likeliest option is not that of the
+clean text.
 """
 
 import re
@@ -15,9 +15,9 @@ from explorer.inference.results_cache import kept
 from explorer.text import TextError, Token
 
 TRIED = 8
-"""Candidates, one pass each; the pass of the clean text is the page's own."""
+"""Candidates, one pass each; the page has the pass of the clean text already."""
 LONGEST_CORRUPTED = 400
-"""Characters of a text for which one is looked for."""
+"""Characters of the longest clean text that gets one."""
 
 WORD = re.compile(r"\w+")
 OPPOSITES = (
@@ -26,11 +26,11 @@ OPPOSITES = (
     *(("pleasant", "awful"), ("boring", "pleasant"), ("no", "much")),
     *(("France", "Italy"), ("She", "He"), ("she", "he"), ("is", "was")),
 )
-"""Words with another one for each, tried both ways."""
+"""Each word of a pair is replaced by the other."""
 
 
 def default_corruption(opened: OpenModel, clean: str) -> str:
-    """The text, or an empty one where no candidate is a pair with the clean one; kept."""
+    """The corrupted text, empty where no candidate makes a pair with the clean one; cached."""
     key = ("default corruption", clean)
     return kept(opened, key, lambda: _find_corruption(opened, clean))
 
@@ -50,49 +50,50 @@ def _find_corruption(opened: OpenModel, clean: str) -> str:
         except PairError:
             continue
         usable = usable or corrupted
-        if pair.corrupted_value < 0:  # the likeliest after it is another
+        if pair.corrupted_value < 0:  # its likeliest option is another one
             return corrupted
     return usable
 
 
 def _candidates(clean: str, tokens: tuple[Token, ...]) -> Iterator[str]:
-    """Where a name comes again, another one; a word's opposite; in a text that repeats itself, what
-    the last token is a copy of, moved away; any word for another."""
-    words = list(WORD.finditer(clean))
-    names = [each for each in words if each[0][0].isupper()]
-    for again in reversed(names):
-        earlier = [each for each in names if each.start() < again.start()]
-        if any(each[0] == again[0] for each in earlier):
-            for other in earlier[1:] + earlier[:1]:
-                yield from _with(clean, again, other[0])
-    for pair in OPPOSITES:
-        for one, opposite in (pair, pair[::-1]):
-            for found in words:
-                if found[0] == one:
-                    yield from _with(clean, found, opposite)
-    yield from _moved(clean, tokens)
-    for found in reversed(words):
-        for other in words:
-            if found[0][0].isupper() == other[0][0].isupper():
-                yield from _with(clean, found, other[0])
-
-
-def _with(clean: str, found: re.Match[str], other: str) -> Iterator[str]:
-    if found[0].lower() != other.lower():
-        yield clean[: found.start()] + other + clean[found.end() :]
-
-
-def _moved(clean: str, tokens: tuple[Token, ...]) -> Iterator[str]:
-    """In a text that repeats itself, the copies of the last token and of another one exchanged.
-
-    What follows the last token's copies is then another token.
+    """The clean text with a change: a repeated name replaced by an earlier one, a word by its
+    opposite, the copies of the last token exchanged with others, any word by another of the text.
     """
-    letters = [each for each in tokens if each.end > each.start]
-    if not letters or not any(each.id == letters[-1].id for each in letters[:-1]):
+    words = list(WORD.finditer(clean))
+    names = [word for word in words if word[0][0].isupper()]
+    for name in reversed(names):
+        earlier = [word for word in names if word.start() < name.start()]
+        if any(word[0] == name[0] for word in earlier):
+            for replacement in earlier[1:] + earlier[:1]:
+                yield from _replaced(clean, name, replacement[0])
+    for pair in OPPOSITES:
+        for text, opposite in (pair, pair[::-1]):
+            for word in words:
+                if word[0] == text:
+                    yield from _replaced(clean, word, opposite)
+    yield from _exchanged(clean, tokens)
+    for word in reversed(words):
+        for replacement in words:
+            if word[0][0].isupper() == replacement[0][0].isupper():
+                yield from _replaced(clean, word, replacement[0])
+
+
+def _replaced(clean: str, word: re.Match[str], replacement: str) -> Iterator[str]:
+    if word[0].lower() != replacement.lower():
+        yield clean[: word.start()] + replacement + clean[word.end() :]
+
+
+def _exchanged(clean: str, tokens: tuple[Token, ...]) -> Iterator[str]:
+    """A text whose last token occurs before, with its earlier copies and another token exchanged.
+
+    Another token then follows the copies of the last token.
+    """
+    tokens = tuple(token for token in tokens if token.end > token.start)
+    if not tokens or not any(token.id == tokens[-1].id for token in tokens[:-1]):
         return
-    pieces = [clean[each.start : each.end] for each in letters]
+    pieces = [clean[token.start : token.end] for token in tokens]
     *before, last = pieces
-    for other in dict.fromkeys(reversed(before[:-1])):
-        if other != last and "".join(pieces) == clean:
-            swap = {last: other, other: last}
-            yield "".join([*(swap.get(each, each) for each in before), last])
+    for piece in dict.fromkeys(reversed(before[:-1])):
+        if piece != last and "".join(pieces) == clean:
+            exchange = {last: piece, piece: last}
+            yield "".join([*(exchange.get(text, text) for text in before), last])

@@ -19,16 +19,16 @@ from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.results_cache import kept
 
 SOURCES, RAISED, LOWERED = 5, 4, 3
-"""Tokens of the text that are listed, and how many tokens each raises and lowers most."""
+"""Source tokens that are listed, and the tokens that each raises and lowers most."""
 
 
 @dataclass(frozen=True)
 class SourceToken:
     """What a head would write if its whole weight were on this token of the text.
 
-    `weight` is what it really has there. `to_answer` is what one whole weight adds to the logit of
-    the answer less that of the other. `raised` and `lowered` are token IDs and logits, less the
-    mean over the vocabulary, the largest first.
+    `weight` is its attention weight there. `to_answer` is what a weight of 1 adds to the logit of
+    `answer` minus that of `against`. `raised` and `lowered` are token IDs and logits minus the
+    mean over the vocabulary, the largest changes first.
     """
 
     place: int
@@ -40,7 +40,7 @@ class SourceToken:
 
 @dataclass(frozen=True)
 class DirectEffect:
-    """What a head adds directly to both answers' logits, and all heads and layers together."""
+    """What a head adds directly to the logits of both answers, and their difference in the pass."""
 
     to_answer: float
     to_against: float
@@ -52,14 +52,14 @@ class DirectEffect:
 
 
 def clean_pass(opened: OpenModel, pair: TokenPair) -> ForwardPass:
-    """The forward pass of the clean text, made once."""
+    """The forward pass of the clean text; cached."""
     return run_text(opened, pair.texts.clean)
 
 
 def source_tokens(
     opened: OpenModel, pair: TokenPair, layer: int, head: int
 ) -> tuple[SourceToken, ...]:
-    """The tokens that the head attends to most at the place, the most first.
+    """The tokens that the head attends to most from the output position, the most first.
 
     Empty for a model whose output is no token. Costs sources × vocabulary × d.
     """
@@ -69,8 +69,7 @@ def source_tokens(
     part = f"{last_streams(opened.config)[0]}.self_attn"
     weights = forward.weights(part, layer, head)[place]
     most = weights.topk(min(SOURCES, int((weights > 0).sum()))).indices
-    written = source_writes(forward, layer, head)[most]
-    logits = direct_logits(forward, layer, place, written)
+    logits = direct_logits(forward, layer, place, source_writes(forward, layer, head)[most])
     to_answer = logits[:, pair.answer] - logits[:, pair.against]
     relative = logits - logits.mean(-1, keepdim=True)
     return tuple(
@@ -86,15 +85,15 @@ def source_tokens(
 
 
 def direct_effect(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> DirectEffect:
-    """Of one head; those of all heads are made at once and kept."""
-    answer, against = (_contributions(opened, pair, each) for each in (pair.answer, pair.against))
+    """The direct effect of one head; all heads are computed together and cached."""
+    both = [_contributions(opened, pair, option) for option in (pair.answer, pair.against)]
     part = f"{last_streams(opened.config)[0]}.self_attn"
-    to_answer, to_against = (float(each.heads[part][layer, head]) for each in (answer, against))
-    return DirectEffect(to_answer, to_against, answer.logit - against.logit)
+    to_answer, to_against = (float(of_option.heads[part][layer, head]) for of_option in both)
+    return DirectEffect(to_answer, to_against, both[0].logit - both[1].logit)
 
 
 def composition_of(opened: OpenModel, layer: int, head: int) -> Tensor:
-    """(3, layer, heads): by q, k and v, the score with every earlier head; made once."""
+    """Q-, K- and V-composition with every earlier head, (3, layer, heads); cached."""
     key = "composition", layer, head
     return kept(opened, key, lambda: composition(opened.model, layer, head))
 
@@ -107,5 +106,5 @@ def _contributions(opened: OpenModel, pair: TokenPair, option: int) -> Contribut
 def _strongest(
     values: Tensor, count: int, *, lowest: bool = False
 ) -> tuple[tuple[int, float], ...]:
-    found = torch.topk(values, min(count, len(values)), largest=not lowest)
-    return tuple(zip(found.indices.tolist(), found.values.tolist(), strict=True))
+    top = torch.topk(values, min(count, len(values)), largest=not lowest)
+    return tuple(zip(top.indices.tolist(), top.values.tolist(), strict=True))

@@ -1,6 +1,6 @@
 """A finding about a circuit is a file: a model, a question, and everything that was measured.
 
-It has no date and no path in it: the same question of the same weights makes the same file.
+It has no date and no path, so the same question and the same weights make the same file.
 """
 
 import json
@@ -28,7 +28,7 @@ from models.plain import PlainData
 
 FORMAT, VERSION = "attention-explorer finding", 1
 MOST_EDGES_KEPT = 1_000
-"""The strongest edges are in the file; how many there are in all is too."""
+"""Edges in the file, the strongest; it also says how many edges the model has."""
 
 
 def _count() -> Any:
@@ -37,7 +37,7 @@ def _count() -> Any:
 
 
 class FindingPart(PlainData):
-    """Hands the turn on while it is checked, since a file of a stranger can hold many."""
+    """Gives other runs their turn while it is checked, since a stranger's file can be long."""
 
     def fault(self) -> str | None:
         cooperative.step()
@@ -45,7 +45,7 @@ class FindingPart(PlainData):
 
 
 class FindingError(ValueError):
-    """Why a file is no finding that can be opened, in one sentence."""
+    """Why a file cannot be opened as a finding, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Shape(PlainData):
 
 @dataclass(frozen=True)
 class PairResult(FindingPart):
-    """The two texts and their tokens, the answers as they can be typed, and by their names.
+    """The two texts and their tokens, the answers as a reader can type them, and their names.
 
-    An answer that no typed text stands for is empty: the likeliest is meant.
+    An answer that cannot be typed is empty, which stands for the likeliest one.
     """
 
     clean: str
@@ -99,7 +99,7 @@ class MeanAndSpread(PlainData):
 
 @dataclass(frozen=True)
 class PartResult(FindingPart):
-    """What a part carries of the metric: by attribution, its spread, and by patching."""
+    """The effect of a part on the metric: its estimate, the spread of this, and its exact value."""
 
     estimate: float
     spread: float | None
@@ -118,10 +118,11 @@ class HeadResult(LayerResult):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(PlainData):
-    """What was found. `exact` is None where nothing was patched; `edges` are the strongest of
-    `edges_in_all`. `faithfulness` is empty and `minimum` None where no circuit was run.
+    """The measurements for one question.
 
-    `correlation` is that of estimate and exact value over the heads.
+    `exact` is None where nothing was patched; `edges` are the strongest of `edges_in_all`.
+    `faithfulness` is empty and `minimum` None where no circuit was run. `correlation` is that of
+    estimate and exact value over the heads.
     """
 
     format: str
@@ -148,7 +149,7 @@ class Finding(PlainData):
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def fault(self) -> str | None:
-        """Which value is of no part of its model, or too long, in a sentence."""
+        """Which value is invalid, too long or of no part of the model, in a sentence."""
         if fault := super().fault():
             return fault
         if self.metric not in ANSWERS_READ:
@@ -170,7 +171,7 @@ class Finding(PlainData):
 
 
 def finding_from(data: bytes) -> Finding:
-    """The finding in a file. FindingError says why it is none, in one sentence."""
+    """The finding in a file. FindingError where it cannot be opened."""
     if not FINDING_BYTES.allows(len(data)):
         raise FindingError(FINDING_BYTES.refusal(len(data)))
     damaged = "This finding is damaged and cannot be opened."
@@ -197,9 +198,9 @@ def finding_from(data: bytes) -> Finding:
 
 
 def weights_digest(opened: OpenModel) -> str:
-    """A BLAKE2 digest of the names, shapes and numbers of all weights; made once, kept.
+    """A BLAKE2 digest of the names, shapes and numbers of all weights; cached.
 
-    Reads the weights once: some 0.6 s for 540 MB.
+    Reads the weights once: about 0.6 s for 540 MB.
     """
 
     def make() -> str:
@@ -228,28 +229,27 @@ def shape_of(opened: OpenModel) -> Shape:
     )
 
 
-def other_model(finding: Finding, opened: OpenModel) -> str:
+def model_difference(finding: Finding, opened: OpenModel) -> str:
     """How the model of a finding differs from this one, in a sentence; empty where it does not."""
     if finding.digest == weights_digest(opened):
         return ""
-    of, here = finding.shape, shape_of(opened)
-    if of == here:
-        differs = "other weights of the same shape"
-    else:
-        differs = f"another shape ({of.in_words}, not {here.in_words})"
+    theirs, here = finding.shape, shape_of(opened)
+    difference = "other weights of the same shape"
+    if theirs != here:
+        difference = f"another shape ({theirs.in_words}, not {here.in_words})"
     return (
-        f"This finding is of {finding.model[:60]}, which has {differs}: here its pairs and its "
-        f"metric are asked of {own_name(opened.name)[:60]}."
+        f"This finding is of {finding.model[:60]}, which has {difference}: here its pairs and its "
+        f"metric are measured with {own_name(opened.name)[:60]}."
     )
 
 
 @dataclass(frozen=True)
 class CircuitMeasurement:
-    """What was measured of a question by now.
+    """What has been measured of a question.
 
-    `exact` has the value of each writer by its column, None where it was not patched;
-    `exact_edges` those of the strongest edges in their order, as far as they were patched.
-    `points` are circuits of every size and `smallest` the edges that restore 90 %.
+    `exact` has the exact value of each writer by its column, None where it was not patched;
+    `exact_edges` those of the strongest edges, as far as these were patched. `points` are circuits
+    of every size, and `smallest` is the number of edges that restore 90 %.
     """
 
     method: str
@@ -260,10 +260,10 @@ class CircuitMeasurement:
     smallest: int | None = None
 
 
-def finding_of(opened: OpenModel, question: Question, measured: CircuitMeasurement) -> Finding:
-    """The finding. Nothing is measured here but the digest of the weights."""
-    scores, exact = measured.scores, measured.exact
-    found = {
+def finding_of(opened: OpenModel, question: Question, measurement: CircuitMeasurement) -> Finding:
+    """The finding of these measurements. Computes only the digest of the weights."""
+    scores, exact = measurement.scores, measurement.exact
+    results = {
         place: PartResult(
             float(scores.writers[at]),
             None if scores.writers_spread is None else float(scores.writers_spread[at]),
@@ -272,12 +272,12 @@ def finding_of(opened: OpenModel, question: Question, measured: CircuitMeasureme
         for at, place in enumerate(scores.wiring.columns)
     }
     heads = tuple(
-        HeadResult(**vars(each), layer=place.layer, head=place.head)
-        for place, each in found.items()
+        HeadResult(**vars(result), layer=place.layer, head=place.head)
+        for place, result in results.items()
         if place.kind == "head"
     )
-    known = [(each.estimate, each.exact) for each in heads if each.exact is not None]
-    patched = dict(enumerate(measured.exact_edges))
+    both = [(head.estimate, head.exact) for head in heads if head.exact is not None]
+    patched = dict(enumerate(measurement.exact_edges))
     strongest = scores.strongest(MOST_EDGES_KEPT)
     return Finding(
         format=FORMAT,
@@ -286,57 +286,57 @@ def finding_of(opened: OpenModel, question: Question, measured: CircuitMeasureme
         digest=weights_digest(opened),
         shape=shape_of(opened),
         metric=question.metric,
-        method=measured.method,
-        steps=METHODS[measured.method],
-        pairs=tuple(found_pair(opened, question.metric, pair) for pair in question.pairs),
+        method=measurement.method,
+        steps=METHODS[measurement.method],
+        pairs=tuple(_pair_result(opened, question.metric, pair) for pair in question.pairs),
         clean=_mean(scores.clean),
         corrupted=_mean(scores.corrupted),
-        embedding=found[Place("embedding")],
+        embedding=results[Place("embedding")],
         heads=heads,
         feed_forward=tuple(
-            LayerResult(**vars(each), layer=place.layer)
-            for place, each in found.items()
+            LayerResult(**vars(result), layer=place.layer)
+            for place, result in results.items()
             if place.kind == "feed-forward"
         ),
         edges=tuple(scores.edge(*edge, patched.get(at)) for at, edge in enumerate(strongest)),
         edges_in_all=len(scores.order),
-        correlation=correlation([about for about, _ in known], [value for _, value in known]),
-        faithfulness=tuple(measured.points),
-        minimum=measured.smallest,
+        correlation=correlation([estimate for estimate, _ in both], [value for _, value in both]),
+        faithfulness=tuple(measurement.points),
+        minimum=measurement.smallest,
     )
 
 
-def found_pair(opened: OpenModel, metric: str, pair: TokenPair) -> PairResult:
-    """A pair with its answers as another model can be asked for them."""
+def _pair_result(opened: OpenModel, metric: str, pair: TokenPair) -> PairResult:
+    """A pair, with its answers as text so that another model can read them."""
     texts = pair.texts
     answers = (
         (texts.clean, texts.answer, pair.answer),
         (texts.corrupted, texts.against, pair.against),
     )
-    typed = [_typed(opened, *each) for each in answers[: ANSWERS_READ[metric]]]
-    answer, against = [*typed, "", ""][:2]
+    texts_of_answers = [_answer_text(opened, *answer) for answer in answers[: ANSWERS_READ[metric]]]
+    answer, against = [*texts_of_answers, "", ""][:2]
     return PairResult(
         clean=texts.clean,
         corrupted=texts.corrupted,
         answer=answer,
         against=against,
-        clean_tokens=tuple(each.label for each in pair.clean),
-        corrupted_tokens=tuple(each.label for each in pair.corrupted),
+        clean_tokens=tuple(token.label for token in pair.clean),
+        corrupted_tokens=tuple(token.label for token in pair.corrupted),
         names=pair.names,
         clean_value=pair.clean_value,
         corrupted_value=pair.corrupted_value,
     )
 
 
-def _typed(opened: OpenModel, before: str, given: str, option: int) -> str:
-    """What was typed; of a likeliest answer a text that is read as it, if there is one."""
-    if given.strip():
-        return given
+def _answer_text(opened: OpenModel, before: str, typed: str, option: int) -> str:
+    """The typed answer, else a text that is read as this option; empty where there is none."""
+    if typed.strip():
+        return typed
     if opened.config.head == "classifier":
         return option_name(opened, option)
     text = opened.tokenizer.label(option).replace(SPACE, " ").replace(NEWLINE, "\n")
     pieces = pieces_of(opened, before, text) if text.strip() else ()
-    return text if [each.id for each in pieces] == [option] else ""
+    return text if [token.id for token in pieces] == [option] else ""
 
 
 def _mean(values: Sequence[float]) -> MeanAndSpread:

@@ -1,8 +1,8 @@
 """The scores of one head on standard prompts, and the name that they justify, if any.
 
-A head is named only where a score reaches its threshold. Weight on the first token names no
-head: attention that finds nothing else rests there (Xiao et al. 2023, Efficient Streaming
-Language Models with Attention Sinks), so its share is given beside the others.
+A head gets a name only where a score reaches the threshold. Weight on the first token gives none:
+attention that finds nothing else rests there (Xiao et al. 2023, Efficient Streaming Language
+Models with Attention Sinks).
 """
 
 from collections.abc import Iterator
@@ -24,35 +24,35 @@ from explorer.text import TextError, Token
 from explorer.text.number_format import three
 
 SEED, ROWS, LENGTH = 0, 4, 25
-"""So many sequences, each of so many tokens and the same again, where the model reads as many."""
+"""Random sequences, each of up to `LENGTH` tokens that are then repeated."""
 SCORES = ("previous", "duplicate", "induction", "first")
 
 
 def standard_scores(opened: OpenModel) -> dict[str, Tensor]:
-    """Each of SCORES of every head, (layers, h), the mean over the sequences; made once.
+    """SCORES of every head, (layers, h) each, the mean over the sequences; cached.
 
     Costs one pass over 200 tokens. For models of one stack.
     """
-    return kept(opened, "standard scores", lambda: _measured(opened))
+    return kept(opened, "standard scores", lambda: _measure(opened))
 
 
 def repeated_random_tokens(opened: OpenModel, seed: int = SEED) -> list[tuple[Token, ...]]:
-    """The sequences, each with what the tokenizer puts before and after a text.
+    """The sequences, each with the special tokens that the tokenizer puts around a text.
 
-    None where the model reads too little, or knows no token that is not special.
+    Empty where the model reads too few tokens, or has only special ones.
     """
     before, after = _around(opened)
     room = opened.config.max_len - len(before) - len(after)
     special = opened.tokenizer.special_ids
-    usual = torch.tensor([i for i in range(opened.config.vocab_size) if i not in special])
-    length = min(LENGTH, room // 2, len(usual))
+    plain = torch.tensor([i for i in range(opened.config.vocab_size) if i not in special])
+    length = min(LENGTH, room // 2, len(plain))
     if length < 1:
         return []
     source = torch.Generator().manual_seed(seed)
     rows = []
     for _ in range(ROWS):
-        drawn = usual[torch.randperm(len(usual), generator=source)[:length]].tolist()
-        rows.append((*before, *[Token(i, "") for i in drawn * 2], *after))
+        ids = plain[torch.randperm(len(plain), generator=source)[:length]].tolist()
+        rows.append((*before, *[Token(i, "") for i in ids * 2], *after))
     return rows
 
 
@@ -70,7 +70,7 @@ def _around(opened: OpenModel) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
     return before, added(reversed(tokens[len(before) :]))[::-1]
 
 
-def _measured(opened: OpenModel) -> dict[str, Tensor]:
+def _measure(opened: OpenModel) -> dict[str, Tensor]:
     rows = repeated_random_tokens(opened)
     if not rows:
         shape = last_streams(opened.config)[1], opened.config.n_heads
@@ -82,25 +82,25 @@ def _measured(opened: OpenModel) -> dict[str, Tensor]:
     for layer in interruptible(range(layers)):
         at = f"{stack}.{layer}.self_attn"
         visible = passed[f"{at}.mask"][0, 0]
-        # The tokens differ from row to row, the cells of the patterns do not.
+        # Every row has other tokens but the same cells.
         cells = pattern_cells(tokens, tokens, visible, same_text=True)
         weights = passed.weights(at)
-        found = metrics_of_heads(
+        metrics = metrics_of_heads(
             weights.flatten(0, 1), visible, tokens.special, cells, same_text=True
         )
-        by_layer.append([found[name].unflatten(0, weights.shape[:2]).mean(0) for name in SCORES])
+        by_layer.append([metrics[name].unflatten(0, weights.shape[:2]).mean(0) for name in SCORES])
     return {name: torch.stack([layer[at] for layer in by_layer]) for at, name in enumerate(SCORES)}
 
 
 THRESHOLD = 0.5
+"""Half of the attention, of the source tokens, or of a logit."""
 ABOVE_CHANCE = 2
 """With few tokens, most are in the top five by chance."""
-"""Half of the attention, of the source tokens, or of a logit."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """One number of a head. `place` is its rank among the `heads` of the model, if it has one."""
+    """A score of a head. `place` is its rank among the `heads` of the model, if it has one."""
 
     title: str
     value: float
@@ -111,22 +111,23 @@ class Score:
 
 @dataclass(frozen=True)
 class HeadScores:
-    """The scores of a head that have a meaning for its model, and the names they justify."""
+    """The scores of a head that have a meaning for its model, and the names they justify.
+
+    `notes` say what each is measured on, or why it is missing, in a sentence.
+    """
 
     scores: tuple[Score, ...]
     names: tuple[str, ...]
-    measured_on: tuple[str, ...]
-    """On what they are measured, or why one is missing, a sentence each."""
+    notes: tuple[str, ...]
 
     @property
-    def named(self) -> str:
-        """What the head is called, and by what rule, or that nothing justifies a name."""
+    def names_in_words(self) -> str:
+        """The names of the head and the rule that gives them, or that it has none."""
         if not self.names:
             return f"No name: no score that names a head reaches {three(THRESHOLD)}."
-        named, threshold = " and ".join(self.names).capitalize(), three(THRESHOLD)
-        if len(self.names) > 1:
-            return f"{named}: these scores reach the threshold of {threshold}."
-        return f"{named}: its score reaches the threshold of {threshold}."
+        name, threshold = " and ".join(self.names).capitalize(), three(THRESHOLD)
+        reaches = "these scores reach" if len(self.names) > 1 else "its score reaches"
+        return f"{name}: {reaches} the threshold of {threshold}."
 
 
 _ON_REPEATS = {
@@ -148,42 +149,42 @@ NO_NAMES = (
 
 
 def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
-    """Those of one head. The first of a model costs passes over the standard prompts."""
-    scores, names, said = [], [], [ON_REPEATS]
-    for name, values in standard_scores(opened).items():
-        title, meaning, called = _ON_REPEATS[name]
+    """The scores of one head. The first head of a model costs passes over the standard prompts."""
+    scores, names, notes = [], [], [ON_REPEATS]
+    for key, values in standard_scores(opened).items():
+        title, meaning, name = _ON_REPEATS[key]
         scores.append(_ranked(title, values, layer, head, meaning))
-        if called and scores[-1].value >= THRESHOLD:
-            names.append(called)
+        if name and scores[-1].value >= THRESHOLD:
+            names.append(name)
     if (moved := name_moving(opened)) is not None:
         scores += [
             _ranked("Name moving", moved.raised, layer, head, "logits for the name it attends to"),
             _ranked("Name attended to", moved.weight, layer, head, "weight on that name"),
         ]
-        said.append(ON_NAMES.format(prompts=moved.prompts))
+        notes.append(ON_NAMES.format(prompts=moved.prompts))
         if float(moved.weight[layer, head]) >= THRESHOLD:
             raised = float(moved.raised[layer, head])
             names += ["name mover"] * (raised >= THRESHOLD)
             names += ["negative name mover"] * (raised <= -THRESHOLD)
     else:
-        said.append(NO_NAMES)
+        notes.append(NO_NAMES)
     if why := why_no_copying(opened.config):
-        said.append(f"No copying score: {why[0].lower()}{why[1:]}")
+        notes.append(f"No copying score: {why[0].lower()}{why[1:]}")
     else:
-        found = copying_of(opened, layer, head)
+        copied = copying_of(opened, layer, head)
         scores += [
-            Score("Copying", found.score, "Σλ / Σ|λ| of the OV circuit"),
-            Score("Own token in top 5", found.own_in_top, "share of tokens it ranks so"),
+            Score("Copying", copied.score, "Σλ / Σ|λ| of the OV circuit"),
+            Score("Own token in top 5", copied.own_in_top, "share of tokens it ranks so"),
         ]
-        chance = three(found.by_chance)
-        said.append(ON_WEIGHTS.format(tokens=len(found.ranks), chance=chance))
-        if found.own_in_top >= max(THRESHOLD, ABOVE_CHANCE * found.by_chance):
+        chance = three(copied.by_chance)
+        notes.append(ON_WEIGHTS.format(tokens=len(copied.ranks), chance=chance))
+        if copied.own_in_top >= max(THRESHOLD, ABOVE_CHANCE * copied.by_chance):
             names.append("copying head")
-    return HeadScores(tuple(scores), tuple(names), tuple(said))
+    return HeadScores(tuple(scores), tuple(names), tuple(notes))
 
 
 def copying_of(opened: OpenModel, layer: int, head: int) -> Copying:
-    """What the head copies by its weights alone, made once."""
+    """What the head copies by its weights alone; cached."""
     return kept(opened, ("copying", layer, head), lambda: copying(opened.model, layer, head))
 
 

@@ -8,16 +8,16 @@ from dataclasses import fields
 from explorer.analysis.circuits.text_pairs import PairError, TextPair
 from explorer.system.limits import PAIRS, TABLE_BYTES
 
-COLUMNS = tuple(each.name for each in fields(TextPair))
+COLUMNS = tuple(field.name for field in fields(TextPair))
 SEPARATORS = ",;\t"
-"""The one that the first row has most often; in a sentence a space follows it."""
+"""The separator is the one that the first row has most often without a space after it."""
 
 
 def pairs_of_csv(data: bytes) -> dict[int, TextPair]:
-    """The pairs, each by the line on which its row ends. PairError names the line that is none.
+    """The pairs by the line on which the row of each ends. PairError names the line with a fault.
 
-    The first row may name the columns, in any order; without it they are those of `TextPair`, of
-    which the answers may be left out.
+    The first row may name the columns, in any order. Otherwise the columns are those of
+    `TextPair`, and the answers may be left out.
     """
     if not TABLE_BYTES.allows(len(data)):
         raise PairError(TABLE_BYTES.refusal(len(data)))
@@ -27,18 +27,18 @@ def pairs_of_csv(data: bytes) -> dict[int, TextPair]:
         line = data[: error.start].count(b"\n") + 1
         raise PairError(f"Line {line} is not text in UTF-8: save the table as UTF-8.") from error
     columns: Sequence[str] = COLUMNS
-    found: dict[int, TextPair] = {}
+    pairs: dict[int, TextPair] = {}
     for line, cells in _rows(text):
         names = [cell.strip().lower() for cell in cells]
-        if not found and {"clean", "corrupted"}.issubset(names):
+        if not pairs and {"clean", "corrupted"}.issubset(names):
             columns = names
         else:
-            found[line] = _pair(line, cells, columns)
-    if not found:
+            pairs[line] = _pair(line, cells, columns)
+    if not pairs:
         raise PairError("There is no pair in this table: a row has a clean and a corrupted text.")
-    if not PAIRS.allows(len(found)):
-        raise PairError(PAIRS.refusal(len(found)))
-    return found
+    if not PAIRS.allows(len(pairs)):
+        raise PairError(PAIRS.refusal(len(pairs)))
+    return pairs
 
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -65,8 +65,8 @@ def _pair(line: int, cells: Sequence[str], columns: Sequence[str]) -> TextPair:
             "with commas into quotes."
         )
     row = dict(zip(columns, cells, strict=False))
-    given = {name: row.get(name, "") for name in COLUMNS}
+    texts = {name: row.get(name, "") for name in COLUMNS}
     for name in ("clean", "corrupted"):
-        if not given[name].strip():
+        if not texts[name].strip():
             raise PairError(f"Line {line} has no {name} text: give one, or leave the row out.")
-    return TextPair(**given)
+    return TextPair(**texts)

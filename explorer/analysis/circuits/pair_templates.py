@@ -1,18 +1,19 @@
-"""Templates that make pairs of texts: as many as are asked for, the same ones from the same seed.
+"""Templates that make pairs of texts; the same seed always makes the same pairs.
 
-Which of them fit a model is found by trying: their words have to be single tokens of it, those of a
-list or some of its own vocabulary, and both texts of a pair have to have as many.
+A template fits a model if it makes pairs for it: the words that vary, from a list or from the
+model's own vocabulary, must be single tokens, and both texts of a pair must have equally many.
 
 Indirect object: Wang et al. 2022, arXiv 2211.00593. Greater-than: Hanna et al. 2023, arXiv
 2305.00586. Induction: Olsson et al. 2022, arXiv 2209.11895.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from random import Random
 
-from explorer.analysis.circuits.text_pairs import PairError, TextPair, differing, pieces_of
+from explorer.analysis.circuits.text_pairs import PairError, TextPair, differing_places, pieces_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import kept
 from explorer.text import TextError
@@ -56,7 +57,7 @@ PERSONS = _groups(
     "uncle/aunt actor/actress prince/princess waiter/waitress gentleman/lady "
     "grandfather/grandmother nephew/niece hero/heroine"
 )
-"""The first is a he, the second a she."""
+"""The pronoun of the first is he, of the second she."""
 FRAMES = (
     "The {} was tired because",
     "The {} was happy when",
@@ -67,59 +68,59 @@ FRAMES = (
 
 
 SAMPLED = 500
-"""Entries of a vocabulary that are tried."""
+"""Entries of a vocabulary that are tried as words."""
 ENOUGH, LONGEST_BLOCK, SHORTEST_BLOCK = 24, 8, 5
 
 
 @dataclass(frozen=True)
 class WordGroups:
-    """Groups of words that are single tokens each, of so many that were tried.
+    """Groups of words that are single tokens each, out of `tried` groups.
 
-    They stand in a text with `glue` between them; so many make a block that fits twice.
+    In a text they are joined by `glue`; a text has room for two blocks of `block` words.
     """
 
     groups: tuple[Group, ...]
     tried: int
-    said: str = ""
+    note: str = ""
     glue: str = " "
     block: int = 0
 
 
 def single_tokens(opened: OpenModel, groups: Sequence[Group]) -> WordGroups:
-    """The groups whose every word is one token behind another word; one text is encoded."""
+    """The groups whose every word is one token after another word; encodes one text."""
     single = _single(opened, [word for group in groups for word in group], " ")
-    found = tuple(group for group in groups if single.issuperset(group))
+    fitting = tuple(group for group in groups if single.issuperset(group))
     kind = "words" if all(len(group) == 1 for group in groups) else "pairs of words"
-    said = f"{len(found)} of {len(groups)} {kind} are single tokens of this model."
-    return WordGroups(found, len(groups), said)
+    note = f"{len(fitting)} of {len(groups)} {kind} are single tokens of this model."
+    return WordGroups(fitting, len(groups), note)
 
 
 def own_words(opened: OpenModel, random: Random) -> WordGroups:
-    """Words or letters of the model's own vocabulary, drawn at random, and a block of them.
+    """Random words or letters of the model's own vocabulary.
 
-    They stand with a space between them, or without where the space would be a token too.
+    They are joined by a space, or by nothing where the space would be a token too.
     """
-    size, tokenizer = opened.tokenizer.vocab_size, opened.tokenizer
-    size = min(size, opened.config.vocab_size)
-    drawn = random.sample(range(size), min(size, SAMPLED))
-    labels = [tokenizer.label(each).strip("␣▁") for each in drawn]
-    plain = list(dict.fromkeys(each for each in labels if each.isalnum()))
+    tokenizer = opened.tokenizer
+    size = min(tokenizer.vocab_size, opened.config.vocab_size)
+    ids = random.sample(range(size), min(size, SAMPLED))
+    labels = [tokenizer.label(i).strip("␣▁") for i in ids]
+    words = list(dict.fromkeys(label for label in labels if label.isalnum()))
     block = min(LONGEST_BLOCK, (opened.config.max_len - 1) // 2)
     for glue in (" ", ""):
-        single = _single(opened, plain, glue)
-        found = tuple((each,) for each in plain if each in single)[:ENOUGH]
-        if len(found) >= block >= SHORTEST_BLOCK:
-            return WordGroups(found, len(plain), glue=glue, block=block)
-    return WordGroups((), len(plain))
+        single = _single(opened, words, glue)
+        groups = tuple((word,) for word in words if word in single)[:ENOUGH]
+        if len(groups) >= block >= SHORTEST_BLOCK:
+            return WordGroups(groups, len(words), glue=glue, block=block)
+    return WordGroups((), len(words))
 
 
 def _single(opened: OpenModel, words: Sequence[str], glue: str) -> set[str]:
-    """Those that are one token each in a text of them all, where the glue before is none."""
+    """The words that are one token each in a text of all of them, the glue before not counted."""
     tokens = opened.tokenizer.encode(glue.join([*words[:1], *words]))
     ends = Counter(token.end for token in tokens if token.end > token.start)
     starts = {token.end: token.start for token in tokens if token.end > token.start}
     unknown = {token.end for token in tokens if token.id == opened.tokenizer.unk_id}
-    found, start = set(), sum(map(len, words[:1])) + len(glue)
+    single, start = set(), sum(map(len, words[:1])) + len(glue)
     for word in words:
         end = start + len(word)
         inside = sum(ends[at] for at in range(start + 1, end + 1))
@@ -130,22 +131,23 @@ def _single(opened: OpenModel, words: Sequence[str], glue: str) -> set[str]:
             and end not in unknown
             and start - len(glue) <= starts.get(end, -9) <= start
         ):
-            found.add(word)
+            single.add(word)
         start = end + len(glue)
-    return found
+    return single
 
 
 FEWEST = 2
 TRIES = 12
-"""So many candidates are drawn for each pair that is asked for before there are no more."""
+"""Candidates that are drawn for each requested pair."""
 
 
 @dataclass(frozen=True)
 class PairTemplate:
     """How pairs of one kind are drawn.
 
-    `words` are those a model has of it, `draws` make a pair of them in one way or, where that
-    has other tokens than it should, in another. Both texts differ in so many tokens.
+    `words` gives the words that a model has as single tokens. `draws` make a pair of them: the
+    next one is tried where the pairs of the first do not tokenize as they should. Both texts
+    differ in `changes` tokens.
     """
 
     title: str
@@ -157,25 +159,23 @@ class PairTemplate:
 
 @dataclass(frozen=True)
 class TemplatePairs:
-    """Pairs of a template, and what is to be said of them."""
+    """Pairs of a template; `note` says how many words and pairs there are, where it is needed."""
 
     pairs: tuple[TextPair, ...]
-    said: str
+    note: str
 
 
-def fitting(opened: OpenModel) -> tuple[str, ...]:
-    """The titles of the templates that make pairs for this model; kept."""
-
-    def make() -> tuple[str, ...]:
-        return tuple(title for title in TEMPLATES if _fits(opened, title))
-
-    return kept(opened, "fitting templates", make)
+def fitting_templates(opened: OpenModel) -> tuple[str, ...]:
+    """The titles of the templates that make pairs for this model; cached."""
+    return kept(
+        opened, "fitting templates", lambda: tuple(t for t in TEMPLATES if _fits(opened, t))
+    )
 
 
 def make_pairs(opened: OpenModel, title: str, count: int, seed: int) -> TemplatePairs:
-    """So many pairs of a template, or all there are; kept. PairError says why there are none.
+    """`count` pairs of a template, or as many as there are; cached. PairError where it has none.
 
-    No pass of the model: some ten texts are encoded for each pair.
+    Encodes about ten texts for each pair and runs no pass of the model.
     """
     key = ("pairs of a template", title, count, seed)
     return kept(opened, key, lambda: _fill_template(opened, TEMPLATES[title], count, seed))
@@ -199,16 +199,17 @@ def _fill_template(
         )
     random = Random(seed)
     try:
-        found = template.words(opened, random)
-        if len(found.groups) < FEWEST:
+        words = template.words(opened, random)
+        if len(words.groups) < FEWEST:
             raise PairError(
-                f"Of the {found.tried} words or pairs of words of this template "
-                f"{_single_tokens(len(found.groups))} of this model, and {FEWEST} are needed: "
+                f"Of the {words.tried} words or pairs of words of this template, "
+                f"{_single_tokens(len(words.groups))} of this model, and {FEWEST} are needed: "
                 "choose another template."
             )
         for draw in template.draws:
-            drawn = dict.fromkeys(fill(draw(random, found)) for _ in range(TRIES * count))
-            pairs = [*_first(count, opened, drawn, template.changes)]
+            candidates = dict.fromkeys(fill(draw(random, words)) for _ in range(TRIES * count))
+            valid = (pair for pair in candidates if _is_pair(opened, pair, template.changes))
+            pairs = [*islice(valid, count)]
             if len(pairs) >= min(count, FEWEST):
                 break
     except TextError as error:
@@ -219,7 +220,7 @@ def _fill_template(
             "ways: choose another template."
         )
     few = "" if len(pairs) == count else f" There are {len(pairs)} different pairs, not {count}."
-    return TemplatePairs(tuple(pairs), f"{found.said}{few}".strip())
+    return TemplatePairs(tuple(pairs), f"{words.note}{few}".strip())
 
 
 def _single_tokens(count: int) -> str:
@@ -228,31 +229,21 @@ def _single_tokens(count: int) -> str:
     )
 
 
-def _first(
-    count: int, opened: OpenModel, drawn: Iterable[TextPair], changes: int
-) -> Iterator[TextPair]:
-    """The first so many that are pairs as they should be."""
-    for pair in drawn:
-        if count and _is_pair(opened, pair, changes):
-            count -= 1
-            yield pair
-
-
 def _is_pair(opened: OpenModel, pair: TextPair, changes: int) -> bool:
-    clean, corrupted = (opened.tokenizer.encode(each) for each in (pair.clean, pair.corrupted))
+    clean, corrupted = (opened.tokenizer.encode(text) for text in (pair.clean, pair.corrupted))
     if len(clean) != len(corrupted) or len(clean) > opened.config.max_len:
         return False
-    pieces = [pieces_of(opened, pair.clean, each) for each in (pair.answer, pair.against)]
+    answers = [pieces_of(opened, pair.clean, typed) for typed in (pair.answer, pair.against)]
     return (
-        len(differing(clean, corrupted)) == changes
-        and [len(each) for each in pieces] == [1, 1]
-        and pieces[0][0].id != pieces[1][0].id
+        len(differing_places(clean, corrupted)) == changes
+        and [len(tokens) for tokens in answers] == [1, 1]
+        and answers[0][0].id != answers[1][0].id
     )
 
 
 def _end_of(opened: OpenModel) -> Callable[[TextPair], TextPair] | None:
-    """What becomes of a text that goes on with the answer: a mask stands for it where one reads
-    both ways."""
+    """How the texts of a pair end where the answer follows: a decoder predicts it next, and a
+    masked language model gets a mask in its place. None for any other model."""
     config, mask = opened.config, opened.tokenizer.mask_id
     if config.kind == "decoder" and config.head == "language-model":
         return lambda pair: pair
@@ -266,23 +257,23 @@ def _end_of(opened: OpenModel) -> Callable[[TextPair], TextPair] | None:
 
 
 def _single_token_groups(groups: tuple[Group, ...]) -> Callable[[OpenModel, Random], WordGroups]:
-    """Those of these groups whose every word is one token of the model."""
+    """The groups whose every word is one token of the model."""
     return lambda opened, _: single_tokens(opened, groups)
 
 
-def _indirect_object(random: Random, found: WordGroups) -> TextPair:
-    one, other = (group[0] for group in random.sample(found.groups, 2))
-    first, second = random.sample((one, other), 2)
+def _indirect_object(random: Random, words: WordGroups) -> TextPair:
+    indirect, subject = (group[0] for group in random.sample(words.groups, 2))
+    first, second = random.sample((indirect, subject), 2)
     place, thing = random.choice(PLACES), random.choice(THINGS)
     start = f"When {first} and {second} went to the {place},"
-    clean, corrupted = (f"{start} {giver} gave a {thing} to" for giver in (other, one))
-    return TextPair(clean, corrupted, f" {one}", f" {other}")
+    clean, corrupted = (f"{start} {giver} gave a {thing} to" for giver in (subject, indirect))
+    return TextPair(clean, corrupted, f" {indirect}", f" {subject}")
 
 
 def _greater_than(digits: int) -> Callable[[Random, WordGroups], TextPair]:
     """From a year to a later one; answers of two digits, or of the first of them."""
 
-    def draw(random: Random, found: WordGroups) -> TextPair:
+    def draw(random: Random, words: WordGroups) -> TextPair:
         century, event = random.choice(CENTURIES), random.choice(EVENTS)
         decade, year = random.randint(3, 7), random.randint(2, 8)
         later, earlier = (
@@ -290,48 +281,48 @@ def _greater_than(digits: int) -> Callable[[Random, WordGroups], TextPair]:
             for decades in ((decade + 1, 9), (1, decade - 1))
         )
         clean, corrupted = (
-            f"The {event} lasted from the year {century}{each}{year} to the year {century}"
-            for each in (decade, 0)
+            f"The {event} lasted from the year {century}{digit}{year} to the year {century}"
+            for digit in (decade, 0)
         )
         return TextPair(clean, corrupted, later, earlier)
 
     return draw
 
 
-def _induction(random: Random, found: WordGroups) -> TextPair:
-    """A block begins again. In the corrupted text two of its words have changed places, so
-    another one stands behind the copy of the last word."""
-    block = [group[0] for group in random.sample(found.groups, found.block)]
-    last = random.randint(1, found.block - 4)
-    other = random.randint(last + 2, found.block - 2)
-    swapped = block.copy()
-    swapped[last], swapped[other] = block[other], block[last]
+def _induction(random: Random, words: WordGroups) -> TextPair:
+    """A block begins again. In the corrupted text two words of the first block are exchanged, so
+    another word follows the earlier copy of the last one."""
+    block = [group[0] for group in random.sample(words.groups, words.block)]
+    last = random.randint(1, words.block - 4)
+    partner = random.randint(last + 2, words.block - 2)
+    exchanged = block.copy()
+    exchanged[last], exchanged[partner] = block[partner], block[last]
     again = block[: last + 1]
-    clean, corrupted = (found.glue.join([*each, *again]) for each in (block, swapped))
-    answer, against = (found.glue + block[each + 1] for each in (last, other))
+    clean, corrupted = (words.glue.join([*first, *again]) for first in (block, exchanged))
+    answer, against = (words.glue + block[place + 1] for place in (last, partner))
     return TextPair(clean, corrupted, answer, against)
 
 
-def _agreement(random: Random, found: WordGroups) -> TextPair:
-    subject, beside = random.sample(found.groups, 2)
+def _agreement(random: Random, words: WordGroups) -> TextPair:
+    subject, second_noun = random.sample(words.groups, 2)
     verb, number = random.choice(VERBS), random.randint(0, 1)
-    where = f"{random.choice(PREPOSITIONS)} the {random.choice(beside)}"
-    clean, corrupted = (f"The {subject[each]} {where}" for each in (number, 1 - number))
+    where = f"{random.choice(PREPOSITIONS)} the {random.choice(second_noun)}"
+    clean, corrupted = (f"The {noun} {where}" for noun in (subject[number], subject[1 - number]))
     return TextPair(clean, corrupted, f" {verb[number]}", f" {verb[1 - number]}")
 
 
-def _capitals(random: Random, found: WordGroups) -> TextPair:
-    (country, capital), (another, its) = random.sample(found.groups, 2)
-    clean, corrupted = (f"The capital of {each} is" for each in (country, another))
+def _capitals(random: Random, words: WordGroups) -> TextPair:
+    (country, capital), (another, its) = random.sample(words.groups, 2)
+    clean, corrupted = (f"The capital of {name} is" for name in (country, another))
     return TextPair(clean, corrupted, f" {capital}", f" {its}")
 
 
-def _gender(random: Random, found: WordGroups) -> TextPair:
-    persons, frame = random.choice(found.groups), random.choice(FRAMES)
-    number = random.randint(0, 1)
-    clean, corrupted = (frame.format(persons[each]) for each in (number, 1 - number))
-    answers = (" he", " she")
-    return TextPair(clean, corrupted, answers[number], answers[1 - number])
+def _gender(random: Random, words: WordGroups) -> TextPair:
+    persons, frame = random.choice(words.groups), random.choice(FRAMES)
+    gender = random.randint(0, 1)
+    clean, corrupted = (frame.format(persons[at]) for at in (gender, 1 - gender))
+    pronouns = (" he", " she")
+    return TextPair(clean, corrupted, pronouns[gender], pronouns[1 - gender])
 
 
 TEMPLATES = {
@@ -351,8 +342,8 @@ TEMPLATES = {
         ),
         PairTemplate(
             "Induction",
-            "Random tokens of the model's vocabulary that begin again; in the corrupted text two "
-            "of them have changed places.",
+            "Random tokens of the model's vocabulary, repeated; in the corrupted text two of them "
+            "are exchanged.",
             own_words,
             (_induction,),
             changes=2,

@@ -1,4 +1,4 @@
-"""What directions do to the answer of a question: over strengths, over layers, over heads.
+"""The effect of a direction on the metric of a question: over strengths, layers and heads.
 
 Source: Steering Llama 2 via Contrastive Activation Addition (Panickssery et al. 2024), section 4.
 """
@@ -25,8 +25,8 @@ from models.interventions import Add, Edit
 from models.trace import RecordingTap
 
 UPWARDS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-STRENGTHS = (*(-each for each in reversed(UPWARDS)), 0.0, *UPWARDS)
-"""Closer where most happens."""
+STRENGTHS = (*(-strength for strength in reversed(UPWARDS)), 0.0, *UPWARDS)
+"""Closer together where the metric changes most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class SteeredValues:
 def steering_of(
     question: Question, part: str, layer: int, head: int | None, strength: float
 ) -> Steer:
-    """Towards the clean texts and away from the corrupted, or the head's output on the first."""
+    """From the corrupted to the clean texts, or the output of a head for the first clean text."""
     pairs = [pair.texts for pair in question.pairs]
     if head is not None:
         return Steer(part, layer, head, strength, (pairs[0].clean,))
@@ -56,13 +56,13 @@ def over_strengths(steer: Steer) -> list[Steer]:
 def over_places(opened: OpenModel, steer: Steer, layers: int, heads: int) -> list[Steer]:
     """The direction of the same texts after every layer, or of every head of the layer.
 
-    Left out are those that have none.
+    Layers and heads without a direction are left out.
     """
     if steer.head is None:
-        others = [replace(steer, layer=layer) for layer in range(layers)]
+        steers = [replace(steer, layer=layer) for layer in range(layers)]
     else:
-        others = [replace(steer, head=head) for head in range(heads)]
-    return [each for each in others if _has_direction(opened, each)]
+        steers = [replace(steer, head=head) for head in range(heads)]
+    return [steer for steer in steers if _has_direction(opened, steer)]
 
 
 def steering_cost(opened: OpenModel, question: Question, steers: Sequence[Steer]) -> int:
@@ -80,29 +80,29 @@ def steered_values(
     steers: Sequence[Steer],
     report: Callable[[float], None] = lambda done: None,
 ) -> SteeredValues:
-    """The metric with each of these added alone, as a row of a batch.
+    """The metric with each direction added alone, as a row of a batch.
 
-    They are in the order of their layers, as many in each. The layers up to theirs do not run
-    again. NotApplicableError where one has no direction.
+    `steers` are in the order of their layers, equally many in each. The layers up to theirs do not
+    run again. NotApplicableError where one has no direction.
     """
     part = _own(steers[0].part)
     added = {
-        layer: torch.stack([each.strength * steering_direction(opened, each) for each in group])
-        for layer, group in groupby(steers, lambda each: each.layer)
+        layer: torch.stack([steer.strength * steering_direction(opened, steer) for steer in group])
+        for layer, group in groupby(steers, lambda steer: steer.layer)
     }
 
     def edit_of(layer: int, rows: range) -> Edit:
         site = f"{part.split('.')[0]}.{layer}.resid_post"
         return Add(site, added[layer][rows.start : rows.stop, None])
 
-    bases, found = list(_bases(opened, question)), []
+    bases, metrics = list(_bases(opened, question)), []
     for done, (outcome, base) in enumerate(bases):
         logits = []
-        for each in run_layers(base, part, list(added), len(steers) // len(added), edit_of):
-            logits.append(each)
+        for of_layer in run_layers(base, part, list(added), len(steers) // len(added), edit_of):
+            logits.append(of_layer)
             report((done + len(logits) / len(added)) / len(bases))
-        found.append(outcome(torch.cat(logits)))
-    return SteeredValues(torch.stack(found[::2]), torch.stack(found[1::2]))
+        metrics.append(outcome(torch.cat(logits)))
+    return SteeredValues(torch.stack(metrics[::2]), torch.stack(metrics[1::2]))
 
 
 def _has_direction(opened: OpenModel, steer: Steer) -> bool:
@@ -133,21 +133,21 @@ def steered_text(
     steer: Steer | None,
     report: Callable[[float], None] = lambda done: None,
 ) -> str:
-    """Greedy decoding after the prompt, up to `MAX_STEERED` tokens or an end; kept.
+    """Greedy decoding after the prompt, up to `MAX_STEERED` tokens or an end; cached.
 
     The direction is added at every position of the prompt and at every generated token.
     ForwardPassError for a model that does not generate, NotApplicableError where there is no
-    such direction. A cached step costs the pass of one token.
+    such direction. A step costs the pass of one token.
     """
 
     def write() -> str:
-        begun = prompt_of(opened, prompt)
+        start = prompt_of(opened, prompt)
         edits = [] if steer is None else [core_edit(opened, run_text(opened, prompt), steer)]
-        most = min(MAX_STEERED, begun.room)
+        most = min(MAX_STEERED, start.room)
         ids = []
         steps = generate(
             opened.model,
-            begun.ids,
+            start.ids,
             max_length=most,
             greedy=True,
             tap=RecordingTap((), edits),

@@ -1,4 +1,4 @@
-"""Two texts and one question: aligned token by token, and the answer that tells them apart."""
+"""Two texts that are compared token by token, and the answers whose metric distinguishes them."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,54 +29,56 @@ MOST_PIECES, LONGEST_ANSWER = 4, 40
 
 
 def option_of(opened: OpenModel, before: str, typed: str, logits: Tensor) -> tuple[int | None, str]:
-    """Its number, and a note; without a number the note says why, in a sentence.
+    """The ID of a typed answer, and a note; without an ID the note says why, in a sentence.
 
-    `before` is the text that it follows, and `logits` (options,) are those after it. Typed
-    without a space it may be a token with one before it: of the two the likelier is taken.
+    `before` is the text that the answer follows, and `logits` (options,) are those after this
+    text. An answer typed without a space may be a token that begins with one: the likelier of the
+    two is used.
     """
-    shown = text_of(cut(typed, LONGEST_ANSWER))
+    answer = text_of(cut(typed, LONGEST_ANSWER))
     if opened.config.head == "classifier":
-        return _class_of(class_names(opened), typed, shown)
+        return _class_of(class_names(opened), typed, answer)
     variants = [typed] if typed[:1].isspace() or before[-1:].isspace() else [typed, f" {typed}"]
     try:
-        pieces = [pieces_of(opened, before, each) for each in variants]
+        pieces = [pieces_of(opened, before, variant) for variant in variants]
     except TextError as error:
         return None, str(error)
-    single = [each[0] for each in pieces if len(each) == 1]
-    known = [each for each in single if each.id != opened.tokenizer.unk_id]
-    if known:
-        best = max(known, key=lambda token: float(logits[token.id]))
-        is_other = text_of(best).strip("␣") == shown and text_of(best) != shown
-        return best.id, f"“{shown}” is read as “{text_of(best)}”." if is_other else ""
+    single = [tokens[0] for tokens in pieces if len(tokens) == 1]
+    in_vocabulary = [token for token in single if token.id != opened.tokenizer.unk_id]
+    if in_vocabulary:
+        best = max(in_vocabulary, key=lambda token: float(logits[token.id]))
+        has_space = text_of(best).strip("␣") == answer and text_of(best) != answer
+        return best.id, f"“{answer}” is read as “{text_of(best)}”." if has_space else ""
     if single or not pieces[0]:
-        return None, f"“{shown}” is not in this model's vocabulary: give one token that is."
+        return None, f"“{answer}” is not in this model's vocabulary: give one token that is."
     names = [f"“{name}”" for name in texts(pieces[0][:MOST_PIECES])]
     more = ["…"] if len(pieces[0]) > MOST_PIECES else []
-    said = ", ".join([*names, *more])
-    return None, f"“{shown}” is {len(pieces[0])} tokens, {said}: give one token."
+    tokens = ", ".join([*names, *more])
+    return None, f"“{answer}” is {len(pieces[0])} tokens, {tokens}: give one token."
 
 
-def _class_of(names: Sequence[str], typed: str, shown: str) -> tuple[int | None, str]:
-    found = [at for at, name in enumerate(names) if name.casefold() == typed.strip().casefold()]
-    if found:
-        return found[0], ""
+def _class_of(names: Sequence[str], typed: str, answer: str) -> tuple[int | None, str]:
+    for number, name in enumerate(names):
+        if name.casefold() == typed.strip().casefold():
+            return number, ""
     some = ", ".join(f"“{text_of(cut(name, LONGEST_ANSWER))}”" for name in names[:MOST_PIECES])
     more = ", …" if len(names) > MOST_PIECES else ""
-    return None, f"“{shown}” is no class of this model: give one of {some}{more}."
+    return None, f"“{answer}” is no class of this model: give one of {some}{more}."
 
 
 def pieces_of(opened: OpenModel, before: str, typed: str) -> tuple[Token, ...]:
-    """The tokens with which a text goes on that goes on so; else those of the answer alone."""
+    """The tokens that a typed answer adds to the text before it; where that text is then split in
+    another way, the tokens of the answer alone."""
     if opened.config.kind == "decoder":
-        start, whole = (_inside(opened, text) for text in (before, before + typed))
-        if [each.id for each in whole[: len(start)]] == [each.id for each in start]:
+        start, whole = (_text_tokens(opened, text) for text in (before, before + typed))
+        if [token.id for token in whole[: len(start)]] == [token.id for token in start]:
             return whole[len(start) :]
-    return _inside(opened, typed)
+    return _text_tokens(opened, typed)
 
 
-def _inside(opened: OpenModel, text: str) -> tuple[Token, ...]:
-    """Its tokens without the special ones around it."""
-    return tuple(each for each in opened.tokenizer.encode(text) if each.end > each.start)
+def _text_tokens(opened: OpenModel, text: str) -> tuple[Token, ...]:
+    """The tokens of a text without the special ones around it."""
+    return tuple(token for token in opened.tokenizer.encode(text) if token.end > token.start)
 
 
 WORD = re.compile(r"\s*\S+|\s+")
@@ -86,15 +88,16 @@ Word = tuple[str, int]
 """A word with the white space before it, and how many tokens end in it."""
 
 
-def differing(clean: Sequence[Token], corrupted: Sequence[Token]) -> tuple[int, ...]:
-    """The places at which two texts of as many tokens have different ones."""
+def differing_places(clean: Sequence[Token], corrupted: Sequence[Token]) -> tuple[int, ...]:
+    """The places at which two texts of equally many tokens differ."""
     both = zip(clean, corrupted, strict=True)
-    return tuple(place for place, (one, other) in enumerate(both) if one.id != other.id)
+    return tuple(place for place, (a, b) in enumerate(both) if a.id != b.id)
 
 
 def why_unequal(texts: tuple[str, str], tokens: tuple[Sequence[Token], Sequence[Token]]) -> str:
-    """Which words make the difference in length, in a sentence; empty where there is none."""
-    counts = tuple(len(each) for each in tokens)
+    """Which words differ in their number of tokens, in a sentence; empty where the texts have
+    equally many."""
+    counts = tuple(map(len, tokens))
     if counts[0] == counts[1]:
         return ""
     uneven = list(_uneven(_words(texts[0], tokens[0]), _words(texts[1], tokens[1])))
@@ -102,16 +105,17 @@ def why_unequal(texts: tuple[str, str], tokens: tuple[Sequence[Token], Sequence[
     more = f"; and {len(uneven) - MOST_NAMED} more" if len(uneven) > MOST_NAMED else ""
     return (
         f"The clean text has {_tokens(counts[0])} and the corrupted one {counts[1]}, but they are "
-        f"compared token by token: {named}{more}; make them as many."
+        f"compared token by token: {named}{more}; give both the same number of tokens."
     )
 
 
 def _uneven(clean: list[Word], corrupted: list[Word]) -> Iterator[str]:
-    """In words, each run of words that was replaced by one of another number of tokens."""
-    one, other = ([word for word, _ in each] for each in (clean, corrupted))
-    for _, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+    """A phrase for each run of words whose replacement has another number of tokens."""
+    clean_words, corrupted_words = ([word for word, _ in words] for words in (clean, corrupted))
+    matcher = SequenceMatcher(None, clean_words, corrupted_words, autojunk=False)
+    for _, a, b, c, d in matcher.get_opcodes():
         before, after = clean[a:b], corrupted[c:d]
-        counts = [sum(count for _, count in each) for each in (before, after)]
+        counts = [sum(count for _, count in run) for run in (before, after)]
         if counts[0] == counts[1]:
             continue
         if before and after:
@@ -122,16 +126,16 @@ def _uneven(clean: list[Word], corrupted: list[Word]) -> Iterator[str]:
 
 
 def _words(text: str, tokens: Sequence[Token]) -> list[Word]:
-    found = []
-    for match in WORD.finditer(text):
-        ends = (token.end for token in tokens if token.end > token.start)
-        found.append((match[0], sum(match.start() < end <= match.end() for end in ends)))
-    return found
+    ends = [token.end for token in tokens if token.end > token.start]
+    return [
+        (match[0], sum(match.start() < end <= match.end() for end in ends))
+        for match in WORD.finditer(text)
+    ]
 
 
 def _quoted(words: Sequence[Word]) -> str:
-    said = "".join(word for word, _ in words)
-    return f"“{cut(readable(said.strip() or said).replace('␣', ' '), LONGEST_WORD)}”"
+    text = "".join(word for word, _ in words)
+    return f"“{cut(readable(text.strip() or text).replace('␣', ' '), LONGEST_WORD)}”"
 
 
 def _tokens(count: int) -> str:
@@ -139,19 +143,19 @@ def _tokens(count: int) -> str:
 
 
 LEAST_AGREEMENT = 1e-3
-"""Of the pairs' differences without their signs, what is left of them with signs at least."""
+"""The least |sum of the pairs' differences| / sum of their absolute values."""
 
 
 class PairError(ValueError):
-    """Why two texts are no pair for this model, in one sentence."""
+    """Why two texts cannot be compared for this model, in one sentence."""
 
 
 @dataclass(frozen=True)
 class TextPair:
     """A clean text, a corrupted one, and two answers: tokens or classes as they are typed.
 
-    An empty answer stands for what the model finds likeliest: `answer` after the clean text,
-    `against` after the corrupted one, where that is another.
+    An empty answer stands for the likeliest option of the model: `answer` after the clean text,
+    `against` after the corrupted one, where it is not `answer`.
     """
 
     clean: str
@@ -162,11 +166,11 @@ class TextPair:
 
 @dataclass(frozen=True, eq=False)
 class TokenPair:
-    """A pair as a model reads it: as many tokens in both texts, and the two answers by their IDs.
+    """A pair as a model reads it: equally many tokens in both texts, and the answers by their IDs.
 
-    `place` is the position whose output is read; a classifier's is that of the whole text.
-    `clean_value` and `corrupted_value` are the metric of the two texts. `notes` say how a word
-    or an answer was read that is no token as it was typed.
+    `place` is the position whose output is read. `clean_value` and `corrupted_value` are the
+    metric of the two texts. `notes` say how words and answers were read that are no tokens as
+    they were typed.
     """
 
     texts: TextPair
@@ -179,18 +183,17 @@ class TokenPair:
     clean_value: float
     corrupted_value: float
     names: tuple[str, str]
-    """What the two answers are called on screen."""
+    """The two answers as the screen names them."""
     notes: tuple[str, ...] = ()
 
     @property
-    def differing(self) -> tuple[int, ...]:
-        """The places at which the two texts have different tokens."""
-        return differing(self.clean, self.corrupted)
+    def differing_places(self) -> tuple[int, ...]:
+        return differing_places(self.clean, self.corrupted)
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked of a model: the pairs, and by which metric their outputs are told apart."""
+    """The pairs of texts, and the metric that distinguishes their outputs."""
 
     pairs: tuple[TokenPair, ...]
     metric: str
@@ -202,41 +205,33 @@ class Question:
 
     @property
     def error(self) -> float:
-        """How far a difference of the metric between two passes may be off."""
+        """The largest numerical error of a difference of the metric between two passes."""
         return error_of(*(v for p in self.pairs for v in (p.clean_value, p.corrupted_value)))
 
     @property
     def why_no_gradient(self) -> str:
-        """Why plain attribution says nothing of it, in a sentence; empty where it does."""
+        """Why EAP cannot estimate this metric, in a sentence; empty where it can."""
         return why_no_gradient(self.metric)
 
 
 def question_of(opened: OpenModel, pairs: Iterable[TextPair], metric: str) -> Question:
-    """The question as this model reads it. PairError says why it is none."""
-    return question_from(tuple(token_pairs(opened, pairs, metric)), metric)
+    """The question as this model reads it. PairError where a pair cannot be compared."""
+    return question_from(tuple(token_pair(opened, pair, metric) for pair in pairs), metric)
 
 
 def question_from(pairs: tuple[TokenPair, ...], metric: str) -> Question:
-    """The question of pairs that were read. PairError where what they differ by cancels out."""
+    """The question of these pairs. PairError where their differences cancel out."""
     differences = [pair.clean_value - pair.corrupted_value for pair in pairs]
     if abs(sum(differences)) < LEAST_AGREEMENT * sum(map(abs, differences)):
         raise PairError(
             "The differences of these pairs cancel out, so their mean explains nothing: leave out "
-            "those whose texts are turned round."
+            "the pairs whose two texts are exchanged."
         )
     return Question(pairs, metric)
 
 
-def token_pairs(opened: OpenModel, pairs: Iterable[TextPair], metric: str) -> Iterator[TokenPair]:
-    """The pairs one after another, two passes each unless they are kept. PairError says why not."""
-    if why := why_no_circuits(opened.config):
-        raise PairError(why)
-    for pair in pairs:
-        yield token_pair(opened, pair, metric)
-
-
 def why_no_circuits(config: TransformerConfig) -> str:
-    """Why there are no circuits of such a model here, in a sentence; empty where there are."""
+    """Why this app finds no circuits in such a model, in a sentence; empty where it does."""
     if config.kind == "encoder-decoder":
         return (
             "Circuits are found in models of one stack and this one has two: the page "
@@ -248,7 +243,7 @@ def why_no_circuits(config: TransformerConfig) -> str:
 
 
 def token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
-    """One pair, kept; two passes the first time. PairError says why it is none."""
+    """One pair, cached; two passes the first time. PairError where it cannot be compared."""
     return kept(
         opened,
         ("token pair", texts, metric),
@@ -262,16 +257,16 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
         raise PairError(why)
     if not texts.corrupted.strip():
         raise PairError("There is no corrupted text yet: type the clean one with a word changed.")
-    clean, corrupted = _passed(opened, texts.clean, "clean"), _passed(opened, texts.corrupted)
+    clean, corrupted = _run(opened, texts.clean, "clean"), _run(opened, texts.corrupted)
     if why := why_unequal((texts.clean, texts.corrupted), (clean.tokens, corrupted.tokens)):
         raise PairError(why)
-    if not differing(clean.tokens, corrupted.tokens):
+    if not differing_places(clean.tokens, corrupted.tokens):
         raise PairError(
             "Both texts are the same tokens to this model, so there is nothing to explain: "
             "change a word of the corrupted one."
         )
     place = _place(opened, clean, corrupted)
-    before, after = (logits_at(each.trace, place) for each in (clean, corrupted))
+    before, after = (logits_at(forward.trace, place) for forward in (clean, corrupted))
     for name, logits in (("clean", before), ("corrupted", after)):
         if not logits.isfinite().all():
             raise PairError(
@@ -280,7 +275,7 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
             )
     answer, against, notes = _answers(opened, texts, metric, (before, after))
     outcome = outcome_of(metric, answer, against, before)
-    clean_value, corrupted_value = (float(outcome(each[None])) for each in (before, after))
+    clean_value, corrupted_value = (float(outcome(logits[None])) for logits in (before, after))
     if clean_value == corrupted_value:
         raise PairError(
             f"The metric is {three(clean_value)} for both texts, so there is nothing to explain: "
@@ -301,8 +296,8 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
     )
 
 
-def _passed(opened: OpenModel, text: str, name: str = "corrupted") -> ForwardPass:
-    """The pass of a text, the one that is kept where it is: those of many pairs are not."""
+def _run(opened: OpenModel, text: str, name: str = "corrupted") -> ForwardPass:
+    """The pass of a text from the cache if it is there; those of many pairs are not cached."""
     try:
         passes = if_kept(opened, ((text,), "")) or run_batch_uncached(opened, (text,))
         return passes[0]
@@ -312,13 +307,15 @@ def _passed(opened: OpenModel, text: str, name: str = "corrupted") -> ForwardPas
 
 def _place(opened: OpenModel, clean: ForwardPass, corrupted: ForwardPass) -> int:
     if opened.config.head == "masked-language-model":
-        masks = [masks_in(opened, each.tokens)[:1] for each in (clean, corrupted)]
+        masks = [masks_in(opened, forward.tokens)[:1] for forward in (clean, corrupted)]
         mask = opened.tokenizer.mask_id
         if mask is None:
             raise PairError("This model's tokenizer has no mask token: choose another model.")
         if not all(masks):
             name = opened.tokenizer.label(mask)
-            raise PairError(f"This model fills a mask: put {name} into both texts, at one place.")
+            raise PairError(
+                f"This model fills a mask: put {name} into both texts, at the same place."
+            )
         if masks[0] != masks[1]:
             raise PairError(
                 f"The mask is token {masks[0][0]} of the clean text and {masks[1][0]} of the "
@@ -330,30 +327,31 @@ def _place(opened: OpenModel, clean: ForwardPass, corrupted: ForwardPass) -> int
 def _answers(
     opened: OpenModel, texts: TextPair, metric: str, logits: tuple[Tensor, Tensor]
 ) -> tuple[int, int, tuple[str, ...]]:
-    """Both answers by their numbers, as far as the metric reads them; the likeliest if not typed.
+    """The IDs of both answers, and notes on how they were read.
 
-    Those of an untyped answer are the likeliest that the other one is not.
+    An answer that is not typed, or that the metric does not read, is the likeliest option that
+    the other answer is not.
     """
     before, typed = (texts.clean, texts.corrupted), (texts.answer, texts.against)
-    found: list[int | None] = [None, None]
+    options: list[int | None] = [None, None]
     notes = []
     for at in range(ANSWERS_READ[metric]):
         if typed[at].strip():
-            found[at], note = option_of(opened, before[at], typed[at], logits[at])
-            if found[at] is None:
+            options[at], note = option_of(opened, before[at], typed[at], logits[at])
+            if options[at] is None:
                 raise PairError(note)
             notes.append(note)
-    if found[0] is not None and found[0] == found[1]:
+    if options[0] is not None and options[0] == options[1]:
         raise PairError(
-            f"Both answers are “{option_name(opened, found[0])}”, so they do not differ in any "
+            f"Both answers are “{option_name(opened, options[0])}”, so they do not differ in any "
             "text: give another one."
         )
-    answer = _likeliest(logits[0], found[1]) if found[0] is None else found[0]
-    against = _likeliest(logits[1], answer) if found[1] is None else found[1]
+    answer = _likeliest(logits[0], options[1]) if options[0] is None else options[0]
+    against = _likeliest(logits[1], answer) if options[1] is None else options[1]
     return answer, against, tuple(filter(None, notes))
 
 
-def _likeliest(logits: Tensor, other: int | None) -> int:
-    """The likeliest option that is not the other one."""
-    best = logits.topk(min(2, len(logits))).indices.tolist()
-    return next((each for each in best if each != other), best[0])
+def _likeliest(logits: Tensor, excluded: int | None) -> int:
+    """The likeliest option but this one."""
+    best: list[int] = logits.topk(min(2, len(logits))).indices.tolist()
+    return next((option for option in best if option != excluded), best[0])

@@ -1,13 +1,13 @@
 """The top-activating lines of a text for every head: one pass of a batch measures all heads.
 
-Two numbers of a head at a token: the norm of what it writes there (W_O times its output), and its
-largest weight on another token than the first. A line has the largest of each over its tokens.
-The first token and special tokens do not count, as queries or as keys: attention that finds
+A head has two numbers at a token: the norm of what it writes there (W_O times its output), and its
+largest weight on a token other than the first. A line has the largest of each over its tokens.
+The first token and special tokens count neither as queries nor as keys: attention that finds
 nothing else rests there.
 
-Kept on disk are numbers under a digest of the model's weights and of the token IDs: no text, and
-no way to it but to have the text. Files are written whole and the oldest leave where all are too
-large together.
+The disk holds only these numbers, under a digest of the model's weights and of the token IDs, so
+nobody can read the text from it. Files are written atomically, and the oldest are removed when
+all together are too large.
 Shapes: n lines, b lines of a batch, L layers, h heads, t tokens.
 """
 
@@ -45,7 +45,7 @@ TOKENS_AT_ONCE, WEIGHTS_AT_ONCE = 1_024, 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class LineActivations:
-    """Of every line and head the largest of both numbers, and at which token, (n, L, h) each."""
+    """The largest of both numbers of every line and head, and at which token, (n, L, h) each."""
 
     norm: Tensor
     norm_at: Tensor
@@ -63,7 +63,7 @@ class LineActivations:
 
     @classmethod
     def empty(cls, lines: int, layers: int, heads: int) -> "LineActivations":
-        """NaN where nothing was measured yet."""
+        """NaN in every line, since none is measured yet."""
         shape = lines, layers, heads
         numbers = (torch.full(shape, torch.nan) for _ in range(2))
         places = (torch.zeros(shape, dtype=torch.int16) for _ in range(2))
@@ -71,10 +71,10 @@ class LineActivations:
         norm_at, weight_at = places
         return cls(norm, norm_at, weight, weight_at)
 
-    def put(self, lines: Sequence[int], found: "TokenActivations") -> None:
-        """The largest over the tokens of these lines."""
+    def put(self, lines: Sequence[int], activations: "TokenActivations") -> None:
+        """Store the largest numbers over the tokens of these lines."""
         here = torch.tensor(lines)
-        for name, values in (("norm", found.norm), ("weight", found.weight)):
+        for name, values in vars(activations).items():
             largest = values.max(-1)
             getattr(self, name)[here] = largest.values.nan_to_num(nan=0.0).clamp(min=0).float()
             getattr(self, f"{name}_at")[here] = largest.indices.to(torch.int16)
@@ -89,7 +89,7 @@ class TokenActivations:
 
 
 def batches(rows: Rows, heads: int, *, equal_lengths: bool) -> Iterator[list[int]]:
-    """The places of the lines that are passed together, those of about equal length."""
+    """The places of the lines of each batch, which are of about equal length."""
     batch: list[int] = []
     for at in sorted(range(len(rows)), key=lambda at: len(rows[at])):
         length, count = len(rows[at]), len(batch) + 1
@@ -105,25 +105,26 @@ def batches(rows: Rows, heads: int, *, equal_lengths: bool) -> Iterator[list[int
 
 
 def activations_by_batch(
-    opened: OpenModel, rows: Rows, known: frozenset[int] | set[int] = frozenset()
+    opened: OpenModel, rows: Rows, measured: frozenset[int] | set[int] = frozenset()
 ) -> Iterator[tuple[list[int], TokenActivations]]:
-    """The lines of one batch after another, without those that are known.
+    """The activations of one batch after another, without batches that are measured already.
 
-    Costs a pass over all tokens. Padding behind a line changes nothing: it is masked, or later
+    Costs a pass over all tokens. Padding after a line changes nothing: it is masked, or later
     than every token of a decoder.
     """
     config = opened.config
     equal = config.pad_id is None and config.kind == "encoder"
     for some in batches(rows, config.n_heads, equal_lengths=equal):
-        if not known.issuperset(some):
+        if not measured.issuperset(some):
             yield some, token_activations(opened, [rows[at] for at in some])
 
 
-def token_activations(opened: OpenModel, rows: Rows) -> "TokenActivations":
-    """Both numbers at every token of some lines; shorter ones end in tokens that do not count."""
+def token_activations(opened: OpenModel, rows: Rows) -> TokenActivations:
+    """Both numbers at every token of these lines; shorter lines end in padding, which does not
+    count."""
     longest = max(map(len, rows))
-    filler = Token(opened.config.pad_id or 0, "", special=True)
-    padded = [(*row, *[filler] * (longest - len(row))) for row in rows]
+    padding = Token(opened.config.pad_id or 0, "", special=True)
+    padded = [(*row, *[padding] * (longest - len(row))) for row in rows]
     counts = torch.tensor([[not token.special for token in row] for row in padded])
     counts[:, 0] = False
     tap = _ActivationTap(opened.model, counts)
@@ -131,26 +132,29 @@ def token_activations(opened: OpenModel, rows: Rows) -> "TokenActivations":
         opened.model(
             ids_of(padded), segments=segments_of(opened, padded), read_at=slice(0), tap=tap
         )
-    norm, weight = (torch.stack(tap.found[name], 1) for name in ("head_out", "weights"))
-    aside = ~counts[:, None, None]
-    return TokenActivations(norm.masked_fill(aside, -1.0), weight.masked_fill(aside, -1.0))
+    norm, weight = (torch.stack(layers, 1) for layers in (tap.norms, tap.weights))
+    uncounted = ~counts[:, None, None]
+    return TokenActivations(norm.masked_fill(uncounted, -1.0), weight.masked_fill(uncounted, -1.0))
 
 
 class _ActivationTap(RecordingTap):
-    """Keeps the two numbers of each head, layer by layer, and nothing as large as what is shown."""
+    """Keeps the two numbers of each head, layer by layer, and not the tensors they come from."""
 
     def __init__(self, model: Transformer, counts: Tensor) -> None:
         super().__init__(("*.self_attn.head_out", "*.self_attn.weights"))
-        self.found: dict[str, list[Tensor]] = {"head_out": [], "weights": []}
+        self.norms: list[Tensor] = []
+        self.weights: list[Tensor] = []
         self._model, self._counts = model, counts
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         if self.wants(name):
-            made = self._norm(value) if name == "head_out" else self._away(value)
-            self.found[name].append(made)
+            if name == "head_out":
+                self.norms.append(self._norm(value))
+            else:
+                self.weights.append(self._largest_weight(value))
         return value
 
-    def _away(self, weights: Tensor) -> Tensor:
+    def _largest_weight(self, weights: Tensor) -> Tensor:
         """The largest weight of each row on a token that counts, (b, h, t)."""
         return (weights * self._counts[:, None, None]).amax(-1)
 
@@ -158,23 +162,23 @@ class _ActivationTap(RecordingTap):
         """‖W_O head_out‖, (b, h, t), by the w × w matrix W_Oᵀ W_O of each head."""
         attention = blocks_of(self._model)[int(self._prefix.split(".")[1])].self_attn
         columns = [output_columns(attention, head) for head in range(head_out.shape[1])]
-        grams = torch.stack([each.mT @ each for each in columns])
+        grams = torch.stack([o_proj.mT @ o_proj for o_proj in columns])
         squares = ((head_out @ grams) * head_out).sum(-1)
         return squares.clamp(min=0).sqrt()
 
 
 OF_TASK = "Examples of its task"
 MOST_LINES = 300
-"""Lines of each."""
+"""Lines of a built-in text."""
 
 
 def built_in_texts(opened: OpenModel) -> tuple[str, ...]:
-    """The names of the texts for this model, that of its own task first."""
+    """The names of the texts for this model, its own task's first."""
     return (*([OF_TASK] if _has_examples(opened) else []), TRANSLATION, README)
 
 
 def built_in_lines(opened: OpenModel, name: str) -> tuple[str, ...]:
-    """The first 300 different lines of one of them, without tables, code and too long ones."""
+    """The first different lines of a built-in text, without tables, code and overlong lines."""
     text = _examples(opened) if name == OF_TASK else shipped_text(name)
     rows = (row.strip() for row in text.splitlines())
     prose = (row for row in rows if row[:1].isalpha() and LINE_CHARACTERS.allows(len(row)))
@@ -186,7 +190,7 @@ def _has_examples(opened: OpenModel) -> bool:
 
 
 def _examples(opened: OpenModel) -> str:
-    """What the task trains on, in batches from its own seed."""
+    """Training inputs of the model's task, drawn with its own seed."""
     task = opened.task
     assert task is not None
     batches = (task.batch(step, task.training).inputs[0] for step in range(1, 6))
@@ -196,12 +200,12 @@ def _examples(opened: OpenModel) -> str:
 
 ENDING = ".safetensors"
 VERSION = 1
-"""Of what is measured: another one makes everything anew."""
+"""A new version has every text measured again."""
 
 
 @dataclass(frozen=True, eq=False)
 class TokenizedLines:
-    """The lines of a text as a model reads them; `cut` is how many are longer than it reads."""
+    """The lines of a text as a model reads them; `cut` of them are longer than it reads."""
 
     lines: tuple[str, ...]
     rows: tuple[tuple[Token, ...], ...]
@@ -210,50 +214,52 @@ class TokenizedLines:
 
 @dataclass(frozen=True)
 class TopLine:
-    """A line by its place in the text, its number, and the token where it is largest."""
+    """The place of a line in the text, its largest value, and the token that has this value."""
 
     line: int
     value: float
     token: int
 
 
-def tokenized(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
-    """The tokens of every line, made once; of one that is longer than the model reads, the first.
+def tokenize_lines(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
+    """The tokens of every line, cut to the length that the model reads; cached.
 
     TextError where the tokenizer fails.
     """
-    return kept(opened, ("tokenized lines", lines), lambda: _tokenized(opened, lines))
+    return kept(opened, ("tokenized lines", lines), lambda: _tokenize(opened, lines))
 
 
-def _tokenized(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
-    most, known = opened.config.max_len, opened.config.vocab_size
+def _tokenize(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
+    most, vocabulary = opened.config.max_len, opened.config.vocab_size
     rows = {line: opened.tokenizer.encode(line) for line in interruptible(lines)}
     rows = {line: row for line, row in rows.items() if row}
     if not rows:
-        raise TextError("This model's tokenizer makes no token of these lines: try other ones.")
-    if any(token.id >= known for row in rows.values() for token in row):
+        raise TextError("This model's tokenizer makes no token of these lines: try others.")
+    if any(token.id >= vocabulary for row in rows.values() for token in row):
         raise TextError(
-            f"These lines have tokens beyond the {known:,} that this model knows: its tokenizer "
+            f"These lines have tokens beyond the {vocabulary:,} that this model has: its tokenizer "
             "belongs to another model."
         )
     cut = sum(len(row) > most for row in rows.values())
     return TokenizedLines(tuple(rows), tuple(row[:most] for row in rows.values()), cut)
 
 
-def digest_of(opened: OpenModel, read: TokenizedLines) -> str:
-    """The name of what is kept of these lines."""
+def digest_of(opened: OpenModel, text: TokenizedLines) -> str:
+    """The name under which the activations of these lines are stored."""
     digest = hashlib.sha256(f"{VERSION} {opened.config} {weights_digest(opened)}".encode())
-    for row in read.rows:
-        # Whether a token is special decides whether it counts.
+    for row in text.rows:
+        # Special tokens do not count, so the digest holds which they are.
         digest.update(repr([(token.id, token.special) for token in row]).encode())
     return digest.hexdigest()
 
 
-def best_lines(found: LineActivations, by: str, layer: int, head: int, count: int) -> list[TopLine]:
-    """The lines with the largest of a number, `norm` or `weight`, of one head; measured ones."""
-    values = getattr(found, by)[:, layer, head]
+def best_lines(
+    activations: LineActivations, by: str, layer: int, head: int, count: int
+) -> list[TopLine]:
+    """The measured lines with the largest `norm` or `weight` of one head."""
+    values = getattr(activations, by)[:, layer, head]
     order = values.nan_to_num(nan=-1.0).argsort(descending=True, stable=True)[:count].tolist()
-    places = getattr(found, f"{by}_at")[:, layer, head]
+    places = getattr(activations, f"{by}_at")[:, layer, head]
     return [
         TopLine(line, float(values[line]), int(places[line]))
         for line in order
@@ -261,8 +267,8 @@ def best_lines(found: LineActivations, by: str, layer: int, head: int, count: in
     ]
 
 
-def read_kept(digest: str, shape: tuple[int, int, int]) -> LineActivations | None:
-    """What was kept under this digest, if it is there and of this shape."""
+def load_activations(digest: str, shape: tuple[int, int, int]) -> LineActivations | None:
+    """The activations on disk under this digest, if there are any of this shape."""
     path = activations_root() / f"{digest}{ENDING}"
     try:
         tensors = load(path.read_bytes())
@@ -270,19 +276,19 @@ def read_kept(digest: str, shape: tuple[int, int, int]) -> LineActivations | Non
     except (OSError, SafetensorError):
         return None
     empty = LineActivations.empty(*shape).tensors
-    fits_in = tensors.keys() == empty.keys() and all(
-        tensors[name].shape == each.shape and tensors[name].dtype == each.dtype
-        for name, each in empty.items()
+    is_same_shape = tensors.keys() == empty.keys() and all(
+        tensors[name].shape == tensor.shape and tensors[name].dtype == tensor.dtype
+        for name, tensor in empty.items()
     )
-    return LineActivations(**tensors) if fits_in else None
+    return LineActivations(**tensors) if is_same_shape else None
 
 
-def keep(digest: str, found: LineActivations) -> None:
-    """Write it whole, where there is room; what is as old as to be too much leaves."""
-    root, content = activations_root(), save(found.tensors)
+def save_activations(digest: str, activations: LineActivations) -> None:
+    """Write the file if there is room for it, and remove the oldest files if there are too many."""
+    root, content = activations_root(), save(activations.tensors)
     if len(content) > ACTIVATIONS_KEPT.most // 4:
         return
-    with suppress(OSError):  # it is measured anew next time
+    with suppress(OSError):  # the next search measures the lines again
         root.mkdir(parents=True, exist_ok=True)
         root.chmod(0o700)
         if fits(root, len(content)):
@@ -291,11 +297,10 @@ def keep(digest: str, found: LineActivations) -> None:
 
 
 def sweep(root: Path) -> None:
-    """Remove what was used longest ago until all fit, and what a process that ended left behind."""
+    """Remove the files that were used longest ago, until the others fit."""
     with suppress(OSError):
-        files = sorted(
-            ((each.stat(), each) for each in root.iterdir()), key=lambda one: -one[0].st_mtime
-        )
+        files = [(path.stat(), path) for path in root.iterdir()]
+        files.sort(key=lambda file: -file[0].st_mtime)
         total = 0
         for stat, path in files:
             total += stat.st_size
@@ -303,25 +308,27 @@ def sweep(root: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def lines_so_far(opened: OpenModel, read: TokenizedLines) -> LineActivations:
-    """What is measured of these lines; the same object for everybody who asks meanwhile."""
+def activations_of(opened: OpenModel, text: TokenizedLines) -> LineActivations:
+    """The activations of these lines, as far as they are measured; one object for all callers."""
     layers, heads = len(blocks_of(opened.model)), opened.config.n_heads
-    shape, digest = (len(read.rows), layers, heads), digest_of(opened, read)
+    shape, digest = (len(text.rows), layers, heads), digest_of(opened, text)
+    return kept(
+        opened,
+        ("lines", digest),
+        lambda: load_activations(digest, shape) or LineActivations.empty(*shape),
+    )
 
-    def begin() -> LineActivations:
-        return read_kept(digest, shape) or LineActivations.empty(*shape)
 
-    return kept(opened, ("lines", digest), begin)
+def measure(
+    opened: OpenModel, text: TokenizedLines, activations: LineActivations
+) -> Iterator[float]:
+    """Measure the lines that are not measured yet, and yield the share of lines that are.
 
-
-def measure(opened: OpenModel, read: TokenizedLines, found: LineActivations) -> Iterator[float]:
-    """Measure the other lines, batch by batch: the share of the lines that are done.
-
-    It can be ended between two of them; a text that is measured whole is kept on disk.
+    The caller may stop after any batch. Once every line is measured, the numbers are saved.
     """
-    known = set(found.measured.nonzero()[:, 0].tolist())
-    for some, tokens in activations_by_batch(opened, read.rows, known):
-        found.put(some, tokens)
-        yield float(found.measured.double().mean())
-    if len(known) < len(read.rows):
-        keep(digest_of(opened, read), found)
+    measured = set(activations.measured.nonzero()[:, 0].tolist())
+    for some, tokens in activations_by_batch(opened, text.rows, measured):
+        activations.put(some, tokens)
+        yield float(activations.measured.double().mean())
+    if len(measured) < len(text.rows):
+        save_activations(digest_of(opened, text), activations)

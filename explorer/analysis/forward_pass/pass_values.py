@@ -25,7 +25,7 @@ from explorer.analysis.forward_pass.stage import Stage, StageCell
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.residual_writes import head_outs, positions_of
 from explorer.catalog.attention_parts import site
-from explorer.catalog.pass_budget import SteppingTap, passing
+from explorer.catalog.pass_budget import SteppingTap, room_for
 from explorer.catalog.pass_size import PassShape
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
@@ -72,7 +72,7 @@ def record_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
     tap = RecordingTap(cheap_sites(forward.config, stack, layer))
     x = forward.trace[f"{at}.resid_pre"][row]
     memory = forward.trace["memory"][row] if forward.written else None
-    with passing(forward.config, PassShape(x.shape[1], x.shape[1], read=0, leaves="nothing")):
+    with room_for(forward.config, PassShape(x.shape[1], x.shape[1], read=0, leaves="nothing")):
         out = run_block(forward, stack, layer, x, memory, SteppingTap(tap.at(at)))
     return Trace(forward.trace.model, tap.values, out, EVERYWHERE)
 

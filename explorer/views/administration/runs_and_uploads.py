@@ -88,7 +88,7 @@ def _draw_run_table(rows: dict[str, dict[str, object]]) -> None:
 
 def _state(run: RunFolder, status: Status) -> str:
     """A run takes a moment to stop."""
-    if status.is_active and Run(Path(runs_root()) / run.name).commanded() == "stop":
+    if status.is_active and Run(Path(runs_root()) / run.name).last_command() == "stop":
         return STOPPING
     return STATE_WORDS.get(status.state, status.state).partition(":")[0]
 
@@ -121,7 +121,7 @@ def _for_each_run(names: list[str], do: Callable[[Run], None]) -> None:
 
 def draw_uploads(numbers: Numbers) -> None:
     """A table with a box for each upload, without the names that readers gave."""
-    stored = uploads.stored(uploads_root())[::-1]
+    stored = uploads.list_uploads(uploads_root())[::-1]
     st.markdown(
         f"**Uploads** · {counted(len(stored), 'model')}, "
         f"{megabytes(sum(upload.bytes for upload in stored))} on disk · "

@@ -61,7 +61,7 @@ Numbers = dict[str | None, str]
 def all_numbers() -> Numbers:
     """In the order of their oldest runs; then those who only uploaded, or only read."""
     runs = (run.owner for run in reversed(index_of(runs_root()).now().everybodys))
-    stored = (upload.whose.owner or None for upload in uploads.stored(uploads_root()))
+    stored = (upload.whose.owner or None for upload in uploads.list_uploads(uploads_root()))
     return numbered([*runs, *stored, *(run.owner for run in at_work())])
 
 

@@ -58,7 +58,7 @@ def draw_parameter_tree(node: ParameterNode) -> None:
     if any(part.times > 1 for _, part in lines):
         st.caption(IDENTICAL)
     rows = [
-        (depth, part.name, part.symbols or part.said, part.numbers, part.count)
+        (depth, part.name, part.symbols or part.note, part.numbers, part.count)
         for depth, part in lines
     ]
     with st.container(width=widgets.WIDEST):

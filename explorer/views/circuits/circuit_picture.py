@@ -1,4 +1,4 @@
-"""The circuit on the picture of the pass, and what is chosen in it."""
+"""The circuit on the picture of the pass, and the head or edge that the reader selects in it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ from explorer.text.visible_text import cut
 
 CIRCUIT_MAP_KEY = "circuit_map"
 USUAL, LEAST = 40, 0.02
-"""Edges that are drawn at first, and what each of them carries at least, of the strongest."""
+"""Edges that are drawn by default: their most, and the least estimate relative to the strongest."""
 IN_ADDRESS = PersistentChoices("circuit_picture", {"drawn_edges": "", "drawn_part": ""})
 PART = re.compile(r"([0-9]{1,5})\.([0-9]{1,5})|e([0-9]{1,5})")
 
@@ -48,19 +48,21 @@ def draw_circuit_map(
     exact: Sequence[float],
     exact_parts: Sequence[float | None] = (),
 ) -> CircuitNode | Edge | None:
-    """Draw the strongest edges, with the exact values of the first so many of them.
+    """Draw the strongest edges, the first of them with these exact values.
 
-    `exact_parts` are those of the writers, by their columns. The head or the edge that is chosen
-    in the picture comes back; a head is also that of the bar then.
+    `exact_parts` are the exact values of the writers, by their columns. Returns the head or edge
+    that is selected in the picture; a selected head is also selected in the bar.
     """
-    shown = picture_of(context, question, scores, method, exact, exact_parts)
-    selection = current_selection(shown)
+    picture = picture_of(context, question, scores, method, exact, exact_parts)
+    selection = current_selection(picture)
     texts = question.pairs[0].texts
     title = f"{context.opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
     circuit_map(
-        shown, key=CIRCUIT_MAP_KEY, title=title, selection=selection, on_select=keep_selection
+        picture, key=CIRCUIT_MAP_KEY, title=title, selection=selection, on_select=keep_selection
     )
-    return chosen_in(selection, shown.edges)
+    if selection.head is not None:
+        return CircuitNode("head", *selection.head)
+    return None if selection.edge is None else picture.edges[selection.edge]
 
 
 def picture_of(
@@ -71,7 +73,7 @@ def picture_of(
     exact: Sequence[float],
     exact_parts: Sequence[float | None] = (),
 ) -> CircuitMap:
-    """What is drawn. The positions of the edges and what their heads move are made once.
+    """The picture. The positions of the edges and the moves of their heads are cached.
 
     They are those of the first pair, whose clean text is drawn; scores are means over all pairs.
     """
@@ -108,9 +110,9 @@ def picture_of(
 def moves(
     forward: ForwardPass, part: str, edges: Sequence[Edge], positions: Tensor
 ) -> Iterator[Move]:
-    """What the heads of these edges bring to where they write or read q.
+    """What the heads of these edges bring to the positions where they write or read q.
 
-    From each position where k or v is read, and from the key that most comes from. Cost grows
+    It comes from each position where k or v is read, and from the key that brings most. Cost grows
     with heads × t².
     """
     reads: dict[CircuitNode, set[int]] = {}
@@ -137,60 +139,53 @@ def moves(
 
 
 def keep_selection(selection: CircuitChoice) -> None:
-    """For the callback: the address repeats what is chosen, and the bar shows the head."""
+    """For the callback: put the selection into the address and its head into the bar."""
     IN_ADDRESS.put("drawn_edges", str(selection.count))
-    IN_ADDRESS.put("drawn_part", _written(selection))
+    IN_ADDRESS.put("drawn_part", _address_text(selection))
     if selection.head is not None:
         choose_head(*selection.head)
 
 
-def current_selection(shown: CircuitMap) -> CircuitChoice:
-    """What the address, or a click, has chosen; what it asks for and does not exist is said."""
+def current_selection(picture: CircuitMap) -> CircuitChoice:
+    """The selection in the address or from a click; a note names what does not exist."""
     is_new = IN_ADDRESS.is_new
-    asked = {name: str(text) for name, text in IN_ADDRESS.texts().items()}
-    usual = usual_count(shown)
-    count = whole_number(asked.get("drawn_edges", ""))
-    part = PART.fullmatch(asked.get("drawn_part", ""))
-    chosen = [-1 if each is None else int(each) for each in part.groups()] if part else [-1] * 3
+    address = {name: str(text) for name, text in IN_ADDRESS.texts().items()}
+    usual = usual_count(picture)
+    count = whole_number(address.get("drawn_edges", ""))
+    part = PART.fullmatch(address.get("drawn_part", ""))
+    chosen = [-1 if text is None else int(text) for text in part.groups()] if part else [-1] * 3
     selection = (
-        selection_in([count, *chosen], shown)
-        or selection_in([usual, *chosen], shown)
+        selection_in([count, *chosen], picture)
+        or selection_in([usual, *chosen], picture)
         or CircuitChoice(usual)
     )
-    kept_as = {"drawn_edges": str(selection.count), "drawn_part": _written(selection)}
-    for name, text in asked.items():
-        if is_new and text and text != kept_as[name]:
+    valid = {"drawn_edges": str(selection.count), "drawn_part": _address_text(selection)}
+    for name, text in address.items():
+        if is_new and text and text != valid[name]:
             say(f"“{name}” cannot be “{cut(text, 20)}” for this circuit; it is left out.")
     if selection.count == usual:
-        kept_as["drawn_edges"] = ""
-    IN_ADDRESS.settle(kept_as)
+        valid["drawn_edges"] = ""
+    IN_ADDRESS.settle(valid)
     return selection
 
 
-def usual_count(shown: CircuitMap) -> int:
-    """How many edges are drawn at first: a step of the slider."""
-    sizes = [abs(edge.estimate) for edge in shown.edges]
+def usual_count(picture: CircuitMap) -> int:
+    """How many edges are drawn by default: a step of the slider."""
+    sizes = [abs(edge.estimate) for edge in picture.edges]
     strong = sum(size >= LEAST * sizes[0] for size in sizes)
-    first, *more = counts(shown)
+    first, *more = counts(picture)
     return max([first, *(count for count in more if count <= min(USUAL, strong))])
 
 
-def chosen_in(selection: CircuitChoice, shown: Sequence[Edge]) -> CircuitNode | Edge | None:
-    """The head or the edge that is chosen, if any."""
-    if selection.head is not None:
-        return CircuitNode("head", *selection.head)
-    return None if selection.edge is None else shown[selection.edge]
-
-
-def _written(selection: CircuitChoice) -> str:
-    """As it stands in the address: 23.3 for a head, e7 for an edge."""
+def _address_text(selection: CircuitChoice) -> str:
+    """The selection in the address: 23.3 for a head, e7 for an edge."""
     if selection.edge is not None:
         return f"e{selection.edge}"
     return "" if selection.head is None else "{}.{}".format(*selection.head)
 
 
 def _output(question: Question) -> str:
-    """What is measured, in a few words."""
+    """The metric at the output position, in a few words."""
     names = question.pairs[0].names
     if len(question.pairs) > 1 or not ANSWERS_READ[question.metric]:
         return question.metric

@@ -1,4 +1,4 @@
-"""The circuit: its strongest edges, how much it explains at every size, and all over training."""
+"""The circuit: its strongest edges, its faithfulness at every size, and its edges over training."""
 
 from pathlib import Path
 
@@ -7,15 +7,15 @@ import torch
 
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
-from explorer.analysis.circuit_faithfulness import CorruptedPass, circuit_curve, smallest_circuit
+from explorer.analysis.circuit_faithfulness import CorruptedPass
 from explorer.analysis.circuit_metrics import UNITS, metric_in_words
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     ScoresAtStep,
     attributions,
     correlation,
-    corrupted_passes,
     mean_over_pairs,
+    nested_circuits,
     over_training,
     scores_of,
     why_no_edges,
@@ -40,11 +40,11 @@ from explorer.views.circuits.question_scores import (
     STRONGEST,
     TOO_LONG_FOR_PAIRS,
     FaithfulnessCurve,
+    cached_exact_parts,
     choose_method,
     cost_of_passes,
     curve_of,
     exact_of_edges,
-    exact_parts_by_now,
     scores_of_question,
     scores_table,
 )
@@ -64,11 +64,10 @@ NO_HEAD_AT_EDGE = "Neither end of this edge is a head, so there is no attention 
 
 def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None:
     """The edge in a sentence or two, then the card of the head at one of its ends."""
+    effect = effect_in_words(edge, question.metric, question.error)
     st.markdown(f"**{edge.title}**")
-    st.markdown(
-        " ".join([carried(edge, question.metric, question.error), *composed(context.opened, edge)])
-    )
-    ends = {each.title: each for each in (edge.target, edge.source) if each.kind == "head"}
+    st.markdown(f"{effect} {composition_in_words(context.opened, edge)}".strip())
+    ends = {node.title: node for node in (edge.target, edge.source) if node.kind == "head"}
     if not ends:
         st.caption(NO_HEAD_AT_EDGE)
         return
@@ -76,31 +75,31 @@ def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None
     draw_head_card(context, question, head.layer, head.head)
 
 
-def carried(edge: Edge, metric: str, error: float = 0.0) -> str:
-    """How much of the metric it carries; the exact value may be off by `error`."""
+def effect_in_words(edge: Edge, metric: str, error: float = 0.0) -> str:
+    """How much of the metric an edge carries; `error` is the numerical error of the exact value."""
     unit = f" {UNITS[metric]}" if UNITS[metric] else ""
     spread = "" if edge.spread is None else f" ± {three(edge.spread)}"
     exact = "" if edge.exact is None else f", {three(edge.exact, error)}{unit} by patching"
     return f"It carries {three(edge.estimate)}{spread}{unit} of the metric by estimate{exact}."
 
 
-def composed(opened: OpenModel, edge: Edge) -> list[str]:
-    """What the weights of two heads say of the edge between them; nothing of another edge."""
+def composition_in_words(opened: OpenModel, edge: Edge) -> str:
+    """The composition score of an edge between two heads; empty for any other edge."""
     if not (edge.source.kind == edge.target.kind == "head" and edge.reads in READS):
-        return []
+        return ""
     scores = composition_of(opened, edge.target.layer, edge.target.head)[READS.index(edge.reads)]
     score = float(scores[edge.source.layer, edge.source.head])
     place = int((scores > score).sum()) + 1
     times = three(score / unrelated(opened.config.d_model))
-    return [
+    return (
         f"By weights alone, {edge.reads.upper()}-composition of {edge.target.title} with "
         f"{edge.source.title} is {times} × that of unrelated heads, rank {place} of "
         f"{scores.numel():,} earlier heads."
-    ]
+    )
 
 
 def draw_circuit(context: PageContext, question: Question) -> None:
-    """The strongest edges drawn and listed, with exact values, and the curves of all sizes."""
+    """A picture and a table of the strongest edges, and the curves of circuits of every size."""
     opened = context.opened
     with st.container(horizontal=True, vertical_alignment="bottom"):
         method = choose_method(question)
@@ -116,7 +115,7 @@ def draw_circuit(context: PageContext, question: Question) -> None:
     count = min(count, len(scores.order))
     exact = exact_of_edges(opened, question, scores, method, count) or []
     edges = scores.strongest_edges(count, exact)
-    parts = exact_parts_by_now(opened, question, scores)
+    parts = cached_exact_parts(opened, question, scores)
     chosen = draw_circuit_map(context, question, scores, method, exact, parts)
     if chosen is not None:
         with st.container(border=True):
@@ -124,13 +123,13 @@ def draw_circuit(context: PageContext, question: Question) -> None:
                 draw_edge_card(context, question, chosen)
             else:
                 draw_head_card(context, question, chosen.layer, chosen.head)
-    curves, listed = widgets.side_by_side(6, 5)
+    curves, edge_table = widgets.side_by_side(6, 5)
     with curves:
         st.markdown("**How much of the difference a circuit explains**")
         curve = curve_of(opened, question, scores, method)
         if curve is not None:
             _draw_curve(curve, len(scores.order))
-    with listed:
+    with edge_table:
         _draw_edges(question, edges, method)
     lines = script(circuit_code, opened, question, METHODS[method], count)
     code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
@@ -141,7 +140,7 @@ def _draw_curve(curve: FaithfulnessCurve, total: int) -> None:
     title = "Share of the difference that circuits of every size restore"
     chart(spec, height=CURVES_HEIGHT, key="circuit_curves", title=title)
     if curve.smallest is None:
-        st.text(f"No circuit that was tried restores 90 %, out of {total:,} edges.")
+        st.text(f"None of these circuits of up to {total:,} edges restores 90 % of the difference.")
     else:
         share = three(100 * curve.smallest / total)
         st.text(
@@ -149,10 +148,10 @@ def _draw_curve(curve: FaithfulnessCurve, total: int) -> None:
             "90 % of the difference."
         )
     st.caption(
-        "In a circuit's pass only its edges carry the clean text and all others the corrupted one: "
-        "0 is the metric of the corrupted text, 1 that of the clean one. Faithfulness is what the "
-        "circuit alone restores, completeness what is left in all edges but the circuit's. Random "
-        "circuits have as many edges each; drawn is their mean and range."
+        "In a circuit's pass, its edges carry the clean text and all others the corrupted one: "
+        "0 is the metric of the corrupted text, 1 that of the clean one. Faithfulness is the share "
+        "that the circuit alone restores, completeness the share that all other edges restore. "
+        "Random circuits have equally many edges; the chart shows their mean and range."
     )
 
 
@@ -168,10 +167,10 @@ def _draw_edges(question: Question, edges: list[Edge], method: str) -> None:
         most=len(edges),
         error=question.error,
     )
-    known = [(edge.estimate, edge.exact) for edge in edges if edge.exact is not None]
-    r = correlation([estimate for estimate, _ in known], [exact for _, exact in known])
+    both = [(edge.estimate, edge.exact) for edge in edges if edge.exact is not None]
+    r = correlation([estimate for estimate, _ in both], [exact for _, exact in both])
     if r is not None:
-        st.text(f"Pearson's r of estimate and exact value over these {len(known)} edges: {r:.3f}.")
+        st.text(f"Pearson's r of estimate and exact value over these {len(both)} edges: {r:.3f}.")
 
 
 def circuit_code(opened: OpenModel, question: Question, steps: int, count: int) -> None:
@@ -182,14 +181,14 @@ def circuit_code(opened: OpenModel, question: Question, steps: int, count: int) 
         exact[at] += lost
     for place, value in zip(strongest, exact.tolist(), strict=True):
         print(scores.edge(*place, value))
-    passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
-    points = [*circuit_curve(passes, clean, scores.order)]
+    circuits = nested_circuits(opened, question, scores)
+    points = [*circuits.curve()]
     print(*points, sep="\n")  # a circuit of each size
-    print(smallest_circuit(passes, clean, scores.order, points))  # edges for 90 %
+    print(circuits.smallest(points))  # edges for 90 %
 
 
 def draw_over_training(context: PageContext, question: Question) -> None:
-    """Lines of the trained model's strongest edges over the steps, and those of one step."""
+    """The trained model's strongest edges over the steps, and the strongest edges of one step."""
     snapshots = snapshots_of(context)
     why = why_not_over_training(question) if snapshots else NO_SNAPSHOTS
     if why := why or why_no_edges(context.opened):
@@ -198,15 +197,15 @@ def draw_over_training(context: PageContext, question: Question) -> None:
     method = choose_method(question)
     if method is None:
         return
-    found = _measure_snapshots(context.opened, question, snapshots, method)
-    if found is None:
+    history = _measure_snapshots(context.opened, question, snapshots, method)
+    if history is None:
         return
-    curves, one_step = widgets.side_by_side(6, 5)
-    with one_step:
-        at = stepper("circuit_step", len(found), len(found) - 1, names=[*snapshots])
-        _draw_step(found[at])
+    curves, edge_table = widgets.side_by_side(6, 5)
+    with edge_table:
+        at = stepper("circuit_step", len(history), len(history) - 1, names=[*snapshots])
+        _draw_step(history[at])
     with curves:
-        _draw_edges_over_training(found, found[at].step, question)
+        _draw_edges_over_training(history, history[at].step, question)
     passes = context.opened, question, context.folder, METHODS[method]
     code_panel(over_training, attribute, script=script(over_training_code, *passes, STRONGEST))
 
@@ -217,9 +216,8 @@ def _measure_snapshots(
     steps = [*snapshots]
 
     def measure(at: int) -> ScoresAtStep:
-        model = int(steps[at]), open_snapshot(opened, snapshots[steps[at]])
-        (found,) = over_training(question, [model], METHODS[method])
-        return found
+        snapshot = int(steps[at]), open_snapshot(opened, snapshots[steps[at]])
+        return next(over_training(question, [snapshot], METHODS[method]))
 
     return measurements(
         opened,
@@ -232,20 +230,20 @@ def _measure_snapshots(
     )
 
 
-def _draw_edges_over_training(found: list[ScoresAtStep], shown: int, question: Question) -> None:
-    last = found[-1].scores
+def _draw_edges_over_training(history: list[ScoresAtStep], step: int, question: Question) -> None:
+    last = history[-1].scores
     rows = []
     for place in last.strongest(FOLLOWED):
         name = last.edge(*place).title
-        for each in found:
-            assert each.scores.edges is not None
-            rows.append((each.step, name, float(each.scores.edges[place])))
-    rows += [(each.step, "the whole difference", each.scores.difference) for each in found]
-    drawn = lines_over_steps(rows, "part of the metric", "edge", shown)
+        for at in history:
+            assert at.scores.edges is not None
+            rows.append((at.step, name, float(at.scores.edges[place])))
+    rows += [(at.step, "the whole difference", at.scores.difference) for at in history]
+    spec = lines_over_steps(rows, "part of the metric", "edge", step)
     title = "Strongest edges over training"
     with st.container(key="over_training"):
         st.markdown(f"**{title}**")
-        chart(drawn, height=CURVES_HEIGHT, key="edges_over_steps", title=title)
+        chart(spec, height=CURVES_HEIGHT, key="edges_over_steps", title=title)
     st.caption(
         f"The {FOLLOWED} strongest edges of the trained model, and how much of the metric "
         f"({metric_in_words(question.metric)}) each carries with the weights of every snapshot. "
@@ -267,7 +265,7 @@ def over_training_code(
 ) -> None:
     snapshots = Run(folder.parent).snapshots()
     models = ((step, open_folder(snapshot)) for step, snapshot in snapshots)
-    for each in over_training(question, models, steps):
-        print(each.step, each.scores.difference)
-        for place in each.scores.strongest(count):
-            print(each.scores.edge(*place))
+    for at in over_training(question, models, steps):
+        print(at.step, at.scores.difference)
+        for place in at.scores.strongest(count):
+            print(at.scores.edge(*place))

@@ -11,13 +11,13 @@ from explorer.analysis.circuits.top_lines import (
     TokenizedLines,
     TopLine,
     activations_by_batch,
+    activations_of,
     best_lines,
     built_in_lines,
     built_in_texts,
-    lines_so_far,
     measure,
     token_activations,
-    tokenized,
+    tokenize_lines,
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -33,6 +33,7 @@ from explorer.text.checked_text import decoded, lines_in
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.text.visible_text import cut, literal
+from explorer.views.circuits.question_scores import cost_per_token
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Expression, code_panel, script
 from explorer.views.shared.measurement import is_started, stoppable
@@ -40,10 +41,10 @@ from explorer.views.shared.tables import table
 
 PASTED, FILE = "Pasted text", "Text file"
 MOST_PASTED_LINES, SHORT = 50_000, 2_000
-"""Characters of a pasted text, and of a text that stands in the script itself."""
+"""Most characters of a pasted text, and of a text that the code panel quotes."""
 LARGE, LISTED, LONGEST = 3, 10, 120
 MB, BYTES_OF_CHARACTER = 1_000_000, 4
-"""Of UTF-8, at most: a file that cannot fit is refused."""
+"""Bytes of a UTF-8 character at most: a file that is too large even so is refused."""
 MEASUREMENT = "lines"
 
 
@@ -57,7 +58,7 @@ class EvidenceLines:
 
 @dataclass(frozen=True)
 class Measure:
-    """One way to say how much a head acts: its name among the tensors, its unit and its words."""
+    """A measure of how active a head is: the name of its tensor, its unit and its meaning."""
 
     name: str
     unit: str
@@ -75,18 +76,18 @@ MEASURES = {
     "Largest weight": Measure(
         "weight",
         "weight",
-        "The largest attention weight in the line on another token than the first",
+        "The largest attention weight in the line on a token other than the first",
     ),
 }
 EVIDENCE_EXPLAINED = (
     "The first token and special tokens do not count: attention that finds nothing else rests "
-    "there. One pass gives all heads, so another head is shown at once. What is kept on disk are "
-    "these numbers under a digest of model and tokens, not the text."
+    "there. One pass measures all heads, so you can change the head without a wait. The server "
+    "stores these numbers under a digest of model and tokens, not the text."
 )
 
 
 def draw_evidence(context: PageContext, question: Question) -> None:
-    """The three lines with the most of the chosen head, and a list of ten."""
+    """The three top-activating lines of the chosen head, and a list of ten."""
     opened, at = context.opened, context.choice
     try:
         with st.container(horizontal=True):
@@ -96,24 +97,24 @@ def draw_evidence(context: PageContext, question: Question) -> None:
             lines = lines_in(_pasted_text() if source == PASTED else _file_text())
         else:
             lines = built_in_lines(opened, source)
-        read = tokenized(opened, lines)
+        text = tokenize_lines(opened, lines)
     except TextError as error:
         st.text(str(error))
         return
     state_of(EvidenceLines).searched = lines
-    found = lines_so_far(opened, read)
-    _measure_rest(opened, read, found)
+    activations = activations_of(opened, text)
+    _measure_rest(opened, text, activations)
     st.markdown(widgets.bold_title(widgets.head_title(context)))
-    _say_how_many(read, found)
-    best = best_lines(found, by.name, at.layer, at.head, LISTED)
+    _say_how_many(text, activations)
+    best = best_lines(activations, by.name, at.layer, at.head, LISTED)
     for place, line in enumerate(best[:LARGE]):
-        _draw_line(opened, read, line, by, (at.layer, at.head), f"line_{place}")
-    _draw_list(read, best, by)
+        _draw_line(opened, text, line, by, (at.layer, at.head), f"line_{place}")
+    _draw_list(text, best, by)
     st.caption(f"{by.meaning}. {EVIDENCE_EXPLAINED}")
-    text = "\n".join(lines) if is_own else ""
-    text = text if len(text) <= SHORT else Expression('open("lines.txt", encoding="utf-8").read()')
-    made = script(evidence_code, opened, source, text, by.name, at.layer, at.head)
-    code_panel(token_activations, script=made)
+    own = "\n".join(lines) if is_own else ""
+    own = own if len(own) <= SHORT else Expression('open("lines.txt", encoding="utf-8").read()')
+    code = script(evidence_code, opened, source, own, by.name, at.layer, at.head)
+    code_panel(token_activations, script=code)
 
 
 def _pasted_text() -> str:
@@ -128,11 +129,11 @@ def _pasted_text() -> str:
 
 
 def _file_text() -> str:
-    """The text of a file; a link does not contain it, as it does not what is pasted."""
+    """The text of an uploaded file."""
     lines, characters = limits.LINES.most, limits.LINE_CHARACTERS.most
     st.caption(
-        f"Plain text in UTF-8, at most {lines:,} lines of at most {characters:,} characters. It is "
-        "not kept, and a link does not contain it."
+        f"Plain text in UTF-8, at most {lines:,} lines of at most {characters:,} characters. The "
+        "server does not store it, and a link does not contain it."
     )
     state, most = state_of(EvidenceLines), lines * (characters + 1)
 
@@ -156,60 +157,60 @@ def _file_text() -> str:
     return state.uploaded or ""
 
 
-def draw_known_lines(opened: OpenModel, layer: int, head: int) -> None:
-    """The three lines with the most of a head in the text that was searched last, if any was."""
+def draw_searched_lines(opened: OpenModel, layer: int, head: int) -> None:
+    """The three top-activating lines of a head in the text that was searched last, if any was."""
     if not (lines := state_of(EvidenceLines).searched):
         st.caption(NOT_SEARCHED)
         return
     try:
-        read = tokenized(opened, lines)
+        text = tokenize_lines(opened, lines)
     except TextError as error:
         st.caption(str(error))
         return
-    found, by = lines_so_far(opened, read), MEASURES[OUTPUT_NORM]
+    activations, by = activations_of(opened, text), MEASURES[OUTPUT_NORM]
     st.markdown("**Top-activating lines of the text that was searched last**")
-    _say_how_many(read, found)
-    _draw_list(read, best_lines(found, by.name, layer, head, LARGE), by)
+    _say_how_many(text, activations)
+    _draw_list(text, best_lines(activations, by.name, layer, head, LARGE), by)
 
 
-def _measure_rest(opened: OpenModel, read: TokenizedLines, found: LineActivations) -> None:
-    """The lines that are not measured yet; a button stops it, and it goes on from there."""
-    left = [row for row, known in zip(read.rows, found.measured.tolist(), strict=True) if not known]
-    per_token = sum(each.numel() for each in opened.model.last_stack.blocks.parameters())
-    cost = per_token * sum(map(len, left))
-    if not left or not is_started(MEASUREMENT, (opened.name, read.lines), cost):
+def _measure_rest(opened: OpenModel, text: TokenizedLines, activations: LineActivations) -> None:
+    """Measure the lines that are not measured yet, with a button that stops after any batch."""
+    is_measured = activations.measured.tolist()
+    tokens = sum(len(row) for row, done in zip(text.rows, is_measured, strict=True) if not done)
+    cost = tokens * cost_per_token(opened)
+    if not tokens or not is_started(MEASUREMENT, (opened.name, text.lines), cost):
         return
-    with stoppable(MEASUREMENT, cost), bar(f"Reading {len(read.rows):,} lines") as report:
+    with stoppable(MEASUREMENT, cost), bar(f"Reading {len(text.rows):,} lines") as report:
 
-        def go_on() -> None:
-            for done in measure(opened, read, found):
+        def measure_rest() -> None:
+            for done in measure(opened, text, activations):
                 report(done)
 
-        or_stop(go_on)
+        or_stop(measure_rest)
 
 
-def _say_how_many(read: TokenizedLines, found: LineActivations) -> None:
-    count, known = len(read.rows), int(found.measured.sum())
-    said = [
-        f"{count:,} lines." if known == count else f"{known:,} of {count:,} lines are measured."
-    ]
-    if read.cut:
-        most = max(map(len, read.rows))
-        said.append(
-            f"{read.cut:,} are longer than the model reads: the first {most:,} tokens count."
+def _say_how_many(text: TokenizedLines, activations: LineActivations) -> None:
+    count, measured = len(text.rows), int(activations.measured.sum())
+    sentence = f"{count:,} lines."
+    if measured < count:
+        sentence = f"{measured:,} of {count:,} lines are measured."
+    if text.cut:
+        most = max(map(len, text.rows))
+        sentence += (
+            f" {text.cut:,} are longer than the model reads: their first {most:,} tokens count."
         )
-    st.caption(" ".join(said))
+    st.caption(sentence)
 
 
 def _draw_line(
     opened: OpenModel,
-    read: TokenizedLines,
+    text: TokenizedLines,
     line: TopLine,
     by: Measure,
     head: tuple[int, int],
     key: str,
 ) -> None:
-    tokens = read.rows[line.line]
+    tokens = text.rows[line.line]
     activations = kept(
         opened,
         ("line tokens", tuple(token.id for token in tokens)),
@@ -222,14 +223,14 @@ def _draw_line(
     chips(tokens, key=key, highlight=line.token, values=values.tolist(), unit=by.unit)
 
 
-def _draw_list(read: TokenizedLines, best: list[TopLine], by: Measure) -> None:
+def _draw_list(text: TokenizedLines, best: list[TopLine], by: Measure) -> None:
     if best:
         table(
             {
                 by.unit: [three(top.value) for top in best],
-                "at": [label_at(read.rows[top.line], top.token) for top in best],
+                "at": [label_at(text.rows[top.line], top.token) for top in best],
                 "line": [f"{top.line + 1:,}" for top in best],
-                "text": [cut(read.lines[top.line], LONGEST) for top in best],
+                "text": [cut(text.lines[top.line], LONGEST) for top in best],
             },
             right=(by.unit, "line"),
         )
@@ -238,10 +239,10 @@ def _draw_list(read: TokenizedLines, best: list[TopLine], by: Measure) -> None:
 def evidence_code(
     opened: OpenModel, source: str, text: str, by: str, layer: int, head: int
 ) -> None:
-    read = tokenized(opened, lines_in(text) if text else built_in_lines(opened, source))
+    lines = tokenize_lines(opened, lines_in(text) if text else built_in_lines(opened, source))
     config = opened.config
-    found = LineActivations.empty(len(read.rows), config.n_layers, config.n_heads)
-    for some, tokens in activations_by_batch(opened, read.rows):
-        found.put(some, tokens)
-    for each in best_lines(found, by, layer, head, 10):
-        print(each.line + 1, each.value, read.lines[each.line])
+    activations = LineActivations.empty(len(lines.rows), config.n_layers, config.n_heads)
+    for some, tokens in activations_by_batch(opened, lines.rows):
+        activations.put(some, tokens)
+    for top in best_lines(activations, by, layer, head, 10):
+        print(top.line + 1, top.value, lines.lines[top.line])

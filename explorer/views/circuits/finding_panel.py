@@ -1,4 +1,4 @@
-"""A finding on the Circuits page: what was measured as a file, and one opened again beside it."""
+"""A finding on the Circuits page: a download of the measurements, and the finding in a file."""
 
 from hashlib import blake2b
 
@@ -12,7 +12,7 @@ from explorer.analysis.circuits.finding import (
     FindingError,
     finding_from,
     finding_of,
-    other_model,
+    model_difference,
 )
 from explorer.analysis.circuits.text_pairs import PairError, Question
 from explorer.app import url
@@ -23,20 +23,20 @@ from explorer.charts.figure_data import file_name
 from explorer.inference.results_cache import kept
 from explorer.system.limits import FINDING_BYTES, MB
 from explorer.text.number_format import three
-from explorer.views.circuits.question_scores import measured_by_now, scores_table
+from explorer.views.circuits.question_scores import cached_measurement, scores_table
 
 FINDING_FILE = "finding_file"
 
 
 def open_finding(context: PageContext) -> Finding | None:
-    """The finding in an uploaded file; None before there is one. PairError says why it is none."""
+    """The finding in an uploaded file, None before there is one. PairError where it is invalid."""
     file = st.file_uploader(
-        "A finding, as this page or the command line wrote it",
+        "A finding that this page or the command line wrote",
         type=["json"],
         key=FINDING_FILE,
         max_upload_size=-(-FINDING_BYTES.most // MB),
         width=520,
-        help="A link to this page does not hold the file.",
+        help="A link to this page does not contain the file.",
     )
     if file is None:
         return None
@@ -46,17 +46,18 @@ def open_finding(context: PageContext) -> Finding | None:
         finding = _read_once(context.opened, file.getvalue())
     except FindingError as error:
         raise PairError(str(error)) from error
-    if finding.metric not in (known := metrics_of(context.opened.config)):
+    metrics = metrics_of(context.opened.config)
+    if finding.metric not in metrics:
         raise PairError(
-            f"The finding measures the {metric_in_words(finding.metric)}, which this model has not "
-            f"({', '.join(map(metric_in_words, known))}): choose another model."
+            f"The finding measures the {metric_in_words(finding.metric)}, which this model does "
+            f"not have ({', '.join(map(metric_in_words, metrics))}): choose another model."
         )
-    st.text(other_model(finding, context.opened) or "This finding is of these weights.")
+    st.text(model_difference(finding, context.opened) or "This finding is of these weights.")
     return finding
 
 
 def _read_once(opened: OpenModel, data: bytes) -> Finding:
-    """The finding in these bytes, which every run of the page is given anew."""
+    """The finding in these bytes, cached since every run of the page gets them again."""
 
     def read() -> Finding | str:
         try:
@@ -73,7 +74,7 @@ def _read_once(opened: OpenModel, data: bytes) -> Finding:
 def draw_finding(context: PageContext, question: Question, opened: Finding | None) -> None:
     """The panel at the end of the page."""
     if opened is not None:
-        _draw_beside(context, question, opened)
+        _draw_comparison(context, question, opened)
     method = url.current_value("attributed_by")
     method = method if method in METHODS else next(iter(METHODS))
     with popover("finding", ":material/description:") as panel:
@@ -82,12 +83,12 @@ def draw_finding(context: PageContext, question: Question, opened: Finding | Non
 
 
 def _draw_download(context: PageContext, question: Question, method: str) -> None:
-    measured = measured_by_now(context.opened, question, method)
-    if measured is None:
-        st.text(f"Nothing is estimated by {method} yet: the view Heads does it.")
+    measurement = cached_measurement(context.opened, question, method)
+    if measurement is None:
+        st.text(f"There are no estimates by {method} yet: the view Heads makes them.")
         return
-    st.caption(_contents(measured))
-    finding = finding_of(context.opened, question, measured)
+    st.caption(_contents(measurement))
+    finding = finding_of(context.opened, question, measurement)
     st.download_button(
         "Download the finding",
         data=finding.to_json().encode(),
@@ -97,39 +98,37 @@ def _draw_download(context: PageContext, question: Question, method: str) -> Non
     )
 
 
-def _contents(measured: CircuitMeasurement) -> str:
-    """What is in the file, and which view measures what is not."""
-    exact = sum(value is not None for value in measured.exact)
-    said = [
-        f"The pairs, the metric, and by {measured.method} the estimates of "
-        f"{len(measured.exact):,} parts and the strongest edges.",
-        f"Exact values of {exact:,} parts and {len(measured.exact_edges):,} edges."
-        if exact or measured.exact_edges
+def _contents(measurement: CircuitMeasurement) -> str:
+    """What the file contains, and which view measures what is missing."""
+    exact = sum(value is not None for value in measurement.exact)
+    sentences = [
+        f"The pairs, the metric, and estimates by {measurement.method} of "
+        f"{len(measurement.exact):,} parts and the strongest edges.",
+        f"Exact values of {exact:,} parts and {len(measurement.exact_edges):,} edges."
+        if exact or measurement.exact_edges
         else "No exact values yet: the views Heads and Circuit measure them.",
     ]
-    if not measured.points:
-        said.append("No circuits of every size yet: the view Circuit runs them.")
-    return " ".join(said)
+    if not measurement.points:
+        sentences.append("No circuits of every size yet: the view Circuit runs them.")
+    return " ".join(sentences)
 
 
-def _draw_beside(context: PageContext, question: Question, finding: Finding) -> None:
-    """What the file says, and what the chosen model says to the same question."""
+def _draw_comparison(context: PageContext, question: Question, finding: Finding) -> None:
+    """The measurements in the file beside those of the chosen model for the same question."""
     st.markdown("**The finding that was opened**")
-    here = measured_by_now(context.opened, question, finding.method)
+    here = cached_measurement(context.opened, question, finding.method)
     if here is None:
-        st.text(
-            f"Let the view Heads estimate by {finding.method} to see the chosen model beside it."
-        )
+        st.text(f"Open the view Heads with {finding.method} to see the chosen model beside it.")
     estimates = {} if here is None else _estimates(here)
     heads = [(head.layer, head.head) for head in finding.heads]
-    beside = [three(estimates[head]) if head in estimates else "" for head in heads]
+    here_values = [three(estimates[head]) if head in estimates else "" for head in heads]
     scores_table(
         "head",
         [f"{layer}.{head}" for layer, head in heads],
         finding.method,
         [head.estimate for head in finding.heads],
         exact=[head.exact for head in finding.heads],
-        more={f"{finding.method} here": beside} if estimates else None,
+        more={f"{finding.method} here": here_values} if estimates else None,
     )
     both = [
         (result.estimate, estimates[head])
@@ -146,11 +145,11 @@ def _draw_beside(context: PageContext, question: Question, finding: Finding) -> 
         )
 
 
-def _estimates(measured: CircuitMeasurement) -> dict[tuple[int, int], float]:
-    """Of every head by its layer and number."""
-    places = measured.scores.wiring.columns
+def _estimates(measurement: CircuitMeasurement) -> dict[tuple[int, int], float]:
+    """The estimate of every head by its layer and number."""
+    places = measurement.scores.wiring.columns
     return {
         (place.layer, place.head): float(value)
-        for place, value in zip(places, measured.scores.writers, strict=True)
+        for place, value in zip(places, measurement.scores.writers, strict=True)
         if place.kind == "head"
     }

@@ -1,7 +1,4 @@
-"""The card of one head: its scores, its map, what it copies and with which heads it composes.
-
-`draw_head_card` draws it for any head, such as that of an edge that was clicked.
-"""
+"""The card of one head: its scores, its map, what it copies and with which heads it composes."""
 
 from collections.abc import Iterable
 
@@ -41,7 +38,7 @@ from explorer.inference.results_cache import kept
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.text.visible_text import cut, literal
-from explorer.views.circuits.evidence import draw_known_lines
+from explorer.views.circuits.evidence import draw_searched_lines
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.tables import static_table, table
@@ -49,67 +46,70 @@ from explorer.views.shared.tables import static_table, table
 LONGEST_SOURCE = 16
 """Characters of a token in the table."""
 MAP_HEIGHT, COMPOSITION_HEIGHT, CURVE_HEIGHT = 380, 260, 190
-NAMES, STRONGEST = tuple(each.upper() for each in READS), 3
+NAMES, STRONGEST = tuple(map(str.upper, READS)), 3
 FIRST_LAYER = "No layer comes before this one, so this head composes with none."
 NO_TOKENS = "The output is a class, so there are no tokens that a head raises or lowers."
 
 
 def draw_direct_effect(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> None:
-    """What it adds directly to the logits of both answers, past no later block."""
-    found = direct_effect(opened, pair, layer, head)
-    answer, against = (literal(each) for each in pair.names)
+    """What the head adds to the logits of both answers directly, not through later blocks."""
+    effect = direct_effect(opened, pair, layer, head)
+    answer, against = map(literal, pair.names)
     st.markdown(
-        f"Direct contribution: {signed(found.to_answer)} to “{answer}”, "
-        f"{signed(found.to_against)} to “{against}”, so {signed(found.difference)} to a logit "
-        f"difference of {signed(found.logit_difference)}."
+        f"Direct contribution: {signed(effect.to_answer)} to “{answer}”, "
+        f"{signed(effect.to_against)} to “{against}”, so {signed(effect.difference)} to a logit "
+        f"difference of {signed(effect.logit_difference)}."
     )
 
 
 def draw_sources(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> None:
-    """The tokens that it attends to most from the place that is read, and what each writes."""
-    rows, tokens = source_tokens(opened, pair, layer, head), clean_pass(opened, pair).tokens
-    if not rows:
+    """The tokens that the head attends to most from the output position, and what each writes."""
+    sources, tokens = source_tokens(opened, pair, layer, head), clean_pass(opened, pair).tokens
+    if not sources:
         st.caption(NO_TOKENS)
         return
     st.markdown(f"**What it writes when it attends from {literal(named_at(tokens, pair.place))}**")
     table(
         {
-            "attends to": [f"{each.place} · {label_at(tokens, each.place)}" for each in rows],
-            "weight": [three(each.weight) for each in rows],
-            "answer − against": [signed(each.to_answer) for each in rows],
-            "raises most": [_tokens(opened, each.raised) for each in rows],
-            "lowers most": [_tokens(opened, each.lowered) for each in rows],
+            "attends to": [
+                f"{source.place} · {label_at(tokens, source.place)}" for source in sources
+            ],
+            "weight": [three(source.weight) for source in sources],
+            "answer − against": [signed(source.to_answer) for source in sources],
+            "raises most": [_in_words(opened, source.raised) for source in sources],
+            "lowers most": [_in_words(opened, source.lowered) for source in sources],
         },
         right=("weight", "answer − against"),
     )
     st.caption(
-        "W_U W_O v of each token, as if the whole weight were on it, in logits less their mean "
-        "over the vocabulary. v is the value in this pass; the last norm is frozen at this place; "
-        "later layers, which may read it too, are left out."
+        "W_U W_O v of each token, as if the whole weight were on it, in logits minus their mean "
+        "over the vocabulary. v is the value in this pass, and the last norm is frozen at this "
+        "position. Later layers, which may read what the head writes, are left out."
     )
 
 
-def _tokens(opened: OpenModel, found: Iterable[tuple[int, float]]) -> str:
-    labels = (
-        (cut(text_of(opened.tokenizer.label(i)), LONGEST_SOURCE), value) for i, value in found
+def _in_words(opened: OpenModel, logits: Iterable[tuple[int, float]]) -> str:
+    """Tokens and what is added to their logits."""
+    label = opened.tokenizer.label
+    return "   ".join(
+        f"{cut(text_of(label(i)), LONGEST_SOURCE)} {signed(logit)}" for i, logit in logits
     )
-    return "   ".join(f"{label} {signed(value)}" for label, value in labels)
 
 
 def draw_composition(opened: OpenModel, layer: int, head: int) -> None:
-    """Every earlier head by one of its three scores; a click chooses one."""
+    """A grid of the composition score with every earlier head; a click chooses a head."""
     st.markdown("**Composition with earlier heads**")
     if layer == 0:
         st.caption(FIRST_LAYER)
         return
     by_read = composition_of(opened, layer, head) / unrelated(opened.config.d_model)
-    said = one_of("composed_by", NAMES, "K", label_visibility="collapsed")
-    shown = by_read[NAMES.index(said)]
+    name = one_of("composed_by", NAMES, "K", label_visibility="collapsed")
+    scores = by_read[NAMES.index(name)].mT
     cells(
-        shown.mT,
-        *([str(number) for number in range(count)] for count in shown.mT.shape),
+        scores,
+        *([str(number) for number in range(count)] for count in scores.shape),
         key="composition",
-        title=f"{said}-composition of layer {layer}, head {head} with every earlier head",
+        title=f"{name}-composition of layer {layer}, head {head} with every earlier head",
         selected=None,
         on_pick=lambda head, layer: choose_head(layer, head),
         row_name="head",
@@ -118,10 +118,11 @@ def draw_composition(opened: OpenModel, layer: int, head: int) -> None:
         unit="× unrelated",
         height=COMPOSITION_HEIGHT,
     )
-    strongest = (f"{NAMES[at]} {_strongest(each)}" for at, each in enumerate(by_read))
+    strongest = (f"{name} {_strongest(of)}" for name, of in zip(NAMES, by_read, strict=True))
     st.caption(
-        f"Strongest: {'; '.join(strongest)}. ‖W_QKᵀ W_OV‖ / ‖W_QK‖ ‖W_OV‖ and its like, in units "
-        "of 1 / √d_model, that of two unrelated heads: by weights alone, so what could be read."
+        f"Strongest: {'; '.join(strongest)}. The score is ‖W_QKᵀ W_OV‖ / ‖W_QK‖ ‖W_OV‖ or its "
+        "equivalent for K and V, in units of 1 / √d_model, the score of two unrelated heads. It "
+        "follows from the weights alone: what the head could read."
     )
 
 
@@ -136,7 +137,7 @@ def _strongest(scores: Tensor) -> str:
 
 
 def draw_head_view(context: PageContext, question: Question) -> None:
-    """The card of the head that is chosen in the bar."""
+    """The card of the head that the bar selects."""
     at, pair = context.choice, question.pairs[0]
     draw_head_card(context, question, at.layer, at.head)
     opened = context.opened
@@ -147,22 +148,22 @@ def draw_head_view(context: PageContext, question: Question) -> None:
 
 
 def draw_head_card(context: PageContext, question: Question, layer: int, head: int) -> None:
-    """The card of one head of the chosen model, over the clean text of the first pair."""
+    """The card of one head, on the clean text of the first pair."""
     opened, pair = context.opened, question.pairs[0]
     forward = clean_pass(opened, pair)
     part = f"{last_streams(opened.config)[0]}.self_attn"
     title = head_title(opened.name, part, layer, head)
-    found = _scored(opened, layer, head)
+    scores = _measure_scores(opened, layer, head)
     st.markdown(widgets.bold_title(title))
-    st.markdown(found.named)
-    numbers, drawn = widgets.side_by_side(7, 5)
+    st.markdown(scores.names_in_words)
+    numbers, attention_map = widgets.side_by_side(7, 5)
     with numbers:
-        _draw_scores(found)
+        _draw_scores(scores)
         draw_direct_effect(opened, pair, layer, head)
-    with drawn:
+    with attention_map:
         widgets.draw_map(forward, part, layer, head, "card_map", title, MAP_HEIGHT)
     draw_sources(opened, pair, layer, head)
-    draw_known_lines(opened, layer, head)
+    draw_searched_lines(opened, layer, head)
     reads, spectrum = widgets.side_by_side(4, 7)
     with reads:
         draw_composition(opened, layer, head)
@@ -170,8 +171,8 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
         _draw_spectra(opened, layer, head)
 
 
-def _scored(opened: OpenModel, layer: int, head: int) -> HeadScores:
-    """The first head of a model takes seconds, all others are quick."""
+def _measure_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
+    """The first head of a model takes seconds, since all heads are measured together."""
     with bar("Scores on standard prompts") as report:
         standard_scores(opened)
         report(0.4)
@@ -180,37 +181,37 @@ def _scored(opened: OpenModel, layer: int, head: int) -> HeadScores:
         return head_scores(opened, layer, head)
 
 
-def _draw_scores(found: HeadScores) -> None:
-    scores = found.scores
+def _draw_scores(of_head: HeadScores) -> None:
+    scores = of_head.scores
     static_table(
         {
-            "score": [_unbroken(each.title) for each in scores],
-            "value": [three(each.value) for each in scores],
+            "score": [_unbroken(score.title) for score in scores],
+            "value": [three(score.value) for score in scores],
             "rank": [
-                _unbroken(f"{each.place:,} of {each.heads:,}") if each.place else ""
-                for each in scores
+                _unbroken(f"{score.place:,} of {score.heads:,}") if score.place else ""
+                for score in scores
             ],
-            "what it is": [each.meaning for each in scores],
+            "what it is": [score.meaning for score in scores],
         },
         "Scores of this head on standard prompts",
     )
-    st.caption(" ".join(found.measured_on))
+    st.caption(" ".join(of_head.notes))
 
 
 def _unbroken(text: str) -> str:
-    """In one line of a table."""
+    """The text on one line of a table."""
     return text.replace(" ", "\u00a0")
 
 
 def _draw_spectra(opened: OpenModel, layer: int, head: int) -> None:
-    found = kept(
+    qk_and_ov = kept(
         opened,
         ("head spectra", layer, head),
         lambda: spectra(head_weights(opened.model, layer, head)),
     )
     st.markdown("**Singular values**")
     columns = st.columns(2)
-    for name, column, spectrum in zip(("QK", "OV"), columns, found, strict=True):
+    for name, column, spectrum in zip(("QK", "OV"), columns, qk_and_ov, strict=True):
         with column:
             values, random = spectrum.values.tolist(), spectrum.random.tolist()
             spec = singular_value_curves(values, random, random[0])
@@ -220,8 +221,8 @@ def _draw_spectra(opened: OpenModel, layer: int, head: int) -> None:
             st.caption(f"{name}: {above}.")
     st.caption(
         "W_Qᵀ W_K and W_O W_V with the gains of their norms, beside the product of two random "
-        "matrices of the same sizes and Frobenius norm. Left out: biases, the scale of the norms, "
-        "and positions that turn queries and keys."
+        "matrices of the same sizes and Frobenius norm. Biases, the scales of the norms and rotary "
+        "positions are left out."
     )
 
 

@@ -1,4 +1,4 @@
-"""Which heads and feed-forward layers carry the difference: estimates beside exact values."""
+"""Heads and feed-forward layers that carry the difference: estimates and exact values."""
 
 from collections.abc import Sequence
 
@@ -27,9 +27,9 @@ from explorer.charts.circuit_charts import estimate_and_exact
 from explorer.components.chart import chart
 from explorer.text.number_format import three
 from explorer.views.circuits.question_scores import (
+    cached_exact_parts,
     choose_method,
     exact_of_parts,
-    exact_parts_by_now,
     scores_of_question,
     scores_table,
 )
@@ -44,7 +44,7 @@ LOWER_IS_BETTER = " This metric is lower for the clean text, so what helps the a
 
 
 def draw_parts(context: PageContext, question: Question) -> None:
-    """The grid of heads, the strongest parts of any kind, and estimates against exact values."""
+    """A grid of heads, the strongest parts of any kind, and estimates against exact values."""
     opened, at = context.opened, context.choice
     with st.container(horizontal=True):
         method = choose_method(question)
@@ -60,7 +60,7 @@ def draw_parts(context: PageContext, question: Question) -> None:
     spread = () if scores.writers_spread is None else scores.writers_spread.tolist()
     with right:
         is_measured = exact_of_parts(opened, question) is not None
-        exact = exact_parts_by_now(opened, question, scores)
+        exact = cached_exact_parts(opened, question, scores)
         st.markdown("**Strongest parts**")
         error = question.error
         scores_table("part", names, method, estimates, exact=exact, spread=spread, error=error)
@@ -85,10 +85,10 @@ def draw_parts(context: PageContext, question: Question) -> None:
             error=question.error if is_exact else 0.0,
         )
         st.caption(
-            f"How much of the metric{f', in {unit},' if unit else ''} is lost when a part alone "
-            f"gets what it wrote for the corrupted text{over}. All of it is "
-            f"{three(scores.difference)}. Positive parts raise the metric. Colours end at the "
-            f"strongest head. Heads are named layer.head.{lower}"
+            f"How much of the metric{f', in {unit},' if unit else ''} is lost when one part alone "
+            f"writes what it wrote for the corrupted text{over}. The whole difference is "
+            f"{three(scores.difference)}. Positive parts raise the metric. The colour scale ends "
+            f"at the strongest head. Heads are named layer.head.{lower}"
         )
     if is_measured:
         _draw_agreement(scores, names, values, method)
@@ -99,11 +99,11 @@ def draw_parts(context: PageContext, question: Question) -> None:
 def _draw_agreement(
     scores: EdgeScores, names: Sequence[str], exact: Sequence[float], method: str
 ) -> None:
-    """Estimate against exact value of every part, and what was missed."""
+    """A chart of estimate against exact value for every part, and the largest errors."""
     kinds = [place.kind for place in scores.wiring.columns]
     estimates = scores.writers.tolist()
-    drawn, numbers = widgets.side_by_side(6, 5)
-    with drawn:
+    scatter, numbers = widgets.side_by_side(6, 5)
+    with scatter:
         spec = estimate_and_exact(names, kinds, estimates, exact)
         title = f"Exact value of every part against its estimate by {method}"
         chart(spec, height=SCATTER, key="estimates", title=title)

@@ -1,4 +1,4 @@
-"""Patching on screen: causal tracing, token by layer, and path patching, edge by edge."""
+"""Patching: causal tracing by token and layer, and path patching by edge."""
 
 from collections.abc import Sequence
 
@@ -64,7 +64,7 @@ TOO_LONG_FOR_PATHS = (
 
 
 def draw_tracing(context: PageContext, question: Question) -> None:
-    """A cell for each token and layer, the largest beside it, and the chosen one in a sentence."""
+    """A cell for each token and layer, a sentence on the chosen one, and the largest effects."""
     opened, at = context.opened, context.choice
     has_mlp = opened.config.d_ff > 0
     offered = [name for name, site in PATCHED.items() if has_mlp or site != FEED_FORWARD]
@@ -72,32 +72,32 @@ def draw_tracing(context: PageContext, question: Question) -> None:
         what = one_of("patched_value", offered)
         way = one_of("patch_way", (DENOISING, NOISING))
         number = one_of("patch_number", (SHARE, CHANGE))
-    shown = shown_pair(question)
-    pairs = alike(question, shown)
+    on_screen = shown_pair(question)
+    pairs = pairs_to_average(question, on_screen)
     tracings = [
         Tracing(contrast_of(opened, pair), PATCHED[what], way == DENOISING) for pair in pairs
     ]
-    found = measurement(
+    grid = measurement(
         opened,
         "tracing",
         ("tracing", *Question(pairs, question.metric).key, what, way),
         lambda report: _measure_grids(tracings, report),
-        cost=sum(each.cost for each in tracings),
+        cost=sum(tracing.cost for tracing in tracings),
         doing="Every layer, by token",
         too_long=TOO_LONG_FOR_TRACING,
     )
-    if found is None:
+    if grid is None:
         return
-    drawn, numbers = widgets.side_by_side(7, 3)
+    picture, numbers = widgets.side_by_side(7, 3)
     unit = "" if number == SHARE else UNITS[question.metric]
-    values = (found.share if number == SHARE else found.change).T
-    error = _share_error(found, question) if number == SHARE else question.error
-    first = min(each.first_changed for each in tracings)
-    names = token_labels(shown)
-    done = "comes back" if found.denoising else "is lost"
-    with drawn:
-        place = token("patched_at", names, shown.place, width=320)
-        st.text(_tracing_in_words(found, question, names, (at.layer, place), what))
+    values = (grid.share if number == SHARE else grid.change).T
+    error = _share_error(grid, question) if number == SHARE else question.error
+    first = min(tracing.first_changed for tracing in tracings)
+    names = token_labels(on_screen)
+    effect = "comes back" if grid.denoising else "is lost"
+    with picture:
+        place = token("patched_at", names, on_screen.place, width=320)
+        st.text(_tracing_in_words(grid, question, names, (at.layer, place), what))
 
         def pick(row: int, layer: int) -> None:
             choose_head(layer, at.head)
@@ -109,7 +109,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
             [f"{name} ({first + row})" for row, name in enumerate(names[first:])],
             layers,
             key="traced_values",
-            title=f"{at.called} · {what}, {way.lower()}: what {done} of the difference",
+            title=f"{at.called} · {what}, {way.lower()}: what {effect} of the difference",
             selected=(place - first, at.layer) if place >= first else None,
             on_pick=pick,
             row_name="token",
@@ -128,15 +128,15 @@ def draw_tracing(context: PageContext, question: Question) -> None:
         tokens = [f"{name} ({place})" for place, name in enumerate(names)]
         axes = {"token": tokens, "layer": range(len(layers))}
         strongest_table(values, axes, unit or number.lower(), error=error)
-    texts, site, metric = shown.texts, PATCHED[what], question.metric
-    lines = script(tracing_code, opened, texts, metric, site, found.denoising)
+    texts, site, metric = on_screen.texts, PATCHED[what], question.metric
+    lines = script(tracing_code, opened, texts, metric, site, grid.denoising)
     code_panel(Tracing.columns, ReplaceAt, script=lines)
 
 
-def alike(question: Question, shown: TokenPair) -> tuple[TokenPair, ...]:
-    """All pairs where they are equally long, else the one on screen alone."""
+def pairs_to_average(question: Question, on_screen: TokenPair) -> tuple[TokenPair, ...]:
+    """All pairs where they are equally long, else the pair on screen alone."""
     lengths = {len(pair.clean) for pair in question.pairs}
-    return question.pairs if len(lengths) == 1 else (shown,)
+    return question.pairs if len(lengths) == 1 else (on_screen,)
 
 
 def _measure_grids(tracings: list[Tracing], report: Report) -> TracedGrid:
@@ -151,63 +151,68 @@ def _measure_grids(tracings: list[Tracing], report: Report) -> TracedGrid:
 
 
 def token_labels(pair: TokenPair) -> list[VisibleText]:
-    """The tokens of both texts where they differ, else the one they share."""
+    """At each position the tokens of both texts, or the one that they share."""
     both = zip(texts(pair.clean), texts(pair.corrupted), strict=True)
-    return [VisibleText(one if one == other else f"{one} / {other}") for one, other in both]
+    return [VisibleText(a if a == b else f"{a} / {b}") for a, b in both]
 
 
-def _share_error(found: TracedGrid, question: Question) -> float:
-    """How far a share of the difference may be off; 0 where there is no difference to share."""
-    difference = abs(found.clean - found.corrupted)
+def _share_error(grid: TracedGrid, question: Question) -> float:
+    """The numerical error of a share of the difference; 0 where there is no difference."""
+    difference = abs(grid.clean - grid.corrupted)
     return question.error / difference if difference else 0.0
 
 
 def _tracing_in_words(
-    found: TracedGrid, question: Question, names: Sequence[str], chosen: tuple[int, int], what: str
+    grid: TracedGrid, question: Question, names: Sequence[str], chosen: tuple[int, int], what: str
 ) -> str:
-    """The largest share, and the chosen cell in every number."""
-    tokens = found.values.shape[1]
-    best = divmod(int(found.share.abs().nan_to_num().argmax()), tokens)
-    done = "comes back" if found.denoising else "is lost"
-    unit, error = UNITS[question.metric], _share_error(found, question)
-    most = "most of the difference" if float(found.share[best]) > 0 else "the largest share"
+    """The largest share, and the share and the metric of the chosen cell."""
+    tokens = grid.values.shape[1]
+    best = divmod(int(grid.share.abs().nan_to_num().argmax()), tokens)
+    effect = "comes back" if grid.denoising else "is lost"
+    unit, error = UNITS[question.metric], _share_error(grid, question)
+    most = "most of the difference" if float(grid.share[best]) > 0 else "the largest share"
     largest = (
-        f"{what}: {most} {done} at layer {best[0]}, “{names[best[1]]}” ({best[1]}): "
-        f"{three(float(found.share[best]), error)} of it."
+        f"{what}: {most} {effect} at layer {best[0]}, “{names[best[1]]}” ({best[1]}): "
+        f"{three(float(grid.share[best]), error)} of it."
     )
     metric, clean, corrupted = (
         f"{three(value)} {unit}".strip()
-        for value in (float(found.values[chosen]), found.clean, found.corrupted)
+        for value in (float(grid.values[chosen]), grid.clean, grid.corrupted)
     )
-    share = three(float(found.share[chosen]), error)
+    share = three(float(grid.share[chosen]), error)
     return (
         f"{largest} Chosen: layer {chosen[0]}, “{names[chosen[1]]}” ({chosen[1]}): {share} of it "
-        f"{done}, so the metric is {metric}, between {corrupted} (corrupted) and {clean} (clean)."
+        f"{effect}, so the metric is {metric}, between {corrupted} (corrupted) and {clean} (clean)."
     )
 
 
 def _tracing_explained(
     question: Question, pairs: tuple[TokenPair, ...], what: str, way: str, first: int
 ) -> str:
-    passed, other, done = ("corrupted", "clean", "comes back")
+    base, source, effect = ("corrupted", "clean", "comes back")
     if way == NOISING:
-        passed, other, done = ("clean", "corrupted", "is lost")
-    said = [
-        f"The {passed} text is passed, and the {what.lower()} of one layer at one token is that "
-        f"of the {other} text. At 1 the whole difference of the metric {done}, at 0 none of it."
+        base, source, effect = ("clean", "corrupted", "is lost")
+    sentences = [
+        f"The model reads the {base} text, and the {what.lower()} of one layer at one token is "
+        f"replaced by that of the {source} text. At 1 the whole difference of the metric {effect}, "
+        "at 0 none of it."
     ]
     if what == "Residual stream":
-        said.append("The residual stream is what a layer reads: that of layer 0 is the embedding.")
+        sentences.append(
+            "The residual stream is what a layer reads: that of layer 0 is the embedding."
+        )
     if first:
-        said.append(
+        sentences.append(
             f"The first {first} tokens are the same in both texts, so patching there changes "
             "nothing: they are left out."
         )
     if len(pairs) > 1:
-        said.append(f"Mean over {len(pairs)} pairs; the tokens are those of the pair on screen.")
+        sentences.append(
+            f"Mean over {len(pairs)} pairs; the tokens are those of the pair on screen."
+        )
     elif len(question.pairs) > 1:
-        said.append("The pairs have different lengths, so this is the pair on screen alone.")
-    return " ".join(said)
+        sentences.append("The pairs have different lengths, so only the pair on screen counts.")
+    return " ".join(sentences)
 
 
 def tracing_code(
@@ -215,13 +220,13 @@ def tracing_code(
 ) -> None:
     pair, wiring = token_pair(opened, texts, metric), plain_wiring(opened.config)
     clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])
-    passed, other = (corrupted, clean) if denoising else (clean, corrupted)
+    base, source = (corrupted, clean) if denoising else (clean, corrupted)
     sites = [f"{wiring.stack}.{layer}.{site}" for layer in range(wiring.layers)]
-    values = trace(opened.model, other, sites=sites)
+    values = trace(opened.model, source, sites=sites)
 
     def patched(site: str, token: int) -> float:
         edit = ReplaceAt(site, token, values[site][0, token])
-        output = trace(opened.model, passed, sites=(), edits=[edit]).output
+        output = trace(opened.model, base, sites=(), edits=[edit]).output
         return float(pair.outcome(output[:, pair.place] if output.dim() == 3 else output))
 
     tokens = range(len(pair.clean))
@@ -241,8 +246,8 @@ def draw_paths(context: PageContext, question: Question) -> None:
         return
     with st.container(horizontal=True):
         is_sender = one_of("path_end", (FROM, INTO)) == FROM
-        named = one_of("path_reads", tuple(INPUT_NAMES.values()))
-    reads = INPUTS[tuple(INPUT_NAMES.values()).index(named)]
+        input_name = one_of("path_reads", tuple(INPUT_NAMES.values()))
+    reads = INPUTS[tuple(INPUT_NAMES.values()).index(input_name)]
     edges = (edges_from if is_sender else edges_into)(wiring, at.layer, at.head, reads)
     values = measurement(
         opened,
@@ -257,11 +262,11 @@ def draw_paths(context: PageContext, question: Question) -> None:
         return
     ends = [wiring.rows[row] if is_sender else wiring.columns[column] for row, column in edges]
     titles, unit = [edge_title(wiring, edge) for edge in edges], UNITS[question.metric]
-    way = f"from head {at.layer}.{at.head} into the {named.lower()} of every later head"
+    way = f"from head {at.layer}.{at.head} into the {input_name.lower()} of every later head"
     if not is_sender:
-        way = f"from every earlier head into the {named.lower()} of head {at.layer}.{at.head}"
-    drawn, numbers = widgets.side_by_side(6, 4)
-    with drawn:
+        way = f"from every earlier head into the {input_name.lower()} of head {at.layer}.{at.head}"
+    picture, numbers = widgets.side_by_side(6, 4)
+    with picture:
         st.text(_paths_in_words(question, ends, titles, values))
         heads_grid(
             context,
@@ -274,7 +279,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
             scale="diverging",
             error=question.error,
         )
-        st.caption(_paths_explained(context, question, is_sender, named))
+        st.caption(_paths_explained(context, question, is_sender, input_name))
     with numbers:
         st.markdown("**Strongest edges**")
         axes = {"edge": titles}
@@ -286,7 +291,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
 def _measure_edges(
     opened: OpenModel, question: Question, edges: list[tuple[int, int]], report: Report
 ) -> list[float]:
-    """The metric that hangs on each edge, the mean over the pairs."""
+    """The exact value of each edge, the mean over the pairs."""
     lost = [0.0] * len(edges)
     total = len(edges) * len(question.pairs)
     for done, (at, part) in enumerate(mean_over_pairs(opened, question, edges)):
@@ -319,23 +324,25 @@ def _paths_in_words(
     return " ".join([f"{among}: {titles[best]}, with {numbers[best]}.", *others])
 
 
-def _paths_explained(context: PageContext, question: Question, is_sender: bool, named: str) -> str:
+def _paths_explained(
+    context: PageContext, question: Question, is_sender: bool, input_name: str
+) -> str:
     config = context.opened.config
-    said = [
+    sentences = [
         "How much of the metric is lost when the receiver alone reads what the sender wrote for "
-        "the corrupted text: nothing between them changes, everything behind the receiver does.",
-        "MLP is the feed-forward layer, hatched is where there is no edge. A click follows the "
-        "edge to that head.",
+        "the corrupted text: nothing between them changes, everything after the receiver does.",
+        "MLP is the feed-forward layer; a hatched cell has no edge. A click selects the head at "
+        "the other end of an edge.",
     ]
     if is_sender and config.d_ff:
-        said.append("MLP layers and logits have one input, the same in every choice.")
-    if named != INPUT_NAMES["q"] and config.kv_heads < config.n_heads:
-        said.append(
+        sentences.append("MLP layers and logits have only one input.")
+    if input_name != INPUT_NAMES["q"] and config.kv_heads < config.n_heads:
+        sentences.append(
             "Heads of a group share keys and values here; only this head's copy of them changes."
         )
     if len(question.pairs) > 1:
-        said.append(f"Mean over {len(question.pairs)} pairs.")
-    return " ".join(said)
+        sentences.append(f"Mean over {len(question.pairs)} pairs.")
+    return " ".join(sentences)
 
 
 def paths_code(

@@ -9,7 +9,7 @@ from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.default_corruption import default_corruption
 from explorer.analysis.circuits.finding import Finding
 from explorer.analysis.circuits.pair_table import COLUMNS, pairs_of_csv
-from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting, make_pairs
+from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting_templates, make_pairs
 from explorer.analysis.circuits.text_pairs import (
     PairError,
     Question,
@@ -39,17 +39,17 @@ USUAL_COUNT, LONGEST_PAIR_NAME = 5, 80
 
 
 def draw_question(context: PageContext) -> tuple[Question, Finding | None] | None:
-    """The question, and the finding that it is from; None, and a sentence, where it is none."""
+    """The question, and the finding it comes from; without a question a sentence that says why."""
     opened = context.opened
-    widgets.notes(context.forward.notes)  # where it cannot be read, the page ends with a way out
+    widgets.notes(context.forward.notes)  # `forward` ends the page if it cannot read the text
     if why := why_no_circuits(opened.config):
         say(why)
         if opened.config.kind == "encoder-decoder":
             draw_page_link("interventions")
         return None
     if context.choice.pair:
-        st.text("The second sentence is not read here: circuits are of one text and another.")
-    templates = fitting(opened) if PAIRS.most else ()
+        st.text("This page ignores the second sentence: it compares two single texts.")
+    templates = fitting_templates(opened) if PAIRS.most else ()
     source = one_of("pair_source", (OWN, *templates, TABLE, FINDING))
     finding = None
     try:
@@ -65,9 +65,8 @@ def draw_question(context: PageContext) -> tuple[Question, Finding | None] | Non
             pairs, metric = _choose(context, source)
         if not pairs:
             return None
-        read = _read(opened, pairs, metric)
-        found = tuple(with_bar(read, len(pairs), "Reading the pairs"))
-        question = question_from(found, metric)
+        token_pairs = with_bar(_token_pairs(opened, pairs, metric), len(pairs), "Reading the pairs")
+        question = question_from(tuple(token_pairs), metric)
     except PairError as error:
         say(str(error))
         return None
@@ -76,7 +75,7 @@ def draw_question(context: PageContext) -> tuple[Question, Finding | None] | Non
 
 
 def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], str]:
-    """The pairs by what a sentence about them calls them, and the metric."""
+    """The pairs by their names in a refusal, and the metric."""
     if source == OWN:
         return _own(context)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -85,9 +84,9 @@ def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], 
         count = whole("pair_count", 1, PAIRS.most, min(USUAL_COUNT, PAIRS.most), width=120)
         seed = whole("pair_seed", width=120)
         metric = _metric(context)
-    made = make_pairs(context.opened, source, count, seed)
-    st.caption(f"{TEMPLATES[source].about} {made.said}")
-    return _numbered(made.pairs), metric
+    of_template = make_pairs(context.opened, source, count, seed)
+    st.caption(f"{TEMPLATES[source].about} {of_template.note}")
+    return _numbered(of_template.pairs), metric
 
 
 def _numbered(pairs: Iterable[TextPair]) -> Mapping[str, TextPair]:
@@ -131,17 +130,21 @@ def _metric(context: PageContext) -> str:
     return one_of("outcome", metrics_of(context.opened.config))
 
 
-def _read(opened: OpenModel, pairs: Mapping[str, TextPair], metric: str) -> Iterator[TokenPair]:
-    """Pair by pair; the one that is none is named."""
+def _token_pairs(
+    opened: OpenModel, pairs: Mapping[str, TextPair], metric: str
+) -> Iterator[TokenPair]:
+    """The pairs one after another. PairError names the one that cannot be compared."""
     for name, pair in pairs.items():
         try:
             yield token_pair(opened, pair, metric)
         except PairError as error:
-            raise PairError(f"{name} is no pair here. {error}" if name else str(error)) from error
+            raise PairError(
+                f"{name} is not a valid pair. {error}" if name else str(error)
+            ) from error
 
 
 def draw_pairs(context: PageContext, question: Question) -> None:
-    """The tokens of one of them, the metric of its texts, and the means over all of them."""
+    """The tokens of one pair, the metric of its texts, and the means over all pairs."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(question.pairs) > 1:
             one_of("pair_shown", _names(question), as_list=True, width=520)
@@ -150,7 +153,7 @@ def draw_pairs(context: PageContext, question: Question) -> None:
         if clean != context.choice.text and len(clean) <= TEXT_LIMIT:
             label = "Make its clean text the sentence of the bar"
             st.button(label, key="clean_to_bar", on_click=widget_state.put, args=("text", clean))
-    chips(pair.clean, key="pair_tokens", below=pair.corrupted, highlight=pair.differing)
+    chips(pair.clean, key="pair_tokens", below=pair.corrupted, highlight=pair.differing_places)
     st.text(_values(question.metric, pair))
     widgets.notes(pair.notes)
     if len(question.pairs) > 1:
@@ -158,9 +161,9 @@ def draw_pairs(context: PageContext, question: Question) -> None:
 
 
 def shown_pair(question: Question) -> TokenPair:
-    """The pair on screen, for views that are drawn behind its tokens."""
-    names, shown = _names(question), widget_state.get("pair_shown")
-    return question.pairs[names.index(shown) if shown in names else 0]
+    """The pair whose tokens are on screen."""
+    names, name = _names(question), widget_state.get("pair_shown")
+    return question.pairs[names.index(name) if name in names else 0]
 
 
 def _names(question: Question) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the views of the Circuits page share: estimates, exact values and circuits, made once."""
+"""What the views of the Circuits page share: cached estimates, exact values and circuits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,21 +9,14 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
-from explorer.analysis.circuit_faithfulness import (
-    RANDOM_CIRCUITS,
-    CircuitPoint,
-    circuit_point,
-    random_orders,
-    sizes,
-    smallest_circuit,
-)
+from explorer.analysis.circuit_faithfulness import RANDOM_CIRCUITS, CircuitPoint, sizes
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     EdgeScores,
     attribution_of,
     contrast_of,
-    corrupted_passes,
+    nested_circuits,
     scores_of,
 )
 from explorer.analysis.circuits.finding import CircuitMeasurement
@@ -38,9 +31,9 @@ from explorer.views.shared.measurement import measurements
 from explorer.views.shared.tables import strongest_table
 
 BACKWARD = 3
-"""A forward and a backward pass cost about so many forward passes."""
+"""The cost of a forward and a backward pass, in forward passes."""
 CIRCUIT = 3
-"""A pass of a circuit costs about so many plain ones."""
+"""The cost of a pass of a circuit, in plain passes."""
 WHAT_EAP_IS = (
     "EAP is edge attribution patching, by the gradient at the clean text. EAP-IG takes the mean "
     f"gradient over {METHODS['EAP-IG']} points on the way from the corrupted text to it."
@@ -53,7 +46,7 @@ Key = tuple[object, ...]
 
 
 def choose_method(question: Question) -> str | None:
-    """How edges and parts are estimated; None, and a sentence, where that says nothing."""
+    """The method of the estimates; None, and a sentence, where it cannot estimate the metric."""
     method = one_of("attributed_by", tuple(METHODS), help=WHAT_EAP_IS)
     if METHODS[method] == 1 and question.why_no_gradient:
         st.text(question.why_no_gradient)
@@ -62,7 +55,7 @@ def choose_method(question: Question) -> str | None:
 
 
 def scores_of_question(opened: OpenModel, question: Question, method: str) -> EdgeScores | None:
-    """The estimates of all pairs, made once; None, and a sentence or a button, where not."""
+    """The estimates over all pairs; cached. Without them it shows a sentence or a button."""
     key, steps = _key("scores", question, method), METHODS[method]
     if (scores := if_kept(opened, key)) is not None:
         return cast(EdgeScores, scores)
@@ -77,11 +70,11 @@ def scores_of_question(opened: OpenModel, question: Question, method: str) -> Ed
     )
     if pieces is None:
         return None
-    return kept(opened, key, lambda: scores_of(opened, pieces), lambda made: made.nbytes)
+    return kept(opened, key, lambda: scores_of(opened, pieces), lambda scores: scores.nbytes)
 
 
 def exact_of_parts(opened: OpenModel, question: Question) -> list[float] | None:
-    """The exact value of every part, the mean over all pairs; None while some are not patched."""
+    """The exact value of every part, the mean over all pairs; None until all are patched."""
 
     def measure(contrast: Contrast) -> Tensor:
         lost = torch.zeros(parts)
@@ -96,7 +89,8 @@ def exact_of_parts(opened: OpenModel, question: Question) -> list[float] | None:
 def exact_of_edges(
     opened: OpenModel, question: Question, scores: EdgeScores, method: str, count: int
 ) -> list[float] | None:
-    """The exact values of the strongest edges, the mean over all pairs; None while not all are."""
+    """The exact values of the strongest edges, the means over all pairs; None until all are
+    patched."""
     edges = scores.strongest(count)
 
     def measure(contrast: Contrast) -> Tensor:
@@ -134,22 +128,22 @@ def _mean(pieces: Sequence[Tensor]) -> list[float]:
     return cast(list[float], torch.stack(list(pieces)).mean(0).tolist())
 
 
-def exact_by_now(opened: OpenModel, keys: Sequence[Key]) -> list[float]:
-    """The means over all pairs, where they have been measured."""
+def cached_exact_values(opened: OpenModel, keys: Sequence[Key]) -> list[float]:
+    """The means over all pairs; empty until every pair is measured."""
     pieces = [if_kept(opened, key) for key in keys]
     return [] if any(piece is None for piece in pieces) else _mean(pieces)
 
 
-def exact_parts_by_now(
+def cached_exact_parts(
     opened: OpenModel, question: Question, scores: EdgeScores
 ) -> Sequence[float | None]:
-    """What `exact_of_parts` gives, None for each part that is not patched yet."""
-    return exact_by_now(opened, _parts_keys(question)) or [None] * len(scores.writers)
+    """The result of `exact_of_parts`, with None for every part until all are patched."""
+    return cached_exact_values(opened, _parts_keys(question)) or [None] * len(scores.writers)
 
 
 @dataclass(frozen=True)
 class FaithfulnessCurve:
-    """Circuits of every size, and about how few edges restore 90 %."""
+    """Circuits of every size, and the number of edges of the smallest that restores 90 %."""
 
     points: tuple[CircuitPoint, ...] = ()
     smallest: int | None = None
@@ -158,18 +152,18 @@ class FaithfulnessCurve:
 def curve_of(
     opened: OpenModel, question: Question, scores: EdgeScores, method: str
 ) -> FaithfulnessCurve | None:
-    """The circuits of every size, made once; None where they are not asked for yet."""
+    """The circuits of every size; cached. None until the reader starts them."""
     key = _key("curve", question, method)
     if (curve := if_kept(opened, key)) is not None:
         return cast(FaithfulnessCurve, curve)
     counts = sizes(len(scores.order))
-    passes, clean = corrupted_passes(opened, question), sum(scores.clean) / len(scores.clean)
-    draws = random_orders(scores.order)
+    circuits = nested_circuits(opened, question, scores)
+    draws = circuits.random_orders()
     points = measurements(
         opened,
         "circuit_curve",
         [(*key, count) for count in counts],
-        lambda at: circuit_point(passes, clean, scores.order, draws, counts[at]),
+        lambda at: circuits.point(draws, counts[at]),
         cost=cost_of_passes(opened, question) * CIRCUIT * (2 + RANDOM_CIRCUITS) * len(counts),
         doing="Circuits of every size",
         too_long=TOO_LONG_FOR_PAIRS,
@@ -177,17 +171,13 @@ def curve_of(
     if points is None:
         return None
 
-    def make() -> FaithfulnessCurve:
-        smallest = smallest_circuit(passes, clean, scores.order, points)
-        return FaithfulnessCurve(tuple(points), smallest)
-
-    return kept(opened, key, make)
+    return kept(opened, key, lambda: FaithfulnessCurve(tuple(points), circuits.smallest(points)))
 
 
-def measured_by_now(
+def cached_measurement(
     opened: OpenModel, question: Question, method: str
 ) -> CircuitMeasurement | None:
-    """What the views have measured and is still kept; None before anything is estimated."""
+    """The measurements in the cache; None before there are estimates."""
     scores: EdgeScores | None = if_kept(opened, _key("scores", question, method))
     if scores is None:
         return None
@@ -198,8 +188,8 @@ def measured_by_now(
     return CircuitMeasurement(
         method=method,
         scores=scores,
-        exact=exact_parts_by_now(opened, question, scores),
-        exact_edges=exact_by_now(opened, edges),
+        exact=cached_exact_parts(opened, question, scores),
+        exact_edges=cached_exact_values(opened, edges),
         points=curve.points,
         smallest=curve.smallest,
     )
@@ -214,25 +204,26 @@ def _parts_keys(question: Question) -> list[Key]:
 
 
 def _edges_keys(question: Question, method: str, count: int) -> list[Key]:
-    """What the strongest edges are follows from the whole question."""
+    """The keys name the whole question, because all pairs decide which edges are the strongest."""
     return [_key("edges", question, method, count, at) for at in range(len(question.pairs))]
 
 
 def cost_of_passes(opened: OpenModel, question: Question) -> int:
     """Multiplications of one plain pass of every pair."""
-    return sum(len(pair.clean) for pair in question.pairs) * _per_token(opened)
+    return sum(len(pair.clean) for pair in question.pairs) * cost_per_token(opened)
 
 
 def cost_of_branches(opened: OpenModel, question: Question) -> int:
-    """The same of one that branches off in the middle, and where the texts differ first."""
+    """Multiplications of one pass of every pair that branches off in the middle layer, from the
+    first differing token on."""
     if opened.config.kind != "decoder":
         return cost_of_passes(opened, question) // 2
-    differing = sum(len(pair.clean) - pair.differing[0] for pair in question.pairs)
-    return differing * _per_token(opened) // 2
+    differing = sum(len(pair.clean) - pair.differing_places[0] for pair in question.pairs)
+    return differing * cost_per_token(opened) // 2
 
 
-def _per_token(opened: OpenModel) -> int:
-    return sum(each.numel() for each in opened.model.last_stack.blocks.parameters())
+def cost_per_token(opened: OpenModel) -> int:
+    return sum(weight.numel() for weight in opened.model.last_stack.blocks.parameters())
 
 
 def scores_table(
@@ -247,7 +238,7 @@ def scores_table(
     error: float = 0.0,
     more: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """A row for each of the largest estimates; empty where an exact value is not measured yet."""
+    """A row for each of the largest estimates; an exact value that is not measured yet is empty."""
     columns = dict(more or {})
     if exact:
         columns["exact"] = ["" if value is None else three(value, error) for value in exact]

@@ -1,4 +1,4 @@
-"""Steering: the direction from the corrupted to the clean texts, and what it does when added."""
+"""Steering: adding the direction from the corrupted to the clean texts, and its effect."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ TEXT_HEIGHT = 130
 
 
 def draw_steering(context: PageContext, question: Question) -> None:
-    """A direction, the metric over strengths and places, the texts without and with it."""
+    """The direction, the metric over strengths and places, and the text it generates."""
     at = context.choice
     with st.container(horizontal=True, vertical_alignment="bottom"):
         head = at.head if one_of("steer_by", (OF_TEXTS, HEAD_OUTPUT)) == HEAD_OUTPUT else None
@@ -51,7 +51,7 @@ def draw_steering(context: PageContext, question: Question) -> None:
         _draw_metrics(context, question, steer)
     prompt = _draw_texts(context, question, None if why else steer)
     with st.expander("Interventions: undo or remove"):
-        st.caption("They apply on the pages Interventions and Compare, and to nothing here.")
+        st.caption("They apply on the pages Interventions and Compare, and not on this page.")
         draw_history(context)
         widgets.page_links("interventions")
     with button:
@@ -72,7 +72,7 @@ def _why_no_direction(context: PageContext, steer: Steer) -> str:
 
 
 def _in_words(context: PageContext, question: Question, steer: Steer) -> str:
-    """What is added where, and how long it is beside the residual stream."""
+    """Where the direction is added, and its norm relative to the residual stream."""
     clean = run_text(context.opened, question.pairs[0].texts.clean)
     stream = clean.trace[f"{steer.part.split('.')[0]}.{steer.layer}.resid_post"][clean.row]
     length = float(steering_direction(context.opened, steer).norm())
@@ -82,12 +82,12 @@ def _in_words(context: PageContext, question: Question, steer: Steer) -> str:
         f"{three(steer.strength)} × {direction_words(steer.head, steer.texts)}, added to the "
         f"residual stream after layer {steer.layer} at every position. The direction has norm "
         f"{three(length)} and the residual stream there {three(usual)} (median over the clean "
-        f"text): what is added is {share} of it."
+        f"text): the added vector has {share} of this norm."
     )
 
 
 def _draw_metrics(context: PageContext, question: Question, steer: Steer) -> None:
-    """Two charts: this direction over strengths, and others like it at this strength."""
+    """Two charts: this direction at every strength, and at this strength in every layer or head."""
     opened, part = context.opened, context.part
     places = over_places(opened, steer, part.layers, part.heads)
     left, right = widgets.side_by_side(1, 1)
@@ -102,16 +102,16 @@ def _draw_metrics(context: PageContext, question: Question, steer: Steer) -> Non
     pairs = len(question.pairs)
     spread = f": mean and standard deviation over {pairs} pairs" if pairs > 1 else ""
     st.caption(
-        f"{question.metric} at the position that is read, after the clean and after the corrupted "
-        f"text{spread}. Dashed: what is chosen."
+        f"{question.metric} at the output position, after the clean and after the corrupted "
+        f"text{spread}. The dashed line is the current choice."
     )
 
 
 def _draw_over(
     opened: OpenModel, question: Question, over: str, chosen: Steer, steers: Sequence[Steer]
 ) -> None:
-    """Mean and standard deviation over the pairs; nothing before the reader lets it run."""
-    found = measurement(
+    """Mean and standard deviation over the pairs; nothing before the reader starts it."""
+    metrics = measurement(
         opened,
         "steered_strengths" if over == "strength" else "steered_places",
         ("steered", question.key, tuple(steers)),
@@ -119,7 +119,7 @@ def _draw_over(
         cost=steering_cost(opened, question, steers),
         doing="Steering",
     )
-    if found is None:
+    if metrics is None:
         return
     points = [
         SteeredPoint(
@@ -128,7 +128,7 @@ def _draw_over(
             float(values.mean()),
             float(values.std()) if len(values) > 1 else 0.0,
         )
-        for which, of_texts in ((CLEAN, found.clean), (CORRUPTED, found.corrupted))
+        for which, of_texts in ((CLEAN, metrics.clean), (CORRUPTED, metrics.corrupted))
         for steer, values in zip(steers, of_texts.T, strict=True)
     ]
     metric, place = metric_in_words(question.metric), float(getattr(chosen, over))
@@ -139,7 +139,7 @@ def _draw_over(
 
 
 def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -> str:
-    """What is written after a prompt, without and with the direction; gives the prompt."""
+    """The continuation of a prompt without and with the direction. Returns the prompt."""
     opened = context.opened
     if not can_generate(opened):
         st.text(CANNOT_GENERATE)
@@ -154,9 +154,9 @@ def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -
         added.append((f"With {three(steer.strength)} × the direction", steer))
     texts = []
     try:
-        for _, each in added:
+        for _, direction in added:
             with bar("Writing") as report:
-                texts.append(steered_text(opened, prompt, each, report))
+                texts.append(steered_text(opened, prompt, direction, report))
     except (ForwardPassError, NotApplicableError) as error:
         st.text(str(error))
         return ""

@@ -21,7 +21,7 @@ from explorer.views.generation.branch_tree import append_tokens, current_branche
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.tables import table
-from models.beam_search import Beams, beam_search, beam_steps, considered, length_penalty
+from models.beam_search import Beams, beam_search, beam_steps, length_penalty, nodes_per_step
 
 BEAM_IDLE = (
     "Each column is a step; tokens that are not kept are faint. Click a token to continue from it "
@@ -54,7 +54,7 @@ def draw_beam_search(context: PageContext) -> Script:
         key="beam_tree",
         title="Beam search: tokens considered",
         idle=BEAM_IDLE,
-        rows=considered(opened.config, beams),
+        rows=nodes_per_step(opened.config, beams),
         marked=_nodes_to(found, found.ends[0]),
         on_pick=take,
     )

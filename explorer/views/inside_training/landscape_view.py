@@ -17,7 +17,7 @@ from explorer.analysis.loss_landscape import (
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog import ModelError
-from explorer.catalog.pass_budget import reserved
+from explorer.catalog.pass_budget import reserve
 from explorer.charts.surfaces import loss_surface
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
@@ -133,7 +133,7 @@ def _measured(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], 
 
 def _points(chosen: InsideRun, kind: str) -> PlanePoints:
     snapshots = [weights_of(chosen.opened(step).model) for step in chosen.steps]
-    with reserved(BYTES_A_VALUE * len(snapshots) * chosen.parameters):
+    with reserve(BYTES_A_VALUE * len(snapshots) * chosen.parameters):
         make = training_plane if kind == TRAINING else partial(random_plane, seed=0)
         plane = make(snapshots)
     across, down = (_places(plane, axis, kind == RANDOM) for axis in (0, 1))

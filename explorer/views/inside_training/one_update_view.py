@@ -19,14 +19,14 @@ from explorer.components import matrix
 from explorer.components.chart import chart
 from explorer.inference.results_cache import if_kept, kept
 from explorer.runs.retraining import (
-    Trained,
+    ModelInTraining,
+    at_saved_step,
+    at_step_0,
     from_snapshot,
     largest_difference,
-    saved,
     saved_step,
-    trained_on,
+    train_on,
     training_at,
-    untrained,
 )
 from explorer.runs.run import Run
 from explorer.tasks.data_summary import examples_of
@@ -125,9 +125,9 @@ def update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
         return kept(chosen.first, key, make)
 
 
-def _beginning(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None:
+def _beginning(chosen: InsideRun, step: int) -> tuple[ModelInTraining, str, bool] | None:
     """The training before this update, and what is said of it."""
-    if step == saved_step(chosen.run) and (began := saved(chosen.run, chosen.spec)):
+    if step == saved_step(chosen.run) and (began := at_saved_step(chosen.run, chosen.spec)):
         return began, SAVED, True
     if step not in chosen.snapshots:
         say("The saved state of this step was replaced by a newer one: choose another step.")
@@ -145,12 +145,12 @@ def _beginning(chosen: InsideRun, step: int) -> tuple[Trained, str, bool] | None
     return trained.copy(), EXACTLY_TRAINED if most == 0 else ANOTHER.format(most=three(most)), True
 
 
-def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
+def _trained_again(chosen: InsideRun, step: int) -> ModelInTraining | None:
     """The run trained to this step, from the last snapshot that was reached before."""
     marks = [mark for mark in chosen.steps if mark <= step]
     keys = {mark: ("trained", chosen.identity(mark)) for mark in marks}
     known = [if_kept(chosen.first, keys[mark]) for mark in reversed(marks)]
-    began: Trained = next(filter(None, known), None) or untrained(chosen.run, chosen.spec)
+    began: ModelInTraining = next(filter(None, known), None) or at_step_0(chosen.run, chosen.spec)
     done = began.state.step
     cost = chosen.cost_of_step * (step - done)
     if not is_started("one_update", (chosen.run.name, step), cost, "Training again:"):
@@ -160,9 +160,9 @@ def _trained_again(chosen: InsideRun, step: int) -> Trained | None:
             if mark < done:
                 continue
 
-            def make(began: Trained = began, mark: int = mark) -> Trained:
+            def make(began: ModelInTraining = began, mark: int = mark) -> ModelInTraining:
                 trained = began.copy()
-                for at in trained_on(trained, chosen.run, chosen.task, chosen.spec, mark):
+                for at in train_on(trained, chosen.run, chosen.task, chosen.spec, mark):
                     report(at / max(1, step))
                 return trained
 
@@ -395,9 +395,9 @@ STAGES: dict[str, Callable[[InsideRun, RunUpdate], None]] = {
 def update_code(run: Run, step: int, is_saved: bool) -> None:
     torch.set_num_threads(1)  # like the worker: sums in another order round otherwise
     task, training = run.task(), training_at(run, run.spec, step)
-    began = saved(run, run.spec) if is_saved else None
-    began = began or untrained(run, run.spec)
-    for _ in trained_on(began, run, task, run.spec, step):
+    began = at_saved_step(run, run.spec) if is_saved else None
+    began = began or at_step_0(run, run.spec)
+    for _ in train_on(began, run, task, run.spec, step):
         pass
     update = take_apart(began.model, lambda at: task.batch(at, training), training, began.state)
     print(update.report, update.loss_after)

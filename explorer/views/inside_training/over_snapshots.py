@@ -17,7 +17,7 @@ from explorer.app.choosing import choose_head, choose_model
 from explorer.app.controls import one_of, text_field
 from explorer.app.session import session
 from explorer.catalog.attention_parts import parts
-from explorer.catalog.pass_budget import peak_of, reserved
+from explorer.catalog.pass_budget import peak_of, reserve
 from explorer.components import matrix
 from explorer.components.events import Place
 from explorer.inference.forward_pass import run_text
@@ -230,7 +230,7 @@ def draw_gradient_noise(chosen: InsideRun) -> Script | None:
 
     def measure(step: int) -> NoiseScale:
         model, now = chosen.opened(step).model, chosen.training(step)
-        with reserved(needed):
+        with reserve(needed):
             batches = gradients(
                 model, lambda at: chosen.task.batch(step + at, now), BATCHES, now.label_smoothing
             )

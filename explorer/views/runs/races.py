@@ -29,7 +29,7 @@ from explorer.runs.sweep import (
     by_sweep,
     grid,
     notes_of,
-    parsed,
+    parse_values,
     title_of,
 )
 from explorer.system import limits
@@ -85,7 +85,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
                 persist_state="session",
             )
             if typed:
-                values[setting] = parsed(swept[setting], typed)
+                values[setting] = parse_values(swept[setting], typed)
         if own is None:
             return
         task = own.task(name)
@@ -138,7 +138,7 @@ def draw_races() -> list[Run]:
 
 def _draw_race(race: Race) -> None:
     st.markdown(f"**{race.title}** · {race.task}")
-    st.caption(race.says)
+    st.caption(race.about)
     st.button("Start the race", key=f"race_{RACES.index(race)}", on_click=_start_race, args=(race,))
 
 

@@ -12,7 +12,7 @@ from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Best, best_value, higher_is_better
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run
-from explorer.runs.run_differences import changes, said
+from explorer.runs.run_differences import changes, setting_in_words
 from explorer.runs.spec import WAITING, RunError, RunNotes, RunSpec, Status
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
@@ -70,7 +70,7 @@ class RunRow:
         if self.spec is None:
             return ""
         later = [
-            f"{said(field, value)} from step {each.step:,} on"
+            f"{setting_in_words(field, value)} from step {each.step:,} on"
             for each in self.run.changes()
             for field, value in each.values.items()
         ]

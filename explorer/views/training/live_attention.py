@@ -303,4 +303,4 @@ def _scores(weights: Tensor, expected: Tensor | None) -> Tensor:
     """For each head the weight on the pattern; without one, the mean largest weight of a row."""
     if expected is None:
         return weights.amax(dim=-1).mean(dim=-1)
-    return torch.tensor([pattern_score(head, expected) for head in weights])
+    return pattern_score(weights, expected)

@@ -229,7 +229,7 @@ def _run_on_screen(task: Task, run: Run | None, parent: OpenModel | None) -> _Ru
             return None
         status = run.status()
         can_go_on = may_change(run) and (status.is_active or status.can_resume)
-        return _RunOnScreen(run, run.spec_now().with_hot(run.requested()), can_go_on)
+        return _RunOnScreen(run, run.spec_now().with_hot(run.requested_values()), can_go_on)
     except RunError:
         return None  # which is said where the run is drawn
 

@@ -84,8 +84,7 @@ def _draw_best_head(
 ) -> None:
     """The head with the highest score at this step, with the expected pattern over it."""
     part, forward = context.choice.part, one.forward
-    weights = forward.all_weights(part)
-    scores = torch.tensor([[pattern_score(head, expected) for head in layer] for layer in weights])
+    scores = pattern_score(forward.all_weights(part), expected)
     layer, head = divmod(int(scores.argmax()), scores.shape[1])
     name = head_title(history.run.title, part, layer, head)
     score = fixed(float(scores[layer, head]), 2)

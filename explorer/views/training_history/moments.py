@@ -184,9 +184,7 @@ def _scores(forward: ForwardPass, part: str, expected: Tensor | None) -> dict[st
     found = {METRICS[name].title.lower(): metrics.values[name] for name in FILM_SCORES}
     if expected is None:
         return found
-    weights = forward.all_weights(part)
-    on_pattern = [[pattern_score(head, expected) for head in layer] for layer in weights]
-    return {EXPECTED: weights.new_tensor(on_pattern), **found}
+    return {EXPECTED: pattern_score(forward.all_weights(part), expected), **found}
 
 
 def draw_no_history(context: PageContext) -> None:

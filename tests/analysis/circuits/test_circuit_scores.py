@@ -13,8 +13,8 @@ from explorer.analysis.circuits.circuit_scores import (
     attributions,
     contrast_of,
     correlation,
-    corrupted_passes,
     mean_over_pairs,
+    nested_circuits,
     node_of,
     pieces_of_writers,
     scores_of,
@@ -123,8 +123,8 @@ def test_exact_edges_come_pair_by_pair_as_parts_of_the_mean(published: Path) -> 
         found[at] += part
     each = [dict(exact_edges(contrast_of(opened, pair), edges)) for pair in question.pairs]
     assert found == pytest.approx([sum(one[at] for one in each) / len(each) for at in range(4)])
-    passes = corrupted_passes(opened, question)
-    assert [one.metric for one in passes] == pytest.approx(
+    passes = nested_circuits(opened, question, scores).passes
+    assert [base.metric for base in passes] == pytest.approx(
         [pair.corrupted_value for pair in question.pairs], abs=1e-4
     )
     assert correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1)

@@ -11,7 +11,7 @@ from explorer.analysis.circuits.finding import (
     FindingError,
     finding_from,
     finding_of,
-    other_model,
+    model_difference,
     shape_of,
     weights_digest,
 )
@@ -77,20 +77,20 @@ def test_answers_are_kept_as_they_can_be_typed(finding: Finding) -> None:
 
 
 def test_weights_are_told_apart_by_their_digest(finding: Finding, induction: OpenModel) -> None:
-    assert other_model(finding, induction) == ""
+    assert model_difference(finding, induction) == ""
     again = opened_from(SHIPPED / "induction", "again")
-    assert other_model(finding, again) == "", "a name is no difference"
+    assert model_difference(finding, again) == "", "a name is no difference"
     next(again.model.parameters())[0, 0] += 1
     again = replace(again, name="again, trained on")
-    assert other_model(finding, again) == (
+    assert model_difference(finding, again) == (
         "This finding is of induction, which has other weights of the same shape: here its pairs "
-        "and its metric are asked of again, trained on."
+        "and its metric are measured with again, trained on."
     )
     control = opened_from(SHIPPED / "induction-control", "induction-control")
-    assert other_model(finding, control) == (
+    assert model_difference(finding, control) == (
         "This finding is of induction, which has another shape (2 layers of 2 heads, width 64, not "
-        "1 layer of 2 heads, width 64): here its pairs and its metric are asked of "
-        "induction-control."
+        "1 layer of 2 heads, width 64): here its pairs and its metric are measured "
+        "with induction-control."
     )
 
 

@@ -10,7 +10,7 @@ from explorer.analysis.circuits import pair_templates
 from explorer.analysis.circuits.pair_templates import (
     TEMPLATES,
     WordGroups,
-    fitting,
+    fitting_templates,
     make_pairs,
     own_words,
 )
@@ -36,12 +36,12 @@ def reader(tmp_path: Path) -> OpenModel:
 
 
 def test_which_templates_fit_is_found_by_trying(reader: OpenModel, published: Path) -> None:
-    assert fitting(reader) == ("Indirect object", "Induction", "Capitals", "Gender")
-    assert fitting(opened_from(SHIPPED / "induction", "induction")) == ("Induction",)
+    assert fitting_templates(reader) == ("Indirect object", "Induction", "Capitals", "Gender")
+    assert fitting_templates(opened_from(SHIPPED / "induction", "induction")) == ("Induction",)
     for name in ("negation", "reverse"):
-        assert fitting(opened_from(SHIPPED / name, name)) == ()
+        assert fitting_templates(opened_from(SHIPPED / name, name)) == ()
     numbers = opened_from(published / "gpt2", "gpt2")
-    assert fitting(numbers) == ("Induction",), "without a tokenizer a text is token IDs"
+    assert fitting_templates(numbers) == ("Induction",), "without a tokenizer a text is token IDs"
 
 
 @pytest.mark.parametrize("title", ["Indirect object", "Induction", "Gender"])
@@ -51,17 +51,17 @@ def test_pairs_differ_where_the_template_says(title: str, reader: OpenModel) -> 
     assert make_pairs(reader, title, 4, 3).pairs == made.pairs
     assert make_pairs(reader, title, 4, 4).pairs != made.pairs
     for pair in question_of(reader, made.pairs, LOGIT_DIFFERENCE).pairs:
-        assert len(pair.differing) == TEMPLATES[title].changes
+        assert len(pair.differing_places) == TEMPLATES[title].changes
         assert pair.texts.answer.strip() == pair.names[0].strip("␣")
 
 
 def test_what_is_left_of_the_words_is_said(reader: OpenModel) -> None:
-    assert make_pairs(reader, "Gender", 2, 0).said == (
+    assert make_pairs(reader, "Gender", 2, 0).note == (
         "2 of 15 pairs of words are single tokens of this model."
     )
     few = make_pairs(reader, "Capitals", 40, 0)
     assert len(few.pairs) == 2
-    assert few.said == (
+    assert few.note == (
         "2 of 30 pairs of words are single tokens of this model. There are 2 different pairs, "
         "not 40."
     )
@@ -71,7 +71,7 @@ def test_a_template_that_does_not_fit_is_refused(reader: OpenModel) -> None:
     with pytest.raises(PairError) as refused:
         make_pairs(reader, "Agreement", 2, 0)
     assert str(refused.value) == (
-        "Of the 19 words or pairs of words of this template 1 is a single token of this model, "
+        "Of the 19 words or pairs of words of this template, 1 is a single token of this model, "
         "and 2 are needed: choose another template."
     )
     with pytest.raises(PairError) as refused:

@@ -60,7 +60,7 @@ def pair_of(opened: OpenModel, *texts: str, metric: str = LOGIT_DIFFERENCE) -> T
 def test_answers_that_nobody_typed_are_the_likeliest(induction: OpenModel) -> None:
     pair = pair_of(induction, CLEAN, SWAPPED)
     assert pair.names == ("c", "e")
-    assert pair.differing == (2, 4, 7, 9)
+    assert pair.differing_places == (2, 4, 7, 9)
     assert pair.place == 12
     assert pair.clean_value > 0 > pair.corrupted_value
     assert pair_of(induction, CLEAN, "abcdeabcdeac").names == ("c", "d")
@@ -133,8 +133,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ),
     (
         (CLEAN, "abcde"),
-        UNEQUAL.format(13, 6) + "token: “abcdeabcdeab” is 12 tokens and “abcde” is 5; make them as "
-        "many.",
+        UNEQUAL.format(13, 6) + "token: “abcdeabcdeab” is 12 tokens and “abcde” is 5; give both "
+        "the same number of tokens.",
     ),
     ((CLEAN, CLEAN), SAME_TOKENS),
     ((CLEAN, CLEAN.upper()), SAME_TOKENS),
@@ -156,7 +156,7 @@ def test_what_is_no_pair_is_refused_in_a_sentence(induction: OpenModel) -> None:
 def test_a_mask_stands_at_one_place_of_both_texts(masked: OpenModel) -> None:
     pair = pair_of(masked, "the [MASK] is good", "the [MASK] is paris", "cat", "dog")
     assert (pair.place, pair.names) == (2, ("cat", "dog"))
-    no_mask = "This model fills a mask: put [MASK] into both texts, at one place."
+    no_mask = "This model fills a mask: put [MASK] into both texts, at the same place."
     assert refusal(masked, "the cat is good", "the dog is good") == no_mask
     assert refusal(masked, "the [MASK] is good", "the dog is good") == no_mask
     assert refusal(masked, "the [MASK] is good", "[MASK] dog is good") == (
@@ -165,13 +165,12 @@ def test_a_mask_stands_at_one_place_of_both_texts(masked: OpenModel) -> None:
     )
     start = UNEQUAL.format(6, 7)
     said = refusal(masked, "the [MASK] is good", "the [MASK] is very good")
-    assert (
-        said == start + "token: “very” (1 token) is only in the corrupted text; make them as many."
-    )
+    only = "token: “very” (1 token) is only in the corrupted text; "
+    assert said == f"{start}{only}give both the same number of tokens."
     texts = "a cat is it a cat is good", "a dogs is it a dogs is good"
     assert refusal(masked, *texts) == (
         UNEQUAL.format(10, 12) + "token: “cat” is 1 token and “dogs” is 2; “cat” is 1 token and "
-        "“dogs” is 2; make them as many."
+        "“dogs” is 2; give both the same number of tokens."
     )
 
 

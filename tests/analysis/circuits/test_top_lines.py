@@ -10,11 +10,11 @@ from safetensors.torch import load
 from explorer.analysis.circuits import top_lines
 from explorer.analysis.circuits.finding import weights_digest
 from explorer.analysis.circuits.top_lines import (
+    activations_of,
     best_lines,
     digest_of,
-    lines_so_far,
     measure,
-    tokenized,
+    tokenize_lines,
 )
 from explorer.catalog import opened_model
 from explorer.system.data_folders import activations_root
@@ -44,15 +44,15 @@ def test_lines_are_read_once_each_and_without_empty_ones() -> None:
 
 def test_what_is_measured_is_kept_as_numbers_and_found_again() -> None:
     opened = opened_model.open_model("letters")
-    read = tokenized(opened, lines_in(TEXT))
-    found = lines_so_far(opened, read)
+    read = tokenize_lines(opened, lines_in(TEXT))
+    found = activations_of(opened, read)
     assert not bool(found.measured.any())
     shares = list(measure(opened, read, found))
     assert shares[-1] == 1.0
     (path,) = activations_root().iterdir()
     assert path.name == f"{digest_of(opened, read)}.safetensors"
     assert b"cat" not in path.read_bytes()
-    again = top_lines.read_kept(digest_of(opened, read), (4, 2, 4))
+    again = top_lines.load_activations(digest_of(opened, read), (4, 2, 4))
     assert again is not None
     for name, values in found.tensors.items():
         assert torch.equal(again.tensors[name], values)
@@ -64,8 +64,8 @@ def test_what_is_measured_is_kept_as_numbers_and_found_again() -> None:
 
 def test_only_the_servers_user_reads_what_is_kept_and_no_text_is_in_it() -> None:
     opened = opened_model.open_model("letters")
-    read = tokenized(opened, ("the secret cat", "that hat"))
-    list(measure(opened, read, lines_so_far(opened, read)))
+    read = tokenize_lines(opened, ("the secret cat", "that hat"))
+    list(measure(opened, read, activations_of(opened, read)))
     (path,) = activations_root().iterdir()
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -77,12 +77,12 @@ def test_only_the_servers_user_reads_what_is_kept_and_no_text_is_in_it() -> None
 def test_it_goes_on_where_it_was_stopped() -> None:
     opened = opened_model.open_model("letters")
     text = "\n".join("the cat and the hat "[: 3 + n] for n in range(12))
-    read = tokenized(opened, lines_in(text))
-    found = lines_so_far(opened, read)
+    read = tokenize_lines(opened, lines_in(text))
+    found = activations_of(opened, read)
     steps = measure(opened, read, found)
     exciting_lines_of_first = next(steps)
     assert 0 < exciting_lines_of_first <= 1
-    assert lines_so_far(opened, read) is found
+    assert activations_of(opened, read) is found
     done = int(found.measured.sum())
     assert len(best_lines(found, "norm", 0, 0, 100)) <= done
     list(measure(opened, read, found))
@@ -91,8 +91,8 @@ def test_it_goes_on_where_it_was_stopped() -> None:
 
 def test_other_weights_or_other_tokens_have_another_digest() -> None:
     opened = opened_model.open_model("letters")
-    read = tokenized(opened, lines_in(TEXT))
-    other = tokenized(opened, lines_in(TEXT + "the rat"))
+    read = tokenize_lines(opened, lines_in(TEXT))
+    other = tokenize_lines(opened, lines_in(TEXT + "the rat"))
     assert digest_of(opened, read) != digest_of(opened, other)
     before = weights_digest(opened)
     assert before == weights_digest(opened_model.open_model("letters"))
@@ -101,13 +101,13 @@ def test_other_weights_or_other_tokens_have_another_digest() -> None:
 
 def test_a_line_that_is_longer_than_the_model_reads_is_cut() -> None:
     opened = opened_model.open_model("letters")
-    read = tokenized(opened, ("the cat", "z" * 100))
+    read = tokenize_lines(opened, ("the cat", "z" * 100))
     assert read.cut == 1
     assert max(map(len, read.rows)) == opened.config.max_len
     opened = opened_model.open_model("letters")
     small = replace(opened, config=opened.config.replace(vocab_size=9))
     with pytest.raises(TextError, match="belongs to another model"):
-        tokenized(small, ("the cat",))
+        tokenize_lines(small, ("the cat",))
 
 
 def test_the_oldest_leave_and_a_damaged_file_is_measured_anew(
@@ -117,8 +117,8 @@ def test_the_oldest_leave_and_a_damaged_file_is_measured_anew(
     names = []
     monkeypatch.setenv("EXPLORER_LIMIT_ACTIVATIONS_KEPT", "5000")
     for number in range(8):
-        read = tokenized(opened, tuple(f"the cat {number}{word}" for word in "abcdef"))
-        found = lines_so_far(opened, read)
+        read = tokenize_lines(opened, tuple(f"the cat {number}{word}" for word in "abcdef"))
+        found = activations_of(opened, read)
         list(measure(opened, read, found))
         names.append(digest_of(opened, read))
         for at, path in enumerate(sorted(activations_root().iterdir())):
@@ -128,4 +128,4 @@ def test_the_oldest_leave_and_a_damaged_file_is_measured_anew(
     last = activations_root() / f"{names[-1]}.safetensors"
     assert last in files
     last.write_bytes(b"no tensors")
-    assert top_lines.read_kept(names[-1], (6, 2, 4)) is None
+    assert top_lines.load_activations(names[-1], (6, 2, 4)) is None

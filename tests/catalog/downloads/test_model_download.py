@@ -265,7 +265,7 @@ def test_a_disk_that_is_full_or_may_not_be_written_is_one_sentence(
         assert sentence.endswith("and 1.00 MB are free.")
     with monkeypatch.context() as patch:
         patch.setattr(Path, "mkdir", read_only)
-        with pytest.raises(ModelError, match="this machine does not allow to write into the fold"):
+        with pytest.raises(ModelError, match="the app may not write into the folder of models"):
             download(model, model.folder, ignore)
     said = "There is not enough disk space for Tiny GPT-2; free some and try again."
     assert refused(model, full) == said

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from models.families import FAMILIES
-from models.families.family import WAY_OUT
+from models.families.family import SUGGESTION
 from models.families.gguf_architectures import ARCHITECTURES
 from models.families.published import Published
 from models.loading.folder_config import read_folder_config
@@ -129,6 +129,6 @@ def test_what_is_not_supported_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_the_families_of_the_way_out_open() -> None:
-    named = set(re.findall(r"[a-z]+\d?", WAY_OUT.partition("such as ")[2])) - {"or"}
+    named = set(re.findall(r"[a-z]+\d?", SUGGESTION.partition("such as ")[2])) - {"or"}
     assert len(named) == 4
     assert named <= FAMILIES.keys() & ARCHITECTURES.keys()
