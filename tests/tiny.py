@@ -169,10 +169,10 @@ def saved_and_opened(
     **changes: Any,
 ) -> "OpenModel":
     """One such model as the app opens it, shaken or not."""
-    from explorer.catalog.opened_model import opened_from
+    from explorer.catalog.opened_model import open_checkpoint
 
     save_model(folder, name, tokenizer, example, **changes)
-    opened = opened_from(folder / name, name)
+    opened = open_checkpoint(folder / name, name)
     if shaken_by:
         shake(opened.model.to(dtype), by=shaken_by)
     return opened

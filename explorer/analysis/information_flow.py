@@ -23,7 +23,7 @@ from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import is_kept, kept
+from explorer.inference.results_cache import cached, is_cached
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
@@ -75,19 +75,19 @@ class InformationFlow:
 def kept_flow(opened: OpenModel, forward: ForwardPass) -> InformationFlow:
     """The shares of a pass that `run_text` made, computed once."""
     key = "information flow", forward.text, forward.pair
-    return kept(opened, key, lambda: information_flow(forward))
+    return cached(opened, key, lambda: information_flow(forward))
 
 
 def has_flow(opened: OpenModel, forward: ForwardPass) -> bool:
     """Whether the shares of this pass are in the cache."""
-    return is_kept(opened, ("information flow", forward.text, forward.pair))
+    return is_cached(opened, ("information flow", forward.text, forward.pair))
 
 
 def kept_route(opened: OpenModel, forward: ForwardPass, answer: int) -> "Route":
     """The route to one answer of a pass that `run_text` made, computed once."""
     key = "route", forward.text, forward.pair, answer
     flow = kept_flow(opened, forward)
-    return kept(opened, key, lambda: route(flow, flow.starts[answer]))
+    return cached(opened, key, lambda: route(flow, flow.starts[answer]))
 
 
 def is_computable(forward: ForwardPass) -> bool:

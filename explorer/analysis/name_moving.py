@@ -18,7 +18,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import record
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.system.cooperative import interruptible
 from explorer.text import TextError, Token
 
@@ -61,7 +61,7 @@ def name_moving(opened: OpenModel) -> NameMoving | None:
 
     Costs a pass over the prompts and one position of every layer for each.
     """
-    return kept(opened, "name moving", lambda: _measure(opened))
+    return cached(opened, "name moving", lambda: _measure(opened))
 
 
 def name_prompts(opened: OpenModel) -> list[NamePrompt]:

@@ -17,7 +17,7 @@ from huggingface_hub.file_download import repo_folder_name
 from explorer.catalog import ModelError
 from explorer.catalog.folders import files_that_open, is_checkpoint, shards_in
 from explorer.system import limits
-from models.loading.safe_files import INDEX, LARGEST_FILE, CheckpointError, shown
+from models.loading.safe_files import INDEX, LARGEST_FILE, CheckpointError, quoted
 from models.loading.weight_files import ENDING, PICKLED, open_weights
 
 ANSWERS_WITHIN = 15.0
@@ -119,7 +119,7 @@ def _plan(hub_id: str, revision: str | None = None) -> HubPlan:
     if INDEX in files and files[INDEX].size <= LARGEST_FILE[INDEX]:
         index = hf_hub_download(hub_id, INDEX, revision=commit)
         shards = shards_in(Path(index).read_text("utf-8", errors="replace"))
-    needed = files_that_open(files.keys(), shards, shown(hub_id))
+    needed = files_that_open(files.keys(), shards, quoted(hub_id))
     return HubPlan(hub_id, commit, revision, tuple(files[name] for name in sorted(needed)))
 
 

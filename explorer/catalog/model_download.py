@@ -27,7 +27,7 @@ from explorer.catalog.resumable_fetch import (
 from explorer.system.atomic_files import Lock, fits, read_json_or_empty
 from explorer.text.number_format import megabytes
 from models.loading.inspection import check_inspection, inspect_folder
-from models.loading.safe_files import INDEX, CheckpointError, shown
+from models.loading.safe_files import INDEX, CheckpointError, quoted
 from models.plain import PlainData
 
 
@@ -47,7 +47,7 @@ def copy_model(source: Path, folder: Path) -> None:
     index = source / INDEX
     shards = shards_in(index.read_text("utf-8", errors="replace")) if INDEX in names else set()
     folder.mkdir()
-    for name in files_that_open(names, shards, shown(source.name)):
+    for name in files_that_open(names, shards, quoted(source.name)):
         shutil.copyfile(source / name, folder / name)
 
 

@@ -70,7 +70,7 @@ def open_entry(entry: ModelEntry) -> OpenModel:
         raise ModelError(f"There is not enough memory to open {entry.short_name}.") from error
 
 
-def opened_from(
+def open_checkpoint(
     folder: Path,
     name: str,
     title: str | None = None,
@@ -109,7 +109,7 @@ def opened_from(
     condition=CancellableCondition(),
 )
 def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> OpenModel:
-    return opened_from(folder, name, title, example)
+    return open_checkpoint(folder, name, title, example)
 
 
 def _size(folder: Path) -> int:

@@ -27,7 +27,7 @@ from explorer.system.atomic_files import fits
 from explorer.system.data_folders import systems_root, uploads_root
 from models.loading.gguf_header import GGUF
 from models.loading.memory import available_memory
-from models.loading.safe_files import CONFIG, INDEX, LARGEST_FILE, shown
+from models.loading.safe_files import CONFIG, INDEX, LARGEST_FILE, quoted
 from models.loading.weight_files import ENDING, FOREIGN, PICKLED
 
 RECEIVING = ".receiving-"
@@ -136,7 +136,7 @@ def skipped_files(skipped: Sequence[str]) -> str:
     if not skipped:
         return ""
     files = "1 file" if len(skipped) == 1 else f"{len(skipped):,} files"
-    named = [shown(name) for name in skipped[:2]]
+    named = [quoted(name) for name in skipped[:2]]
     if (more := len(skipped) - len(named)) > 0:
         named = [", ".join(named), "1 other" if more == 1 else f"{more:,} others"]
     return f"Skipped {files} that a model does not need: {' and '.join(named)}."
@@ -192,7 +192,7 @@ def _files_to_keep(
     """
     names = {path.name for path in visible if path.parent == home}
     elsewhere = {path.name for path in visible if path.is_relative_to(home)} - names
-    needed = files_that_open(names, shards, shown(_title(home)), elsewhere)
+    needed = files_that_open(names, shards, quoted(_title(home)), elsewhere)
     if any(not name.isprintable() or len(name) > LONGEST_NAME for name in needed):
         raise ModelError("This upload holds a file without a valid name: rename it.")
     return {home / name for name in needed}

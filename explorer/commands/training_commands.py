@@ -40,7 +40,7 @@ from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
 from models import distributed
 from models.families.styles import LIKE
-from models.loading.safe_files import shown
+from models.loading.safe_files import quoted
 from models.lora import TARGETS
 from models.presets import PRESETS
 from models.training import train
@@ -247,7 +247,8 @@ def folder_named(model: str) -> Path:
         return run_named(runs_root(), model).folder
     except RunError:
         raise RunError(
-            f"There is no folder and no run called {shown(model)}; the command runs lists the runs."
+            f"There is no folder and no run called {quoted(model)}; "
+            "the command runs lists the runs."
         ) from None
 
 

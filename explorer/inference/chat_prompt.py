@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text import PublishedTokenizer, TextError, Token
 from explorer.text.checked_text import LARGEST_TEMPLATE
 from models.loading.checkpoint import CheckpointError
@@ -33,7 +33,7 @@ def template_of(opened: OpenModel, folder: Path) -> str | None:
     if not isinstance(opened.tokenizer, PublishedTokenizer):
         return None
     try:
-        template = kept(opened, ("chat template",), lambda: chat_template(folder))
+        template = cached(opened, ("chat template",), lambda: chat_template(folder))
     except CheckpointError as error:
         raise TextError(str(error)) from error
     except OSError as error:  # its message names a path of this machine
@@ -60,7 +60,7 @@ def render_chat(
         return ChatPrompt(text, tokenizer.reading_prompts().encode(text))
 
     key = ("chat", template, system, user, add_generation_prompt)
-    return kept(opened, key, make)
+    return cached(opened, key, make)
 
 
 def reading_prompts(opened: OpenModel) -> OpenModel:
@@ -69,4 +69,4 @@ def reading_prompts(opened: OpenModel) -> OpenModel:
     if not isinstance(tokenizer, PublishedTokenizer):
         return opened
     reader = replace(opened, tokenizer=tokenizer.reading_prompts())
-    return kept(opened, ("reading prompts",), lambda: reader, lambda _: 0)
+    return cached(opened, ("reading prompts",), lambda: reader, lambda _: 0)

@@ -19,7 +19,7 @@ from explorer.inference.generation_limits import (
     require_probabilities,
 )
 from explorer.inference.model_inputs import ids_of, record
-from explorer.inference.results_cache import is_kept, kept
+from explorer.inference.results_cache import cached, is_cached
 from explorer.inference.sampling_stages import generator_at
 from explorer.system.limits import PASS_TOKENS
 from explorer.text import Token
@@ -125,7 +125,7 @@ def prompt_of(opened: OpenModel, text: str) -> Prompt:
 
 def continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continuation:
     """The forward pass after these tokens, cached. Memory: tokens × layers; time: tokens²."""
-    return kept(
+    return cached(
         opened,
         ("continuation", text, tuple(path)),
         lambda: _continue_from(opened, text, path),
@@ -192,19 +192,19 @@ def log_probabilities(
             after = continuation.all_logits[step].log_softmax(-1)
             scores |= {child: float(after[token]) for token, child in children.items()}
 
-    def cached(state: Branches, make: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
-        return kept(opened, ("branches", text, state.in_effect), make)
+    def cached_scores(state: Branches, make: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
+        return cached(opened, ("branches", text, state.in_effect), make)
 
     state = branches  # back to the first that is cached, or whose last action has an unknown node
-    while state.done and not is_kept(opened, ("branches", text, state.in_effect)):
+    while state.done and not is_cached(opened, ("branches", text, state.in_effect)):
         if any(node not in scores for node in range(len(state.before.nodes), len(state.nodes))):
             break
         state = state.before
     first: tuple[float, ...] = (0.0,)
     if state.done:
-        first = cached(state, lambda: _score_nodes(opened, text, state, report))
+        first = cached_scores(state, lambda: _score_nodes(opened, text, state, report))
     later = (scores[node] for node in range(len(state.nodes), len(branches.nodes)))
-    return first if state is branches else cached(branches, lambda: (*first, *later))
+    return first if state is branches else cached_scores(branches, lambda: (*first, *later))
 
 
 def _score_nodes(
@@ -214,7 +214,7 @@ def _score_nodes(
     decoder = DecodingState(opened.model, prompt_of(opened, text).ids)
     first = decoder.first_logits[0].log_softmax(-1)
     tokens = torch.tensor([node.token for node in branches.nodes])
-    scores, cached = [0.0] * len(tokens), list[int]()
+    scores, inputs_before = [0.0] * len(tokens), list[int]()
     lines = sorted(map(branches.nodes_to, branches.leaves()))
     for done, line in enumerate(lines):
         report(done / len(lines))
@@ -222,7 +222,7 @@ def _score_nodes(
         inputs = line[:-1]
         if not inputs:
             continue
-        shared = sum(own == before for own, before in zip(inputs, cached, strict=False))
+        shared = sum(own == before for own, before in zip(inputs, inputs_before, strict=False))
         again = max(0, shared - 1)  # the last shared token is fed again for what follows it
         back_to(decoder, again)
         logits = decoder.read(tokens[inputs[again:]][None])[0].float()
@@ -230,7 +230,7 @@ def _score_nodes(
         probabilities = logits.log_softmax(-1).gather(-1, tokens[after][:, None])[:, 0]
         for node, score in zip(after, probabilities.tolist(), strict=True):
             scores[node] = score
-        cached = inputs
+        inputs_before = inputs
     return tuple(scores)
 
 

@@ -11,7 +11,7 @@ from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import first_place, masks_in
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.interventions import edits
 from explorer.interventions.edits import Intervention
 from models import interventions as core
@@ -176,7 +176,7 @@ def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: s
         raise NotApplicableError(str(error)) from error
     if opened.config.kind == "encoder-decoder":
         same = dataclasses.replace(other_pass, written=forward.written)
-        other_pass = kept(
+        other_pass = cached(
             opened,
             ("patched from", text, forward.text),
             lambda: rerun(opened, same, same.source, forward.target, ()),
@@ -210,7 +210,7 @@ def steering_direction(opened: OpenModel, edit: edits.Steer) -> Tensor:
         return (toward - away).mean(0)
 
     key = ("direction", edit.part, edit.layer, edit.head, edit.texts)
-    direction = kept(opened, key, make, lambda result: result.nbytes)
+    direction = cached(opened, key, make, lambda result: result.nbytes)
     if not direction.isfinite().all():
         raise NotApplicableError("The direction is not finite, so it cannot be added.")
     if not direction.any():

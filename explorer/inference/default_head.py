@@ -8,7 +8,7 @@ from torch import Tensor
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.tasks import pattern_of, pattern_score
 from explorer.text.number_format import three
 
@@ -19,7 +19,7 @@ def default_head(opened: OpenModel) -> tuple[str, int, int]:
     The head that the model's record names, or the one closest to the task's expected pattern;
     without a pattern, the head with the largest weights.
     """
-    return kept(opened, "default head", lambda: _find_default(opened))
+    return cached(opened, "default head", lambda: _find_default(opened))
 
 
 def _find_default(opened: OpenModel) -> tuple[str, int, int]:

@@ -13,7 +13,7 @@ from explorer.inference.core_edits import NotApplicableError, check_applicable, 
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.generation_limits import longest_answer
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken, Steer
 from explorer.text import Token
 from models import interventions as core
@@ -71,7 +71,7 @@ def run_edited(
     if not edits:
         return EditedPass(forward)
     key = ("edited", forward.text, forward.pair, tuple(edits))
-    return kept(opened, key, lambda: _run(opened, forward, edits), lambda run: run.forward.bytes)
+    return cached(opened, key, lambda: _run(opened, forward, edits), lambda run: run.forward.bytes)
 
 
 def why_not_applicable(
@@ -150,7 +150,7 @@ def edited_answer(opened: OpenModel, edited: EditedPass) -> Answer:
     forward = edited.forward
     if not edited.applied:
         return forward.answer
-    return kept(
+    return cached(
         opened,
         ("edited answer", forward.text, edited.applied),
         lambda: written_answer(opened, [forward.target[0], *generate_edited(opened, edited)]),

@@ -18,7 +18,7 @@ from explorer.catalog.pass_budget import TooLargeError
 from explorer.inference.answers import Answer, answer_of, written_answer
 from explorer.inference.generation_limits import end_ids, longest_answer
 from explorer.inference.model_inputs import ids_of, positions_shown, record
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.interventions.edits import Intervention
 from explorer.system.cooperative import interruptible, step
 from explorer.system.limits import PASS_TOKENS
@@ -169,7 +169,7 @@ def run_batch(opened: OpenModel, texts: tuple[str, ...], pair: str = "") -> tupl
 
     It is run once and kept; `run_batch_uncached` always runs it.
     """
-    return kept(
+    return cached(
         opened,
         (texts, pair),
         lambda: run_batch_uncached(opened, texts, pair),

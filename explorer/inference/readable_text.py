@@ -9,7 +9,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.pretrained_models import FIRST
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.inference.forward_pass import ForwardPassError, encode_text, unknown, unknown_words
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text import PublishedTokenizer, TextError
 from models.loading.checkpoint import CheckpointError
 from models.loading.folder_config import OURS
@@ -54,7 +54,7 @@ def unknown_of(
         reader = find_reader(models.values(), models[opened.name], text, pair_of)
         return Unknown(sentences, reader.name if reader else "")
 
-    return kept(opened, ("unknown", text, pair, tuple(models)), look_up)
+    return cached(opened, ("unknown", text, pair, tuple(models)), look_up)
 
 
 def find_reader(

@@ -41,7 +41,7 @@ _in_progress: set[Key] = set()
 _lock = CancellableCondition()  # re-entrant: a model may be freed while a result is stored
 
 
-def kept(
+def cached(
     opened: OpenModel,
     key: Hashable,
     make: Callable[[], Result],
@@ -77,13 +77,13 @@ def kept(
     return result
 
 
-def is_kept(opened: OpenModel, key: Hashable) -> bool:
+def is_cached(opened: OpenModel, key: Hashable) -> bool:
     """Whether this result is in the cache."""
     with _lock:
         return (id(opened), key) in _results
 
 
-def if_kept(opened: OpenModel, key: Hashable) -> Any:
+def if_cached(opened: OpenModel, key: Hashable) -> Any:
     """The result if it is in the cache, else None."""
     with _lock:
         pair = _results.get((id(opened), key))

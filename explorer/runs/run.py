@@ -30,7 +30,7 @@ from typing import Any
 
 from explorer.catalog import ModelError
 from explorer.catalog.folders import RUN_KEY, own_name
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.run_index import (
     BEING_MADE,
     HOST,
@@ -71,7 +71,7 @@ from explorer.system.atomic_files import (
 )
 from explorer.tasks import Task, task_of
 from models.config import TrainConfig
-from models.loading.safe_files import shown
+from models.loading.safe_files import quoted
 
 TOKENIZER = "tokenizer.json"
 COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
@@ -400,7 +400,7 @@ def run_named(root: Path, name: str) -> Run:
 
 def no_run_named(name: str) -> RunError:
     """The error where there is no such run, or none that this reader may see."""
-    title = shown(own_name(name))
+    title = quoted(own_name(name))
     return RunError(f"There is no run called “{title}” here; choose another or start one.")
 
 
@@ -440,7 +440,7 @@ def open_folder(folder: Path) -> OpenModel:
     sentence why nothing can be opened.
     """
     folder = Path(folder).absolute()
-    return opened_from(newest_in(folder), folder.name)
+    return open_checkpoint(newest_in(folder), folder.name)
 
 
 def newest_in(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.layout import SingleRow
 from models.families.published import Published
-from models.loading.safe_files import shown
+from models.loading.safe_files import quoted
 
 BART_ALIASES = {
     "hidden_size": "d_model",
@@ -64,7 +64,7 @@ def two_stacks(
     published.require("is_encoder_decoder", True)
     published.require("is_decoder", False)
     if (published.architecture() or "").endswith("ForCausalLM"):
-        raise ValueError(f"{shown(published.architecture())}, a decoder alone, is not supported.")
+        raise ValueError(f"{quoted(published.architecture())}, a decoder alone, is not supported.")
     width = published.int("decoder_ffn_dim", 4096)
     encoder_width = published.int("encoder_ffn_dim", 4096)
     return TransformerConfig(

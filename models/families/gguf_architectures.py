@@ -18,7 +18,7 @@ from models.families import FAMILIES
 from models.families.family import SUGGESTION, Family, Names
 from models.families.gguf_metadata import ROPE_FACTORS, Metadata
 from models.families.gguf_names import gate_in_up, gguf_names, two_stack_names
-from models.loading.safe_files import shown
+from models.loading.safe_files import quoted
 
 Values = dict[str, Any]
 LAYERS_OF_27B = 46
@@ -49,7 +49,7 @@ def describe(
     architecture = ARCHITECTURES.get(metadata.architecture)
     if architecture is None:
         raise ValueError(
-            f"the architecture {shown(metadata.architecture)} is not supported; {SUGGESTION}."
+            f"the architecture {quoted(metadata.architecture)} is not supported; {SUGGESTION}."
         )
     metadata.require("expert_count", None, 0)
     metadata.require("attention.clamp_kqv", None, 0.0)

@@ -7,7 +7,7 @@ from models.config import MOST_LAYERS, TransformerConfig
 from models.families.family import Family, Names
 from models.families.gpt2 import gpt2_config, gpt2_names
 from models.families.published import Published
-from models.loading.safe_files import shown
+from models.loading.safe_files import quoted
 
 ATTENTION_KINDS = ("global", "local")
 GPT_NEO_ALIASES = {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"}
@@ -48,7 +48,7 @@ def kinds(published: Published, layers: int) -> list[str]:
             case _:
                 raise ValueError("attention_types must list kinds of layers and their number.")
         if len(every) > MOST_LAYERS or any(kind not in ATTENTION_KINDS for kind in every):
-            raise ValueError(f"attention_types {shown(repr(group))} are not supported.")
+            raise ValueError(f"attention_types {quoted(repr(group))} are not supported.")
     if len(every) != layers:
         raise ValueError(f"attention_types must be of {layers} layers, not {len(every)}.")
     published.require("attention_layers", every, None)

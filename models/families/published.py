@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.config import GenerationConfig
-from models.loading.safe_files import shown
+from models.loading.safe_files import quoted
 
 READ_ACTIVATIONS = {
     "relu": "relu",
@@ -75,7 +75,7 @@ class Published:
         value = self.values.get(name, default)
         if value is None or type(value) is int:
             return value
-        raise ValueError(f"{name} must be a whole number, not {shown(repr(value))}.")
+        raise ValueError(f"{name} must be a whole number, not {quoted(repr(value))}.")
 
     def int(self, name: str, default: int | None = None) -> int:
         value = self.optional_int(name, default)
@@ -87,7 +87,7 @@ class Published:
         value = self.values.get(name, default)
         if value is None or type(value) in (int, float):
             return None if value is None else float(value)
-        raise ValueError(f"{name} must be a number, not {shown(repr(value))}.")
+        raise ValueError(f"{name} must be a number, not {quoted(repr(value))}.")
 
     def number(self, name: str, default: float) -> float:
         value = self.optional_number(name, default)
@@ -98,20 +98,20 @@ class Published:
     def flag(self, name: str, default: bool) -> bool:
         value = self.values.get(name, default)
         if type(value) is not bool:
-            raise ValueError(f"{name} must be true or false, not {shown(repr(value))}.")
+            raise ValueError(f"{name} must be true or false, not {quoted(repr(value))}.")
         return value
 
     def activation(self, name: str, default: str) -> str:
         value = self.values.get(name, default)
         if not isinstance(value, str) or value not in READ_ACTIVATIONS:
-            raise ValueError(f"{name} {shown(repr(value))} is an activation that is not supported.")
+            raise ValueError(f"{name} {quoted(repr(value))} is not a supported activation.")
         return READ_ACTIVATIONS[value]
 
     def require(self, name: str, *allowed: object) -> None:
         """Refuses every value but these, of which the first is the default."""
         value = self.values.get(name, allowed[0])
         if value not in allowed or type(value) not in map(type, allowed):
-            raise ValueError(f"{name} {shown(repr(value))} is not supported.")
+            raise ValueError(f"{name} {quoted(repr(value))} is not supported.")
 
     def architecture(self) -> str | None:
         """The class that wrote the file, where it is named."""
@@ -129,7 +129,7 @@ class Published:
             return default
         head = next((head for end, head in HEADS_BY_CLASS.items() if name.endswith(end)), "none")
         if head in refused:
-            raise ValueError(f"{shown(name)} is not supported.")
+            raise ValueError(f"{quoted(name)} is not supported.")
         return head
 
     def tokens(

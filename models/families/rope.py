@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from models.families.published import Published
-from models.loading.safe_files import shown
+from models.loading.safe_files import quoted
 from models.rotary import RopeScaling
 
 SCALING_KINDS = ("linear", "llama3", "yarn")
@@ -47,7 +47,7 @@ def rope(
     if kind == "default":
         return fields
     if kind not in kinds:
-        raise ValueError(f"rope_scaling of the type {shown(repr(kind))} is not supported.")
+        raise ValueError(f"rope_scaling of the type {quoted(repr(kind))} is not supported.")
     return fields | {"rope_scaling": scaling(inner, kind, published)}
 
 

@@ -10,7 +10,7 @@ from models.config import TransformerConfig
 from models.families.bart import APART
 from models.families.family import Family, Names
 from models.families.published import READ_ACTIVATIONS, Published
-from models.loading.safe_files import shown
+from models.loading.safe_files import quoted
 
 T5_ALIASES = {"hidden_size": "d_model", "num_attention_heads": "num_heads", "head_dim": "d_kv"}
 T5_MAX_LEN = 512
@@ -89,7 +89,7 @@ def feed_forward(published: Published) -> tuple[bool, str]:
         raise ValueError("feed_forward_proj must be a name.")
     function = "gelu_new" if name == "gated-gelu" else name.removeprefix("gated-")
     if function not in READ_ACTIVATIONS:
-        raise ValueError(f"feed_forward_proj {shown(repr(name))} is not supported.")
+        raise ValueError(f"feed_forward_proj {quoted(repr(name))} is not supported.")
     gated = published.flag("is_gated_act", name.startswith("gated-"))
     return gated, published.activation("dense_act_fn", function)
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from models.config import TransformerConfig
 from models.families.family import Family
 from models.families.layout import Columns, Same
-from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError, read_json, shown, title
+from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError, quoted, read_json, title
 from models.loading.stored_weights import Weights
 from models.loading.weight_files import open_file
 from models.lora import LoRALinear, lora_leaves
@@ -65,7 +65,7 @@ def save_adapter(
             tensors[PEFT_PREFIX + name] = joined.clone().contiguous()
             saved.append(module if ending in ("weight", "bias") else name)
     if trained:
-        raise CheckpointError(f"No family's file has a name for {shown(min(trained))}.")
+        raise CheckpointError(f"No family's file has a name for {quoted(min(trained))}.")
     rank, alpha = min(ranks.values()), min(alphas.values())
     config = {
         "peft_type": "LORA",
@@ -128,7 +128,7 @@ def attach_adapter(folder: Path, model: Transformer, family: Family | None = Non
             has_place = module == theirs or (layout and set(layout.ours) <= linear)
             if not layout or not has_place or not _fits(weights, name, layout, ours):
                 raise CheckpointError(
-                    f"{shown(name)} in {ADAPTER_WEIGHTS} of {title(folder)} is of no weight of "
+                    f"{quoted(name)} in {ADAPTER_WEIGHTS} of {title(folder)} is of no weight of "
                     "this model: it belongs to another one."
                 )
             if module == theirs:

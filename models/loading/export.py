@@ -27,7 +27,7 @@ from models.loading.safe_files import (
     TOKENIZER,
     TOKENIZER_CONFIG,
     CheckpointError,
-    shown,
+    quoted,
     title,
 )
 from models.loading.weight_files import WEIGHTS
@@ -87,7 +87,7 @@ def adapter_exportable(config: TransformerConfig) -> Export:
 def field_difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     def text(values: dict[str, Any]) -> str:
         value = values.get(key)
-        return "none" if value is None else shown(str(value))
+        return "none" if value is None else quoted(str(value))
 
     return f"{key} is {text(theirs)}, here {text(ours)}"
 
@@ -174,7 +174,7 @@ def published_tensors(family: Family, model: Transformer) -> Iterator[tuple[str,
         joined = layout.join([ours[our] for our in layout.ours])
         yield family.add_prefix(name, model.config), joined.detach().clone().contiguous()
     if left := ours.keys() - covered:
-        raise CheckpointError(f"{family.types[0]} has no name for {shown(min(left))}.")
+        raise CheckpointError(f"{family.types[0]} has no name for {quoted(min(left))}.")
 
 
 def tokenizer_config(tokenizer: str, config: TransformerConfig) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from models.loading.safe_files import (
     CheckpointError,
     is_folder,
     is_there,
+    quoted,
     read_json,
-    shown,
     title,
 )
 
@@ -76,10 +76,10 @@ def read_gguf_config(folder: Path, header: GgufHeader) -> FolderConfig:
         values, family = describe_gguf(header)
         of_family = _describe_published(folder, values, values["model_type"], {})
     except ValueError as error:
-        raise CheckpointError(f"{shown(header.file.name)} is no model: {error}") from error
+        raise CheckpointError(f"{quoted(header.file.name)} is no model: {error}") from error
     except ArithmeticError as error:
         raise CheckpointError(
-            f"{shown(header.file.name)} is no model: its numbers cannot be calculated with."
+            f"{quoted(header.file.name)} is no model: its numbers cannot be calculated with."
         ) from error
     return replace(of_family, family=family)
 
@@ -116,7 +116,7 @@ def _describe_published(
     family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
     if family is None:
         own = ", and code that a folder brings along is never run" if "auto_map" in values else ""
-        raise ValueError(f"the family {shown(model_type)} is not supported{own}; {SUGGESTION}.")
+        raise ValueError(f"the family {quoted(model_type)} is not supported{own}; {SUGGESTION}.")
     published = family.read(values)
     published.require("quantization_config", None)
     published.require("per_layer_config", None)

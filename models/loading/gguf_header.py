@@ -20,8 +20,8 @@ from models.loading.safe_files import (
     POINTER,
     CheckpointError,
     is_folder,
+    quoted,
     regular_file,
-    shown,
     title,
 )
 
@@ -117,7 +117,7 @@ def only_gguf(names: Sequence[str], folder: str) -> str | None:
     if len(files) > 1:
         raise CheckpointError(
             f"{folder} holds {len(files):,} GGUF files; open one of them, such as "
-            f"{shown(files[0])}."
+            f"{quoted(files[0])}."
         )
     return files[0] if files else None
 
@@ -134,14 +134,14 @@ def read_gguf_header(file: Path) -> GgufHeader:
         return _read(file, path, (status.st_ino, status.st_mtime_ns, status.st_size))
     except OSError as error:
         raise CheckpointError(
-            f"{title(file.parent)} has no readable {shown(file.name)}."
+            f"{title(file.parent)} has no readable {quoted(file.name)}."
         ) from error
 
 
 @lru_cache(maxsize=1)
 def _read(file: Path, path: Path, stamp: tuple[int, int, int]) -> GgufHeader:
     with path.open("rb") as stream:
-        return GgufHeader(file, *_Header(stream, stamp[-1], shown(file.name)).read(), stamp)
+        return GgufHeader(file, *_Header(stream, stamp[-1], quoted(file.name)).read(), stamp)
 
 
 class _Header:
@@ -162,7 +162,7 @@ class _Header:
         for _ in range(n_values):
             name = self._name()
             if name in values:
-                raise self._fault(f"gives {shown(name)} twice")
+                raise self._fault(f"gives {quoted(name)} twice")
             values[name] = self._value(name, self._number("I"))
         check_whole(values, self._fault)
         entries = [self._tensor() for _ in range(n_tensors)]
@@ -197,11 +197,11 @@ class _Header:
         n_axes = self._number("I")
         if n_axes > MOST_GGUF_AXES:
             raise self._fault(
-                f"gives {shown(name)} {n_axes:,} axes; at most {MOST_GGUF_AXES} are read"
+                f"gives {quoted(name)} {n_axes:,} axes; at most {MOST_GGUF_AXES} are read"
             )
         shape = struct.unpack(f"<{n_axes}Q", self._take(8 * n_axes))[::-1]
         if not all(0 < axis <= LONGEST_AXIS for axis in shape):
-            raise self._fault(f"gives {shown(name)} a shape that no weight has")
+            raise self._fault(f"gives {quoted(name)} a shape that no weight has")
         kind, offset = self._number("I"), self._number("Q")
         return name, shape, kind, offset
 
@@ -218,25 +218,25 @@ class _Header:
         tensors: dict[str, GgufTensor] = {}
         for name, shape, kind, offset in entries:
             if name in tensors:
-                raise self._fault(f"holds {shown(name)} twice, so which one counts is not known")
+                raise self._fault(f"holds {quoted(name)} twice, so which one counts is not known")
             if kind not in sizes:
-                raise self._fault(f"holds {shown(name)} in type {kind:,}, which is not known")
+                raise self._fault(f"holds {quoted(name)} in type {kind:,}, which is not known")
             dtype, per_block, block_bytes = sizes[kind]
             row = shape[-1] if shape else 1
             if row % per_block:
                 raise self._fault(
-                    f"gives {shown(name)} rows of {row:,} numbers, which {dtype} cannot hold"
+                    f"gives {quoted(name)} rows of {row:,} numbers, which {dtype} cannot hold"
                 )
             length = prod(shape) // per_block * block_bytes
             if offset % alignment:
-                raise self._fault(f"puts {shown(name)} beside its alignment")
+                raise self._fault(f"puts {quoted(name)} beside its alignment")
             if first + offset + length > self._size:
-                raise self._fault(f"is cut short: it ends before {shown(name)} does")
+                raise self._fault(f"is cut short: it ends before {quoted(name)} does")
             tensors[name] = GgufTensor(dtype, shape, first + offset, length)
         last, end = "", 0
         for name, tensor in sorted(tensors.items(), key=lambda item: item[1].start):
             if tensor.start < end:
-                raise self._fault(f"puts {shown(name, 40)} over {shown(last, 40)}")
+                raise self._fault(f"puts {quoted(name, 40)} over {quoted(last, 40)}")
             last, end = name, tensor.start + tensor.bytes
         return tensors
 
@@ -246,7 +246,7 @@ class _Header:
         if kind == TEXT_TYPE:
             return self._decode(name, self._take(self._length()))
         if kind not in NUMBER_TYPES:
-            raise self._fault(f"gives {shown(name)} a value of type {kind:,}, which is not known")
+            raise self._fault(f"gives {quoted(name)} a value of type {kind:,}, which is not known")
         value = self._number(NUMBER_TYPES[kind])
         if kind == FLAG_TYPE:
             return bool(value)
@@ -255,13 +255,13 @@ class _Header:
     def _list(self, name: str) -> PackedList:
         kind, count = self._number("I"), self._number("Q")
         if kind == LIST_TYPE:
-            raise self._fault(f"gives {shown(name)} a list of lists, which is not read here")
+            raise self._fault(f"gives {quoted(name)} a list of lists, which is not read here")
         if kind != TEXT_TYPE and kind not in NUMBER_TYPES:
-            raise self._fault(f"gives {shown(name)} a list of type {kind:,}, which is not known")
+            raise self._fault(f"gives {quoted(name)} a list of type {kind:,}, which is not known")
         item_bytes = 8 if kind == TEXT_TYPE else struct.calcsize("<" + NUMBER_TYPES[kind])
         if count > MOST_ITEMS:
             most = f"at most {MOST_ITEMS:,} are read"
-            raise self._fault(f"claims {count:,} items of {shown(name)}; {most}")
+            raise self._fault(f"claims {count:,} items of {quoted(name)}; {most}")
         start = self._at
         if kind == TEXT_TYPE:
             self._texts += count
@@ -289,7 +289,7 @@ class _Header:
         try:
             return text.decode("utf-8")
         except UnicodeDecodeError:
-            raise self._fault(f"holds {shown(name)} that is not text") from None
+            raise self._fault(f"holds {quoted(name)} that is not text") from None
 
     def _number(self, kind: str) -> Any:
         form = NUMBER_FORMATS[kind]
@@ -324,7 +324,7 @@ def check_whole(values: Mapping[str, Any], fault: Callable[[str], CheckpointErro
         )
     kind = values.get("general.type", "model")
     if kind != "model":
-        raise fault(f"holds no model but {shown(kind)}")
+        raise fault(f"holds no model but {quoted(kind)}")
 
 
 def shortest(value: float) -> float:

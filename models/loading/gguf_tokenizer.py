@@ -23,7 +23,7 @@ from models.loading.gguf_vocabulary import (
     USER_DEFINED,
     Vocabulary,
 )
-from models.loading.safe_files import TOKENIZER, TOKENIZER_CONFIG, shown
+from models.loading.safe_files import TOKENIZER, TOKENIZER_CONFIG, quoted
 
 WORD_START = "▁"
 """The character that stands for a space in sentencepiece."""
@@ -49,7 +49,7 @@ def tokenizer_files(header: GgufHeader) -> dict[str, str]:
     vocabulary = Vocabulary(header)
     kind = vocabulary.name("model", "")
     if kind not in TOKENIZER_KINDS:
-        raise vocabulary.fault(f"has a tokenizer of the kind {shown(kind)}, which is not known")
+        raise vocabulary.fault(f"has a tokenizer of the kind {quoted(kind)}, which is not known")
     defaults = USUAL_ROLES.get(kind, {})
     roles = {role: vocabulary.role(role, defaults.get(role)) for role in ROLE_KEYS}
     if kind == "bert" and roles["cls"] is None:
@@ -103,7 +103,7 @@ def pre_tokenizer(vocabulary: Vocabulary) -> PreTokenizer:
     usual = OF_ARCHITECTURE.get(str(vocabulary.architecture), "default")
     name = vocabulary.name("pre", usual)
     if name not in PRE_TOKENIZERS:
-        raise vocabulary.fault(f"cuts texts in the way {shown(name)}, which is not known")
+        raise vocabulary.fault(f"cuts texts in the way {quoted(name)}, which is not known")
     return PRE_TOKENIZERS[name]
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from models.loading.gguf_header import GgufHeader, PackedList
-from models.loading.safe_files import CheckpointError, shown
+from models.loading.safe_files import CheckpointError, quoted
 
 TOKENIZER_PREFIX = "tokenizer.ggml."
 KIND, NO_KIND = TOKENIZER_PREFIX + "model", ("none", "no_vocab")
@@ -37,7 +37,7 @@ class Vocabulary:
     """The tokenizer in the metadata of a file. CheckpointError where a value is wrong."""
 
     def __init__(self, header: GgufHeader) -> None:
-        self._values, self._what = header.values, shown(header.file.name)
+        self._values, self._what = header.values, quoted(header.file.name)
         self.architecture = header.values.get("general.architecture")
 
     @cached_property
@@ -75,7 +75,7 @@ class Vocabulary:
         ids = {token: i for i, token in enumerate(tokens)}
         if len(ids) < len(tokens):
             twice = next(token for i, token in enumerate(tokens) if ids[token] != i)
-            raise self.fault(f"has the token {shown(twice)} twice")
+            raise self.fault(f"has the token {quoted(twice)} twice")
         return ids
 
     def check_merges(self, count: int) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from models.families.gguf_metadata import ROPE_FACTORS
 from models.loading.gguf_header import GgufHeader, GgufTensor
-from models.loading.safe_files import CheckpointError, regular_file, shown
+from models.loading.safe_files import CheckpointError, quoted, regular_file
 from models.loading.stored_weights import StoredTensor, Weights, read_into, stamp_of
 
 PLAIN_TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -40,7 +40,7 @@ class GgufWeights(Weights):
         dtype = self.header.tensors[name].dtype
         if dtype not in (*PLAIN_TYPES, *QUANTIZED_TYPES):
             raise CheckpointError(
-                f"{shown(name)} in {shown(self.header.file.name)} is of type "
+                f"{quoted(name)} in {quoted(self.header.file.name)} is of type "
                 f"{dtype}, which is not read here; quantize the model to another."
             )
 
@@ -65,7 +65,7 @@ class GgufWeights(Weights):
 
                 yield read_tensor
         except OSError as error:
-            raise CheckpointError(f"{shown(file.name)} cannot be read.") from error
+            raise CheckpointError(f"{quoted(file.name)} cannot be read.") from error
 
     def _content(self, file: int, placed: GgufTensor) -> Tensor:
         """The bytes of a tensor, of a file that is still the one whose header was read."""
@@ -73,7 +73,7 @@ class GgufWeights(Weights):
         is_whole = read_into(file, content, placed.start)
         if not is_whole or stamp_of(os.fstat(file)) != self.header.stamp:
             raise CheckpointError(
-                f"{shown(self.header.file.name)} changed while it was read; open it again."
+                f"{quoted(self.header.file.name)} changed while it was read; open it again."
             )
         return content
 

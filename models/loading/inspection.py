@@ -17,7 +17,7 @@ from models.families.family import Family
 from models.families.layout import Same
 from models.loading.folder_config import FolderConfig, read_folder_config
 from models.loading.memory import available_memory
-from models.loading.safe_files import CONFIG, CheckpointError, shown, title
+from models.loading.safe_files import CONFIG, CheckpointError, quoted, title
 from models.loading.stored_weights import Weights
 from models.loading.weight_files import open_weights
 from models.model import Transformer
@@ -213,12 +213,12 @@ def check_inspection(inspection: Inspection) -> None:
     if missing := inspection.missing:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise CheckpointError(
-            f"{title(folder)} lacks {shown(missing[0])}{more}, which its config asks for."
+            f"{title(folder)} lacks {quoted(missing[0])}{more}, which its config asks for."
         )
     if inspection.misshapen:
         name = inspection.misshapen[0]
         raise CheckpointError(
-            f"{shown(name)} in {title(folder)} has the shape {weights.shape(name)}, which is not "
+            f"{quoted(name)} in {title(folder)} has the shape {weights.shape(name)}, which is not "
             "what the config says."
         )
     needed = 0

@@ -30,7 +30,7 @@ class CheckpointError(ValueError):
     """Why a folder cannot be opened, in one sentence."""
 
 
-def shown(name: object, most: int = MOST_SHOWN) -> str:
+def quoted(name: object, most: int = MOST_SHOWN) -> str:
     """A stranger's word as it may stand in a sentence: one line, printable, cut.
 
     In quotation marks where its end could not be seen or would be taken for the sentence's.
@@ -46,7 +46,7 @@ def shown(name: object, most: int = MOST_SHOWN) -> str:
 
 def title(folder: Path) -> str:
     """The folder's own name, without its path, for a sentence."""
-    return shown(folder.name or folder.absolute().name)
+    return quoted(folder.name or folder.absolute().name)
 
 
 def is_folder(folder: Path) -> bool:
@@ -74,16 +74,16 @@ def regular_file(folder: Path, name: str) -> Path:
         path = Path(os.path.realpath(folder / name))
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{title(folder)} has no readable {shown(name)}.") from error
+        raise CheckpointError(f"{title(folder)} has no readable {quoted(name)}.") from error
     rooms = [home]
     if home.parent.name == "snapshots":
         rooms.append(home.parent.parent / "blobs")
     if not any(path.is_relative_to(room) for room in rooms):
         raise CheckpointError(
-            f"{shown(name)} in {title(folder)} is a link out of the folder, which is not followed."
+            f"{quoted(name)} in {title(folder)} is a link out of the folder, which is not followed."
         )
     if not stat.S_ISREG(mode):
-        raise CheckpointError(f"{title(folder)} has no readable {shown(name)}.")
+        raise CheckpointError(f"{title(folder)} has no readable {quoted(name)}.")
     return path
 
 
@@ -95,9 +95,9 @@ def read_bytes(folder: Path, name: str, most: int | None = None) -> bytes:
         with path.open("rb") as file:
             content = file.read(most + 1)
     except OSError as error:
-        raise CheckpointError(f"{title(folder)} has no readable {shown(name)}.") from error
+        raise CheckpointError(f"{title(folder)} has no readable {quoted(name)}.") from error
     if len(content) > most:
-        raise CheckpointError(f"{shown(name)} in {title(folder)} is too large to be one.")
+        raise CheckpointError(f"{quoted(name)} in {title(folder)} is too large to be one.")
     return content
 
 
@@ -109,12 +109,12 @@ def read_text(folder: Path, name: str, most: int | None = None) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CheckpointError(f"{shown(name)} in {title(folder)} is not text.") from error
+        raise CheckpointError(f"{quoted(name)} in {title(folder)} is not text.") from error
 
 
 def read_json(folder: Path, name: str, most: int | None = None) -> dict[str, Any]:
     """The object in a JSON file of the folder."""
-    return parse_object(read_text(folder, name, most), f"{shown(name)} in {title(folder)}")
+    return parse_object(read_text(folder, name, most), f"{quoted(name)} in {title(folder)}")
 
 
 POINTER = b"version https://git-lfs"
@@ -123,7 +123,7 @@ POINTER = b"version https://git-lfs"
 
 def pointer_fault(folder: Path, name: str) -> str:
     return (
-        f"{shown(name)} in {title(folder)} is a git-lfs pointer in place of the file; "
+        f"{quoted(name)} in {title(folder)} is a git-lfs pointer in place of the file; "
         "fetch the file with git lfs pull."
     )
 

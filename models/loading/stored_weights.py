@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 import torch
 from torch import Tensor
 
-from models.loading.safe_files import CheckpointError, regular_file, shown, title
+from models.loading.safe_files import CheckpointError, quoted, regular_file, title
 
 READABLE = {
     "F64": torch.float64,
@@ -71,12 +71,12 @@ class Weights:
         dtype = self.dtype(name)
         if dtype.startswith(QUANTIZED):
             raise CheckpointError(
-                f"{shown(name)} in {title(self.folder)} is quantized ({dtype}), which is not read "
+                f"{quoted(name)} in {title(self.folder)} is quantized ({dtype}), which is not read "
                 "here; save the model in float32, float16 or bfloat16."
             )
         if dtype not in READABLE:
             raise CheckpointError(
-                f"{shown(name)} in {title(self.folder)} is of type {dtype}, which no weight has."
+                f"{quoted(name)} in {title(self.folder)} is of type {dtype}, which no weight has."
             )
 
     @contextmanager
@@ -95,7 +95,7 @@ class Weights:
                     tensor = self._stored(files[shard].fileno(), self.tensors[name])
                 except OSError as error:
                     raise CheckpointError(
-                        f"{title(self.folder)} has no readable {shown(shard)}."
+                        f"{title(self.folder)} has no readable {quoted(shard)}."
                     ) from error
                 self._check_numbers(name, tensor)
                 return tensor
@@ -108,7 +108,7 @@ class Weights:
         is_whole = read_into(file, tensor, stored.start)
         if not is_whole or stamp_of(os.fstat(file)) != self.stamps[stored.file]:
             raise CheckpointError(
-                f"{shown(stored.file)} in {title(self.folder)} changed while it was read; "
+                f"{quoted(stored.file)} in {title(self.folder)} changed while it was read; "
                 "open it again."
             )
         return tensor
@@ -120,7 +120,7 @@ class Weights:
         least, most = (number.item() for number in tensor.aminmax())
         if not -LARGEST_NUMBER <= least <= most <= LARGEST_NUMBER:
             raise CheckpointError(
-                f"{shown(name)} in {title(self.folder)} holds NaN, infinite or too large numbers, "
+                f"{quoted(name)} in {title(self.folder)} holds NaN, infinite or too large numbers, "
                 "with which no model calculates."
             )
 

@@ -21,9 +21,9 @@ from models.loading.safe_files import (
     is_there,
     parse_object,
     pointer_fault,
+    quoted,
     read_json,
     regular_file,
-    shown,
     title,
 )
 from models.loading.stored_weights import Stamp, StoredTensor, Weights, stamp_of
@@ -93,7 +93,7 @@ NOTES = "__metadata__"
 def read_header(folder: Path, name: str, longest: int = LONGEST_HEADER) -> FileHeader:
     """The header of one file. CheckpointError where it cannot be true."""
     path = regular_file(folder, name)
-    what = f"{shown(name)} in {title(folder)}"
+    what = f"{quoted(name)} in {title(folder)}"
     try:
         with path.open("rb") as file:
             stamp = stamp_of(os.fstat(file.fileno()))
@@ -107,13 +107,13 @@ def read_header(folder: Path, name: str, longest: int = LONGEST_HEADER) -> FileH
             file.seek(8)
             content = file.read(length - 8)
     except OSError as error:
-        raise CheckpointError(f"{title(folder)} has no readable {shown(name)}.") from error
+        raise CheckpointError(f"{title(folder)} has no readable {quoted(name)}.") from error
     tensors, end = _parse_header(content, name, length, what)
     if end != size:
         raise CheckpointError(f"{what} is damaged or cut short.")
     for tensor, stored in tensors.items():
         if len(stored.shape) > MOST_AXES or max(stored.shape, default=0) > LONGEST_AXIS:
-            raise CheckpointError(f"{shown(tensor)} in {what} has a shape that no weight has.")
+            raise CheckpointError(f"{quoted(tensor)} in {what} has a shape that no weight has.")
     return FileHeader(tensors, length, stamp)
 
 
@@ -164,7 +164,7 @@ def _is_entry(entry: object) -> bool:
 
 def _no_header(folder: Path, name: str, start: bytes) -> str:
     """What the file is instead, by its first bytes. Read as a length, each of these is absurd."""
-    what = f"{shown(name)} in {title(folder)}"
+    what = f"{quoted(name)} in {title(folder)}"
     if not start:
         return f"{what} is empty; fetch or save it again."
     if start.startswith(POINTER):
@@ -191,7 +191,7 @@ def _open_shards(folder: Path) -> Weights:
     if missing:
         raise CheckpointError(
             f"{title(folder)} lacks {len(missing)} of the {len(files)} files of its weights, "
-            f"first {shown(missing[0])}."
+            f"first {quoted(missing[0])}."
         )
     tensors: dict[str, StoredTensor] = {}
     left, total = LONGEST_HEADER, 0
@@ -203,8 +203,8 @@ def _open_shards(folder: Path) -> Weights:
         stamps[file] = header.stamp
         if twice := next((name for name in header.tensors if name in tensors), None):
             raise CheckpointError(
-                f"{shown(twice)} is in {shown(file, 40)} and in {shown(tensors[twice].file, 40)} "
-                f"of {title(folder)}, so which one counts is not known."
+                f"{quoted(twice)} is in {quoted(file, 40)} and in "
+                f"{quoted(tensors[twice].file, 40)} of {title(folder)}, so which one counts is not known."
             )
         tensors |= header.tensors
         if len(tensors) > MOST_TENSORS:
@@ -212,7 +212,8 @@ def _open_shards(folder: Path) -> Weights:
     for name, file in listed.items():
         if name not in tensors or tensors[name].file != file:
             raise CheckpointError(
-                f"{shown(file)} in {title(folder)} lacks {shown(name)}, which the index puts there."
+                f"{quoted(file)} in {title(folder)} lacks {quoted(name)}, "
+                "which the index puts there."
             )
     return Weights(folder, dict(sorted(tensors.items())), total, stamps)
 
@@ -224,7 +225,7 @@ def _check_shard_name(folder: Path, name: str) -> None:
         raise CheckpointError(f"{INDEX} in {title(folder)} names a file outside the folder.")
     if not name.endswith(ENDING):
         raise CheckpointError(
-            f"{INDEX} in {title(folder)} names {shown(name)}, which is no safetensors file."
+            f"{INDEX} in {title(folder)} names {quoted(name)}, which is no safetensors file."
         )
 
 
@@ -262,7 +263,7 @@ def only_file(names: Sequence[str], folder: str) -> str:
         )
     if foreign := next((name for name in names if name.endswith(FOREIGN)), None):
         raise CheckpointError(
-            f"{folder} holds its weights as {shown(foreign)}, a format that is not read "
+            f"{folder} holds its weights as {quoted(foreign)}, a format that is not read "
             f"here; save them as {WEIGHTS} instead."
         )
     raise CheckpointError(f"{folder} has no {WEIGHTS}.")

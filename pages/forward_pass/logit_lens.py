@@ -5,7 +5,7 @@ import streamlit as st
 from explorer.analysis import logit_attribution, logit_lens
 from explorer.app.context import page_context
 from explorer.app.messages import say
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.views.forward_pass.lens_and_attribution import (
     draw_layer_predictions,
     draw_logit_attribution,
@@ -28,7 +28,7 @@ if opened.config.head == "none":
     say("This model has no output head, so its residual streams give no prediction.")
 else:
     position = choose_output_position(context)
-    logits = kept(
+    logits = cached(
         opened,
         ("lens", forward.text, forward.pair, position),
         lambda: logit_lens.lens_logits(forward.trace, position),

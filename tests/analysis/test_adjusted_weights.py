@@ -105,7 +105,7 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ForwardPass]
     texts = {"letters": "the hat", "reverse": "31415"}
     return {
         name: run_text(
-            opened_model.opened_from(folder / name, name), texts.get(name, "the black cat")
+            opened_model.open_checkpoint(folder / name, name), texts.get(name, "the black cat")
         )
         for name in (*NAMES, "grouped")
     }
@@ -182,7 +182,7 @@ def test_rows_add_up_to_one_only_where_they_do(readings: dict[str, ForwardPass])
 def test_a_pair_is_taken_apart_without_losing_a_cell_and_its_words_are_merged(
     published: Path,
 ) -> None:
-    opened = opened_model.opened_from(published / "bert", "bert")
+    opened = opened_model.open_checkpoint(published / "bert", "bert")
     pair, whole = run_text(opened, "the capital", "a dog opened"), 0.0
     for name in ("A→A", "A→B", "B→A", "B→B"):
         made = adjust_head(pair, SELF, 0, 0, Options(sentences=name))
@@ -199,7 +199,7 @@ def test_a_pair_is_taken_apart_without_losing_a_cell_and_its_words_are_merged(
 
 def test_what_is_no_number_is_counted_and_breaks_nothing(small_models: Path) -> None:
     """And rows of which a head has nothing left are said to sum to less."""
-    forward = run_text(opened_model.opened_from(small_models / "reviews", "reviews"), "a cat")
+    forward = run_text(opened_model.open_checkpoint(small_models / "reviews", "reviews"), "a cat")
     weights = forward.all_weights(SELF).clone()
     weights[0, 0, 1], weights[0, 1, :, 1:] = torch.nan, 0
     forward.trace.values[f"{site(SELF, 0)}.weights"] = weights[:1]

@@ -78,7 +78,7 @@ def test_a_shipped_model_is_sound_and_a_fresh_one_of_its_config_is_not(
 ) -> None:
     for folder in sorted(CHECKPOINTS.iterdir()):
         with subtests.test(folder=folder.name):
-            trained = opened_model.opened_from(folder, folder.name)
+            trained = opened_model.open_checkpoint(folder, folder.name)
             assert titles(of_model(trained.model), "error", "warning", "note") == []
             assert titles(of_attention(trained)) == ["Selective attention"]
             fresh = Transformer(trained.config, seed=1)
@@ -181,7 +181,7 @@ def test_uniform_attention_is_found() -> None:
         heads = HeadMetrics("decoder.self_attn", values, rows, 0, {})
         (finding,) = diagnostics.attention_findings([heads])
         assert (finding.title, finding.level) == (title, level)
-    lost = opened_model.opened_from(CHECKPOINTS / "shakespeare", "lost")
+    lost = opened_model.open_checkpoint(CHECKPOINTS / "shakespeare", "lost")
     with torch.no_grad():
         for name, parameter in lost.model.named_parameters():
             if "q_proj" in name:

@@ -130,7 +130,7 @@ def test_what_can_be_reached_grows_with_the_layers() -> None:
 
 def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
     for name in ("translation", "letters", "reviews"):
-        forward = run_text(opened_model.opened_from(small_models / name, name), "the cat")
+        forward = run_text(opened_model.open_checkpoint(small_models / name, name), "the cat")
         for part in forward.parts:
             if part.name.endswith("self_attn"):
                 sums = rollout(half_residual_layers(forward, part.name, part.layers)).sum(-1)

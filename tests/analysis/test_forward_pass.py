@@ -108,13 +108,13 @@ def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
 def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: Path) -> None:
     tiny.reference_classifier(tmp_path / "classifier")
     for folder in (published / "bert", published / "gpt2", published / "t5", *tmp_path.iterdir()):
-        opened = opened_model.opened_from(folder, folder.name)
+        opened = opened_model.open_checkpoint(folder, folder.name)
         opened.model.double()
         text = "5 17 3" if folder.name == "gpt2" else "the cat was good"
         of = forward_pass.run_batch_uncached(opened, (text,))[0]
         assert worst(of) <= EXACT, folder.name
         every_cell_is_opened(values_of(of))
-    opened = opened_model.opened_from(published / "bert", "bert")
+    opened = opened_model.open_checkpoint(published / "bert", "bert")
     pair = forward_pass.run_text(opened, "the cat was good", "the dog")
     assert set(values_of(pair).segments("encoder").tolist()) == {0, 1}
     assert worst(pair) <= EXACT
@@ -208,7 +208,7 @@ def test_a_mistake_in_the_models_positions_is_seen(
             with monkeypatch.context() as patch:
                 if planted:
                     patch.setattr(whose, name, mistaken(getattr(whose, name)))
-                opened = opened_model.opened_from(tmp_path / scheme, scheme)
+                opened = opened_model.open_checkpoint(tmp_path / scheme, scheme)
                 values = values_of(forward_pass.run_batch_uncached(opened, (TEXT,))[0])
                 found = from_formula(values, values.stages[f"encoder.{stage}"])
             assert found > 1e-3 if planted else found <= EXACT, scheme

@@ -197,7 +197,7 @@ def test_the_docs_have_a_row_for_each() -> None:
 
 @pytest.fixture
 def forward(small_models: Path) -> ForwardPass:
-    opened = opened_model.opened_from(small_models / "translation", "translation")
+    opened = opened_model.open_checkpoint(small_models / "translation", "translation")
     return run_text(opened, "the black cat sleeps")
 
 
@@ -306,7 +306,7 @@ def test_heads_that_are_alike_stand_together_and_what_is_no_number_stays_none() 
 
 @pytest.fixture
 def opened(small_models: Path) -> OpenModel:
-    return opened_model.opened_from(small_models / "letters", "letters")
+    return opened_model.open_checkpoint(small_models / "letters", "letters")
 
 
 def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
@@ -340,7 +340,7 @@ def test_pooling_keeps_the_largest() -> None:
 def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = opened_model.opened_from(small_models / "translation", "translation")
+    opened = opened_model.open_checkpoint(small_models / "translation", "translation")
     read = dataclasses.replace(forward_pass.run_text(opened, opened.example))  # kept by nobody else
     monkeypatch.setattr(forward_pass, "WEIGHTS_HELD", 1)
     for part in read.parts:

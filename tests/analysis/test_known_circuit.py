@@ -19,7 +19,7 @@ from explorer.analysis.circuit_faithfulness import strongest_edges
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.head_metrics import join_layers, metrics_by_layer
 from explorer.analysis.wiring import Place, Wiring, wiring_of
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference.forward_pass import run_text
 
@@ -33,7 +33,7 @@ LETTERS = torch.arange(26)
 
 @cache
 def opened(name: str) -> OpenModel:
-    return opened_from(SHIPPED / name, name)
+    return open_checkpoint(SHIPPED / name, name)
 
 
 @cache

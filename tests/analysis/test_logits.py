@@ -33,7 +33,7 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
     for name in (*SHIPPED, *PUBLISHED):
         with subtests.test(name=name):
             if name in PUBLISHED:
-                opened = opened_model.opened_from(published / name, name)
+                opened = opened_model.open_checkpoint(published / name, name)
             else:
                 opened = opened_model.open_model(name)
             forward = run_text(opened, texts.get(name, opened.example))
@@ -86,7 +86,7 @@ def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
 
 def test_of_published_and_trained_models_too(published: Path) -> None:
     opened = [opened_model.open_model(name) for name in ("translation", "reviews", "induction")]
-    opened += [opened_model.opened_from(published / name, name) for name in ("gpt2", "t5")]
+    opened += [opened_model.open_checkpoint(published / name, name) for name in ("gpt2", "t5")]
     texts = {"gpt2": "5 17 3", "t5": "the cat was good"}
     for each in opened:
         for one in all_of(forward_pass.run_text(each, texts.get(each.name, each.example))):

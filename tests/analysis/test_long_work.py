@@ -119,7 +119,7 @@ class GoneReader:
 
 @pytest.mark.parametrize("name", WORK)
 def test_it_ends_when_its_reader_has_gone(name: str, small_models: Path) -> None:
-    opened = opened_model.opened_from(small_models / "letters", "letters")
+    opened = opened_model.open_checkpoint(small_models / "letters", "letters")
     forward = run_text(opened, "the cat and the hat")
     with pytest.raises(Left), cooperative.run_in_thread(GoneReader()):
         WORK[name](opened, forward)
@@ -130,7 +130,7 @@ def test_it_ends_when_its_reader_has_gone(name: str, small_models: Path) -> None
 def test_it_is_refused_where_there_is_no_room_for_it(
     name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = opened_model.opened_from(small_models / "letters", "letters")
+    opened = opened_model.open_checkpoint(small_models / "letters", "letters")
     forward = run_text(opened, "the cat and the hat")
     run_text(opened, "the cat")
     monkeypatch.setattr(pass_budget, "LITTLE", 0)

@@ -15,7 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.analysis.information_flow import information_flow, route
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.pretrained_models import FIRST
 from explorer.components import pass_map as drawing
 from explorer.components.pass_map import PassMap
@@ -82,7 +82,7 @@ smollm2_open = partial(visiting, an_app_with_smollm2)
 
 @cache
 def opened() -> OpenModel:
-    return opened_from(models_with_smollm2() / FIRST, FIRST)
+    return open_checkpoint(models_with_smollm2() / FIRST, FIRST)
 
 
 # ---- first paint ----------------------------------------------------------------------------

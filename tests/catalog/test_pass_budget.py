@@ -24,7 +24,7 @@ from tests.tiny import ids_of, million_positions, oversized_model
 
 @pytest.fixture
 def opened(small_models: Path) -> OpenModel:
-    return opened_model.opened_from(small_models / "letters", "letters")
+    return opened_model.open_checkpoint(small_models / "letters", "letters")
 
 
 def test_row_1_a_text_of_too_many_tokens_is_refused_before_it_runs(
@@ -63,7 +63,7 @@ def test_row_4_a_model_of_endless_heads_or_words_is_refused_by_its_config(
     folder = oversized_model(tmp_path / "model", **sizes)
     monkeypatch.setattr(Transformer, "__init__", None)
     with pytest.raises(ModelError, match=said) as refused:
-        opened_model.opened_from(folder, "hungry")
+        opened_model.open_checkpoint(folder, "hungry")
     assert str(refused.value).count(". ") == 0
 
 
@@ -125,7 +125,7 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
 
     monkeypatch.setattr(opened_model, "load_checkpoint", loading)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(opened_model.opened_from, small_models / "letters", "letters")
+        first = pool.submit(opened_model.open_checkpoint, small_models / "letters", "letters")
         begun.wait()
         pool.submit(passed).result()
         first.result()

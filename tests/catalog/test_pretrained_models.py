@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from explorer.catalog.folders import is_hub_id
-from explorer.catalog.opened_model import opened_from
+from explorer.catalog.opened_model import open_checkpoint
 from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, HubModel, Package
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import run_text
@@ -52,7 +52,7 @@ def test_the_first_pretrained_model_answers_its_examples(subtests: pytest.Subtes
     folder = Path(os.environ.get("EXPLORER_SMOLLM2") or ROOT / "examples" / FIRST)
     if not folder.is_dir():
         pytest.skip("needs SmolLM2 (python -m explorer get smollm2); EXPLORER_SMOLLM2 names it")
-    opened = opened_from(folder, FIRST)
+    opened = open_checkpoint(folder, FIRST)
     for text, answer in ANSWERS.items():
         with subtests.test(text=text):
             assert run_text(opened, text).answer.guesses[0].label == answer.replace(" ", "␣")

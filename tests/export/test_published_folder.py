@@ -29,7 +29,7 @@ def trained(family: str, root: Path) -> OpenModel:
     model = Transformer(spec.model, seed=3)
     run = {"task": task.name, "classes": ["bad", "mixed", "good"]} if family == "bert" else {}
     save_checkpoint(root / family, model, tokenizer=task.tokenizer.to_json(), run=run)
-    return opened_model.opened_from(root / family, family)
+    return opened_model.open_checkpoint(root / family, family)
 
 
 def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Pat
                 published_folder.MODEL_FOLDER
             }
             archive.extractall(tmp_path / "out" / family)
-        again = opened_model.opened_from(
+        again = opened_model.open_checkpoint(
             tmp_path / "out" / family / published_folder.MODEL_FOLDER, "again"
         )
         text = TASKS[TASK_OF[family]].example

@@ -12,7 +12,7 @@ from explorer.catalog import ModelError, opened_model, pass_budget
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.inference import trained_tokenizers
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.system import cooperative
 from models.loading import checkpoint, inspection
 from tests import tiny
@@ -101,7 +101,7 @@ class Work(Stays):
 
 @pytest.fixture
 def letters(small_models: Path) -> OpenModel:
-    return opened_model.opened_from(small_models / "letters", "letters")
+    return opened_model.open_checkpoint(small_models / "letters", "letters")
 
 
 def test_what_many_need_is_made_once(
@@ -109,7 +109,7 @@ def test_what_many_need_is_made_once(
 ) -> None:
     """A result of a model, the model itself, and tokenizers that are trained."""
     work = Work()
-    work.is_done_once(lambda: kept(letters, "result", work.before(object), lambda _: 1))
+    work.is_done_once(lambda: cached(letters, "result", work.before(object), lambda _: 1))
     entry = brought_model(tiny.reference_gpt2(tmp_path / "new"))
     for module, name, ask in (
         (opened_model, "load_checkpoint", lambda: open_entry(entry)),
@@ -134,7 +134,7 @@ def test_where_a_maker_fails_the_next_one_tries(letters: OpenModel) -> None:
             raise FirstFails
         return object()
 
-    answers = work.asked_by_all(lambda: kept(letters, "result", make, lambda _: 1))
+    answers = work.asked_by_all(lambda: cached(letters, "result", make, lambda _: 1))
     (failed,) = (each for each in answers if isinstance(each, Exception))
     assert isinstance(failed, FirstFails)
     assert len({id(each) for each in answers if each is not failed}) == 1
@@ -161,7 +161,7 @@ def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_w
         read_weights(found, model)
 
     def opened(folder: Path) -> OpenModel:
-        return opened_model.opened_from(folder, folder.name)
+        return opened_model.open_checkpoint(folder, folder.name)
 
     small = small_models / "reviews"
     free = needed + 2 * opened(small).bytes
@@ -202,11 +202,11 @@ def test_a_reader_who_waits_may_leave_and_the_work_goes_on(
         return letters
 
     with ThreadPoolExecutor(1) as pool:
-        made = pool.submit(kept, letters, "result", make, lambda _: 1)
+        made = pool.submit(cached, letters, "result", make, lambda _: 1)
         begun.wait()
         try:
             for ask in (
-                lambda: kept(letters, "result", object, lambda _: 1),
+                lambda: cached(letters, "result", object, lambda _: 1),
                 lambda: open_entry(entry),
             ):
                 with pytest.raises(Left), cooperative.run_in_thread(Leaves()):
@@ -214,5 +214,5 @@ def test_a_reader_who_waits_may_leave_and_the_work_goes_on(
         finally:
             ends.set()
         assert made.result() is letters
-    assert kept(letters, "result", object, lambda _: 1) is letters
+    assert cached(letters, "result", object, lambda _: 1) is letters
     assert open_entry(entry).config.kind == "decoder", "nothing waits for who left"

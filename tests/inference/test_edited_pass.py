@@ -362,7 +362,7 @@ def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
     name: str, published: Path, subtests: pytest.Subtests
 ) -> None:
     """Passed whole over it, with the same edits; of a published model with some of them."""
-    model = opened_model.opened_from((published if name == "t5" else SHIPPED) / name, name)
+    model = opened_model.open_checkpoint((published if name == "t5" else SHIPPED) / name, name)
     forward = run_text(model, "hello world" if name == "t5" else model.example)
     for edit in (*NOTHING, *SOMETHING)[:: 3 if name == "t5" else 1]:
         with subtests.test(edit=edit):

@@ -11,13 +11,13 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.inference import results_cache as store
 from explorer.inference.answers import Answer, Guess
 from explorer.inference.forward_pass import run_text
-from explorer.inference.results_cache import forget, kept, size_of
+from explorer.inference.results_cache import cached, forget, size_of
 from explorer.interventions.edits import Patch
 
 
 def own(folder: Path) -> OpenModel:
     """A model that nobody else has opened."""
-    return opened_model.opened_from(folder, folder.name)
+    return opened_model.open_checkpoint(folder, folder.name)
 
 
 @pytest.fixture
@@ -53,36 +53,36 @@ def test_a_thing_is_made_once_for_its_model_and_key_until_it_is_forgotten(
     opened: OpenModel, other: OpenModel
 ) -> None:
     with pytest.raises(ValueError, match="once"):
-        kept(opened, "a", fails, nothing)
-    first = kept(opened, "a", Made, nothing)
-    assert kept(opened, "a", Made, nothing) is first
-    assert kept(opened, "b", Made, nothing) is not first
-    assert kept(other, "a", Made, nothing) is not first
+        cached(opened, "a", fails, nothing)
+    first = cached(opened, "a", Made, nothing)
+    assert cached(opened, "a", Made, nothing) is first
+    assert cached(opened, "b", Made, nothing) is not first
+    assert cached(other, "a", Made, nothing) is not first
     forget(opened)
-    assert kept(opened, "a", Made, nothing) is not first
+    assert cached(opened, "a", Made, nothing) is not first
     forget(opened)
     forget(opened)
 
 
 @pytest.mark.usefixtures("little_room")
 def test_the_oldest_of_all_models_makes_room(opened: OpenModel, other: OpenModel) -> None:
-    first, second = (kept(each, "a", Made, lambda _: 400) for each in (opened, other))
-    assert kept(opened, "a", Made, lambda _: 400) is first
-    kept(opened, "c", Made, lambda _: 400)
-    assert kept(opened, "a", Made, lambda _: 400) is first
-    assert kept(other, "a", Made, lambda _: 400) is not second
+    first, second = (cached(each, "a", Made, lambda _: 400) for each in (opened, other))
+    assert cached(opened, "a", Made, lambda _: 400) is first
+    cached(opened, "c", Made, lambda _: 400)
+    assert cached(opened, "a", Made, lambda _: 400) is first
+    assert cached(other, "a", Made, lambda _: 400) is not second
 
 
 @pytest.mark.usefixtures("little_room")
 def test_what_is_too_large_with_its_key_is_given_and_not_kept(opened: OpenModel) -> None:
-    small = kept(opened, "small", Made, lambda _: 400)
-    large = kept(opened, "large", Made, lambda _: 1_001)
-    assert kept(opened, "large", Made, lambda _: 1_001) is not large
-    assert kept(opened, "small", Made, nothing) is small, "it pushed nothing out"
+    small = cached(opened, "small", Made, lambda _: 400)
+    large = cached(opened, "large", Made, lambda _: 1_001)
+    assert cached(opened, "large", Made, lambda _: 1_001) is not large
+    assert cached(opened, "small", Made, nothing) is small, "it pushed nothing out"
     text = "the cat and the hat " * 60
     patch = Patch("decoder.self_attn", 0, 0, 1, text)
     for key in (text, ("text", text), ("edited", (patch,)), tuple(range(50))):
-        assert kept(opened, key, Made, nothing) is not kept(opened, key, Made, nothing)
+        assert cached(opened, key, Made, nothing) is not cached(opened, key, Made, nothing)
 
 
 def test_everything_is_counted_with_what_is_in_it(opened: OpenModel) -> None:
@@ -97,7 +97,7 @@ def test_everything_is_counted_with_what_is_in_it(opened: OpenModel) -> None:
 
 def test_what_was_made_goes_with_its_model(small_models: Path) -> None:
     opened = own(small_models / "letters")
-    made, model = weakref.ref(kept(opened, "a", Made, nothing)), weakref.ref(opened)
+    made, model = weakref.ref(cached(opened, "a", Made, nothing)), weakref.ref(opened)
     run_text(opened, opened.example)
     del opened
     gc.collect()
@@ -112,16 +112,16 @@ def test_what_nobody_uses_goes_after_a_time(
     now = 0.0
     monkeypatch.setattr(store, "_results", store.cache_of(1_000, timer=lambda: now))
     most = store.RESULTS_SECONDS.most
-    used, unused = (kept(opened, key, Made, nothing) for key in ("used", "unused"))
+    used, unused = (cached(opened, key, Made, nothing) for key in ("used", "unused"))
     gone = weakref.ref(unused)
     del unused
     now = most - 1
-    assert kept(opened, "used", fails, nothing) is used
+    assert cached(opened, "used", fails, nothing) is used
     now = most + 1
-    assert kept(opened, "used", fails, nothing) is used
-    assert not store.is_kept(opened, "unused")
+    assert cached(opened, "used", fails, nothing) is used
+    assert not store.is_cached(opened, "unused")
     store.forget_unused()
     gc.collect()
     assert gone() is None
     now = 3 * most
-    assert kept(opened, "used", Made, nothing) is not used
+    assert cached(opened, "used", Made, nothing) is not used

@@ -159,7 +159,7 @@ def file_of_a_session() -> str:
 
 
 def pass_of_letters(small_models: Path) -> str:
-    opened = opened_model.opened_from(small_models / "letters", "letters")
+    opened = opened_model.open_checkpoint(small_models / "letters", "letters")
     return refused(ForwardPassError, run_text, opened, "the cat")
 
 
@@ -191,7 +191,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> str:
 
 @meets("model_bytes", most=1_000)
 def model(small_models: Path) -> str:
-    return refused(ModelError, opened_model.opened_from, small_models / "letters", "letters")
+    return refused(ModelError, opened_model.open_checkpoint, small_models / "letters", "letters")
 
 
 @meets("edges")

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import TypeCheckError
 
 import models
-from explorer.catalog.opened_model import opened_from
+from explorer.catalog.opened_model import open_checkpoint
 from models import minimal
 from models.attention import attention_scores, attention_weights
 from models.masking import padding_mask
@@ -73,7 +73,7 @@ def test_the_decoder_in_one_file_needs_no_other_and_has_the_logits_of_the_core(
     vocabulary = runpy.run_path(str(file), run_name="__main__")["vocabulary"]
     model = shake(minimal.load(tmp_path / "trained"))
     minimal.save(tmp_path / "shaken", model, vocabulary)
-    opened = opened_from(tmp_path / "shaken", "shaken")
+    opened = open_checkpoint(tmp_path / "shaken", "shaken")
     ids = torch.tensor([opened.tokenizer.ids("def forward(self, x: Tensor)")])
     with torch.no_grad():
         expected, logits = model(ids), opened.model(ids)

@@ -24,7 +24,7 @@ from explorer.analysis.circuits.text_pairs import TextPair, question_of, token_p
 from explorer.analysis.circuits.top_lines import OF_TASK, built_in_lines, built_in_texts
 from explorer.analysis.wiring import CircuitNode, Edge, WiringError
 from explorer.app.session import SESSION_KEY
-from explorer.catalog.opened_model import open_model, opened_from
+from explorer.catalog.opened_model import open_checkpoint, open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.components.mounting import PageViews
 from explorer.inference.results_cache import forget
@@ -225,7 +225,7 @@ def test_the_grid_begins_where_the_texts_differ_and_a_chosen_cell_is_said() -> N
 
 
 def test_pairs_of_one_length_are_averaged_and_of_others_one_is_shown() -> None:
-    opened = opened_from(SHIPPED / "induction", "induction")
+    opened = open_checkpoint(SHIPPED / "induction", "induction")
 
     def averaged(clean: str, corrupted: str) -> int:
         pairs = [TextPair(CLEAN, SWAPPED), TextPair(clean, corrupted)]
@@ -357,12 +357,12 @@ def test_lines_that_take_long_are_measured_after_a_click(monkeypatch: pytest.Mon
 
 
 def test_the_texts_of_the_app_and_the_examples_of_a_task_are_lines(small_models: Path) -> None:
-    for opened in (opened_from(small_models / "letters", "letters"), open_model("letters")):
+    for opened in (open_checkpoint(small_models / "letters", "letters"), open_model("letters")):
         for name in built_in_texts(opened):
             lines = built_in_lines(opened, name)
             assert 20 < len(lines) <= 300
             assert all(line == line.strip() and line for line in lines)
-    induction = opened_from(SHIPPED / "induction", "induction")
+    induction = open_checkpoint(SHIPPED / "induction", "induction")
     assert built_in_texts(induction)[0] == OF_TASK
     assert next(iter(built_in_lines(induction, OF_TASK))).isalpha()
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import forward_pass, model_inputs
 from explorer.text import byte_tokenizer
@@ -206,7 +206,7 @@ def test_its_numbers_are_those_of_plain_torch_and_its_mistake_gives_others(
     """The same inputs, found without the museum: the text's tokens, and what the model answers."""
     assert set(BY_TORCH) == set(INSTRUMENTS)
     look = ("decoder.cross_attn", 0, 1)
-    opened = opened_from(SHIPPED / "translation", "translation")
+    opened = open_checkpoint(SHIPPED / "translation", "translation")
     forward = forward_pass.run_text(opened, "the black cat sees the white house")
     right = right_run(opened, forward, look)
     ids = torch.tensor([[token.id for token in right.forward.tokens]])
@@ -236,7 +236,7 @@ def test_the_loss_in_parts_is_the_loss(
     monkeypatch.setattr(measured_run, "AT_ONCE", 2)
     for name in NAMES:
         with subtests.test(name=name):
-            right = case(opened_from(small_models / name, name))
+            right = case(open_checkpoint(small_models / name, name))
             found = INSTRUMENTS["Loss and gradients"](right)
             inputs = (right.ids,) if right.target is None else (right.ids, right.target)
             assert right.labels is not None
@@ -280,7 +280,7 @@ def test_no_instrument_scores_every_word_at_every_place(tmp_path: Path) -> None:
 
 
 def test_one_token_has_no_answer_before_it_and_no_loss(small_models: Path) -> None:
-    both = case(opened_from(small_models / "letters", "letters"), "t")
+    both = case(open_checkpoint(small_models / "letters", "letters"), "t")
     alone = replace(both, ids=both.ids[:, :1], labels=torch.full((1, 1), IGNORE))
     causality = INSTRUMENTS["Causality check"](alone)
     assert causality.number is None
@@ -343,7 +343,7 @@ def test_a_decoder_that_classifies_by_its_last_token_looks_back_only(tmp_path: P
 
 def test_another_token_is_another(small_models: Path) -> None:
     """Nor filler, however few words there are."""
-    right = case(opened_from(small_models / "letters", "letters"))
+    right = case(open_checkpoint(small_models / "letters", "letters"))
     for pad, words in ((None, 3), (0, 3), (1, 3), (None, 4), (0, 4), (1, 5), (0, 280)):
         config = right.opened.config.replace(vocab_size=words, pad_id=pad)
         few = replace(right, opened=replace(right.opened, config=config))

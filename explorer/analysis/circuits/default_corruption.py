@@ -11,7 +11,7 @@ from itertools import islice
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, token_pair
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text import TextError, Token
 
 TRIED = 8
@@ -32,7 +32,7 @@ OPPOSITES = (
 def default_corruption(opened: OpenModel, clean: str) -> str:
     """The corrupted text, empty where no candidate makes a pair with the clean one; cached."""
     key = ("default corruption", clean)
-    return kept(opened, key, lambda: _find_corruption(opened, clean))
+    return cached(opened, key, lambda: _find_corruption(opened, clean))
 
 
 def _find_corruption(opened: OpenModel, clean: str) -> str:

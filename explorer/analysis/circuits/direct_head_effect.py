@@ -16,7 +16,7 @@ from explorer.analysis.logit_attribution import (
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, run_text
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 
 SOURCES, RAISED, LOWERED = 5, 4, 3
 """Source tokens that are listed, and the tokens that each raises and lowers most."""
@@ -95,12 +95,12 @@ def direct_effect(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> 
 def composition_of(opened: OpenModel, layer: int, head: int) -> Tensor:
     """Q-, K- and V-composition with every earlier head, (3, layer, heads); cached."""
     key = "composition", layer, head
-    return kept(opened, key, lambda: composition(opened.model, layer, head))
+    return cached(opened, key, lambda: composition(opened.model, layer, head))
 
 
 def _contributions(opened: OpenModel, pair: TokenPair, option: int) -> Contributions:
     key = "contributions", pair.texts.clean, "", pair.place, option
-    return kept(opened, key, lambda: contributions(clean_pass(opened, pair), pair.place, option))
+    return cached(opened, key, lambda: contributions(clean_pass(opened, pair), pair.place, option))
 
 
 def _strongest(

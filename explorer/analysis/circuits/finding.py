@@ -20,7 +20,7 @@ from explorer.analysis.wiring import Edge, Place
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import option_name
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.system import cooperative
 from explorer.system.limits import FINDING_BYTES
 from explorer.text.visible_text import NEWLINE, SPACE
@@ -212,7 +212,7 @@ def weights_digest(opened: OpenModel) -> str:
             )
         return digest.hexdigest()
 
-    return kept(opened, "weights digest", make, len)
+    return cached(opened, "weights digest", make, len)
 
 
 def shape_of(opened: OpenModel) -> Shape:

@@ -18,7 +18,7 @@ from explorer.analysis.name_moving import name_moving
 from explorer.analysis.output_change import last_streams
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.model_inputs import record
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.system.cooperative import interruptible
 from explorer.text import TextError, Token
 from explorer.text.number_format import three
@@ -33,7 +33,7 @@ def standard_scores(opened: OpenModel) -> dict[str, Tensor]:
 
     Costs one pass over 200 tokens. For models of one stack.
     """
-    return kept(opened, "standard scores", lambda: _measure(opened))
+    return cached(opened, "standard scores", lambda: _measure(opened))
 
 
 def repeated_random_tokens(opened: OpenModel, seed: int = SEED) -> list[tuple[Token, ...]]:
@@ -185,7 +185,7 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
 
 def copying_of(opened: OpenModel, layer: int, head: int) -> Copying:
     """What the head copies by its weights alone; cached."""
-    return kept(opened, ("copying", layer, head), lambda: copying(opened.model, layer, head))
+    return cached(opened, ("copying", layer, head), lambda: copying(opened.model, layer, head))
 
 
 def _ranked(title: str, values: Tensor, layer: int, head: int, meaning: str) -> Score:

@@ -15,7 +15,7 @@ from random import Random
 
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, differing_places, pieces_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text import TextError
 
 Group = tuple[str, ...]
@@ -167,7 +167,7 @@ class TemplatePairs:
 
 def fitting_templates(opened: OpenModel) -> tuple[str, ...]:
     """The titles of the templates that make pairs for this model; cached."""
-    return kept(
+    return cached(
         opened, "fitting templates", lambda: tuple(t for t in TEMPLATES if _fits(opened, t))
     )
 
@@ -178,7 +178,7 @@ def make_pairs(opened: OpenModel, title: str, count: int, seed: int) -> Template
     Encodes about ten texts for each pair and runs no pass of the model.
     """
     key = ("pairs of a template", title, count, seed)
-    return kept(opened, key, lambda: _fill_template(opened, TEMPLATES[title], count, seed))
+    return cached(opened, key, lambda: _fill_template(opened, TEMPLATES[title], count, seed))
 
 
 def _fits(opened: OpenModel, title: str) -> bool:

@@ -18,7 +18,7 @@ from explorer.inference.core_edits import NotApplicableError, core_edit, steerin
 from explorer.inference.forward_pass import run_text
 from explorer.inference.generation_limits import MAX_STEERED
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.interventions.edits import Steer
 from models.generation import generate
 from models.interventions import Add, Edit
@@ -157,4 +157,4 @@ def steered_text(
             report(len(ids) / most)
         return opened.tokenizer.decode(ids)
 
-    return kept(opened, ("steered text", prompt, steer), write)
+    return cached(opened, ("steered text", prompt, steer), write)

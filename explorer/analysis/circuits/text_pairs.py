@@ -18,7 +18,7 @@ from explorer.analysis.output_change import logits_at
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import class_names, first_place, masks_in, option_name
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
-from explorer.inference.results_cache import if_kept, kept
+from explorer.inference.results_cache import cached, if_cached
 from explorer.text import TextError, Token
 from explorer.text.number_format import error_of, three
 from explorer.text.token_labels import text_of, texts
@@ -244,7 +244,7 @@ def why_no_circuits(config: TransformerConfig) -> str:
 
 def token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
     """One pair, cached; two passes the first time. PairError where it cannot be compared."""
-    return kept(
+    return cached(
         opened,
         ("token pair", texts, metric),
         lambda: _token_pair(opened, texts, metric),
@@ -299,7 +299,7 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
 def _run(opened: OpenModel, text: str, name: str = "corrupted") -> ForwardPass:
     """The pass of a text from the cache if it is there; those of many pairs are not cached."""
     try:
-        passes = if_kept(opened, ((text,), "")) or run_batch_uncached(opened, (text,))
+        passes = if_cached(opened, ((text,), "")) or run_batch_uncached(opened, (text,))
         return passes[0]
     except ForwardPassError as error:
         raise PairError(str(error).replace("This text", f"The {name} text")) from error

@@ -27,7 +27,7 @@ from explorer.analysis.circuits.finding import weights_digest
 from explorer.analysis.head_circuits import blocks_of, output_columns
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.model_inputs import ids_of, segments_of
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_text
 from explorer.system.atomic_files import fits, write_bytes
 from explorer.system.cooperative import interruptible
@@ -226,7 +226,7 @@ def tokenize_lines(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
 
     TextError where the tokenizer fails.
     """
-    return kept(opened, ("tokenized lines", lines), lambda: _tokenize(opened, lines))
+    return cached(opened, ("tokenized lines", lines), lambda: _tokenize(opened, lines))
 
 
 def _tokenize(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
@@ -312,7 +312,7 @@ def activations_of(opened: OpenModel, text: TokenizedLines) -> LineActivations:
     """The activations of these lines, as far as they are measured; one object for all callers."""
     layers, heads = len(blocks_of(opened.model)), opened.config.n_heads
     shape, digest = (len(text.rows), layers, heads), digest_of(opened, text)
-    return kept(
+    return cached(
         opened,
         ("lines", digest),
         lambda: load_activations(digest, shape) or LineActivations.empty(*shape),

@@ -25,7 +25,7 @@ from explorer.components.inspect import inspect
 from explorer.components.matrix import Head, window_room
 from explorer.components.picker import EveryHead
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.token_labels import texts
 from explorer.views.attention import display_options
 from explorer.views.attention.display_options import (
@@ -175,7 +175,7 @@ def adjusted_weights(context: PageContext, options: DisplayOptions) -> AdjustedW
 
     layer = None if options.all_layers else at.layer
     key = ("adjusted", at.text, at.pair, at.part, layer, _without_colours(options))
-    return kept(context.opened, key, make, lambda weights: 2 * weights.values.nbytes)
+    return cached(context.opened, key, make, lambda weights: 2 * weights.values.nbytes)
 
 
 def head_figures(context: PageContext, options: DisplayOptions) -> list[FigureData]:

@@ -16,7 +16,7 @@ from explorer.charts.theme import palette
 from explorer.components import matrix
 from explorer.components.chart import Table, plotly_chart
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at, texts
 from explorer.views.shared import widgets
@@ -201,7 +201,7 @@ def _rolled_out(context: PageContext, layer: int) -> tuple[Tensor, Tensor]:
             return rollout.rollout(steps), rollout.has_path(masks)
 
     key = ("rollout", part, layer, input_key(forward))
-    return kept(context.opened, key, make)
+    return cached(context.opened, key, make)
 
 
 def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
@@ -221,7 +221,7 @@ def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
         return torch.tensor([*solved, *[0.0] * (tokens - first)], dtype=torch.double)
 
     key = ("flow", part, layer, place, input_key(forward))
-    return kept(context.opened, key, make)
+    return cached(context.opened, key, make)
 
 
 def _edges(masks: list[Tensor], place: int, first: int) -> int:

@@ -24,7 +24,7 @@ from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
 from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.views.attention.head_finder import head_strip
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -127,7 +127,7 @@ def _weights(context: PageContext, rows: tuple[int, ...]) -> Tensor:
         return torch.cat(with_bar(steps, part.layers, "Computing the weights, by layer"))
 
     key = ("compared rows", part.name, input_key(forward))
-    return kept(context.opened, key, make)
+    return cached(context.opened, key, make)
 
 
 def _divergence(
@@ -143,7 +143,7 @@ def _divergence(
         return divergence, similarity_order(divergence)
 
     key = ("similarity", part.name, input_key(context.forward))
-    return kept(context.opened, key, make)
+    return cached(context.opened, key, make)
 
 
 def similarity_code(forward: ForwardPass, part: str, layer: int, head: int) -> None:

@@ -13,7 +13,7 @@ from explorer.catalog import in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.views.checkpoints.weight_norms import summaries
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import measured_heads
@@ -71,7 +71,7 @@ def _of_weights(opened: OpenModel) -> list[Diagnostic]:
             *diagnostics.dead_head_findings(opened.model),
         ]
 
-    return kept(opened, "diagnostics", make)
+    return cached(opened, "diagnostics", make)
 
 
 def _of_text(context: PageContext) -> list[Diagnostic]:

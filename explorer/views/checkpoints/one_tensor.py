@@ -29,7 +29,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.charts import singular_value_chart as figure
 from explorer.components import matrix
 from explorer.components.chart import chart
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import shape, three
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -54,8 +54,8 @@ def draw_tensor(context: PageContext, opened: OpenModel) -> Script:
     with right:
         cell = one_of("cell", (MEAN, LARGEST), label_visibility="collapsed")
     way = "mean" if cell == MEAN else "largest"
-    picture = kept(opened, ("picture", name, way), lambda: pooled(tensor, way))
-    numbers = kept(opened, ("summary", name), lambda: tensor_summary(name, tensor))
+    picture = cached(opened, ("picture", name, way), lambda: pooled(tensor, way))
+    numbers = cached(opened, ("summary", name), lambda: tensor_summary(name, tensor))
     picture_column, facts_column = widgets.side_by_side(7, 3)
     with picture_column:
         st.markdown(f"`{name}`")
@@ -75,7 +75,9 @@ def draw_singular_values(context: PageContext, opened: OpenModel) -> Script:
         axis = one_of("axis", (LINEAR, LOGARITHMIC), label_visibility="collapsed")
     try:
         with bar(f"The singular values of {shape(tuple(tensor.shape))}") as report:
-            spectrum = kept(opened, ("spectrum", name), lambda: singular_values_of(tensor, report))
+            spectrum = cached(
+                opened, ("spectrum", name), lambda: singular_values_of(tensor, report)
+            )
     except SingularValuesError as error:
         say(str(error))
     else:

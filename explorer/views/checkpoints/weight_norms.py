@@ -9,7 +9,7 @@ from explorer.app.progress import with_bar
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.components import matrix
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import shape
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.tables import table
@@ -39,7 +39,7 @@ def summaries(opened: OpenModel) -> tuple[TensorSummary, ...]:
         doing = f"Reading {total:,} parameters"
         return tuple(with_bar(summarized(opened.model), total, doing, lambda tensor: tensor.count))
 
-    return kept(opened, "survey", make)
+    return cached(opened, "survey", make)
 
 
 def draw_weight_norms(context: PageContext, opened: OpenModel) -> Script:

@@ -30,7 +30,7 @@ from explorer.components.circuit_map import (
     selection_in,
 )
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.visible_text import cut
 
 CIRCUIT_MAP_KEY = "circuit_map"
@@ -87,7 +87,7 @@ def picture_of(
         return positions, tuple(moves(clean_pass(opened, pair), part, edges, positions))
 
     key = "circuit picture", question.key, method
-    positions, moved = kept(opened, key, make)
+    positions, moved = cached(opened, key, make)
     columns, parts = scores.wiring.columns, [*exact_parts] or [None] * len(scores.writers)
     return CircuitMap(
         tokens=pair.clean,

@@ -26,7 +26,7 @@ from explorer.app.progress import bar
 from explorer.app.session import state_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.components import chips
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.system import limits
 from explorer.text import TextError
 from explorer.text.checked_text import decoded, lines_in
@@ -211,7 +211,7 @@ def _draw_line(
     key: str,
 ) -> None:
     tokens = text.rows[line.line]
-    activations = kept(
+    activations = cached(
         opened,
         ("line tokens", tuple(token.id for token in tokens)),
         lambda: token_activations(opened, [tokens]),

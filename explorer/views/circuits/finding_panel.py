@@ -20,7 +20,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import popover
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import file_name
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.system.limits import FINDING_BYTES, MB
 from explorer.text.number_format import three
 from explorer.views.circuits.question_scores import cached_measurement, scores_table
@@ -65,7 +65,7 @@ def _read_once(opened: OpenModel, data: bytes) -> Finding:
         except FindingError as error:
             return str(error)
 
-    finding = kept(opened, ("finding", blake2b(data).digest()), read)
+    finding = cached(opened, ("finding", blake2b(data).digest()), read)
     if isinstance(finding, str):
         raise FindingError(finding)
     return finding

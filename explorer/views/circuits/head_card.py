@@ -34,7 +34,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
 from explorer.components.picker import cells
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.text.visible_text import cut, literal
@@ -204,7 +204,7 @@ def _unbroken(text: str) -> str:
 
 
 def _draw_spectra(opened: OpenModel, layer: int, head: int) -> None:
-    qk_and_ov = kept(
+    qk_and_ov = cached(
         opened,
         ("head spectra", layer, head),
         lambda: spectra(head_weights(opened.model, layer, head)),

@@ -25,7 +25,7 @@ from explorer.analysis.wiring import plain_wiring
 from explorer.app import address
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference.results_cache import if_kept, kept
+from explorer.inference.results_cache import cached, if_cached
 from explorer.text.number_format import three
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.tables import strongest_table
@@ -57,7 +57,7 @@ def choose_method(question: Question) -> str | None:
 def scores_of_question(opened: OpenModel, question: Question, method: str) -> EdgeScores | None:
     """The estimates over all pairs; cached. Without them it shows a sentence or a button."""
     key, steps = _key("scores", question, method), METHODS[method]
-    if (scores := if_kept(opened, key)) is not None:
+    if (scores := if_cached(opened, key)) is not None:
         return cast(EdgeScores, scores)
     pieces = measurements(
         opened,
@@ -70,7 +70,7 @@ def scores_of_question(opened: OpenModel, question: Question, method: str) -> Ed
     )
     if pieces is None:
         return None
-    return kept(opened, key, lambda: scores_of(opened, pieces), lambda scores: scores.nbytes)
+    return cached(opened, key, lambda: scores_of(opened, pieces), lambda scores: scores.nbytes)
 
 
 def exact_of_parts(opened: OpenModel, question: Question) -> list[float] | None:
@@ -130,7 +130,7 @@ def _mean(pieces: Sequence[Tensor]) -> list[float]:
 
 def cached_exact_values(opened: OpenModel, keys: Sequence[Key]) -> list[float]:
     """The means over all pairs; empty until every pair is measured."""
-    pieces = [if_kept(opened, key) for key in keys]
+    pieces = [if_cached(opened, key) for key in keys]
     return [] if any(piece is None for piece in pieces) else _mean(pieces)
 
 
@@ -154,7 +154,7 @@ def curve_of(
 ) -> FaithfulnessCurve | None:
     """The circuits of every size; cached. None until the reader starts them."""
     key = _key("curve", question, method)
-    if (curve := if_kept(opened, key)) is not None:
+    if (curve := if_cached(opened, key)) is not None:
         return cast(FaithfulnessCurve, curve)
     counts = sizes(len(scores.order))
     circuits = nested_circuits(opened, question, scores)
@@ -171,20 +171,20 @@ def curve_of(
     if points is None:
         return None
 
-    return kept(opened, key, lambda: FaithfulnessCurve(tuple(points), circuits.smallest(points)))
+    return cached(opened, key, lambda: FaithfulnessCurve(tuple(points), circuits.smallest(points)))
 
 
 def cached_measurement(
     opened: OpenModel, question: Question, method: str
 ) -> CircuitMeasurement | None:
     """The measurements in the cache; None before there are estimates."""
-    scores: EdgeScores | None = if_kept(opened, _key("scores", question, method))
+    scores: EdgeScores | None = if_cached(opened, _key("scores", question, method))
     if scores is None:
         return None
     row = address.row_of("patched_edges")
     count = address.whole_number(address.current_value(row.name), int(row.high) + 1) or row.usual
     edges = _edges_keys(question, method, min(count, len(scores.order)))
-    curve = if_kept(opened, _key("curve", question, method)) or FaithfulnessCurve()
+    curve = if_cached(opened, _key("curve", question, method)) or FaithfulnessCurve()
     return CircuitMeasurement(
         method=method,
         scores=scores,

@@ -13,7 +13,7 @@ from explorer.analysis.weight_change import (
 )
 from explorer.app.context import PageContext
 from explorer.catalog.available_models import stamp_of
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import shape, three
 from explorer.views.shared.map_pair import MapSide
 from explorer.views.shared.measurement import measurements
@@ -30,7 +30,7 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
     if ours is theirs:
         return
     key = (second.forward.folder, stamp_of(second.forward.folder))
-    changes = kept(
+    changes = cached(
         context.opened,
         ("changed weights", *key),
         lambda: weight_changes(ours, theirs),

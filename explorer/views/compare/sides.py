@@ -14,7 +14,7 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
 from explorer.inference.readable_text import why_unreadable
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import EditHistory
 from explorer.views.shared.edit_history import describe_edit, draw_answers, draw_history
@@ -127,7 +127,7 @@ def _another_step(context: PageContext, first: MapSide, snapshots: Snapshots) ->
     if forward.written:
         whose = context.choice.called
         st.text(f"On both sides the decoder reads the answer of {whose} (teacher forcing).")
-    second = kept(
+    second = cached(
         snapshot,
         ("tokens of another step", forward.text, forward.pair, forward.target),
         lambda: rerun(snapshot, forward, forward.source, forward.target, ()),

@@ -13,7 +13,7 @@ from explorer.charts.bars import probability_bars
 from explorer.components.chart import chart
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.text.visible_text import literal
@@ -76,7 +76,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     names = [f"{option_text(opened, option)} ({option})" for option in best]
     picked = one_of("logit_of", names, as_list=True, width=320)
     option, forward = best[names.index(picked)], context.forward
-    terms = kept(
+    terms = cached(
         opened,
         ("contributions", at.text, at.pair, position, option),
         lambda: contributions(forward, position, option),

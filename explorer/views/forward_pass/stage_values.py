@@ -29,7 +29,7 @@ from explorer.components import chips, matrix
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of, texts
 from explorer.text.visible_text import cut, literal, readable
@@ -82,7 +82,7 @@ def values_of(context: PageContext, at: PassPosition) -> PassValues:
 
     def record(sites: tuple[str, ...]) -> Trace:
         key = ("stages", chosen.text, chosen.pair, sites)
-        return kept(context.opened, key, lambda: record_pass(forward, sites))
+        return cached(context.opened, key, lambda: record_pass(forward, sites))
 
     return PassValues(forward, chosen.head, at.tokens[forward.config.stacks[-1]], record)
 

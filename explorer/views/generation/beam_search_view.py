@@ -13,7 +13,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.continuation import prompt_of
 from explorer.inference.generation_limits import MAX_GENERATED, Prompt, require_probabilities
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.system.limits import PASS_TOKENS
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
@@ -77,7 +77,7 @@ def _search(
         steps = beam_steps(opened.model, prompt.ids, beams=width, max_length=length, alpha=alpha)
         return with_bar(steps, length, "Searching")[-1]
 
-    return kept(opened, ("beams", text, width, length, alpha), search)
+    return cached(opened, ("beams", text, width, length, alpha), search)
 
 
 def _nodes(opened: OpenModel, beams: Beams, alpha: float) -> list[Node]:

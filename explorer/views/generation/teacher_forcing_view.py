@@ -18,7 +18,7 @@ from explorer.inference.generation_limits import (
     require_probabilities,
     target_ids,
 )
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text, text_of, texts
@@ -48,7 +48,7 @@ def draw_teacher_forcing(context: PageContext) -> Script | None:
             return None
         prompt_length = _choose_prompt_length(len(target))
     cut = target[: prompt_length + MAX_GENERATED]
-    forcing = kept(
+    forcing = cached(
         opened,
         ("forcing", text, tuple(cut), prompt_length),
         lambda: teacher_forcing(opened.model, source, torch.tensor(cut), prompt_length),

@@ -18,7 +18,7 @@ from explorer.inference.position_passes import (
     can_run,
     extrapolate,
 )
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.views.input.scheme import CANNOT, draw_missing_positions
 from explorer.views.shared import widgets
@@ -64,7 +64,7 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | Non
         draw_missing_positions(context, scheme, CANNOT)
         return None
     forward, at = context.forward, context.choice
-    result = kept(
+    result = cached(
         opened,
         ("longer", forward.text, forward.pair, count, scheme, *at.place),
         lambda: extrapolate(opened, forward, count, scheme, *at.place),

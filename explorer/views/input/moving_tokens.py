@@ -25,7 +25,7 @@ from explorer.catalog.folders import own_name
 from explorer.charts.space_scatter import MovingTokens, moving_scatter
 from explorer.charts.theme import palette
 from explorer.components.chart import Table, plotly_chart
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import percent, three
 from explorer.text.token_labels import named_at, texts
 from explorer.text.visible_text import literal
@@ -92,7 +92,7 @@ def space_of(choice: SpaceChoice) -> EmbeddingSpace:
         if choice.axes == STREAM:
             return principal_axes(paths.states.flatten(0, 1))
         name = ("principal axes", choice.stack, choice.axes)
-        return kept(opened, name, lambda: principal_axes(choice.table))
+        return cached(opened, name, lambda: principal_axes(choice.table))
 
     def make() -> EmbeddingSpace:
         paths = token_paths(forward, choice.stack, choice.places)
@@ -101,7 +101,7 @@ def space_of(choice: SpaceChoice) -> EmbeddingSpace:
         return embedding_space(choice.table, axes_of(paths), paths, _nearest(choice, paths))
 
     name = ("embedding space", forward.text, forward.pair, choice.stack, choice.axes)
-    return kept(opened, name, make)
+    return cached(opened, name, make)
 
 
 def _nearest(choice: SpaceChoice, paths: TokenPaths) -> NearestTokens:

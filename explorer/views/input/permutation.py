@@ -22,7 +22,7 @@ from explorer.inference.position_passes import (
     reversed_order,
     swapped_order,
 )
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import percent, three
 from explorer.text.token_labels import texts
 from explorer.text.visible_text import cut
@@ -53,7 +53,7 @@ def draw_permutation(context: PageContext, scheme: str) -> Script | None:
     order = _choose_order(forward)
     if order is None:
         return None
-    permutation = kept(
+    permutation = cached(
         opened,
         ("permuted", forward.text, forward.pair, tuple(order), scheme),
         lambda: permuted(opened, forward, order, scheme),

@@ -24,7 +24,7 @@ from explorer.app.controls import text_field, token
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import one_token
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text import AnyTokenizer, Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text, labels_of
@@ -171,4 +171,4 @@ def nearest_in(choice: SpaceChoice, table: str, ids: Sequence[int], count: int) 
         return nearest_tokens(rows, rows[list(ids)], count, torch.tensor(ids))
 
     name = ("nearest tokens", choice.stack, table, tuple(ids), count)
-    return kept(choice.opened, name, make)
+    return cached(choice.opened, name, make)

@@ -21,7 +21,7 @@ from explorer.catalog.pass_budget import reserve
 from explorer.charts.surfaces import loss_surface
 from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.runs.run import Run, open_folder
 from explorer.views.inside_training.chosen_run import (
     TOO_LARGE_TO_MEASURE,
@@ -107,7 +107,7 @@ def _measure(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], T
 
     def points() -> PlanePoints:
         key = "landscape plane", *whose
-        return kept(chosen.first, key, lambda: _points(chosen, kind))
+        return cached(chosen.first, key, lambda: _points(chosen, kind))
 
     def piece(at: int) -> Tensor:
         grid, batch = points(), chosen.held_out

@@ -17,7 +17,7 @@ from explorer.charts.bars import block_bars, block_points, height_of
 from explorer.charts.vega_lite import Spec
 from explorer.components import matrix
 from explorer.components.chart import chart
-from explorer.inference.results_cache import if_kept, kept
+from explorer.inference.results_cache import cached, if_cached
 from explorer.runs.retraining import (
     ModelInTraining,
     at_saved_step,
@@ -97,15 +97,10 @@ def _default_step(chosen: InsideRun, steps: list[int]) -> int:
 def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
     """The update after this step, cached; None, and a sentence, if it is not computed."""
     snapshot = chosen.identity(step) if step in chosen.snapshots else None
-    key = (
-        "one update",
-        step,
-        snapshot,
-        saved_step(chosen.run),
-    )  # the note depends on the saved state
-    cached: RunUpdate | None = if_kept(chosen.first, key)
-    if cached is not None:
-        return cached
+    key = ("one update", step, snapshot, saved_step(chosen.run))  # the note is on the saved state
+    update: RunUpdate | None = if_cached(chosen.first, key)
+    if update is not None:
+        return update
     training = chosen.training(step)
     batch = chosen.task.batch(step, training)
     if not training.label_smoothing and has_large_logits(chosen.first.model, batch.labels):
@@ -126,7 +121,7 @@ def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
             )
             return RunUpdate(update, note, has_state)
 
-        return kept(chosen.first, key, make)
+        return cached(chosen.first, key, make)
 
 
 def _start_of_update(chosen: InsideRun, step: int) -> tuple[ModelInTraining, str, bool] | None:
@@ -153,8 +148,8 @@ def _retrain(chosen: InsideRun, step: int) -> ModelInTraining | None:
     """Train the run to this step, from the last cached one; None until the reader starts it."""
     marks = [mark for mark in chosen.steps if mark <= step]
     keys = {mark: ("trained", chosen.identity(mark)) for mark in marks}
-    cached = [if_kept(chosen.first, keys[mark]) for mark in reversed(marks)]
-    latest: ModelInTraining = next(filter(None, cached), None) or at_step_0(chosen.run, chosen.spec)
+    models = [if_cached(chosen.first, keys[mark]) for mark in reversed(marks)]
+    latest: ModelInTraining = next(filter(None, models), None) or at_step_0(chosen.run, chosen.spec)
     done = latest.state.step
     cost = chosen.cost_of_step * (step - done)
     if not is_started("one_update", (chosen.run.name, step), cost, "Training again:"):
@@ -170,7 +165,7 @@ def _retrain(chosen: InsideRun, step: int) -> ModelInTraining | None:
                     report(at / max(1, step))
                 return trained
 
-            latest = kept(chosen.first, keys[mark], make)
+            latest = cached(chosen.first, keys[mark], make)
     return latest
 
 

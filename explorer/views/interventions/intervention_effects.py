@@ -23,7 +23,7 @@ from explorer.components.events import Place
 from explorer.inference.answers import option_name
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
@@ -111,7 +111,7 @@ def _facts_over_text(
 
     forward = before.forward
     key = ("over text", forward.text, forward.pair, before.applied, after.applied)
-    change = kept(opened, key, measure, lambda change: change.kl.nbytes)
+    change = cached(opened, key, measure, lambda change: change.kl.nbytes)
     most = int(change.kl.argmax())
     rows = [
         ("mean KL over positions", _nats(change.kl.mean())),

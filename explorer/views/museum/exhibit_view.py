@@ -13,7 +13,7 @@ from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.components import matrix
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.tasks import TASKS
 from explorer.views.museum import paired_training
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
@@ -180,7 +180,7 @@ def measure(
         return {name: INSTRUMENTS[name](run) for name in instruments}
 
     key = ("museum", mistake, instruments, head, forward.text, forward.pair)
-    return kept(opened, key, results)
+    return cached(opened, key, results)
 
 
 def head_place(context: PageContext, opened: OpenModel) -> HeadPlace:

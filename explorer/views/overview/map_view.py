@@ -23,7 +23,7 @@ from explorer.components.pass_map import (
     pass_map,
 )
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.text.token_labels import texts
 from explorer.views.overview import page_links, pass_picture, pinned_parts
 from explorer.views.overview.pinned_parts import MapSelection
@@ -51,7 +51,7 @@ def draw_map(context: PageContext) -> PassMap | None:
     layers = max(len(blocks) for blocks in picture.flow.stacks.values())
     title = f"{opened.title}: the forward pass over “{forward.text}”"
     appends = [bool(text) for text in continuations]
-    message = kept(
+    message = cached(
         opened,
         ("message of the map", forward.text, forward.pair),
         lambda: encode(picture, KEY, title, usual, appends),
@@ -90,7 +90,7 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
         return encode_block(inside, picture.of, names, heads, page_links.link_of_stage)
 
     key = "inside of a block", forward.text, forward.pair, stack, layer
-    message = kept(opened, key, make, len)
+    message = cached(opened, key, make, len)
     block_panel(KEY, message, picture.of, (stack, layer), context.choice.head)
 
 

@@ -14,7 +14,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
 from explorer.inference.answers import class_names, first_place
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import is_kept, kept
+from explorer.inference.results_cache import cached, is_cached
 from explorer.text.token_labels import candidate_text, labels_of
 
 LAYERS_AT_ONCE = 4
@@ -42,7 +42,7 @@ def picture_of(opened: OpenModel, forward: ForwardPass) -> PassMap:
     """All that the picture shows of a pass at first, computed once."""
     key = "picture of the pass", forward.text, forward.pair
     # Its bytes are counted with the cached shares and the cached pass.
-    return kept(opened, key, lambda: _picture(opened, forward), lambda _: 0)
+    return cached(opened, key, lambda: _picture(opened, forward), lambda _: 0)
 
 
 def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
@@ -96,7 +96,7 @@ def all_answers(opened: OpenModel, forward: ForwardPass) -> list[MapAnswer]:
     """The model's answers at every position, computed once."""
     key = "answers of the map", forward.text, forward.pair
     places = range(len(forward.last_stack_tokens))
-    return kept(opened, key, lambda: answers(opened, forward, places))
+    return cached(opened, key, lambda: answers(opened, forward, places))
 
 
 def first_answer(opened: OpenModel, forward: ForwardPass) -> int:
@@ -116,7 +116,7 @@ def continuations(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
     if config.kind != "decoder" or config.head != "language-model":
         return ()
     key = "continued", forward.text, forward.pair
-    return kept(opened, key, lambda: _continuations(opened, forward))
+    return cached(opened, key, lambda: _continuations(opened, forward))
 
 
 def _continuations(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
@@ -157,12 +157,12 @@ def lens_by_layer(
     for first in reversed(range(0, count, LAYERS_AT_ONCE)):
         layers = range(first, min(count, first + LAYERS_AT_ONCE))
         key = "lens of the map", forward.text, forward.pair, first
-        yield first, kept(opened, key, lambda: _lens(opened, forward, layers))  # noqa: B023
+        yield first, cached(opened, key, lambda: _lens(opened, forward, layers))  # noqa: B023
 
 
 def has_lens(opened: OpenModel, forward: ForwardPass) -> bool:
     """Whether the whole lens is in the cache."""
-    return is_kept(opened, ("lens of the map", forward.text, forward.pair, 0))
+    return is_cached(opened, ("lens of the map", forward.text, forward.pair, 0))
 
 
 def _lens(opened: OpenModel, forward: ForwardPass, layers: range) -> list[list[Cell]]:

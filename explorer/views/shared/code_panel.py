@@ -20,7 +20,7 @@ from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import Question, question_of
 from explorer.app.controls import expander
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.inference.edited_pass import EditedPass, run_edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.runs.run import Run
@@ -135,7 +135,7 @@ class _Lines:
         self.values["opened from"] = folder, reads_prompts
         self._put_folder("folder", folder)
         how = ", reads_prompts=True" if reads_prompts else ""
-        self.lines.append(f"opened = {self._name(opened_from)}(folder, folder.name{how})")
+        self.lines.append(f"opened = {self._name(open_checkpoint)}(folder, folder.name{how})")
 
     def _run(self, name: str, forward: ForwardPass) -> None:
         """Run its text, or the tokens of an earlier pass if another model read the same ones."""

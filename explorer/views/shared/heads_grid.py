@@ -12,7 +12,7 @@ from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
 from explorer.components.picker import AROUND_CELLS, HIGHEST_VIEW, LARGEST_PICKED_CELL, cells
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 
 CROSS = "decoder.cross_attn"
 ROOM, SMALLEST_CELL = 620, 16
@@ -25,7 +25,7 @@ def measured_heads(context: PageContext, part: str = "") -> HeadMetrics:
     """The head metrics of this `part`, by default the chosen one, with a progress bar."""
     forward, part = context.forward, part or context.choice.part
     total = forward.part(part).layers
-    return kept(
+    return cached(
         context.opened,
         ("heads", part, input_key(forward)),
         lambda: join_layers(

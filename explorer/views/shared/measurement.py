@@ -17,7 +17,7 @@ from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPassError
-from explorer.inference.results_cache import if_kept, kept
+from explorer.inference.results_cache import cached, if_cached
 from models.gradients import GradientError
 
 SECONDS_PER_QUICK = 3
@@ -75,10 +75,10 @@ def _measure(
     doing: str,
     too_long: str,
 ) -> list[Result] | None:
-    cached = [if_kept(opened, key) for key in keys]
-    missing = sum(result is None for result in cached)
+    pieces = [if_cached(opened, key) for key in keys]
+    missing = sum(result is None for result in pieces)
     if not missing:
-        return cached
+        return pieces
     if too_long and cost > MOST:
         st.text(too_long)
         return None
@@ -95,7 +95,7 @@ def _measure(
                 def make_one(at: int = at) -> Result:
                     return make(at, lambda share: report((at + share) / len(keys)))
 
-                results.append(kept(opened, key, make_one))
+                results.append(cached(opened, key, make_one))
                 report((at + 1) / len(keys))
     except (GradientError, ForwardPassError, ModelError, SingularValuesError) as error:
         say(str(error))

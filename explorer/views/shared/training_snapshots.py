@@ -6,7 +6,7 @@ from explorer.app import choice
 from explorer.app.context import PageContext
 from explorer.catalog.available_models import Stamp, stamp_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.runs.run import open_folder
 
 Snapshots = dict[str, Path]
@@ -34,4 +34,4 @@ def open_snapshot(opened: OpenModel, folder: Path, use: str = "step") -> OpenMod
     Each `use` has a model of its own, so two uses share no cached results.
     """
     key = use, identity_of(folder)
-    return kept(opened, key, lambda: open_folder(folder), lambda model: model.bytes)
+    return cached(opened, key, lambda: open_folder(folder), lambda model: model.bytes)

@@ -24,7 +24,7 @@ from explorer.components.mounting import filmed
 from explorer.components.pass_map import encode, pass_map
 from explorer.components.picker import EveryHead, grid
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError
 from explorer.text.number_format import three
@@ -168,13 +168,13 @@ def _encoded(
 
     def make() -> bytes:
         messages = [
-            kept(history.opened, frame, partial(_messages, context, history, moment, exact))
+            cached(history.opened, frame, partial(_messages, context, history, moment, exact))
             for frame, moment in zip(frames, history.passes, strict=True)
         ]
         moments = list(map(Moment, steps, messages, numbers))
         return encode_film(moments, first, FILM, name, STEP, curves, marks)
 
-    return kept(history.opened, (*frames, first, numbers, curves, marks), make)
+    return cached(history.opened, (*frames, first, numbers, curves, marks), make)
 
 
 def _messages(

@@ -21,7 +21,7 @@ from explorer.inference.forward_pass import (
     run_text,
 )
 from explorer.inference.generation_limits import longest_answer
-from explorer.inference.results_cache import kept
+from explorer.inference.results_cache import cached
 from explorer.runs.run import Run, open_folder
 from explorer.runs.spec import RunError
 from explorer.tasks import Task, pattern_of, pattern_score
@@ -106,7 +106,7 @@ class History:
             expected = self.expected(part)
             return {moment.step: _scores(moment.forward, part, expected) for moment in self.passes}
 
-        return kept(self.opened, ("scores at every step", part, self.keys), make)
+        return cached(self.opened, ("scores at every step", part, self.keys), make)
 
 
 def snapshots_in(context: PageContext) -> bool:

@@ -13,7 +13,7 @@ from explorer.analysis.circuits.default_corruption import default_corruption
 from explorer.analysis.circuits.finding import FindingError, finding_from, finding_of
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, question_of, token_pair
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.shipped import SHIPPED
 from explorer.commands import circuit_command
 
@@ -23,7 +23,7 @@ TEXTS = st.one_of(st.text(max_size=12), st.text(alphabet="ab c", max_size=12))
 
 @cache
 def opened(name: str) -> OpenModel:
-    return opened_from(SHIPPED / name, name)
+    return open_checkpoint(SHIPPED / name, name)
 
 
 Made = TypeVar("Made")

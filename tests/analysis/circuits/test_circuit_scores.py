@@ -21,7 +21,7 @@ from explorer.analysis.circuits.circuit_scores import (
     why_no_edges,
 )
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.shipped import SHIPPED
 from models import trace
 from models.interventions import Replace
@@ -38,7 +38,7 @@ PAIRS = {
 @pytest.fixture(params=PAIRS)
 def opened(request: pytest.FixtureRequest, published: Path) -> OpenModel:
     folder = published if request.param == "bert" else SHIPPED
-    return opened_from(folder / request.param, request.param)
+    return open_checkpoint(folder / request.param, request.param)
 
 
 def example_question(opened: OpenModel, metric: str = LOGIT_DIFFERENCE) -> Question:
@@ -114,7 +114,7 @@ def test_scores_are_means_over_the_pairs_with_their_spread(opened: OpenModel) ->
 
 
 def test_exact_edges_come_pair_by_pair_as_parts_of_the_mean(published: Path) -> None:
-    opened = opened_from(SHIPPED / "induction", "induction")
+    opened = open_checkpoint(SHIPPED / "induction", "induction")
     question = example_question(opened)
     scores = scores_of(opened, list(attributions(opened, question, 5)))
     edges = scores.strongest(4)
@@ -133,6 +133,6 @@ def test_exact_edges_come_pair_by_pair_as_parts_of_the_mean(published: Path) -> 
     assert correlation([1, 1], [1, 2]) is None
     assert correlation([1], [1]) is None
     assert correlation([], []) is None
-    bert = opened_from(published / "bert", "bert")
+    bert = open_checkpoint(published / "bert", "bert")
     assert "has a norm on the residual stream" in why_no_edges(bert)
-    assert why_no_edges(opened_from(SHIPPED / "induction", "induction")) == ""
+    assert why_no_edges(open_checkpoint(SHIPPED / "induction", "induction")) == ""

@@ -17,14 +17,14 @@ from explorer.analysis.circuits.finding import (
 )
 from explorer.analysis.circuits.pair_templates import make_pairs
 from explorer.analysis.circuits.text_pairs import TextPair, question_of
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.shipped import SHIPPED
 from explorer.commands import circuit_command
 
 
 @pytest.fixture(scope="module")
 def induction() -> OpenModel:
-    return opened_from(SHIPPED / "induction", "induction")
+    return open_checkpoint(SHIPPED / "induction", "induction")
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_it_holds_everything_that_was_measured(finding: Finding, induction: Open
 
 
 def test_answers_are_kept_as_they_can_be_typed(finding: Finding) -> None:
-    shakespeare = opened_from(SHIPPED / "shakespeare", "shakespeare")
+    shakespeare = open_checkpoint(SHIPPED / "shakespeare", "shakespeare")
     texts = TextPair("To be, or not to be", "To be, or now to be")
     question = question_of(shakespeare, [texts], LOGIT_DIFFERENCE)
     measured = circuit_command.measure(shakespeare, question, "EAP", 0)
@@ -78,7 +78,7 @@ def test_answers_are_kept_as_they_can_be_typed(finding: Finding) -> None:
 
 def test_weights_are_told_apart_by_their_digest(finding: Finding, induction: OpenModel) -> None:
     assert model_difference(finding, induction) == ""
-    again = opened_from(SHIPPED / "induction", "again")
+    again = open_checkpoint(SHIPPED / "induction", "again")
     assert model_difference(finding, again) == "", "a name is no difference"
     next(again.model.parameters())[0, 0] += 1
     again = replace(again, name="again, trained on")
@@ -86,7 +86,7 @@ def test_weights_are_told_apart_by_their_digest(finding: Finding, induction: Ope
         "This finding is of induction, which has other weights of the same shape: here its pairs "
         "and its metric are measured with again, trained on."
     )
-    control = opened_from(SHIPPED / "induction-control", "induction-control")
+    control = open_checkpoint(SHIPPED / "induction-control", "induction-control")
     assert model_difference(finding, control) == (
         "This finding is of induction, which has another shape (2 layers of 2 heads, width 64, not "
         "1 layer of 2 heads, width 64): here its pairs and its metric are measured "
@@ -166,7 +166,7 @@ def refusal(data: bytes) -> str:
 
 
 def test_a_class_is_kept_by_its_name() -> None:
-    negation = opened_from(SHIPPED / "negation", "negation")
+    negation = open_checkpoint(SHIPPED / "negation", "negation")
     texts = TextPair("the food was not very good", "the food was really very good")
     question = question_of(negation, [texts], "Class score")
     measured = circuit_command.measure(negation, question, "EAP", 3)

@@ -15,7 +15,7 @@ from explorer.analysis.circuits.pair_templates import (
     own_words,
 )
 from explorer.analysis.circuits.text_pairs import PairError, question_of
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.shipped import SHIPPED
 from explorer.text import word_tokenizer
 from explorer.text.token import DECODER
@@ -37,10 +37,10 @@ def reader(tmp_path: Path) -> OpenModel:
 
 def test_which_templates_fit_is_found_by_trying(reader: OpenModel, published: Path) -> None:
     assert fitting_templates(reader) == ("Indirect object", "Induction", "Capitals", "Gender")
-    assert fitting_templates(opened_from(SHIPPED / "induction", "induction")) == ("Induction",)
+    assert fitting_templates(open_checkpoint(SHIPPED / "induction", "induction")) == ("Induction",)
     for name in ("negation", "reverse"):
-        assert fitting_templates(opened_from(SHIPPED / name, name)) == ()
-    numbers = opened_from(published / "gpt2", "gpt2")
+        assert fitting_templates(open_checkpoint(SHIPPED / name, name)) == ()
+    numbers = open_checkpoint(published / "gpt2", "gpt2")
     assert fitting_templates(numbers) == ("Induction",), "without a tokenizer a text is token IDs"
 
 
@@ -81,7 +81,7 @@ def test_a_template_that_does_not_fit_is_refused(reader: OpenModel) -> None:
         "choose another template."
     )
     with pytest.raises(PairError) as refused:
-        make_pairs(opened_from(SHIPPED / "negation", "negation"), "Gender", 2, 0)
+        make_pairs(open_checkpoint(SHIPPED / "negation", "negation"), "Gender", 2, 0)
     assert str(refused.value) == (
         "Templates ask for a next token or a masked one, and this model gives neither: type two "
         "texts."
@@ -89,7 +89,7 @@ def test_a_template_that_does_not_fit_is_refused(reader: OpenModel) -> None:
 
 
 def test_a_mask_stands_for_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    masked = opened_from(reference_bert(tmp_path / "bert"), "bert")
+    masked = open_checkpoint(reference_bert(tmp_path / "bert"), "bert")
     few = (("cat", "paris"), ("dog", "france"))
     template = TEMPLATES["Capitals"]
     known = pair_templates.PairTemplate(
@@ -110,10 +110,10 @@ def test_own_words_are_single_tokens_of_the_vocabulary(reader: OpenModel) -> Non
         assert (
             len(reader.tokenizer.encode(f"the {word}")) == len(reader.tokenizer.encode("the")) + 1
         )
-    letters = own_words(opened_from(SHIPPED / "induction", "induction"), Random(0))
+    letters = own_words(open_checkpoint(SHIPPED / "induction", "induction"), Random(0))
     assert letters.glue == ""
     assert {len(word) for (word,) in letters.groups} == {1}
-    induction = opened_from(SHIPPED / "induction", "induction")
+    induction = open_checkpoint(SHIPPED / "induction", "induction")
     question = question_of(
         induction, make_pairs(induction, "Induction", 10, 0).pairs, LOGIT_DIFFERENCE
     )

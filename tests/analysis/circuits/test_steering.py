@@ -16,7 +16,7 @@ from explorer.analysis.circuits.steering import (
     steering_of,
 )
 from explorer.analysis.circuits.text_pairs import Question, TextPair, question_of
-from explorer.catalog.opened_model import OpenModel, open_model, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint, open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference.core_edits import NotApplicableError, steering_direction
 from explorer.inference.edited_pass import run_edited
@@ -40,7 +40,7 @@ def example_question(
     name: str, published: Path, metric: str = LOGIT_DIFFERENCE
 ) -> tuple[OpenModel, Question]:
     folder = published / name if name == "bert" else SHIPPED / name
-    opened = opened_from(folder, name)
+    opened = open_checkpoint(folder, name)
     pairs = {"induction": INDUCTION, "negation": REVIEWS, "bert": MASKED}[name]
     return opened, question_of(opened, pairs, metric)
 

@@ -23,7 +23,7 @@ from explorer.analysis.circuits.text_pairs import (
     question_of,
     token_pair,
 )
-from explorer.catalog.opened_model import OpenModel, opened_from
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.shipped import SHIPPED
 from tests.closeness import assert_close_to
 from tests.tiny import reference_bert
@@ -34,17 +34,17 @@ GOOD, BAD = "the food was really very good", "the food was not very good"
 
 @pytest.fixture
 def induction() -> OpenModel:
-    return opened_from(SHIPPED / "induction", "induction")
+    return open_checkpoint(SHIPPED / "induction", "induction")
 
 
 @pytest.fixture
 def negation() -> OpenModel:
-    return opened_from(SHIPPED / "negation", "negation")
+    return open_checkpoint(SHIPPED / "negation", "negation")
 
 
 @pytest.fixture
 def masked(published: Path) -> OpenModel:
-    return opened_from(published / "bert", "bert")
+    return open_checkpoint(published / "bert", "bert")
 
 
 def refusal(opened: OpenModel, *texts: str, metric: str = LOGIT_DIFFERENCE) -> str:
@@ -104,7 +104,7 @@ def test_a_class_is_an_answer_by_its_name(negation: OpenModel) -> None:
 
 
 def test_an_answer_typed_without_its_space_is_read_with_it() -> None:
-    shakespeare = opened_from(SHIPPED / "shakespeare", "shakespeare")
+    shakespeare = open_checkpoint(SHIPPED / "shakespeare", "shakespeare")
     texts = "To be, or not to", "To do, or not to"
     typed = pair_of(shakespeare, *texts, "be", "the")
     assert typed.names == ("␣be", "␣the")
@@ -175,7 +175,7 @@ def test_a_mask_stands_at_one_place_of_both_texts(masked: OpenModel) -> None:
 
 
 def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None:
-    reverse = opened_from(SHIPPED / "reverse", "reverse")
+    reverse = open_checkpoint(SHIPPED / "reverse", "reverse")
     assert refusal(reverse, "abc", "abd") == (
         "Circuits are found in models of one stack and this one has two: the page Interventions "
         "patches its heads one at a time."
@@ -184,7 +184,7 @@ def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None
     assert text_pairs.why_no_circuits(headless) == (
         "This model has no output head, so there is no output to compare: choose another."
     )
-    opened = opened_from(reference_bert(tmp_path / "bert"), "bert")
+    opened = open_checkpoint(reference_bert(tmp_path / "bert"), "bert")
     for parameter in opened.model.parameters():
         parameter.fill_(float("nan"))
     assert refusal(opened, "the [MASK] is good", "the [MASK] is paris") == (
@@ -226,17 +226,17 @@ FOUND = [
 
 @pytest.mark.parametrize(("name", "clean", "corrupted"), FOUND)
 def test_it_changes_what_the_model_says(name: str, clean: str, corrupted: str) -> None:
-    opened = opened_from(SHIPPED / name, name)
+    opened = open_checkpoint(SHIPPED / name, name)
     assert default_corruption(opened, clean) == corrupted
     pair = token_pair(opened, TextPair(clean, corrupted), LOGIT_DIFFERENCE)
     assert pair.clean_value > 0 > pair.corrupted_value
 
 
 def test_there_may_be_none() -> None:
-    opened = opened_from(SHIPPED / "induction", "induction")
+    opened = open_checkpoint(SHIPPED / "induction", "induction")
     for clean in ("", "a", "abc", "ab" * 300):
         assert default_corruption(opened, clean) == ""
-    assert default_corruption(opened_from(SHIPPED / "reverse", "reverse"), "level level") == ""
+    assert default_corruption(open_checkpoint(SHIPPED / "reverse", "reverse"), "level level") == ""
 
 
 PAIR = TextPair("When Mary, and", "When John, and", " Mary", " John")

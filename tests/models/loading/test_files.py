@@ -14,9 +14,9 @@ from models.loading.safe_files import (
     LARGEST_TEXT,
     CheckpointError,
     parse_object,
+    quoted,
     read_bytes,
     read_text,
-    shown,
     title,
 )
 
@@ -75,18 +75,18 @@ def test_what_is_no_object_is_refused_in_its_words() -> None:
 
 @given(st.text() | st.text("\n\x1b\u202e\ud800\U000f0000\0 ab", min_size=1, max_size=200))
 def test_a_name_is_shown_on_one_line(name: str) -> None:
-    assert shown(name).isprintable()
-    assert len(shown(name)) <= 62
+    assert quoted(name).isprintable()
+    assert len(quoted(name)) <= 62
     if name.isprintable() and len(name) <= 60:
-        assert shown(name).strip('"') == name.strip('"')
-        assert shown(name).strip(), "an empty name is seen"
+        assert quoted(name).strip('"') == name.strip('"')
+        assert quoted(name).strip(), "an empty name is seen"
 
 
 def test_what_a_name_looks_like(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown("x" * 60) == "x" * 60
-    assert shown("x" * 61) == "x" * 59 + "…"
-    assert shown(["a\n"]) == "['a\\n']"
-    assert [shown(name) for name in ("", " a", "a b", "a.")] == ['""', '" a"', "a b", '"a."']
+    assert quoted("x" * 60) == "x" * 60
+    assert quoted("x" * 61) == "x" * 59 + "…"
+    assert quoted(["a\n"]) == "['a\\n']"
+    assert [quoted(name) for name in ("", " a", "a b", "a.")] == ['""', '" a"', "a b", '"a."']
     monkeypatch.chdir(tmp_path)
     assert title(Path()) == tmp_path.name
 

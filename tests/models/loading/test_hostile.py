@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from models import load_checkpoint
-from models.loading.safe_files import CheckpointError, shown
+from models.loading.safe_files import CheckpointError, quoted
 from models.loading.weight_files import open_weights
 from tests.models.loading.hostile import (
     CONFIG,
@@ -236,7 +236,7 @@ FILE_NAMES: dict[str, list[Any]] = {
     "which the index puts there": [shard(1)],
 }
 INDEXED: Cases = {
-    f"a file called {shown(file)}": (mapped(file), words)
+    f"a file called {quoted(file)}": (mapped(file), words)
     for words, files in FILE_NAMES.items()
     for file in files
 } | {
