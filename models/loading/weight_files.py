@@ -204,7 +204,8 @@ def _open_shards(folder: Path) -> Weights:
         if twice := next((name for name in header.tensors if name in tensors), None):
             raise CheckpointError(
                 f"{quoted(twice)} is in {quoted(file, 40)} and in "
-                f"{quoted(tensors[twice].file, 40)} of {title(folder)}, so which one counts is not known."
+                f"{quoted(tensors[twice].file, 40)} of {title(folder)}, "
+                "so which one counts is not known."
             )
         tensors |= header.tensors
         if len(tensors) > MOST_TENSORS:
