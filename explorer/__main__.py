@@ -13,16 +13,16 @@ import torch
 from explorer.app import address_parameters
 from explorer.commands import lesson_commands, model_commands, sweep_commands, training_commands
 
-SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)
+USER_ERRORS = (OSError, ValueError, NotImplementedError)
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m explorer") -> int:
     """Run one command; 0 when it worked, 2 after a sentence on stderr when it did not."""
-    asked = _parser(prog).parse_args(arguments)
+    options = _parser(prog).parse_args(arguments)
     torch.set_num_threads(1)
     try:
-        asked.command(asked)
-    except SAID_IN_A_SENTENCE as error:
+        options.command(options)
+    except USER_ERRORS as error:
         print(f"{' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -43,8 +43,8 @@ def _parser(prog: str = "python -m explorer") -> argparse.ArgumentParser:
     parser = _Parser(prog=prog, description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
-    for each in (training_commands, sweep_commands, model_commands):
-        each.add_commands(commands)
+    for group in (training_commands, sweep_commands, model_commands):
+        group.add_commands(commands)
     lesson_commands.add_commands(commands, address_parameters.of_pages())
     return parser
 

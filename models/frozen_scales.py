@@ -83,18 +83,18 @@ def sum_norm(residual: Residual) -> nn.Module:
 class FrozenResidual:
     """A residual connection: the part of the layer's output that is added, and the sum after it."""
 
-    written: Frozen
+    write: Frozen
     summed: Frozen
 
     def __call__(self, x: Tensor, out: Tensor) -> Tensor:
         """The residual stream after the layer wrote `out`."""
-        return self.summed(x + self.written(out))
+        return self.summed(x + self.write(out))
 
 
 def freeze_residual(residual: Residual, x: Tensor, out: Tensor) -> FrozenResidual:
     """For the residual stream x before the layer and the layer's output `out`, (…, d)."""
-    written = freeze_norm(residual.out_norm, out)
-    return FrozenResidual(written, freeze_norm(sum_norm(residual), x + written(out)))
+    write = freeze_norm(residual.out_norm, out)
+    return FrozenResidual(write, freeze_norm(sum_norm(residual), x + write(out)))
 
 
 def residual_without_scale(residual: Residual) -> tuple[Linear, Linear]:

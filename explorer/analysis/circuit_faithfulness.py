@@ -36,29 +36,29 @@ class CorruptedPass:
 
     contrast: Contrast
     wiring: Wiring
-    read: dict[str, Tensor]
-    written: Tensor
+    reads: dict[str, Tensor]
+    writes: Tensor
     metric: float
 
     @property
     def at_once(self) -> int:
         """How many circuits are passed together."""
-        return max(1, NUMBERS_HELD // self.written.numel())
+        return max(1, NUMBERS_HELD // self.writes.numel())
 
-    def metrics(self, kept: Tensor) -> Tensor:
+    def metrics(self, keep: Tensor) -> Tensor:
         """The metric (b,) of passes that keep these edges, (b, r, w) of bool.
 
         Costs a pass and r × w × t × d multiplications each.
         """
-        return torch.cat([self._metrics(some) for some in kept.split(self.at_once)])
+        return torch.cat([self._metrics(some) for some in keep.split(self.at_once)])
 
-    def _metrics(self, kept: Tensor) -> Tensor:
+    def _metrics(self, keep: Tensor) -> Tensor:
         contrast = self.contrast
         with evaluating(contrast.model):
             output = contrast.model(
-                contrast.clean.expand(len(kept), -1),
+                contrast.clean.expand(len(keep), -1),
                 read_at=contrast.read_at,
-                tap=_CircuitTap(self, kept & self.wiring.is_edge),
+                tap=_CircuitTap(self, keep & self.wiring.is_edge),
             )
             return contrast.metric_of(output)
 
@@ -67,17 +67,17 @@ def corrupted_pass(contrast: Contrast) -> CorruptedPass:
     """The pass of the corrupted text. WiringError where a model has no edges."""
     wiring = wiring_of(contrast.config)
     sites = [*wiring.writers, *wiring.readers]
-    seen: Trace = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
+    passed: Trace = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
     of_writers = {
-        site: value if (value := seen[site][0]).dim() == 3 else value[None]
+        site: value if (value := passed[site][0]).dim() == 3 else value[None]
         for site in wiring.writers
     }
     return CorruptedPass(
         contrast,
         wiring,
-        {site: seen[site] for site in wiring.readers},
+        {site: passed[site] for site in wiring.readers},
         writes(contrast.model, wiring, of_writers),
-        float(contrast.metric_of(seen.output)[0]),
+        float(contrast.metric_of(passed.output)[0]),
     )
 
 
@@ -94,11 +94,11 @@ class CorruptedPasses:
 class _CircuitTap(RecordingTap):
     """Collects what is written, and gives every reader what its kept edges carry."""
 
-    def __init__(self, base: CorruptedPass, kept: Tensor) -> None:
+    def __init__(self, base: CorruptedPass, keep: Tensor) -> None:
         super().__init__((*base.wiring.writers, *base.wiring.readers))
-        self._base, self._kept, self._rows = base, kept, base.wiring.rows_at
-        t, d = base.written.shape[1:]
-        self._differences = base.written.new_zeros(len(kept), len(base.written), t * d)
+        self._base, self._keep, self._rows = base, keep, base.wiring.rows_at
+        t, d = base.writes.shape[1:]
+        self._differences = base.writes.new_zeros(len(keep), len(base.writes), t * d)
         self._done = [0]
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
@@ -113,14 +113,14 @@ class _CircuitTap(RecordingTap):
         value = value if value.dim() == 4 else value[:, None]
         value = writes_at(base.contrast.model, base.wiring, site, value)
         rows = slice(first, first + value.shape[1])
-        self._differences[:, rows] = (value - base.written[rows]).flatten(2)
+        self._differences[:, rows] = (value - base.writes[rows]).flatten(2)
         self._done[0] = rows.stop
 
     def _read(self, site: str, value: Tensor) -> Tensor:
         base, count = self._base, self._done[0]
-        kept = self._kept[:, self._rows[site], :count].to(value.dtype)
-        carried = (kept @ self._differences[:, :count]).unflatten(-1, base.written.shape[1:])
-        corrupted = base.read[site]
+        keep = self._keep[:, self._rows[site], :count].to(value.dtype)
+        carried = (keep @ self._differences[:, :count]).unflatten(-1, base.writes.shape[1:])
+        corrupted = base.reads[site]
         return corrupted + (carried if corrupted.dim() == 4 else carried[:, 0])
 
 

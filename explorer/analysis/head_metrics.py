@@ -215,7 +215,7 @@ class HeadMetrics:
     counted: Mapping[str, Tensor]
 
     @property
-    def known(self) -> dict[str, HeadMetric]:
+    def by_title(self) -> dict[str, HeadMetric]:
         """The metrics that have a value for some head, by their titles."""
         return {
             metric.title: metric

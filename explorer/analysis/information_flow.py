@@ -55,7 +55,7 @@ class BlockShares:
     In a `parallel` block the feed-forward layer reads the input of the block.
     """
 
-    attended: dict[str, AttentionShares]
+    attentions: dict[str, AttentionShares]
     mlp: Tensor | None
     parallel: bool
 
@@ -128,23 +128,23 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
     with torch.no_grad():
         x = trace[f"{stack}.{layer}.resid_pre"][row]
         after = trace[f"{stack}.{layer}.resid_post"][row]
-        attended: dict[str, AttentionShares] = {}
+        attentions: dict[str, AttentionShares] = {}
         for name in ("self_attn", "cross_attn") if block.cross_attn is not None else ("self_attn",):
             attention, residual = getattr(block, name), getattr(block, f"{name[:-5]}_residual")
             at = f"{stack}.{layer}.{name}"
             weights, values = trace.weights(at)[row], trace[f"{at}.v"][row]
             shares, x = _attention_shares(attention, residual, weights, values, x)
-            attended[f"{stack}.{name}"] = shares
+            attentions[f"{stack}.{name}"] = shares
         if block.mlp is None:
-            return BlockShares(attended, None, block.parallel)
+            return BlockShares(attentions, None, block.parallel)
         stream, write = x, after - x
         if not isinstance(sum_norm(block.mlp_residual), nn.Identity):  # it changes the stream
             layer_write = block_writes(forward, stack, layer, torch.arange(len(x))).mlp
             assert layer_write is not None
             frozen = layer_write.frozen
-            stream, write = map(frozen.summed.linear, (x, frozen.written(layer_write.out)))
+            stream, write = map(frozen.summed.linear, (x, frozen.write(layer_write.out)))
         mlp = _shares(after, torch.stack([write, stream]))[0]
-        return BlockShares(attended, mlp, block.parallel)
+        return BlockShares(attentions, mlp, block.parallel)
 
 
 def _attention_shares(
@@ -172,7 +172,7 @@ def _attention_shares(
         stream = x[first : first + some]
         frozen = freeze_residual(residual, stream, out)
         after.append(frozen(stream, out))
-        z, stream = frozen.summed.linear(frozen.written.linear(z)), frozen.summed.linear(stream)
+        z, stream = frozen.summed.linear(frozen.write.linear(z)), frozen.summed.linear(stream)
         shares.append(_shares(after[-1], z, stream[None]))
     by_query = torch.cat(shares, 1).T
     return AttentionShares(by_query[:, :-1], by_query[:, -1], heads), torch.cat(after)
@@ -256,7 +256,7 @@ def _back(block: BlockShares, here: Tensor) -> tuple[Tensor, dict[str, Tensor], 
     past_attention = mlp if block.parallel else torch.zeros_like(mlp)
     here = here - past_attention
     edges: dict[str, Tensor] = {}
-    for part, shares in reversed(block.attended.items()):
+    for part, shares in reversed(block.attentions.items()):
         edge = here[:, None] * shares.keys.double().nan_to_num(0)
         edges[part] = edge
         here = here * shares.residual.double().nan_to_num(1)

@@ -77,9 +77,10 @@ def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
         return
     for n in range(layer, len(blocks)):
         block = block_writes(forward, stack, n, torch.tensor([place]))
-        for at, part in enumerate([*block.attended.values(), *([block.mlp] if block.mlp else [])]):
+        parts = [*block.attentions.values(), *([block.mlp] if block.mlp else [])]
+        for at, part in enumerate(parts):
             if (n, at) == (layer, 0):
-                yield part.frozen.written
+                yield part.frozen.write
             yield part.frozen.summed
 
 
@@ -134,7 +135,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
         to_output = _frozen_output(forward, places, shares, option)
     parts = {(EMBEDDED, name): value for name, value in embedded.items()}
     for n, block in enumerate(layers):
-        parts |= {(n, name): write.heads for name, write in block.attended.items()}
+        parts |= {(n, name): write.heads for name, write in block.attentions.items()}
         parts |= {(n, "mlp"): block.mlp.out} if block.mlp else {}
     nothing = {key: torch.zeros_like(value, requires_grad=True) for key, value in parts.items()}
     with torch.enable_grad():
@@ -142,7 +143,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
         of_sum = freeze_norm(forward.trace.model.last_stack.embedding_norm, whole)
         x = of_sum(torch.stack([nothing[EMBEDDED, name] for name in embedded]).sum(0))
         for n, block in enumerate(layers):
-            for name, write in block.attended.items():
+            for name, write in block.attentions.items():
                 out = write.attention.o_proj(nothing[n, name].transpose(0, 1).flatten(1))
                 x = write.frozen(x, out)
             if block.mlp:
@@ -153,7 +154,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
     terms = {key: slope * parts[key] for key, slope in zip(parts, slopes, strict=True)}
     heads = {
         name: torch.stack([terms[n, name].sum((-1, -2)) for n in range(count)])
-        for name in layers[0].attended
+        for name in layers[0].attentions
     }
     no_mlp = embedded["token"].new_zeros(())
     feed_forward = torch.stack([terms.get((n, "mlp"), no_mlp).sum() for n in range(count)])

@@ -125,7 +125,7 @@ def _of_layer(
     for forward, prompt, rows in zip(passes, prompts, all_weights, strict=True):
         place = len(prompt.tokens) - 1
         write = block_writes(forward, stack, layer, torch.tensor([place]))
-        attention = write.attended[f"{stack}.self_attn"]
+        attention = write.attentions[f"{stack}.self_attn"]
         by_head = torch.stack(
             [attention.through(head, out)[0] for head, out in enumerate(attention.heads)]
         )

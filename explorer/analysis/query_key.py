@@ -150,7 +150,7 @@ class QueryKeyPair:
         return bool(self.mask[self.key])
 
     @property
-    def seen(self) -> int:
+    def visible_keys(self) -> int:
         """The number of keys that the query may attend to."""
         return int(self.mask.sum())
 

@@ -56,12 +56,12 @@ class AttentionWrite(SublayerWrite):
 class BlockWrites:
     """The writes of the attentions (by part) and the feed-forward layer of a block."""
 
-    attended: dict[str, AttentionWrite]
+    attentions: dict[str, AttentionWrite]
     mlp: SublayerWrite | None
 
     @property
     def after(self) -> Tensor:
-        return (self.mlp or list(self.attended.values())[-1]).after
+        return (self.mlp or list(self.attentions.values())[-1]).after
 
 
 def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -> BlockWrites:
@@ -69,18 +69,18 @@ def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -
     with torch.no_grad():
         block: Any = getattr(forward.trace.model, stack).blocks[layer]
         before = stream = forward.trace[f"{stack}.{layer}.resid_pre"][forward.row, places]
-        attended: dict[str, AttentionWrite] = {}
+        attentions: dict[str, AttentionWrite] = {}
         for name, attention, residual in _attentions(block):
             heads = head_outs(forward, f"{stack}.{layer}.{name}", places)
             out = attention.o_proj(heads.transpose(0, 1).flatten(1))
             attention_write = AttentionWrite(residual, stream, out, attention, heads)
-            attended[f"{stack}.{name}"], stream = attention_write, attention_write.after
+            attentions[f"{stack}.{name}"], stream = attention_write, attention_write.after
         if block.mlp is None:
-            return BlockWrites(attended, None)
+            return BlockWrites(attentions, None)
         residual = block.mlp_residual
         reads = (before if block.parallel else stream)[None]
         out = block.mlp(residual.input_norm(reads))[0]
-        return BlockWrites(attended, SublayerWrite(residual, stream, out))
+        return BlockWrites(attentions, SublayerWrite(residual, stream, out))
 
 
 def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]]:
@@ -122,8 +122,8 @@ class KeyContribution:
     """The contribution of one key to one query in one head, up to the residual stream.
 
     `value` (w) is the key's; `weight` times it is its contribution to `head_out` (w), the sum
-    over all keys. The output projection maps both to the residual stream: `written_for_key` and
-    `written` (d). `written`, the `others` (heads) and the `bias` sum to `out`, and `added` is
+    over all keys. The output projection maps both to the residual stream: `key_write` and
+    `head_write` (d). `head_write`, the `others` (heads) and the `bias` sum to `out`, and `added` is
     what the residual stream `before` receives of it; the result is `after`. `out_changes` and
     `sum_changes` are True where a norm or a factor changes what is added, or the sum.
     `difference` is the largest between the recomputed residual stream after the block and that
@@ -133,8 +133,8 @@ class KeyContribution:
     weight: float
     value: Tensor
     head_out: Tensor
-    written_for_key: Tensor
-    written: Tensor
+    key_write: Tensor
+    head_write: Tensor
     others: Tensor
     bias: Tensor
     out: Tensor
@@ -158,7 +158,7 @@ class KeyContribution:
     @property
     def largest(self) -> int:
         """The dimension of the residual stream that the head changes most."""
-        return int(self.written.abs().argmax())
+        return int(self.head_write.abs().argmax())
 
 
 def key_contribution(
@@ -167,7 +167,7 @@ def key_contribution(
     """The contribution of one key. Cost grows with keys × d + d² of one layer."""
     at, stack = site(part, layer), part.split(".")[0]
     block = block_writes(forward, stack, layer, torch.tensor([query]))
-    write = block.attended[part]
+    write = block.attentions[part]
     values = forward.trace[f"{at}.v"][forward.row]
     group = forward.config.kv_head(head)
     bias = write.attention.o_proj.bias
@@ -182,15 +182,15 @@ def key_contribution(
             weight=float(weight),
             value=value,
             head_out=write.heads[head, 0],
-            written_for_key=write.through(head, weight * value),
-            written=head_write,
+            key_write=write.through(head, weight * value),
+            head_write=head_write,
             others=write.out[0] - constant - head_write,
             bias=constant,
             out=write.out[0],
-            added=frozen.written(write.out)[0],
+            added=frozen.write(write.out)[0],
             before=write.stream[0],
             after=write.after[0],
-            out_changes=frozen.written is not UNCHANGED,
+            out_changes=frozen.write is not UNCHANGED,
             sum_changes=frozen.summed is not UNCHANGED,
             difference=float((block.after[0] - recorded).abs().max() / recorded.abs().max()),
         )

@@ -59,17 +59,15 @@ class FigureData:
         token for a formula.
         """
         yield [f"{self.row_name} ↓ {self.column_name} →", *_number(self.columns)]
-        visible = self.visible.tolist()
-        for label, row, visible_row in zip(
-            _number(self.rows), self.values.tolist(), visible, strict=True
-        ):
-            yield [label, *(v if show else "" for v, show in zip(row, visible_row, strict=True))]
+        rows = zip(_number(self.rows), self.values.tolist(), self.visible.tolist(), strict=True)
+        for label, row, visible in rows:
+            yield [label, *(v if seen else "" for v, seen in zip(row, visible, strict=True))]
 
     def fields(self) -> dict[str, Any]:
         """The rows, columns and values; a masked cell or a value that is not finite is null."""
         has_number = self.visible & self.values.isfinite()
         cells = [
-            [value if show else None for value, show in zip(*row, strict=True)]
+            [value if finite else None for value, finite in zip(*row, strict=True)]
             for row in zip(self.values.tolist(), has_number.tolist(), strict=True)
         ]
         return {

@@ -114,8 +114,8 @@ def get_model(args: argparse.Namespace) -> None:
         print(f"{folder} is there already.")
         return
     try:
-        with _download_bar(model) as show:
-            download(model, folder, show)
+        with _download_bar(model) as report:
+            download(model, folder, report)
     except KeyboardInterrupt:
         print("The fetched bytes are kept: the same command goes on from there.", file=sys.stderr)
         raise
@@ -145,7 +145,7 @@ def _download_bar(model: PretrainedModel) -> Iterator[Callable[[DownloadProgress
     with ExitStack() as open_until_the_end:
         bars: list[tqdm] = []
 
-        def show(progress: DownloadProgress) -> None:
+        def report(progress: DownloadProgress) -> None:
             if progress.phase == "fetching":
                 if not bars:
                     bar = tqdm(
@@ -160,19 +160,19 @@ def _download_bar(model: PretrainedModel) -> Iterator[Callable[[DownloadProgress
             elif progress.phase == "converting" and bars:
                 bars[0].set_postfix_str("converting")
 
-        yield show
+        yield report
 
 
 def make_checkpoints(args: argparse.Namespace) -> None:
     bars: list[tqdm] = []
 
-    def show(name: str, step: int, steps: int, loss: float) -> None:
+    def report(name: str, step: int, steps: int, loss: float) -> None:
         if step == 1:
             bars.append(tqdm(total=steps, desc=name, unit="step"))
         bars[-1].set_postfix(loss=f"{loss:.3f}", refresh=False)
         bars[-1].update(step - bars[-1].n)
 
-    folders = shipped.make_shipped(args.only or (), args.data, args.out, show)
+    folders = shipped.make_shipped(args.only or (), args.data, args.out, report)
     for bar in bars:
         bar.close()
     for folder in folders:

@@ -151,7 +151,7 @@ def _continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continu
     chosen = torch.tensor(list(path), dtype=torch.long)[:, None]
     log_probabilities = logits[:-1].log_softmax(-1).gather(-1, chosen)[:, 0].tolist()
     rows = (*tokens, NEXT) if prompt.source else ()
-    whole = replace(forward, target=full, written=rows, trace=passed, row=0)
+    whole = replace(forward, target=full, output_tokens=rows, trace=passed, row=0)
     return Continuation(whole, len(prompt.tokens), logits, tuple(log_probabilities))
 
 

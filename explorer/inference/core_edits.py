@@ -175,7 +175,7 @@ def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: s
     except ForwardPassError as error:
         raise NotApplicableError(str(error)) from error
     if opened.config.kind == "encoder-decoder":
-        same = dataclasses.replace(other_pass, written=forward.written)
+        same = dataclasses.replace(other_pass, output_tokens=forward.output_tokens)
         other_pass = cached(
             opened,
             ("patched from", text, forward.text),

@@ -38,15 +38,15 @@ class ForwardPass:
     """A text, its tokens, the recorded pass and the answer.
 
     The encoder read `source` and the decoder read `target` (empty where the model has no such
-    stack); each step of a generating decoder wrote a token of `written`. `row` is the place of
-    this text in its batch.
+    stack); each step of a generating decoder wrote one of the `output_tokens`. `row` is the place
+    of this text in its batch.
     """
 
     text: str
     config: TransformerConfig
     source: tuple[Token, ...]
     target: tuple[Token, ...]
-    written: tuple[Token, ...]
+    output_tokens: tuple[Token, ...]
     trace: Trace
     answer: Answer
     notes: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class ForwardPass:
         """
         if self.config.head != "language-model" or self.config.kind == "encoder":
             return torch.zeros(0, dtype=torch.long)
-        predicted = self.written if self.source else self.target[1:]
+        predicted = self.output_tokens if self.source else self.target[1:]
         return torch.tensor([token.id for token in predicted], dtype=torch.long)
 
     @property
@@ -113,7 +113,7 @@ class ForwardPass:
         """The queries. A step of a generating decoder is named by the token that it generates."""
         if part == "encoder.self_attn":
             return self.source
-        return self.written if part == "decoder.cross_attn" else self.target
+        return self.output_tokens if part == "decoder.cross_attn" else self.target
 
     def columns(self, part: str) -> tuple[Token, ...]:
         return self.target if part == "decoder.self_attn" else self.source
@@ -214,7 +214,7 @@ def _batch(opened: OpenModel, texts: tuple[str, ...], pair: str) -> tuple[Forwar
             config=config,
             source=source[row],
             target=target[row],
-            written=output[row],
+            output_tokens=output[row],
             trace=passed,
             answer=written_answer(opened, answers[row])
             if answers

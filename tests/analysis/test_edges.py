@@ -154,7 +154,7 @@ def test_a_circuit_lies_between_the_corrupted_and_the_recorded_text(
     assert not every.all(), "what is no edge changes nothing"
     close(base.metrics(circuits | ~every), together)
     close(base.metrics(~circuits), base.metrics(~circuits & every))
-    monkeypatch.setattr(circuit_faithfulness, "NUMBERS_HELD", 4 * base.written.numel())
+    monkeypatch.setattr(circuit_faithfulness, "NUMBERS_HELD", 4 * base.writes.numel())
     assert base.at_once == 4
     close(base.metrics(circuits), together)
 

@@ -205,7 +205,7 @@ def test_every_share_is_that_of_the_watched_pass(found: ForwardPass) -> None:
             ):
                 site = "resid_cross" if name == "cross_attn" else "resid_mid"
                 after = passed[f"{here}.{site}"][0]
-                one = shares.attended[f"{stack}.{name}"]
+                one = shares.attentions[f"{stack}.{name}"]
                 keys, kept, heads = attention_by_hand(
                     passed, block, f"{here}.{name}", before, after
                 )

@@ -124,7 +124,7 @@ def test_a_row_that_sees_nothing_is_all_zero(found: ForwardPass) -> None:
     assert one.logits[last].isneginf().all()
     assert one.difference < 1e-6
     two = query_key_pair(found, part, 0, 0, last, 0)
-    assert (two.weight, two.seen, two.total, two.allowed) == (0.0, 0, 0.0, False)
+    assert (two.weight, two.visible_keys, two.total, two.allowed) == (0.0, 0, 0.0, False)
 
 
 def test_every_number_of_a_pair_is_that_of_the_pass(found: ForwardPass) -> None:
@@ -142,7 +142,7 @@ def test_every_number_of_a_pair_is_that_of_the_pass(found: ForwardPass) -> None:
             assert share == pytest.approx(one.weight, abs=1e-6)
             assert one.difference < 1e-6
             assert one.allowed == bool(found.mask(part, layer)[query, key])
-            assert one.seen == int(found.mask(part, layer)[query].sum())
+            assert one.visible_keys == int(found.mask(part, layer)[query].sum())
             assert weights[strongest(found, part, layer, head, query)] == weights.max()
             sizes = one.products.abs()[one.by_size()].tolist()
             assert sizes == sorted(sizes, reverse=True)
@@ -209,7 +209,7 @@ def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: ForwardPass) -
         last, keys = len(found.rows(part)) - 1, range(len(found.columns(part)))
         ways = [key_contribution(found, part, layer, head, last, key) for key in keys]
         close(torch.stack([way.weighted_value for way in ways]).sum(0), ways[0].head_out)
-        close(torch.stack([way.written_for_key for way in ways]).sum(0), ways[0].written)
+        close(torch.stack([way.key_write for way in ways]).sum(0), ways[0].head_write)
         assert ways[0].difference < 1e-6
 
 
@@ -230,7 +230,7 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass
     for part in found.parts:
         stack, last = part.name.split(".")[0], len(found.rows(part.name)) - 1
         way = key_contribution(found, part.name, 0, part.heads - 1, last, 0)
-        close(way.written + way.others + way.bias, way.out)
+        close(way.head_write + way.others + way.bias, way.out)
         if part.name.endswith("self_attn"):
             close(way.before, found.trace[f"{stack}.0.resid_pre"][0, last])
         added = normed(found, part.name, way) if way.out_changes else way.out
@@ -256,7 +256,7 @@ def test_a_block_made_again_at_a_few_positions_is_that_of_the_pass(found: Forwar
             at = site(part.name, layer)
             block = block_writes(found, stack, layer, places)
             close(block.after, found.trace[f"{stack}.{layer}.resid_post"][0][places])
-            attended = block.attended[part.name]
+            attended = block.attentions[part.name]
             close(attended.heads, seen[f"{at}.head_out"][0][:, places])
             close(attended.out, seen[f"{at}.out"][0][places])
             bias = attended.attention.o_proj.bias

@@ -80,7 +80,7 @@ def picture(
 ) -> PassMap:
     """A picture of these shares. The answer to each start is known, or to these, or to none."""
     stacks = [
-        MapStack(name, name.capitalize(), tokens[name], list(blocks[0].attended))
+        MapStack(name, name.capitalize(), tokens[name], list(blocks[0].attentions))
         for name, blocks in flow.stacks.items()
     ]
     places = range(len(flow.starts)) if known is None else known
@@ -113,7 +113,7 @@ def made_up(layers: int, tokens: int, seed: int = 0, sharpness: float = 2.0) -> 
 def without_numbers(flow: InformationFlow) -> InformationFlow:
     """The same flow, where nothing of the last token in layer 0 has a share."""
     block = flow.stacks["decoder"][0]
-    found = block.attended["decoder.self_attn"]
+    found = block.attentions["decoder.self_attn"]
     assert block.mlp is not None
     for values in (found.keys, found.residual, block.mlp):
         values[-1] = torch.nan

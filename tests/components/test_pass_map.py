@@ -57,7 +57,7 @@ def every_share(flow: InformationFlow) -> int:
         int((others(part, found.keys) > 0).sum())
         for blocks in flow.stacks.values()
         for block in blocks
-        for part, found in block.attended.items()
+        for part, found in block.attentions.items()
     )
 
 
@@ -98,10 +98,10 @@ def as_sent(flow: InformationFlow) -> InformationFlow:
     def sent(block: BlockShares) -> BlockShares:
         attended = {
             part: replace(each, keys=each.keys.float(), residual=each.residual.float())
-            for part, each in block.attended.items()
+            for part, each in block.attentions.items()
         }
         return replace(
-            block, attended=attended, mlp=None if block.mlp is None else block.mlp.float()
+            block, attentions=attended, mlp=None if block.mlp is None else block.mlp.float()
         )
 
     stacks = {name: tuple(map(sent, blocks)) for name, blocks in flow.stacks.items()}
@@ -124,7 +124,7 @@ def assert_same(seen: dict[str, Any], flow: InformationFlow, true: Route) -> Non
     for (name, blocks), stack in zip(flow.stacks.items(), seen["stacks"], strict=True):
         close(torch.tensor(stack["streams"], dtype=torch.float64), true.streams[name].flatten())
         close(torch.tensor(stack["through"], dtype=torch.float64), true.mlp[name].flatten())
-        for part, sent in zip(blocks[0].attended, stack["parts"], strict=True):
+        for part, sent in zip(blocks[0].attentions, stack["parts"], strict=True):
             keys = counts["encoder" if part.endswith("cross_attn") else name]
             close(dense(sent, len(blocks), counts[name], keys), true.edges[part])
 
@@ -145,13 +145,13 @@ def forwards(flow: InformationFlow, stack: str, token: int) -> Route:
     """How much of every stream is traced to this token: one product for each sub-layer."""
     streams, edges, mlps = dict[str, Tensor](), dict[str, Tensor](), dict[str, Tensor]()
     for name, blocks in flow.stacks.items():
-        count = len(blocks[0].attended[f"{name}.self_attn"].residual)
+        count = len(blocks[0].attentions[f"{name}.self_attn"].residual)
         here = torch.zeros(count, dtype=torch.float64)
         here[token if name == stack else slice(0, 0)] = 1
         levels, parts, through = [here], dict[str, list[Tensor]](), []
         for block in blocks:
             entered = here
-            for part, found in block.attended.items():
+            for part, found in block.attentions.items():
                 source = streams["encoder"][-1] if part.endswith("cross_attn") else here
                 passed_on = found.keys.double().nan_to_num(0) * source
                 here = found.residual.double().nan_to_num(1) * here + passed_on.sum(1)
@@ -224,7 +224,7 @@ def test_an_answer_a_token_and_a_node_say_themselves(open_demo: OpenDemo) -> Non
             assert block.mlp is not None
             assert drawn.point(drawn.node(0, layer, token)) == (
                 f"{WORDS[token]} in layer {layer}: "
-                f"attention {percent(1 - block.attended[SELF].residual[token])}, "
+                f"attention {percent(1 - block.attentions[SELF].residual[token])}, "
                 f"feed-forward {percent(block.mlp[token])}. "
                 f"The lens reads w{layer}-{token} {three((layer + 1) / 100)}"
             )
@@ -260,7 +260,7 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
         flow = as_sent(shown.flow)
         true, at = route(flow, flow.starts[-1]), len(flow.stacks) - 1
         blocks = list(flow.stacks.values())[at]
-        for part, found in blocks[-1].attended.items():  # at the top only the answer's queries
+        for part, found in blocks[-1].attentions.items():  # at the top only the answer's queries
             layer, query, key = last_edge(shown, part)
             source = 0 if part.endswith("cross_attn") else at
             said = drawn.point(drawn.edge(part.partition(".")[2], at, layer, query, (source, key)))
@@ -270,7 +270,7 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
                 f"importance {percent(true.edges[part][layer, query, key])}"
             )
     drawn, block = see(visitor, "both"), of_kind("both").flow.stacks["decoder"][1]
-    residual = [1 - each.residual[2] for each in block.attended.values()]
+    residual = [1 - each.residual[2] for each in block.attentions.values()]
     assert block.mlp is not None
     assert drawn.point(drawn.node(1, 1, 2)).startswith(
         f"t2 in layer 1: attention {percent(residual[0])}, "
@@ -341,7 +341,7 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(
 
     drawn, shown = see(visitor, "decoder"), of_kind("decoder")
     layer, query, key = last_edge(shown, SELF)
-    found = as_sent(shown.flow).stacks["decoder"][layer].attended[SELF]
+    found = as_sent(shown.flow).stacks["decoder"][layer].attentions[SELF]
     head, at = int(found.heads[query, key]), drawn.edge("self_attn", 0, layer, query, (0, key))
     drawn.click(at)
     edge = [0, layer, query, key, head]
@@ -446,7 +446,7 @@ def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> Non
     assert said.startswith("the in layer 0: attention 0 %, feed-forward 0 %")
 
     flow, most = made_up(10, 90), 24_000  # what is too small to be sent
-    shares = torch.stack([each.attended[SELF].keys for each in flow.stacks["decoder"]])
+    shares = torch.stack([each.attentions[SELF].keys for each in flow.stacks["decoder"]])
     least = float(shares.flatten().topk(most).values[-1])
     message = encode(picture(flow, {"decoder": numbered(90)}), "pass_map", "demo", 89, most=most)
     header, planes = wire.unpack(message)
@@ -454,9 +454,9 @@ def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> Non
     assert header["edges"] == every_share(flow) > most
     assert len(message) < 200_000
     sent = [
-        replace(each, attended={SELF: replace(own, keys=own.keys.where(own.keys >= least, 0))})
+        replace(each, attentions={SELF: replace(own, keys=own.keys.where(own.keys >= least, 0))})
         for each in flow.stacks["decoder"]
-        for own in [each.attended[SELF]]
+        for own in [each.attentions[SELF]]
     ]
     walk = route(replace(flow, stacks={"decoder": tuple(sent)}), flow.starts[89])
     lost = percent(1 - float(walk.streams["decoder"][0].sum()))

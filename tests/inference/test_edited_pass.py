@@ -369,10 +369,10 @@ def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
             passed = run_edited(model, forward, (edit,))
             written = edited_pass.generate_edited(model, passed)
             if edit in NOTHING:
-                assert written == forward.written
+                assert written == forward.output_tokens
                 assert edited_pass.edited_answer(model, passed) == forward.answer
             target = (forward.target[0], *written[:-1])
-            whole = dataclasses.replace(forward, target=target, written=written)
+            whole = dataclasses.replace(forward, target=target, output_tokens=written)
             forget(model)  # the same text, passed over another answer
             again = run_edited(model, whole, (edit,))
             forget(model)

@@ -89,14 +89,14 @@ def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
     found = run_text(opened_model.open_model("translation"), "the black cat sleeps")
     assert found.target[0].label == "<s>"
     assert [token.label for token in found.source] == ["the", "black", "cat", "sleeps", "</s>"]
-    assert found.rows("decoder.cross_attn") == found.written
+    assert found.rows("decoder.cross_attn") == found.output_tokens
     t5 = run_text(
         opened_model.open_entry(available_models.brought_model(published / "t5")),
         "the cat sat on the mat",
     )
     assert t5.answer.kind == "text"
     for each in (found, t5):
-        assert each.target[1:] == each.written[:-1]
+        assert each.target[1:] == each.output_tokens[:-1]
         parts = ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
         assert [part.name for part in each.parts] == parts
 

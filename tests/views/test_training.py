@@ -172,7 +172,7 @@ def test_the_rows_of_the_expected_pattern_are_the_right_answer() -> None:
     task = TASKS["reverse"]
     source, written = task.tokenizer.encode("abc"), task.tokenizer.encode("zzzzzz")
     for count, labels in ((2, "c b"), (4, "c b a </s>"), (6, "c b a </s> – –")):
-        forward = SimpleNamespace(source=source, written=written[:count])
+        forward = SimpleNamespace(source=source, output_tokens=written[:count])
         rows = live_attention._expected_rows(task, cast(Any, forward), written[:count])
         assert [row.label for row in rows] == labels.split()
 

@@ -53,7 +53,7 @@ Record = Callable[[tuple[str, ...]], Trace]
 
 def record_pass(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
     """The same pass once more, with these sites recorded. Cost of a pass."""
-    texts = (forward.source, forward.target) if forward.written else (forward.tokens,)
+    texts = (forward.source, forward.target) if forward.output_tokens else (forward.tokens,)
     return trace(
         forward.trace.model,
         *[ids_of([text]) for text in texts],
@@ -71,7 +71,7 @@ def record_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
     at, row = f"{stack}.{layer}", slice(forward.row, forward.row + 1)
     tap = RecordingTap(cheap_sites(forward.config, stack, layer))
     x = forward.trace[f"{at}.resid_pre"][row]
-    memory = forward.trace["memory"][row] if forward.written else None
+    memory = forward.trace["memory"][row] if forward.output_tokens else None
     with room_for(forward.config, PassShape(x.shape[1], x.shape[1], read=0, leaves="nothing")):
         out = run_block(forward, stack, layer, x, memory, SteppingTap(tap.at(at)))
     return Trace(forward.trace.model, tap.values, out, EVERYWHERE)
@@ -276,7 +276,7 @@ class PassValues:
             tap = _CheckingTap(self, stage, rows, f"{stage.stack}.{stage.layer}.")
             x = self[self._stream_before(stage.stack, stage.layer)][rows].double()[None]
             memory = None
-            if self.forward.written:
+            if self.forward.output_tokens:
                 memory = self[self._stream_before("decoder")][rows].double()[None]
             run_block(self.forward, stage.stack, stage.layer, x, memory, tap, rows)
             return tap.results[0]

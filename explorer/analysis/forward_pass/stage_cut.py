@@ -40,7 +40,7 @@ def row_stack(stage: Stage) -> str:
     return "encoder" if "source tokens" in stage.shapes[-1] else stage.stack
 
 
-def columns_are(stage: Stage) -> str:
+def column_kind(stage: Stage) -> str:
     """A column is a key, an option of the output, or a dimension of a vector."""
     if stage.kind in ("logits", "class logits", "probabilities"):
         return "option"
@@ -53,7 +53,7 @@ def tokens_of(values: PassValues, stack: str) -> tuple[Token, ...]:
 
 def writes(values: PassValues, stage: Stage) -> bool:
     """Whether each row reads one token and writes another: a step of an answer."""
-    return row_stack(stage) == "decoder" and bool(values.forward.written)
+    return row_stack(stage) == "decoder" and bool(values.forward.output_tokens)
 
 
 def row_names(values: PassValues, stage: Stage) -> tuple[Token | str, ...]:
@@ -61,7 +61,7 @@ def row_names(values: PassValues, stage: Stage) -> tuple[Token | str, ...]:
     tokens = tokens_of(values, row_stack(stage))
     if not writes(values, stage):
         return tokens
-    steps = zip(tokens, values.forward.written, strict=True)
+    steps = zip(tokens, values.forward.output_tokens, strict=True)
     return tuple(
         VisibleText(f"{text_of(token)}{BETWEEN}{text_of(output)}") for token, output in steps
     )
@@ -87,7 +87,7 @@ def cut_stage(
     rows = _block(row, height, most)
     names = row_names(values, stage)
     label: Callable[[int], Token | str] = str
-    kind = columns_are(stage)
+    kind = column_kind(stage)
     if kind == "option":
         columns = _largest(whole[torch.tensor(rows)], rows.index(row))
         label = option_label

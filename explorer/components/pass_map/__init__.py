@@ -208,9 +208,9 @@ def encode(
     for stack in picture.stacks:
         blocks = flow.stacks[stack.name]
         for part in stack.parts:
-            shares = torch.stack([block.attended[part].keys for block in blocks])
-            heads = torch.stack([block.attended[part].heads for block in blocks])
-            residual = torch.stack([block.attended[part].residual for block in blocks])
+            shares = torch.stack([block.attentions[part].keys for block in blocks])
+            heads = torch.stack([block.attentions[part].heads for block in blocks])
+            residual = torch.stack([block.attentions[part].residual for block in blocks])
             planes |= _edges(part, shares, heads, least)
             edges += _between_tokens(part, shares)
             planes[f"{part}.residual"] = wire.singles(wire.as_array(residual))
@@ -269,7 +269,7 @@ def _least_share(flow: InformationFlow, most: int) -> float:
         shares.keys[shares.keys > 0]
         for blocks in flow.stacks.values()
         for block in blocks
-        for shares in block.attended.values()
+        for shares in block.attentions.values()
     ]
     every = torch.cat(positive) if positive else torch.zeros(0)
     return float(every.topk(most).values[-1]) if len(every) > most else 0.0

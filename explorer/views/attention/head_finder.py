@@ -29,10 +29,10 @@ FIRST_CHOICES = ("previous", "diagonal")
 def draw_finder(context: PageContext) -> Script | None:
     """The best heads by the chosen metric, a grid of all, the chosen head; returns the code."""
     metrics = measured_heads(context)
-    if not metrics.known:
+    if not metrics.by_title:
         say(why_unmeasured(metrics))
         return None
-    metric, order, count = _choose(metrics.known)
+    metric, order, count = _choose(metrics.by_title)
     values = metrics.values[metric.name]
     places = ranking(values, highest=order == HIGHEST)
     named = f"{metric.title}, {order.lower()}"

@@ -84,7 +84,7 @@ def pair_sentence(pair: QueryKeyPair, cell: str, row: str, column: str) -> str:
     """The pair in words, with its weight or the reason why it is 0."""
     if pair.allowed:
         return cell.format(row=row, column=column, value=three(pair.weight))
-    if not pair.seen:
+    if not pair.visible_keys:
         return f"Every key is masked for {row}: its whole row of weights is 0."
     return f"{column} is masked for {row}: the score becomes −∞, so the weight is 0."
 
@@ -108,7 +108,7 @@ def weight_steps(pair: QueryKeyPair) -> list[tuple[str, str]]:
     if pair.allowed:
         is_finite = math.isfinite(pair.biased) and math.isfinite(pair.largest)
         share = math.exp(pair.biased - pair.largest) if is_finite else math.nan
-        keys = "1 key" if pair.seen == 1 else f"{pair.seen:,} keys"
+        keys = "1 key" if pair.visible_keys == 1 else f"{pair.visible_keys:,} keys"
         steps += [
             ("largest score of the row", three(pair.largest)),
             ("e^(score − largest)", three(share)),
@@ -228,9 +228,9 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
     """The key's value up to the residual stream, then one dimension of it with all its terms."""
     at = context.choice
     contribution = key_contribution(context.forward, *at.place, query, key)
-    order = contribution.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
+    order = contribution.head_write.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     # chosen on the Forward pass page or by a link
-    number = address.whole_number(address.current_value("number"), len(contribution.written))
+    number = address.whole_number(address.current_value("number"), len(contribution.head_write))
     options = [*order, *([] if number in (None, *order) else [number])]
     figures, numbers = widgets.side_by_side(7, 4)
     with figures:
@@ -251,8 +251,8 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
 def stream_terms(contribution: KeyContribution) -> dict[str, Tensor]:
     """The terms of the residual stream, (d) each, in the order of the model."""
     terms = {
-        "this key: weight × value × W_O": contribution.written_for_key,
-        "all keys: output of this head": contribution.written,
+        "this key: weight × value × W_O": contribution.key_write,
+        "all keys: output of this head": contribution.head_write,
         "other heads": contribution.others,
         "bias of W_O": contribution.bias,
         "attention output": contribution.out,
@@ -283,10 +283,10 @@ def _draw_value_bars(contribution: KeyContribution, order: list[int]) -> None:
         f"The value of the key, the value × its weight {three(contribution.weight)}, and the sum "
         "over all keys: the output of the head."
     )
-    spec = dimension_bars(contribution.written.tolist(), order, "W_O", last=True)
+    spec = dimension_bars(contribution.head_write.tolist(), order, "W_O", last=True)
     title = "Written to the residual stream"
     chart(spec, height=VALUE_HEIGHT + 50, key="onward_written", title=title)
-    count = len(contribution.written)
+    count = len(contribution.head_write)
     which = (
         f"the {len(order)} largest of {count} dimensions"
         if len(order) < count

@@ -24,7 +24,7 @@ def draw_head_metrics(context: PageContext, opened: OpenModel) -> Script:
     """Draw one metric, layers down and heads across; then every metric of every head."""
     at, forward = context.choice, context.forward
     metrics = measured_heads(context)
-    if metrics.known:
+    if metrics.by_title:
         _draw_metrics(context, metrics)
     else:
         say(why_unmeasured(metrics))
@@ -34,7 +34,7 @@ def draw_head_metrics(context: PageContext, opened: OpenModel) -> Script:
 
 def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
     layer, head = context.choice.layer, context.choice.head
-    by_title = metrics.known
+    by_title = metrics.by_title
     title = one_of("statistic", list(by_title), next(iter(by_title)), label_visibility="collapsed")
     chosen = by_title[title]
     grid_column, numbers = widgets.side_by_side(7, 3)

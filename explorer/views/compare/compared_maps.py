@@ -157,7 +157,7 @@ def draw_outputs(first: MapSide, second: MapSide) -> None:
     """
     mine, theirs = first.forward, second.forward
     same_input = mine.trace.model is theirs.trace.model and mine.text == theirs.text
-    if mine is theirs or (mine.written and same_input):
+    if mine is theirs or (mine.output_tokens and same_input):
         widgets.notes(mine.notes)
         return
     columns, keys = widgets.side_by_side(1, 1), ("answer_first", "answer_second")

@@ -124,7 +124,7 @@ def _another_step(context: PageContext, first: MapSide, snapshots: Snapshots) ->
     step = one_of("other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
     folder = snapshots[step]
     snapshot = or_stop(lambda: open_snapshot(opened, folder))
-    if forward.written:
+    if forward.output_tokens:
         whose = context.choice.called
         st.text(f"On both sides the decoder reads the answer of {whose} (teacher forcing).")
     second = cached(
@@ -141,7 +141,7 @@ def _with_interventions(context: PageContext, first: MapSide) -> MapSide:
         history, edited = draw_history(context)
     if not history.edits:
         st.text("There are no interventions yet, so both sides are the same pass.")
-    if first.forward.written:
+    if first.forward.output_tokens:
         draw_answers(context.opened, EditedPass(first.forward), edited)
     draw_page_link("interventions")
     about = {}

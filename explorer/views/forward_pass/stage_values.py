@@ -10,7 +10,7 @@ from explorer.analysis.forward_pass.pass_values import ALL, PassValues, record_p
 from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import (
     StageCut,
-    columns_are,
+    column_kind,
     cut_stage,
     row_names,
     tokens_of,
@@ -138,7 +138,7 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
         draw_tokenization(values, stage, at.row)
         st.caption(recorded_as)
         return
-    in_ranges = columns_are(stage) == "dimension"
+    in_ranges = column_kind(stage) == "dimension"
     pass_position.draw_controls(
         at, names, windows(values[stage.name].shape[1]) if in_ranges else []
     )
@@ -213,7 +213,7 @@ def _draw_matrix(
     allowed = None
     if stage.kind in ("masked", "weights"):
         allowed = values.mask(stage)[torch.tensor(view.rows)][:, torch.tensor(view.columns)]
-    what, cell_text = columns_are(stage), "{row}, {column}: {value}"
+    what, cell_text = column_kind(stage), "{row}, {column}: {value}"
     row_name = "query" if stage.is_square else "token"
     if writes(values, stage):
         row_name = "reads" if what == "dimension" else "reads / writes"
@@ -254,7 +254,7 @@ def _pinned_cell(values: PassValues, view: StageCut, at: PassPosition) -> tuple[
     is_one = len(view.rows) == 1
     if not (is_one or at.row in view.rows) or not view.columns:
         return None
-    chosen = _key(values, at) if columns_are(at.stage) == "key" else at.column
+    chosen = _key(values, at) if column_kind(at.stage) == "key" else at.column
     column = view.columns.index(chosen) if chosen in view.columns else 0
     return 0 if is_one else view.rows.index(at.row), column
 
@@ -271,7 +271,7 @@ def _key(values: PassValues, at: PassPosition) -> int:
 
 def stage_notes(values: PassValues, stage: Stage, view: StageCut, at: PassPosition) -> list[str]:
     """The head that is shown, what is not drawn, and the error of the recomputed values."""
-    notes, what = [], columns_are(stage)
+    notes, what = [], column_kind(stage)
     if at.place == len(at.stages) - 1 and values.config.head == "none":
         notes.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
     if stage.per_head:
@@ -330,7 +330,7 @@ def draw_tokenization(values: PassValues, stage: Stage, row: int) -> None:
     names = [cut(name, LONGEST) for name in texts(tokens)]
     ids = [f"{token.id:,}" for token in tokens]
     if writes(values, stage):
-        outputs = [cut(name, LONGEST) for name in texts(forward.written)]
+        outputs = [cut(name, LONGEST) for name in texts(forward.output_tokens)]
         columns = {"reads": names, TOKEN_ID: ids, "writes": outputs}
     else:
         spans = [forward.typed[token.start : token.end] for token in forward.placed]

@@ -87,7 +87,7 @@ def _choose_target(context: PageContext, prompt: Prompt) -> list[int]:
     """The typed target, else the task's reference answer, else the model's own output."""
     opened, forward = context.opened, context.forward
     reference = opened.task.answer_text(forward.source) if opened.task else ""
-    own = opened.tokenizer.decode([token.id for token in forward.written])
+    own = opened.tokenizer.decode([token.id for token in forward.output_tokens])
     how = {"placeholder": reference or own, **controls.PERSISTENT}
     typed = controls.text_field("target", **how).strip()
     if not typed:
@@ -99,7 +99,7 @@ def _choose_target(context: PageContext, prompt: Prompt) -> list[int]:
         )
     target_text = typed or reference
     if not target_text:
-        return [token.id for token in (*forward.target, forward.written[-1])]
+        return [token.id for token in (*forward.target, forward.output_tokens[-1])]
     target = or_stop(lambda: target_ids(opened, prompt, target_text))
     widgets.notes(unknown_in(opened, target_text))
     return target

@@ -183,7 +183,7 @@ def draw_maps(
     lines += script(output_code, before, after, position, tracked)
     if has_words(after.forward.config):
         lines += script(over_text_code, before, after)
-    if after.forward.written:
+    if after.forward.output_tokens:
         lines += script(answers_code, context.opened, before, after)
     return lines
 

@@ -204,7 +204,7 @@ def _labels(opened: OpenModel, forward: ForwardPass, ids: Tensor) -> Tensor | No
     if head == "classifier":
         return forward.trace.output[forward.row].argmax(-1)[None]
     if kind == "encoder-decoder":
-        return ids_of([forward.written])
+        return ids_of([forward.output_tokens])
     if kind == "decoder":
         return torch.cat((ids[:, 1:], torch.full((1, 1), IGNORE)), 1)
     return ids

@@ -133,7 +133,7 @@ def edges_code(forward: ForwardPass, part: str, answer: int) -> None:
     edges = traced.edges[part]  # layers, queries, keys
     for value, place in zip(*edges.flatten().topk(min(10, edges.numel())), strict=True):
         at, query, key = (int(i) for i in torch.unravel_index(place, edges.shape))
-        shares = flow.stacks[part.split(".")[0]][at].attended[part]
+        shares = flow.stacks[part.split(".")[0]][at].attentions[part]
         print(f"layer {at}, head {int(shares.heads[query, key])}: key {key} -> query {query}")
         print(f"share {shares.keys[query, key]:.3g}, of the answer {value:.3g}")
 
@@ -157,7 +157,7 @@ def figures(picture: PassMap, selection: MapSelection, title: str) -> list[Figur
         keys = tokens["encoder" if part.endswith("cross_attn") else stack]
         blocks = picture.flow.stacks[stack]
         for layer, query, key in (edges >= selection.least).nonzero().tolist():
-            shares = blocks[layer].attended[part]
+            shares = blocks[layer].attentions[part]
             rows.append(
                 (
                     part,

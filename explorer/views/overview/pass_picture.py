@@ -52,7 +52,7 @@ def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
             name,
             STACK_TITLES[name],
             forward.source if name == "encoder" else forward.target,
-            list(flow.stacks[name][0].attended) if flow.stacks[name] else [],
+            list(flow.stacks[name][0].attentions) if flow.stacks[name] else [],
         )
         for name in flow.stacks
     ]

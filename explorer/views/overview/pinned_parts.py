@@ -148,7 +148,7 @@ def _choose_edge(edge: list[float], picture: PassMap) -> None:
     shares = picture.flow.stacks[stack]
     if layer not in range(len(shares)) or head not in range(picture.heads):
         return
-    queries, keys = shares[int(layer)].attended[name].keys.shape
+    queries, keys = shares[int(layer)].attentions[name].keys.shape
     if query in range(queries) and key in range(keys):
         choose_head(int(layer), int(head), name)
         pin(PinnedCell(int(query), int(key)))

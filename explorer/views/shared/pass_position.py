@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.analysis.forward_pass.stage import Stage
-from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, columns_are, row_stack
+from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, column_kind, row_stack
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app import streamlit_patches, widget_state
 from explorer.app.address import whole_number
@@ -316,7 +316,7 @@ def choose_cell(at: PassPosition, row: int | None, column: int | None) -> None:
 
 def _column_of(stage: Stage) -> str:
     """The parameter of the address that holds its column."""
-    kind = columns_are(stage)
+    kind = column_kind(stage)
     if kind == "key":
         return key_of(stage.part)
     return "number" if kind == "dimension" else kind

@@ -123,9 +123,9 @@ def draw_heads(heads: Sequence[int], context: PageContext) -> None:
 
 def row_note(forward: ForwardPass, part: str, query: int) -> list[str]:
     """A note, since a row of a generated answer reads one token and predicts another."""
-    if not forward.written or not part.startswith("decoder"):
+    if not forward.output_tokens or not part.startswith("decoder"):
         return []
-    read_token, predicted = label_at(forward.target, query), label_at(forward.written, query)
+    read_token, predicted = label_at(forward.target, query), label_at(forward.output_tokens, query)
     return [f"Row {query} reads “{read_token}” and predicts “{predicted}”."]
 
 

@@ -188,10 +188,10 @@ def draw_weights(
 def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
     """The model's output for the sentence: a text, or the likeliest options."""
     answer = forward.answer
-    if answer.kind == "text" and (forward.written or answer.text):
+    if answer.kind == "text" and (forward.output_tokens or answer.text):
         st.markdown("**Generated text**")
-        if forward.written:
-            chips(forward.written, key=key)
+        if forward.output_tokens:
+            chips(forward.output_tokens, key=key)
         else:
             st.text(answer.text)
         notes([answer.note] if answer.note else [])
@@ -232,7 +232,7 @@ def choose_output_position(context: PageContext) -> int:
     if not has_words(opened.config):
         return 0
     inputs = forward.last_stack_tokens
-    tokens = forward.written if kind == "encoder-decoder" else inputs
+    tokens = forward.output_tokens if kind == "encoder-decoder" else inputs
     default = first_place(opened, inputs)
     picked = token("expected_at", tokens, default, help=PREDICTS[kind], width=360)
     ANSWER.put("answer", "" if picked == default else str(picked))

@@ -288,7 +288,7 @@ def _expected_rows(task: Task, forward: ForwardPass, rows: tuple[Token, ...]) ->
 
     Nothing is expected in a row after the end of the right answer.
     """
-    answer = task.answer(forward.source) if rows == forward.written else ()
+    answer = task.answer(forward.source) if rows == forward.output_tokens else ()
     if not answer:
         return rows
     beyond = (NOTHING_EXPECTED,) * (len(rows) - len(answer))
