@@ -6,7 +6,6 @@ penalty); Attention Is All You Need, section 6.1 (4 beams, α = 0.6).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -64,9 +63,16 @@ def nodes_per_step(config: TransformerConfig, beams: int) -> int:
     return max(2, 1 + len(set(config.generation.eos_ids))) * beams
 
 
-def beam_search(model: Model, prompt: Int[Tensor, "b t"], **options: Any) -> Beams:
+def beam_search(
+    model: Model,
+    prompt: Int[Tensor, "b t"],
+    *,
+    beams: int = 4,
+    max_length: int = 50,
+    alpha: float = 0.6,
+) -> Beams:
     """The best continuations of one prompt, or answers to one source: the last of `beam_steps`."""
-    *_, last = beam_steps(model, prompt, **options)
+    *_, last = beam_steps(model, prompt, beams=beams, max_length=max_length, alpha=alpha)
     return last
 
 

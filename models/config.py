@@ -198,11 +198,12 @@ class TransformerConfig(PlainData):
 class TrainConfig(PlainData):
     """How to train: `warmup` counts steps; `clip` 0 leaves the gradients as they are.
 
-    `lr` is the highest rate, at the end of the warm-up. `momentum` is that of SGD and Muon, and
-    Adam's β₁; `beta2` and `eps` are Adam's. A batch goes through the model in `accumulation`
-    parts for a single update: the same but for dropout, in less memory. `precision` is that of
-    products; weights stay in 32 bits. `compiled` has no effect on a CPU. `seed` is that of
-    batches and dropout; the model has that of its weights.
+    `lr` is the highest rate, at the end of the warm-up. `momentum` is the share of the former
+    direction that SGD and Muon keep, and Adam's β₁; `beta2` and `eps` are Adam's. A batch goes
+    through the model in `accumulation` parts for a single update: the same but for dropout, in
+    less memory. With `precision` bfloat16, products are computed in it and weights stay in 32
+    bits. `compiled` has no effect on a CPU. `seed` seeds the batches and dropout; the model's
+    config has the seed of its weights.
     """
 
     steps: int = number_field(400, 1, 10_000_000)

@@ -31,7 +31,7 @@ class LoRALinear(nn.Linear):
     def __init__(
         self, base: nn.Linear, rank: int, alpha: float, generator: torch.Generator | None = None
     ) -> None:
-        nn.Module.__init__(self)  # makes no second matrix
+        nn.Module.__init__(self)  # that of nn.Linear would make a second matrix
         self.in_features, self.out_features = base.in_features, base.out_features
         self.rank, self.alpha, self.scaling = rank, alpha, alpha / rank
         self.base = base.requires_grad_(False)

@@ -12,7 +12,7 @@ from models.trace import RecordingTap
 from models.transformer import TransformerBase
 
 IGNORE = -100
-LARGE_LOGITS = 2**24  # of more numbers than this are computed in parts
+LARGE_LOGITS = 2**24  # logits of more numbers than this are computed in parts
 
 
 def cross_entropy(logits: Float[Tensor, "*b v"], labels: Int[Tensor, "*b"]) -> Float[Tensor, ""]:

@@ -179,6 +179,7 @@ def save(folder: Path, model: LanguageModel, vocabulary: Sequence[str]) -> None:
 
 
 def load(folder: Path) -> LanguageModel:
+    """The model in a folder that `save` wrote."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
     model = LanguageModel(DecoderConfig(**config))
     model.load_state_dict(safetensors.load((folder / "model.safetensors").read_bytes()))

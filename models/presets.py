@@ -90,8 +90,8 @@ PRESETS = {
     "web tutorial, classifier": WEB_TUTORIAL_CLASSIFIER,
 }
 
-OWN_NAMES = ("src_vocab_size", "d_model", "n_heads", "n_layers", "d_ff", "dropout", "max_len")
-README_SIZES = {name: name for name in OWN_NAMES} | {"tgt_vocab_size": "vocab_size"}
+SAME_NAMES = ("src_vocab_size", "d_model", "n_heads", "n_layers", "d_ff", "dropout", "max_len")
+README_SIZES = {name: name for name in SAME_NAMES} | {"tgt_vocab_size": "vocab_size"}
 NOTEBOOK_SIZES = {
     "src_vocab_size": "src_vocab_size",
     "target_vocab_size": "vocab_size",

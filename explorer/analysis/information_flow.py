@@ -72,7 +72,7 @@ class InformationFlow:
     starts: Tensor
 
 
-def kept_flow(opened: OpenModel, forward: ForwardPass) -> InformationFlow:
+def cached_flow(opened: OpenModel, forward: ForwardPass) -> InformationFlow:
     """The shares of a pass that `run_text` made, computed once."""
     key = "information flow", forward.text, forward.pair
     return cached(opened, key, lambda: information_flow(forward))
@@ -83,10 +83,10 @@ def has_flow(opened: OpenModel, forward: ForwardPass) -> bool:
     return is_cached(opened, ("information flow", forward.text, forward.pair))
 
 
-def kept_route(opened: OpenModel, forward: ForwardPass, answer: int) -> "Route":
+def cached_route(opened: OpenModel, forward: ForwardPass, answer: int) -> "Route":
     """The route to one answer of a pass that `run_text` made, computed once."""
     key = "route", forward.text, forward.pair, answer
-    flow = kept_flow(opened, forward)
+    flow = cached_flow(opened, forward)
     return cached(opened, key, lambda: route(flow, flow.starts[answer]))
 
 

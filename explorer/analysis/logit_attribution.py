@@ -69,7 +69,7 @@ def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
 def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
     """The frozen norms and factors that change what attention in this layer wrote, in order.
 
-    None where the residual stream is a plain sum.
+    It yields nothing where the residual stream is a plain sum.
     """
     model: Any = forward.trace.model
     stack, blocks = last_streams(forward.config)[0], model.last_stack.blocks

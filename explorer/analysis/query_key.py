@@ -119,8 +119,8 @@ class QueryKeyPair:
     `q`, `k` and `products` are (d): query and key after any norm and rotation, and their
     product per dimension. `score` is the sum of the products times `scale`, bounded by the
     `cap` if there is one; `biased` is score + `bias`, the input of the softmax. `weight` is
-    e^(biased − largest) / total, with `largest` and `total` over the `seen` keys that are not
-    masked; a masked key has weight 0. `row_scores`, `row_weights` and `mask` are (n): the same
+    e^(biased − largest) / total, with `largest` and `total` over the `visible_keys`; a masked
+    key has weight 0. `row_scores`, `row_weights` and `mask` are (n): the same
     for every key of this query. `difference` is the largest over the row between the weights
     of the pass and those recomputed from q and k in float64, relative to the row's largest
     weight. `sharing` are the heads that share this key, more than one if keys are grouped.

@@ -13,7 +13,7 @@ from explorer.interventions.address_text import MAX_PATCH_TEXT
 TEXT_LIMIT = 2_000
 """Characters of a text in an address, which must stay short enough for browsers and servers."""
 
-VERSION = 2
+VERSION = 3
 """The version of addresses, raised when a parameter or an option gets another name."""
 
 OF_LESSON = ("lesson", "lesson_step")

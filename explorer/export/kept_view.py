@@ -17,7 +17,7 @@ ADDRESS_TOO_LONG = (
     "are kept: shorten its text."
 )
 MOST_KEPT_FIGURES = 6
-"""Of one view, for its slide."""
+"""Figures of one view on its slide."""
 OF_A_CELL = 60
 """About the bytes that Python needs for a cell of a table."""
 

@@ -171,7 +171,7 @@ def published_tensors(family: Family, model: Transformer) -> Iterator[tuple[str,
         if covered >= set(layout.ours) or not ours.keys() >= set(layout.ours):
             continue
         covered |= set(layout.ours)
-        joined = layout.join([ours[our] for our in layout.ours])
+        joined = layout.join([ours[own] for own in layout.ours])
         yield family.add_prefix(name, model.config), joined.detach().clone().contiguous()
     if left := ours.keys() - covered:
         raise CheckpointError(f"{family.types[0]} has no name for {quoted(min(left))}.")

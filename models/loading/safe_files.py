@@ -1,7 +1,7 @@
 """Small files of a folder that is not trusted: bounded, regular, inside it, and strict JSON.
 
 Every fault is a CheckpointError in one sentence, which names the folder but not its path and
-quotes a stranger's words only through `shown`.
+quotes a stranger's words only through `quoted`.
 """
 
 import json

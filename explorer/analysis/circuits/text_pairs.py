@@ -95,8 +95,7 @@ def differing_places(clean: Sequence[Token], corrupted: Sequence[Token]) -> tupl
 
 
 def why_unequal(texts: tuple[str, str], tokens: tuple[Sequence[Token], Sequence[Token]]) -> str:
-    """Which words differ in their number of tokens, in a sentence; empty where the texts have
-    equally many."""
+    """Which words differ in their number of tokens, in a sentence; empty if the counts agree."""
     counts = tuple(map(len, tokens))
     if counts[0] == counts[1]:
         return ""

@@ -39,7 +39,7 @@ LINES_WORDS = {
     "none": ("{row} attends to nothing", "no drawn head attends to {column}"),
     "most": ("{row} attends most to {column}", "{column} is attended to most by {row}"),
 }
-"""Those of a token are for a row and for a column."""
+"""`none` and `most` have a sentence for a row and one for a column."""
 
 _VIEW = View("lines", LINES_HTML)
 

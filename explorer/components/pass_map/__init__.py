@@ -141,9 +141,9 @@ def pass_map(
 ) -> None:
     """Draw what `encode` made of it. `choice` is what the address holds.
 
-    `on_chosen` is told what is held, `on_go` which link was opened; both from a browser, which
-    may send anything. `appends` says which of the last answer's options can be appended to the
-    text, and `on_append` is told which of them is to be.
+    `on_chosen` receives what is pinned, `on_go` the link that was opened; both from a browser,
+    which may send anything. `appends` says which of the last answer's options can be appended to
+    the text, and `on_append` receives the one to append.
     """
 
     def append() -> None:

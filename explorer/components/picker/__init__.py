@@ -270,7 +270,7 @@ def ranked(
     """
 
     def pick(layer: int, head: int) -> None:
-        if any((layer, head) == (ranked.layer, ranked.head) for ranked in heads):
+        if any((layer, head) == (other.layer, other.head) for other in heads):
             on_pick(layer, head)
 
     def figures() -> list[Figure]:

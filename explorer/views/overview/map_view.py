@@ -63,7 +63,7 @@ def draw_map(context: PageContext) -> PassMap | None:
         title=title,
         choice=pinned_parts.choice_of(selection, context, picture),
         height=_height(layers, selection.block is not None),
-        on_chosen=lambda value: pinned_parts.select(value, picture, usual),
+        on_chosen=lambda value: pinned_parts.select_reported(value, picture, usual),
         on_go=partial(page_links.open_link, context),
         appends=appends,
         on_append=lambda option: _append(context, continuations[option]),
@@ -104,7 +104,7 @@ def draw_late(context: PageContext, picture: PassMap) -> None:
         return
     is_requested = asks_for(KEY, picture.of)
     opened, forward = context.opened, context.forward
-    if is_requested or pass_picture.has_lens(opened, forward):
+    if is_requested or pass_picture.lens_is_cached(opened, forward):
         other_answers(KEY, pass_picture.all_answers(opened, forward), picture.of)
         for first, rows in pass_picture.lens_by_layer(opened, forward):
             lens_rows(KEY, first, rows, picture.of)

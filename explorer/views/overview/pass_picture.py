@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from explorer.analysis.information_flow import kept_flow, most_tokens
+from explorer.analysis.information_flow import cached_flow, most_tokens
 from explorer.analysis.logit_lens import likeliest_by_position
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.app.address_parameters import TEXT_LIMIT
@@ -46,7 +46,7 @@ def picture_of(opened: OpenModel, forward: ForwardPass) -> PassMap:
 
 
 def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
-    flow = kept_flow(opened, forward)
+    flow = cached_flow(opened, forward)
     stacks = [
         MapStack(
             name,
@@ -160,7 +160,7 @@ def lens_by_layer(
         yield first, cached(opened, key, lambda: _lens(opened, forward, layers))  # noqa: B023
 
 
-def has_lens(opened: OpenModel, forward: ForwardPass) -> bool:
+def lens_is_cached(opened: OpenModel, forward: ForwardPass) -> bool:
     """Whether the whole lens is in the cache."""
     return is_cached(opened, ("lens of the map", forward.text, forward.pair, 0))
 

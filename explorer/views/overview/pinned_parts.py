@@ -106,7 +106,7 @@ def part_names(picture: PassMap) -> list[str]:
     return [part for stack in picture.stacks for part in stack.parts]
 
 
-def select(value: Any, picture: PassMap, usual: int) -> None:
+def select_reported(value: Any, picture: PassMap, usual: int) -> None:
     """For a callback: select what the picture reports, which may be anything."""
     if not isinstance(value, list) or len(value) != 11:
         return

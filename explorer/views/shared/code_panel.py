@@ -198,7 +198,8 @@ class _Lines:
         assert isinstance(definition, ast.FunctionDef)
         statements = definition.body[ast.get_docstring(definition) is not None :]
         nodes = (node for statement in statements for node in ast.walk(statement))
-        used = {node.id for node in nodes if isinstance(node, ast.Name)}
+        code = function.__code__
+        used = {node.id for node in nodes if isinstance(node, ast.Name)} - {*code.co_varnames}
         module = sys.modules[function.__module__]
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.Import | ast.ImportFrom):

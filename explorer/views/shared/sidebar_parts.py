@@ -59,11 +59,11 @@ def _draw_behind(context: PageContext, opened: OpenModel, forward: ForwardPass) 
 
 
 def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None:
-    flow = information_flow.kept_flow(opened, forward)
+    flow = information_flow.cached_flow(opened, forward)
     answer = 0
     if len(flow.starts) > 1:
         answer = first_place(opened, forward.last_stack_tokens)
-    traced = information_flow.kept_route(opened, forward, answer)
+    traced = information_flow.cached_route(opened, forward, answer)
     drawing.miniature(
         flow,
         traced,
