@@ -27,13 +27,19 @@ def summary_of(
     chosen = weights[is_choosing].double()
     if not chosen.any():
         return f"Every weight of {of_rows} is 0."
-    return f"{_largest(chosen, is_choosing, rows, columns, cell)} " + _on_first_key(
+    where = " where more than one key is visible" if (allowed.sum(-1) == 1).any() else ""
+    return f"{_largest(chosen, is_choosing, rows, columns, cell, where)} " + _on_first_key(
         chosen, int((~allowed[is_choosing, 0]).sum()), named_at(columns, 0), of_rows
     )
 
 
 def _largest(
-    chosen: Tensor, is_choosing: Tensor, rows: Sequence[Label], columns: Sequence[Label], cell: str
+    chosen: Tensor,
+    is_choosing: Tensor,
+    rows: Sequence[Label],
+    columns: Sequence[Label],
+    cell: str,
+    where: str,
 ) -> str:
     place, key = divmod(int(chosen.argmax()), chosen.shape[-1])
     query = int(is_choosing.nonzero()[place])
@@ -42,7 +48,7 @@ def _largest(
     )
     others = int((chosen == chosen.max()).sum()) - 1
     cells = "another cell has" if others == 1 else f"{others:,} other cells have"
-    return f"{sentence}, the largest weight{f', which {cells} too' if others else ''}."
+    return f"{sentence}, the largest weight{where}{f', which {cells} too' if others else ''}."
 
 
 def _on_first_key(chosen: Tensor, masked: int, first: str, of_rows: str) -> str:

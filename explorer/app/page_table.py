@@ -49,7 +49,7 @@ PAGES = {
     "Generation": {"generation": PageRow("Generation", part="answer")},
     "Experiments": {
         "interventions": PageRow("Interventions"),
-        "circuits": PageRow("Circuits", link="Which heads carry the difference between two texts"),
+        "circuits": PageRow("Circuits", link="Heads that carry a difference"),
         "compare": PageRow("Compare", part="attention"),
         "museum": PageRow("Museum"),
     },

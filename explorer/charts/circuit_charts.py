@@ -30,6 +30,8 @@ CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE = (
 )
 LOWEST_SHARE, HIGHEST_SHARE = -0.5, 1.5
 """Shares outside this range are drawn at its ends; the tooltip has their numbers."""
+SMALLEST_KL = 1e-6
+"""The axis reaches at least so far, or rounding errors would look like an effect."""
 CLEAN, CORRUPTED = "clean", "corrupted"
 
 
@@ -58,7 +60,7 @@ def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
         for p in points
     ]
     ends = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
-    y = fixed(0, max(ends, default=0.0) or 1.0, zero=True)
+    y = fixed(0, max([*ends, SMALLEST_KL]), zero=True)
     x = quantity("edges", title="edges cut", scale={"type": "log", "base": 2, "nice": False})
     kl, order = quantity("KL", title="KL in nats", scale=y), [STRONGEST_EDGES, RANDOM_EDGES]
     lines = curves_in_bands(x, kl, curves, ("least", "most"), band, RANDOM_EDGES, sort=order)

@@ -154,7 +154,7 @@ def schedule_chart(training: TrainConfig, highest: float = 0.0) -> Spec:
     x = quantity("step", title=None, scale=fixed(0, training.steps), axis={"tickCount": 4})
     axis = {"tickCount": 2, "format": ".2~g"}
     y = quantity("rate", title=None, scale=fixed(0, top or 1.0, zero=True), axis=axis)
-    title = {"text": "learning rate by step", "anchor": "start", "fontSize": 12, "offset": 4}
+    title = {"text": "Learning rate by step", "anchor": "start", "fontSize": 12, "offset": 4}
     last = {"op": "max", "field": "step", "as": "step"}
     now = layer({"type": "rule", "strokeWidth": 1.5, "aria": False}, x=x)
     tooltip = [number_line("step", places=0), number_line("rate", "learning rate", places=6)]

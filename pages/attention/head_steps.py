@@ -8,7 +8,8 @@ from models.attention import attention_scores, attention_weights, scaled_dot_pro
 
 widgets.opening(
     "Head, step by step",
-    "The attention equation with the numbers of the chosen head: every step is a matrix.",
+    "This page fills the attention equation with the numbers of the chosen head, one matrix per "
+    "step.",
 )
 context = page_context()
 at, forward = context.choice, context.forward

@@ -21,8 +21,8 @@ CODE = {
 
 widgets.opening(
     "Heads",
-    "Metrics and similarity of the heads on your sentence, and attention rollout and "
-    "flow through the layers.",
+    "Rank the heads by what they do on your sentence, compare them, and follow attention through "
+    "the layers with rollout and flow.",
 )
 context = page_context()
 widgets.notes(context.forward.notes)

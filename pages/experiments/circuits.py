@@ -18,8 +18,8 @@ from explorer.views.shared import export_panel, widgets
 context = page_context()
 widgets.opening(
     "Circuits",
-    "Two texts that differ in a word: which heads carry the difference to the answer, how they "
-    "are wired, and how much of it they explain.",
+    "Give the model two texts that differ in a word, and see which heads carry the difference to "
+    "the answer, how they are wired, and how much of it they explain.",
 )
 question_and_finding = draw_question(context)
 VIEWS: dict[str, Callable[[PageContext, Question], None]] = {

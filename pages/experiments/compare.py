@@ -19,8 +19,8 @@ from explorer.views.shared import export_panel, widgets
 context = page_context()
 widgets.opening(
     "Compare",
-    "The chosen head beside another head, sentence, model or training step, or beside the pass "
-    "with your interventions: both maps on one scale, and their difference.",
+    "Compare the chosen head with another head, sentence, model or training step, or with the "
+    "pass with your interventions: both maps on one scale, and their difference.",
 )
 first, second = choose_sides(context)
 aligned = draw_compared_maps(first, second, context.choice.called)

@@ -10,8 +10,8 @@ from explorer.views.shared import widgets
 
 widgets.opening(
     "Forward pass",
-    "Space and the arrow keys step through every stage; after Tab into the matrix, the arrow keys "
-    "move its pinned cell.",
+    "Follow your sentence through every stage of the model: Space and the arrow keys step. After "
+    "Tab into the matrix, the arrow keys move its pinned cell.",
 )
 
 

@@ -18,7 +18,7 @@ from models.frozen_scales import freeze_norm
 
 widgets.opening(
     "Logit lens",
-    "What the model would predict if it stopped after each layer, and what every head and "
+    "See what the model would predict if it stopped after each layer, and what every head and "
     "feed-forward layer adds to its prediction.",
 )
 context = page_context()

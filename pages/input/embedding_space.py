@@ -20,8 +20,8 @@ STACKS = {"Encoder": "encoder", "Decoder": "decoder"}
 
 widgets.opening(
     "Embedding space",
-    "A token is a vector, near those of tokens that are used alike; layer by layer the vectors of "
-    "your sentence move on.",
+    "Each token is a vector. Tokens that are used alike lie close together, and every layer moves "
+    "the vectors of your sentence.",
 )
 context = page_context()
 opened, forward = context.opened, context.forward

@@ -16,7 +16,7 @@ from explorer.views.tokenizer_training.unigram_pieces import draw_unigram, train
 
 widgets.opening(
     "Training a tokenizer",
-    "Where a vocabulary comes from: byte-level BPE and WordPiece merge the most frequent pair of "
+    "See how a vocabulary is made: byte-level BPE and WordPiece merge the most frequent pair of "
     "neighbouring tokens, again and again; Unigram drops the pieces whose removal lowers "
     "the likelihood of the text least.",
 )

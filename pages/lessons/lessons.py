@@ -5,8 +5,8 @@ from explorer.views.shared import widgets
 
 widgets.opening(
     "Lessons",
-    "Guided lessons: each step opens a page, says what stands there, and asks for one thing to "
-    "be done. Your progress is kept in this browser and sent nowhere.",
+    "Guided lessons: each step opens a page, explains what you see, and asks you to do one "
+    "thing. Your progress is kept in this browser and sent nowhere.",
 )
 draw_lessons()
 draw_own_lesson()

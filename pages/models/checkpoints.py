@@ -10,8 +10,8 @@ from explorer.views.shared import widgets
 
 widgets.opening(
     "Checkpoints",
-    "Every model that can be opened here, with its size; then the parameters, weights and "
-    "diagnostics of the chosen one.",
+    "Choose a model to open. Below the list are the parameters, weights and diagnostics of the "
+    "chosen one.",
 )
 context, entries = page_context(), reader_models.entries()
 model_list.draw_model_list(entries, context.choice.model)

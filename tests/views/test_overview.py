@@ -117,11 +117,11 @@ def holding(value: object) -> None:
 
     from explorer.app.context import page_context
     from explorer.views.overview.pass_picture import picture_of
-    from explorer.views.overview.pinned_parts import select
+    from explorer.views.overview.pinned_parts import select_reported
 
     st.session_state.update(text="the black cat sleeps", model="translation")
     context = page_context()
-    select(value, picture_of(context.opened, context.forward), 0)
+    select_reported(value, picture_of(context.opened, context.forward), 0)
 
 
 def told(value: Any) -> tuple[AppTest, Session]:

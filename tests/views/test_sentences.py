@@ -186,7 +186,7 @@ CAPTIONS: Rows = {
     ],
     "attention/masks?model=translation&part=Encoder": ["**No causal mask: "],
     "attention/masks?model=translation&part=Cross": ["**No causal mask: "],
-    "experiments/circuits?model=translation": ["Circuits are found in models of one stack"],
+    "experiments/circuits?model=translation": ["This page needs a model with one stack"],
     "experiments/circuits?circuit_view=Over+training": [
         "This model has no snapshots of its training"
     ],

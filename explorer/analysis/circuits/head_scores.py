@@ -134,14 +134,15 @@ _ON_REPEATS = {
     "previous": ("Previous token", "weight on the token before", "previous-token head"),
     "duplicate": ("Duplicate token", "weight on the earlier copy", "duplicate-token head"),
     "induction": ("Induction", "weight on what followed the copy", "induction head"),
-    "first": ("First token", "weight on it, where attention rests", ""),
+    "first": ("First token", "weight on the first token", ""),
 }
 ON_REPEATS = f"Attention on {ROWS} sequences of random tokens, each repeated once."
 ON_NAMES = (
     "Names on {prompts} indirect-object prompts, at their last token, against the other name."
 )
 ON_WEIGHTS = (
-    "Copying by weights alone; the last share is of {tokens} random tokens, {chance} by chance."
+    "Copying is computed from the weights alone. The last row uses {tokens} random tokens; chance "
+    "would give {chance}."
 )
 NO_NAMES = (
     "No name-moving score: it is for decoders that continue a text and know names as one token."
@@ -174,7 +175,7 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
         copied = copying_of(opened, layer, head)
         scores += [
             Score("Copying", copied.score, "Σλ / Σ|λ| of the OV circuit"),
-            Score("Own token in top 5", copied.own_in_top, "share of tokens it ranks so"),
+            Score("Own token in top 5", copied.own_in_top, "share of tokens in their own top 5"),
         ]
         chance = three(copied.by_chance)
         notes.append(ON_WEIGHTS.format(tokens=len(copied.ranks), chance=chance))

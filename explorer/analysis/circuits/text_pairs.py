@@ -233,8 +233,8 @@ def why_no_circuits(config: TransformerConfig) -> str:
     """Why this app finds no circuits in such a model, in a sentence; empty where it does."""
     if config.kind == "encoder-decoder":
         return (
-            "Circuits are found in models of one stack and this one has two: the page "
-            "Interventions patches its heads one at a time."
+            "This page needs a model with one stack, and this one has an encoder and a decoder: "
+            "choose another, or patch single heads on the page Interventions."
         )
     if config.head == "none":
         return "This model has no output head, so there is no output to compare: choose another."

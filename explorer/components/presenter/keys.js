@@ -5,13 +5,13 @@
 import {store, stored} from "./storage.js";
 
 const KEYS = [
-  [["F"], "Present, and leave it; so does Esc"],
-  [["Space", "Page Down"], "Next step of the lesson, or of the page"],
-  [["→"], "Next step of the page; from its last, of the lesson"],
-  [["Shift Space", "Page Up", "←"], "The step before"],
-  [["L"], "A pointer that everybody sees: tap for on and off, or hold"],
-  [["S"], "Notes, the next step and a clock in a second window"],
-  [["?", "Ctrl /"], "These keys"],
+  [["F"], "Start or stop presenting (Esc also stops)"],
+  [["Space", "Page Down"], "Go to the next step of the lesson, or of the page"],
+  [["→"], "Go to the next step of the page, then of the lesson"],
+  [["Shift Space", "Page Up", "←"], "Go back one step"],
+  [["L"], "Show a pointer to everybody: tap for on and off, or hold"],
+  [["S"], "Open notes, the next step and a clock in a second window"],
+  [["?", "Ctrl /"], "Show this list"],
 ];
 const LETTERS = "explorer-letter-keys";
 export let lettersAct = stored("localStorage", LETTERS) !== "off";
@@ -24,7 +24,7 @@ function lettersSwitch() {
     lettersAct = box.checked;
     store("localStorage", LETTERS, lettersAct ? "on" : "off");
   });
-  label.append(box, "Letters and ? are keys; if not, Ctrl / opens this list, and you click what you want");
+  label.append(box, "Use letters and ? as keys; if not, Ctrl / opens this list, and you click a line");
   return label;
 }
 

@@ -39,7 +39,7 @@ NUMBER_COLUMNS = ("Parameters", "On disk")
 PRETRAINED_WIDTHS = (66, 22, 12)
 ABOUT = (
     "Published models, downloaded when you ask for one: from the Python registry or from the hub. "
-    "None of their code is run. They are kept, for everybody who opens this app."
+    "None of their code is run. The app keeps them on its machine for everybody who uses it."
 )
 CLOSED = (
     "Published models. The person who runs this server adds them on its machine, for example with "

@@ -31,7 +31,7 @@ from models.training import Batch
 ROWS = 64
 """Held-out examples that every measurement uses."""
 CURVES_HEIGHT = 340
-NO_RUN = "Choose a run above, or train a model on the page Training."
+NO_RUN = "Choose a run above. Where there is none yet, train a model on the page Training."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."
 TOO_LARGE_TO_MEASURE = (
     "This takes too long with a model of this size: choose the run of a smaller model."

@@ -78,14 +78,13 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
     plotly_chart(figure, key="landscape", title=title, table=table)
     words = (
         f"The loss on {chosen.held_out_words} at {SIDE} × {SIDE} points of a plane through the "
-        f"weights: {SIDE * SIDE + len(path)} forward passes in all. The lowest is "
-        f"{float(grid.min()):.3g} nats per label. "
+        f"weights. The lowest is {float(grid.min()):.3g} nats per label. "
     )
     if kind == TRAINING:
         words += (
-            "The directions are the two in which the snapshots lie furthest from the last one: "
+            "The two directions are those in which the snapshots differ most from the last one: "
             f"{plane.explained:.1%} of the squared distances from it lie in this plane. The line "
-            "is the training, projected onto the plane."
+            f"is the training, projected onto the plane, with the loss of {len(path)} snapshots."
         )
     else:
         words += (

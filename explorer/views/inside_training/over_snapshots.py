@@ -206,8 +206,8 @@ def draw_dead_units(chosen: InsideRun) -> Script | None:
         f"is never above {SMALL:.0%} of the largest one of its layer, in absolute value"
     )  # fmt: skip
     st.caption(
-        f"After the last step, {dead:,} of {units:,} units are dead: their activation {how} on any "
-        f"token of {chosen.held_out_words}."
+        f"At the last snapshot, step {chosen.steps[-1]:,}, {dead:,} of {units:,} units are dead: "
+        f"their activation {how} on any token of {chosen.held_out_words}."
     )
     return script(units_code, chosen.run)
 

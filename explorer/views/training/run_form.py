@@ -248,7 +248,7 @@ def _draw_inputs(
     values = draw(*IN_SIGHT)
     below_steps = st.container()
     if inputs.is_live:
-        below_steps.caption(f"{HOT} applies now · {COLD} needs a restart")
+        below_steps.caption(f"{HOT} takes effect at once · {COLD} needs a restart")
     groups = st.container(gap="xsmall")
     with groups:
         values |= draw_model()

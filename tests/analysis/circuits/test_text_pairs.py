@@ -177,8 +177,8 @@ def test_a_mask_stands_at_one_place_of_both_texts(masked: OpenModel) -> None:
 def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None:
     reverse = open_checkpoint(SHIPPED / "reverse", "reverse")
     assert refusal(reverse, "abc", "abd") == (
-        "Circuits are found in models of one stack and this one has two: the page Interventions "
-        "patches its heads one at a time."
+        "This page needs a model with one stack, and this one has an encoder and a decoder: choose "
+        "another, or patch single heads on the page Interventions."
     )
     headless = reverse.config.replace(kind="encoder", head="none")
     assert text_pairs.why_no_circuits(headless) == (
