@@ -262,7 +262,7 @@ def test_the_lines_of_two_schemes_open_the_model_that_has_the_learned_one(
         asked = {"model": "shakespeare", "scheme": first, "other_scheme": second}
         page = panel(SCHEME, SHIPPED, **asked)
         scheme(page)
-        assert page.made["shown"].table is not None
+        assert page.made["positions"].table is not None
 
 
 def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(

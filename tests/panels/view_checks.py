@@ -66,7 +66,7 @@ def pair(page: Panel) -> None:
     page.says(made["products"].sum(), made["weights"].max())
     rows = dict(zip(page.at.table[1].value["step"], page.at.table[1].value["value"], strict=True))
     number = int(str(page.at.selectbox(key="number").value))
-    assert rows["all keys: output of this head"] == three(float(made["written"][number]))
+    assert rows["all keys: output of this head"] == three(float(made["output"][number]))
     mine = three(float(made["for_this_key"][number]))
     assert rows["this key: weight × value × W_O"] == mine
 
@@ -75,14 +75,14 @@ def lens(page: Panel) -> None:
     best = page.made["logits"].double().softmax(-1).max(-1).values
     column = page.column("1.")
     assert [cell.split()[-1] for cell in column] == [three(float(each)) for each in best]
-    found = page.made["found"]
-    drawn = torch.cat([*found.heads.values(), found.feed_forward[:, None]], 1)
+    terms = page.made["terms"]
+    drawn = torch.cat([*terms.heads.values(), terms.feed_forward[:, None]], 1)
     picture = torch.from_numpy(page.picture("made_of")).float()
     torch.testing.assert_close(picture, drawn, rtol=2e-4, atol=2e-4 * float(drawn.abs().max()))
     sums = dict(zip(page.column("what"), page.column("logits"), strict=True))
-    assert sums["logit"] == three(found.total)
-    assert sums["biases"] == three(found.constant)
-    page.says(found.logit)
+    assert sums["logit"] == three(terms.total)
+    assert sums["biases"] == three(terms.constant)
+    page.says(terms.logit)
 
 
 def finder(page: Panel) -> None:
@@ -183,13 +183,13 @@ def pooled(page: Panel) -> None:
 def every_head(page: Panel) -> None:
     layer = page.at.session_state["layer"]
     seen = torch.from_numpy(page.picture("heads_off")[layer])
-    torch.testing.assert_close(seen, page.made["found"], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(seen, page.made["divergence"], rtol=1e-3, atol=1e-4)
 
 
 def faithful(page: Panel) -> None:
     """The curve of the strongest edges."""
     drawn = [row["KL"] for row in rows_of(page, "line")][::2]
-    assert drawn == pytest.approx(page.made["found"].strongest.tolist(), abs=1e-6)
+    assert drawn == pytest.approx(page.made["cuts"].strongest.tolist(), abs=1e-6)
 
 
 def stages(page: Panel) -> None:
@@ -206,10 +206,10 @@ def stages(page: Panel) -> None:
 def scheme(page: Panel) -> None:
     """Every matrix of the scheme on screen, the last of two."""
     each = [each for each in ("", "other_") if f"{each}products" in apps.views(page.at)][-1]
-    shown = page.made["shown"]
-    page.made.update(products=shown.products, table=shown.table)
+    positions = page.made["positions"]
+    page.made.update(products=positions.products, table=positions.table)
     page.shows(f"{each}products", "products")
-    if shown.table is not None:
+    if positions.table is not None:
         page.shows(f"{each}positions_table", "table")
 
 
@@ -220,7 +220,7 @@ def doubled(page: Panel) -> None:
 
 def longer(page: Panel) -> None:
     """Before and after the trained length, half of the tokens each."""
-    values = page.made["found"].effective_keys
+    values = page.made["result"].effective_keys
     half = len(values) // 2
     assert half == opened_model.open_model(page.at.session_state["model"]).config.max_len
     page.says(values[:half].mean(), values[half:].mean())
