@@ -7,10 +7,10 @@ values do not describe a model.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from models.config_fields import PlainData, choice_field, number_field
 from models.feed_forward import ACTIVATION_FUNCTIONS
 from models.normalization import NORM_LAYERS
 from models.output_heads import POOLINGS
-from models.plain import PlainData, choice_field, number_field
 from models.rotary import LARGEST_MAX_LEN, RopeScaling
 
 KINDS = ("encoder", "decoder", "encoder-decoder")

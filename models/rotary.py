@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.plain import PlainData, choice_field, number_field
+from models.config_fields import PlainData, choice_field, number_field
 from models.positional import Positions
 from models.shapes import Rotation
 

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.config import LARGEST_SIZE, TransformerConfig
-from models.plain import PlainData, number_field
+from models.config_fields import PlainData, number_field
 
 HOTTEST = 1_000_000_000  # every temperature near it samples all tokens alike
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from explorer.analysis.attribution_patching import writes, writes_at
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Wiring, wiring_of
-from models.plain import PlainData
+from models.config_fields import PlainData
 from models.trace import RecordingTap, Trace, trace
 from models.transformer import evaluating
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.system.limits import EDGES
 from models import TransformerConfig
-from models.plain import PlainData, number_field
+from models.config_fields import PlainData, number_field
 
 Kind = Literal["embedding", "head", "feed-forward", "logits"]
 Reads = Literal["q", "k", "v", ""]

@@ -32,8 +32,8 @@ from explorer.app.suggest_model import draw_unknown
 from explorer.app.typed_text import SENTENCE
 from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.descriptions import in_short
 from explorer.catalog.folders import own_name
+from explorer.catalog.model_descriptions import in_short
 from explorer.text.visible_text import literal
 
 MORE_MODELS = "More models"

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from explorer.catalog import in_a_sentence
-from explorer.catalog.descriptions import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
     brought_name,
     is_checkpoint,
@@ -22,6 +21,7 @@ from explorer.catalog.folders import (
     named_folders,
     own_name,
 )
+from explorer.catalog.model_descriptions import ANY_EXAMPLE, examples_for
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS
 from explorer.catalog.run_index import SNAPSHOTS, index_of, run_of, step_folders

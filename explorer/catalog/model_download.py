@@ -26,9 +26,9 @@ from explorer.catalog.resumable_fetch import (
 )
 from explorer.system.atomic_files import Lock, fits, read_json_or_empty
 from explorer.text.number_format import megabytes
+from models.config_fields import PlainData
 from models.loading.inspection import check_inspection, inspect_folder
 from models.loading.safe_files import INDEX, CheckpointError, quoted
-from models.plain import PlainData
 
 
 def convert(gguf: Path, folder: Path) -> None:

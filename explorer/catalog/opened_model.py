@@ -10,8 +10,8 @@ from cachetools import LRUCache, cached
 
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
-from explorer.catalog.descriptions import ANY_EXAMPLE
 from explorer.catalog.folders import own_name
+from explorer.catalog.model_descriptions import ANY_EXAMPLE
 from explorer.catalog.pass_budget import MEMORY, BoundedTransformer
 from explorer.catalog.tokenizers import tokenizer_of
 from explorer.system.cooperative import CancellableCondition

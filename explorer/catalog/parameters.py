@@ -12,7 +12,7 @@ from itertools import groupby
 import torch
 from torch import nn
 
-from explorer.catalog.descriptions import POSITIONS_IN_WORDS
+from explorer.catalog.model_descriptions import POSITIONS_IN_WORDS
 from models import Transformer, TransformerConfig
 
 Term = tuple[tuple[str, int], ...]

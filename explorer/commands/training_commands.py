@@ -39,7 +39,7 @@ from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.number_format import three
 from models import distributed
-from models.families.styles import LIKE
+from models.families.family_presets import LIKE
 from models.loading.safe_files import quoted
 from models.lora import TARGETS
 from models.presets import PRESETS

@@ -12,8 +12,8 @@ from explorer.system import limits
 from explorer.tasks import Task
 from models import TransformerConfig
 from models.config import TrainConfig
-from models.families.styles import like
-from models.plain import PlainData
+from models.config_fields import PlainData
+from models.families.family_presets import like
 
 
 @dataclass(frozen=True)

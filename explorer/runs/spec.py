@@ -9,10 +9,10 @@ from typing import Any, TypeGuard
 from explorer.catalog import in_a_sentence
 from explorer.system.atomic_files import read_json_or_empty, write_json
 from models.config import TrainConfig, TransformerConfig
+from models.config_fields import PlainData, choice_field, number_field
 from models.loading.adapter_files import LARGEST_ALPHA
 from models.lora import USUAL_TARGETS, add_lora, lora_fault
 from models.model import Transformer
-from models.plain import PlainData, choice_field, number_field
 
 WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"

@@ -5,7 +5,7 @@ import streamlit as st
 from explorer.app import controls
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import page_context
-from explorer.inference import mask_parts
+from explorer.inference import mask_examples
 from explorer.views.attention.mask_pictures import draw_mask_example
 from explorer.views.interventions.edit_forms import CELLS
 from explorer.views.shared import widgets
@@ -18,10 +18,10 @@ widgets.opening(
     "becomes −∞ before the softmax, so its weight is 0.",
 )
 context = page_context()
-usual = mask_parts.YOURS if context.opened.config.pad_id is None else mask_parts.BATCH
+usual = mask_examples.YOURS if context.opened.config.pad_id is None else mask_examples.BATCH
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    example = controls.one_of("example", list(mask_parts.EXAMPLES), usual)
+    example = controls.one_of("example", list(mask_examples.EXAMPLES), usual)
     draw_page_link("interventions", "Edit the mask cell by cell", change="Mask", mask_how=CELLS)
-st.caption(mask_parts.EXAMPLES[example])
+st.caption(mask_examples.EXAMPLES[example])
 lines = draw_mask_example(context, example)
 widgets.closing(context, masking.causal_mask, masking.padding_mask, attention_weights, script=lines)

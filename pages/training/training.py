@@ -10,7 +10,7 @@ from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
 from explorer.tasks import Task
 from explorer.views.shared import widgets
-from explorer.views.training import data_view, live_attention, live_run, run_form, run_list
+from explorer.views.training import data_view, live_attention, live_run, run_chooser, run_form
 from explorer.views.training.run_form import training_script
 from models.schedules import learning_rate
 from models.training import train
@@ -26,7 +26,7 @@ text = page_context().choice.text
 def draw_live(run: Run | None, task: Task | None) -> None:
     if run is not None:
         live_run.draw_run(run, text)
-        run_list.draw_buttons(run)
+        run_chooser.draw_buttons(run)
     elif task is not None:
         live_attention.draw_preview(task, text)
 
@@ -37,13 +37,13 @@ VIEWS: dict[str, Callable[[Run | None, Task | None], None]] = {
 }
 left, right = st.columns([1, 2], gap="medium")
 with left:
-    task = run_form.draw_form(run_list.run_on_screen())
+    task = run_form.draw_form(run_chooser.run_on_screen())
 with right:
     switch, chooser = st.columns([1, 3], vertical_alignment="center")
     with switch:
         view = one_of("training_view", tuple(VIEWS), label_visibility="collapsed")
     with chooser:
-        run = run_list.choose_run() if view == "Run" else run_list.run_on_screen()
+        run = run_chooser.choose_run() if view == "Run" else run_chooser.run_on_screen()
     VIEWS[view](run, task)
 requested = run_form.requested_run(run)
 lines = training_script(requested.spec, requested.tokenizer) if requested.spec else None

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote_plus
 
-from explorer.inference import mask_parts
+from explorer.inference import mask_examples
 from explorer.views import checkpoints
 from explorer.views.compare import sides
 from explorer.views.museum.instruments import INSTRUMENTS
@@ -42,7 +42,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "positions": ("lab", table("positions", "VIEWS")),
     "training": ("training_view", table("training", "VIEWS")),
     "tokenizer_training": ("learn_how", tokenizer_source.ALGORITHMS),
-    "masks": ("example", mask_parts.EXAMPLES),
+    "masks": ("example", mask_examples.EXAMPLES),
     "compare": (
         "with",
         (sides.HEAD, sides.SENTENCE, sides.MODEL, sides.STEP, sides.EDITED),

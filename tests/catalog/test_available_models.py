@@ -11,7 +11,7 @@ import pytest
 from explorer.app import reader_models
 from explorer.catalog import ModelError, available_models, folders, opened_model, uploads
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.descriptions import config_sentences, held_out_score, in_short
+from explorer.catalog.model_descriptions import config_sentences, held_out_score, in_short
 from explorer.system import data_folders
 from explorer.tasks import TASKS
 from models import TransformerConfig

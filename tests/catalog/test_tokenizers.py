@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog.descriptions import examples_for
+from explorer.catalog.model_descriptions import examples_for
 from explorer.catalog.tokenizers import TypedTokenIds, tokenizer_of
 from explorer.text import TextError, Tokenizer
 from models.loading.checkpoint import load_checkpoint

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference import mask_parts
+from explorer.inference import mask_examples
 from explorer.inference.answers import ANSWERS_SHOWN
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPassError, run_batch, run_text
@@ -51,7 +51,7 @@ def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
 ) -> None:
     whole = run_text(opened, opened.example)
     assert run_text(opened, opened.example) is whole
-    for found in (whole, mask_parts.padded(opened, whole)[1]):
+    for found in (whole, mask_examples.padded(opened, whole)[1]):
         for part in found.parts:
             last = part.layers - 1, part.heads - 1
             weights, one = found.all_weights(part.name), found.weights(part.name, *last)
@@ -59,18 +59,18 @@ def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
             assert weights.shape == (part.layers, part.heads, *shape)
             assert_close_to(weights.sum(-1), torch.ones(weights.shape[:-1]))
             assert_close_to(one, weights[last])
-            shown = mask_parts.of(found, part.name)
+            shown = mask_examples.of(found, part.name)
             assert torch.equal(shown.both, shown.padding & shown.causal)
             assert torch.equal(shown.both, found.mask(part.name))
             assert not one[~shown.both].any()
-            made = mask_parts.pictures(found, part.name, *last)
+            made = mask_examples.pictures(found, part.name, *last)
             hidden = made.scores.masked_fill(~shown.both, -torch.inf)
             assert_close_to(torch.softmax(hidden, -1), one)
             assert made.adds_bias == (opened.name == "far")
 
 
 def test_padding_changes_no_weight(opened: OpenModel) -> None:
-    padded = mask_parts.padded(opened, run_text(opened, opened.example))[1]
+    padded = mask_examples.padded(opened, run_text(opened, opened.example))[1]
     alone = run_text(opened, padded.text)
     part = alone.parts[0].name
     size = len(alone.columns(part))
@@ -166,7 +166,7 @@ def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert:
     words = {"the": "The", "cat": "cat", "a": "a", "dog": "DOG", "?": "?", "[UNK]": "zz"}
     assert spans == {"[CLS]": "", "[SEP]": ""} | words
     # The second text is longer: its places are no places in the first.
-    found = mask_parts.padded(
+    found = mask_examples.padded(
         bert, run_text(bert, "the cat is a good dog", "a dog is a dog ? a good dog")
     )[1]
     assert (found.text, found.pair) == ("the cat is", "")

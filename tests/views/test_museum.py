@@ -27,7 +27,7 @@ from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.museum.measured_run import MeasuredRun, right_run
 from explorer.views.museum.mistakes import FILLS, MISTAKES
 from models import Transformer
-from models.families.styles import CHOSEN
+from models.families.family_presets import CHOSEN
 from models.presets import PAPER_TRAINING, PRESETS
 from models.training import train
 from tests import apps

@@ -24,7 +24,7 @@ from explorer.inference.results_cache import cached
 from explorer.system import cooperative
 from explorer.system.limits import FINDING_BYTES
 from explorer.text.visible_text import NEWLINE, SPACE
-from models.plain import PlainData
+from models.config_fields import PlainData
 
 FORMAT, VERSION = "attention-explorer finding", 1
 MOST_EDGES_KEPT = 1_000

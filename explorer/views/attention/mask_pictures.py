@@ -9,9 +9,9 @@ from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.catalog.opened_model import OpenModel
 from explorer.components import matrix
-from explorer.inference import mask_parts
+from explorer.inference import mask_examples
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.mask_parts import Masks, Pictures, padded
+from explorer.inference.mask_examples import Masks, Pictures, padded
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from models.masking import causal_mask
@@ -19,20 +19,20 @@ from models.masking import causal_mask
 
 def draw_mask_example(context: PageContext, example: str) -> Script:
     """Draw the masks of this example, and what they do to the chosen head; return the code."""
-    if example == mask_parts.STUDENT:
-        draw_masks(mask_parts.student(), None, example)
+    if example == mask_examples.STUDENT:
+        draw_masks(mask_examples.student(), None, example)
         return script(student_code)
     at, forward = context.choice, context.forward
-    is_batch = example == mask_parts.BATCH
+    is_batch = example == mask_examples.BATCH
     if is_batch:
         forward = or_stop(lambda: padded(context.opened, context.forward))[-1]
         if at.pair:
             st.text("The second sentence is left out of the batch.")
-    pictures = mask_parts.pictures(forward, *at.place)
+    pictures = mask_examples.pictures(forward, *at.place)
     if pictures.adds_bias:
         st.caption("The scores include the bias that positions add.")
     st.markdown(widgets.head_heading(context))
-    draw_masks(mask_parts.of(forward, at.part, at.layer), pictures, widgets.head_title(context))
+    draw_masks(mask_examples.of(forward, at.part, at.layer), pictures, widgets.head_title(context))
     widgets.notes(forward.notes)
     lines = script(masks_code, context.forward, *at.place)
     return script(batch_code, context.opened, context.forward) + lines if is_batch else lines

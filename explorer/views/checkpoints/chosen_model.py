@@ -7,7 +7,7 @@ import streamlit as st
 
 from explorer.app.context import PageContext
 from explorer.app.messages import say
-from explorer.catalog import ModelError, descriptions
+from explorer.catalog import ModelError, model_descriptions
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
@@ -35,11 +35,11 @@ def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> Open
 def draw_description(model: OpenModel) -> None:
     """Draw the config in sentences, the held-out metric, the data, and what to expect."""
     st.header(literal(model.title), anchor=False)
-    st.markdown(descriptions.config_sentences(model.config))
-    score = descriptions.held_out_score(model.run) if model.run.get("metrics") else ""
+    st.markdown(model_descriptions.config_sentences(model.config))
+    score = model_descriptions.held_out_score(model.run) if model.run.get("metrics") else ""
     more = [
         score,
-        descriptions.data_attribution(model.run),
+        model_descriptions.data_attribution(model.run),
         model.expectation and f"Expected after training: {model.expectation}",
     ]
     if line := " · ".join(literal(words, LONGEST_RECORD) for words in more if words):

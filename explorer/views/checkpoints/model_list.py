@@ -11,7 +11,7 @@ from explorer.app import widget_state
 from explorer.app.choosing import choose_model
 from explorer.app.messages import say
 from explorer.app.session import state_of
-from explorer.catalog import background_downloads, descriptions
+from explorer.catalog import background_downloads, model_descriptions
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.background_downloads import DownloadState
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
@@ -99,10 +99,12 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
         label = "Hide" if state_of(ExaminedModel).name == entry.name else "Why"
         _draw_button(columns[""], label, f"why_{entry.name}", _toggle_findings, entry.name)
         return
-    columns["Kind"].caption(descriptions.in_short(entry.config), wrap=False)
+    columns["Kind"].caption(model_descriptions.in_short(entry.config), wrap=False)
     columns["Family"].text(entry.family, wrap=False)
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
-    columns["Held-out metric"].caption(literal(descriptions.short_score(entry.run)), wrap=False)
+    columns["Held-out metric"].caption(
+        literal(model_descriptions.short_score(entry.run)), wrap=False
+    )
     _draw_open_button(columns[""], f"open_{entry.name}", entry, is_chosen)
 
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from explorer.app.context import PageContext
 from explorer.app.controls import expander, one_of
-from explorer.catalog import descriptions, parameters
+from explorer.catalog import model_descriptions, parameters
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import ParameterNode
 from explorer.charts.sankey_and_icicle import parameter_boxes, parameter_icicle
@@ -44,7 +44,7 @@ def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
         node, lines = parameters.parameter_tree(opened.model), script(parameters_code, opened)
     else:
         config = PRESETS[name]
-        st.markdown(descriptions.config_sentences(config))
+        st.markdown(model_descriptions.config_sentences(config))
         node, lines = parameters.parameter_tree_of(config), script(preset_code, name)
     draw_parameter_tree(node)
     draw_parameter_icicle(node)

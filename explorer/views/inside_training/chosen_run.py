@@ -23,7 +23,7 @@ from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
-from explorer.views.training.run_list import choose_run, choose_run_next
+from explorer.views.training.run_chooser import choose_run, choose_run_next
 from explorer.views.training.run_words import hides_text, visible_task
 from models.config import TrainConfig
 from models.training import Batch

@@ -13,7 +13,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import keep_note, say, take_notes
 from explorer.app.session import session
-from explorer.catalog import ModelError, descriptions
+from explorer.catalog import ModelError, model_descriptions
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import open_entry
@@ -155,7 +155,7 @@ def draw_systems(context: PageContext) -> Script:
     preset = one_of("system", list(sizes))
     system = next(system for system in SYSTEMS if system.preset == preset)
     count, size = sizes[preset]
-    st.markdown(f"{descriptions.config_sentences(system.config)} **{count:,} parameters.**")
+    st.markdown(f"{model_descriptions.config_sentences(system.config)} **{count:,} parameters.**")
     with st.container(horizontal=True):
         _draw_open_button(system, size, context.choice.model, context.choice.text)
         _draw_train_button(system)

@@ -18,7 +18,7 @@ from explorer.app.session import session, state_of
 from explorer.components import events
 from explorer.components.pass_map import PartLink
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.mask_parts import YOURS
+from explorer.inference.mask_examples import YOURS
 from explorer.views.attention.head_steps_view import UP_TO
 from explorer.views.interventions.edit_forms import FORMS
 from explorer.views.shared import pinned

@@ -25,7 +25,7 @@ from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison
 from explorer.views.runs.run_rows import SORTS, draw_cells, matching_rows, rows_of
-from explorer.views.training.run_list import choose_run_next, draw_run_links
+from explorer.views.training.run_chooser import choose_run_next, draw_run_links
 from explorer.views.training.run_words import duration, errors_noted
 
 TABLE_EVERY = 2.0

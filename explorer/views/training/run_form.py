@@ -58,7 +58,7 @@ from explorer.views.training.run_start import (
 from explorer.views.training.run_words import duration, metrics_of, status_of
 from models import Transformer
 from models.config import TrainConfig
-from models.families.styles import LIKE, kind_of
+from models.families.family_presets import LIKE, kind_of
 from models.presets import PRESETS
 from models.schedules import learning_rate
 from models.training import train

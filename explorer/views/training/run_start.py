@@ -25,7 +25,7 @@ from explorer.text import TextError
 from explorer.text.checked_text import decoded
 from explorer.text.visible_text import literal
 from explorer.views.training.form_inputs import SettingInputs
-from explorer.views.training.run_list import choose_run_next
+from explorer.views.training.run_chooser import choose_run_next
 from explorer.views.training.run_words import first_words
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError

@@ -9,7 +9,7 @@ from explorer.app.messages import keep_note
 from explorer.app.reader_runs import is_own
 from explorer.app.session import state_of
 from explorer.catalog import in_a_sentence
-from explorer.catalog.descriptions import ANY_EXAMPLE
+from explorer.catalog.model_descriptions import ANY_EXAMPLE
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run
