@@ -21,8 +21,7 @@ CODE = {
 
 widgets.opening(
     "Heads",
-    "Rank the heads by what they do on your sentence, compare them, and follow attention through "
-    "the layers with rollout and flow.",
+    "Rank the heads on your sentence, compare them, and follow attention through the layers.",
 )
 context = page_context()
 widgets.notes(context.forward.notes)

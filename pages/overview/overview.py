@@ -16,8 +16,8 @@ at = context.choice
 words = WORDS[at.part]
 widgets.opening(
     "Overview",
-    "The whole forward pass: each column is a token, each row a layer, and the lines show what "
-    "flows between them.",
+    "The whole forward pass: each column is a token, each row a layer, each line what flows "
+    "between them.",
 )
 with st.container():  # what stands below keeps its place when the offer is gone
     draw_offer(context)
