@@ -60,7 +60,7 @@ def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
         for p in points
     ]
     ends = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
-    y = fixed(0, max([*ends, SMALLEST_KL]), zero=True)
+    y = fixed(0, max([*ends, SMALLEST_KL]) if ends else 1.0, zero=True)
     x = quantity("edges", title="edges cut", scale={"type": "log", "base": 2, "nice": False})
     kl, order = quantity("KL", title="KL in nats", scale=y), [STRONGEST_EDGES, RANDOM_EDGES]
     lines = curves_in_bands(x, kl, curves, ("least", "most"), band, RANDOM_EDGES, sort=order)

@@ -59,7 +59,7 @@ IN_VAIN: Rows = {
         "“Export” has no “x” here; showing it closed.",
     ],
     "attention/heads?version=x&sidebar=gone": [
-        "“version” has no “x” here; showing it as version 2.",
+        "“version” has no “x” here; showing it as version 3.",
         "“sidebar” has no “gone” here; showing it unfolded.",
     ],
     "attention/heads?version=99&view=x&later=y": [

@@ -62,7 +62,7 @@ REFUSED = [
     ("--clean aba --corrupted abb --metric kl --method EAP", "choose EAP-IG."),
     ("--clean aba --corrupted abb --out /absent/it", "/absent/it cannot be written: No such file"),
     ("--clean aba --corrupted abb --model absent", "There is no checkpoint folder absent."),
-    (f"--clean ab --corrupted ba --model {SHIPPED / 'reverse'}", "models of one stack"),
+    (f"--clean ab --corrupted ba --model {SHIPPED / 'reverse'}", "a model with one stack"),
 ]
 
 
