@@ -38,7 +38,7 @@ def attention_weights(
     if mask is None:
         return tap("masked", scores).softmax(-1)
     weights = tap("masked", scores.where(mask, torch.finfo(scores.dtype).min)).softmax(-1)
-    # The same as `any`, which is slower than a softmax; the maximum of bytes is not.
+    # The same as `any`, which takes longer than a softmax; the maximum of bytes is quick.
     has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
     return weights if has_key.all() else weights * has_key
 
