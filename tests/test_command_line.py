@@ -121,7 +121,6 @@ REFUSED = [
     ("train reverse --heads 7", "d_model 64 is not divisible by n_heads 7."),
     ("train reverse --lr -1", "lr must be "),
     ("train reverse --d-model 8192 --layers 64", "Make it narrower"),
-    ("train characters", "The task characters is made of a text"),
     ("train characters --text /absent", "/absent cannot be read"),
     ("train characters --lora-rank 2", "LoRA adapts a trained model: name it with --from."),
     ("train reverse --from reverse --heads 2", "--heads is that of the model of --from"),

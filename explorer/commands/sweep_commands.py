@@ -28,7 +28,7 @@ from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.spec import RunError
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parse_values, title_of
 from explorer.system.data_folders import runs_root
-from explorer.tasks import CUSTOM_TASKS, TASKS, Task, stored_tokenizer, task_of
+from explorer.tasks import TASKS, Task, stored_tokenizer, task_of, text_for
 from explorer.tasks.recipes import RECIPES
 from explorer.text.number_format import megabytes, three
 from models.loading.checkpoint import peek
@@ -77,7 +77,7 @@ def sweep_settings(args: argparse.Namespace) -> None:
     tokenizer = tokenizer_of(args)
     task = task_for(parent, args.task, text) if parent else task_of(args.task, text, tokenizer)
     specs = grid(task, values, parent=parent)
-    text = text if args.task in CUSTOM_TASKS else None
+    text = text_for(args.task, text)
     tokenizer = stored_tokenizer(args.task, text, tokenizer)
     cluster = Cluster(runs_root(), args.dask)
     try:

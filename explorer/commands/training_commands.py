@@ -33,7 +33,7 @@ from explorer.runs.settings import (
 from explorer.runs.spec import HOT, RunError, RunSpec
 from explorer.runs.worker import ANEW, END, advance, broadcast, saved_or_untrained
 from explorer.system.data_folders import runs_root
-from explorer.tasks import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of
+from explorer.tasks import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of, text_for
 from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.checked_text import decoded
@@ -102,7 +102,8 @@ def add_commands(commands: Any) -> None:
 def add_task(command: argparse.ArgumentParser) -> None:
     """The arguments for a task, its text and tokenizer, and the model that it starts from."""
     command.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *CUSTOM_TASKS]))
-    command.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
+    own = "a text or table of your own; without it, the one that comes with the app"
+    command.add_argument("--text", type=Path, metavar="FILE", help=own)
     own = "of a task of your own text: trained on it, or a tokenizer.json"
     command.add_argument("--tokenizer", metavar="words|subwords|FILE", help=own)
     start = "fine-tune this model: a run, a checkpoint's folder, or a name of the app's list"
@@ -151,7 +152,7 @@ def _new_run(args: argparse.Namespace) -> Run:
         raise RunError("LoRA adapts a trained model: name it with --from.")
     tokenizer = tokenizer_of(args)
     spec = spec_of(task_of(args.task, text, tokenizer), vars(args))
-    text = text if args.task in CUSTOM_TASKS else None
+    text = text_for(args.task, text)
     tokenizer = stored_tokenizer(args.task, text, tokenizer)
     if spec.training.batch_size < distributed.world_size():
         raise RunError(f"A batch of at least {distributed.world_size()} gives each process a text.")
@@ -164,8 +165,7 @@ def _tuned_run(args: argparse.Namespace, text: str | None) -> Run:
         raise RunError(f"--{fixed.replace('_', '-')} is that of the model of --from: leave it out.")
     opened = parent_named(args.parent)
     spec = finetune_spec(opened, task_for(opened, args.task, text), vars(args))
-    text = text if args.task in CUSTOM_TASKS else None
-    return _create(args, spec, text, parent=opened)
+    return _create(args, spec, text_for(args.task, text), parent=opened)
 
 
 def _create(args: argparse.Namespace, spec: RunSpec, text: str | None, **more: Any) -> Run:

@@ -70,7 +70,7 @@ def _task(name: str, text: str | None, tokenizer: AnyTokenizer, config: Transfor
             return task
         raise TextError(
             f"{task.title} has a vocabulary of its own, which this model does not read: choose a "
-            "task made of your own text or table."
+            "task made of a text or table."
         )
     custom = CUSTOM_TASKS.get(name)
     if custom and not custom.tokenizers:

@@ -269,13 +269,14 @@ class RunRecorder:
         Weights of an unfinished run have their step in the title; `measured_at` is the step of the
         metric. A link may share the model, so the record has no word of a private text.
         """
-        name = self.run.title
+        name, bundled = self.run.title, self.run.bundled
         return {
             "title": name if is_finished else f"{name} at step {self.state.step:,}",
             "task": self.spec.task,
             "example": None if self.run.is_private else self.task.example,
             "classes": list(self.task.classes),
             **self.parents,
+            "data": {"attribution": bundled.attribution} if bundled else {},
             "held_out": self.task.held_out,
             "weights_seed": self.spec.weights_seed,
             "training": self.spec.training.to_dict(),

@@ -69,7 +69,9 @@ from explorer.system.atomic_files import (
     write_json,
     write_text,
 )
-from explorer.tasks import Task, task_of
+from explorer.tasks import CUSTOM_TASKS, Task, task_of
+from explorer.tasks.bundled_text import BundledText
+from explorer.text import TextError
 from models.config import TrainConfig
 from models.loading.safe_files import quoted
 
@@ -104,7 +106,7 @@ class Run:
     @property
     def is_private(self) -> bool:
         """Whether it is trained on a text of somebody other than whoever runs the server."""
-        return self.owner != HOST and (self.folder / "text").exists()
+        return self.owner != HOST and (self.folder / "text").exists() and not self.bundled
 
     @property
     def spec(self) -> RunSpec:
@@ -126,16 +128,27 @@ class Run:
         """The text that the run is trained on, if its task needs one."""
         return self._own("text")
 
+    @property
+    def bundled(self) -> BundledText | None:
+        """The text that comes with the app, if it is trained on that."""
+        try:
+            task = CUSTOM_TASKS.get(self.spec.task)
+            return task.bundled if task and self.text() == task.bundled.text else None
+        except RunError:
+            return None
+
     def tokenizer(self) -> str | None:
         """The tokenizer.json for this text, if it is not the task's usual one."""
         return self._own(TOKENIZER)
 
     def task(self) -> Task:
         """Its task. TextError if the files in the folder do not make one."""
-        spec = self.spec
+        spec, text = self.spec, self.text()
+        if text is None and spec.task in CUSTOM_TASKS:
+            raise TextError(f"The text of the run {self.title} is missing.")
         if spec.parent:
-            return task_in(self.folder / PARENT, spec.task, self.text())
-        return task_of(spec.task, self.text(), self.tokenizer())
+            return task_in(self.folder / PARENT, spec.task, text)
+        return task_of(spec.task, text, self.tokenizer())
 
     def status(self) -> Status:
         """The status of the run; "interrupted" if it is training without a living worker."""

@@ -5,7 +5,7 @@
 """
 
 from explorer.tasks.task import CustomTask, Measurement, Task, pattern_of, pattern_score
-from explorer.tasks.task_list import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of
+from explorer.tasks.task_list import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of, text_for
 
 __all__ = [
     "CUSTOM_TASKS",
@@ -17,4 +17,5 @@ __all__ = [
     "pattern_score",
     "stored_tokenizer",
     "task_of",
+    "text_for",
 ]

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 import torch
 
 from explorer.tasks.batches import Rows, sampled_batch, sentence_rows
+from explorer.tasks.bundled_text import REVIEWS, BundledText
 from explorer.tasks.own_data import (
     SUBWORDS,
     WORDS,
@@ -49,6 +50,7 @@ class SentenceTask(CustomTask):
     """Sentences with a class each; in training some words are replaced by padding."""
 
     metric = ("accuracy", accuracy)
+    bundled: ClassVar[BundledText] = REVIEWS
     columns: ClassVar[tuple[str, ...]] = ("text", "label")
     reads: ClassVar[Reads] = CLASSIFIER
 
@@ -151,16 +153,16 @@ class Reviews(SentenceTask):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sentences(SentenceTask):
-    """The reader's own sentences."""
+    """The sentences of a table, with its labels."""
 
     tokenizers: ClassVar[tuple[str, ...]] = (WORDS, SUBWORDS)
 
     name: str = "sentences"
-    title: str = "Your own labelled sentences"
+    title: str = "Labelled sentences"
     explanation: str = (
-        f"The model reads a sentence of your table, which has at least {MIN_SENTENCES}, and says "
-        "which of your labels it has. A fifth of them, at most 500, is held out, to measure the "
-        "model on sentences that it was not trained on."
+        "The model reads a sentence of a review, or of a table of yours that has at least "
+        f"{MIN_SENTENCES}, and says which label it has. A fifth of them, at most 500, is held out, "
+        "to measure the model on sentences that it was not trained on."
     )
     expectation: str = (
         "Tokens attend to the words that tell the labels apart, and little to all others."

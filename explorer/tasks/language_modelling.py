@@ -11,6 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from explorer.system import limits
+from explorer.tasks.bundled_text import PLAYS, BundledText
 from explorer.tasks.own_data import SUBWORDS, WORDS, tokenizer_for
 from explorer.tasks.task import CustomTask, generator
 from explorer.tasks.task_metrics import nats_per_token
@@ -38,6 +39,7 @@ class LanguageTask(CustomTask):
     """A decoder reads windows of a text, each after `<s>`."""
 
     metric = ("nats per token", nats_per_token)
+    bundled: ClassVar[BundledText] = PLAYS
     least: ClassVar[int]
     """Characters that a text needs."""
     sizes: ClassVar[Sizes] = {
@@ -114,15 +116,16 @@ class LanguageTask(CustomTask):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Characters(LanguageTask):
-    """The reader's own text, one letter at a time."""
+    """A text, one letter at a time."""
 
     least: ClassVar[int] = 10 * (CONTEXT + 10)
 
     name: str = "characters"
-    title: str = "Your own text, letter by letter"
+    title: str = "A text, letter by letter"
     explanation: str = (
-        "The model reads a text of yours and learns which letter comes next. The last tenth of the "
-        "text is held out, to measure the model on letters that it was not trained on."
+        "The model reads plays of Shakespeare, or a text of yours, and learns which letter comes "
+        "next. The last tenth of the text is held out, to measure the model on letters that it was "
+        "not trained on."
     )
     expectation: str = (
         "Early heads attend to the previous letter; later ones to the beginning of the word or to "
@@ -141,18 +144,18 @@ class Characters(LanguageTask):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Subwords(LanguageTask):
-    """The reader's own text: byte-level BPE trained on it, or another tokenizer."""
+    """A text in subwords: byte-level BPE trained on it, or another tokenizer."""
 
     least: ClassVar[int] = 5_000
     tokenizers: ClassVar[tuple[str, ...]] = (SUBWORDS, WORDS)
     sizes: ClassVar[Sizes] = LanguageTask.sizes | {"dropout": 0.1}
 
     name: str = "subwords"
-    title: str = "Your own text, subword by subword"
+    title: str = "A text, subword by subword"
     explanation: str = (
-        "The model reads a text of yours in subwords, of a vocabulary that is trained on it or "
-        "comes with another model, and learns which comes next. The last tenth of the text is held "
-        "out."
+        "The model reads plays of Shakespeare, or a text of yours, in subwords, of a vocabulary "
+        "that is trained on it or comes with another model, and learns which comes next. The last "
+        "tenth of the text is held out."
     )
     expectation: str = (
         "Some heads attend to the previous token, others to an earlier copy of the same word or to "

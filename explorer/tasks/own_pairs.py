@@ -1,10 +1,11 @@
-"""The reader's own pairs of texts: a table with the columns source and target."""
+"""Pairs of texts, of a table with the columns source and target: real translations, or yours."""
 
 import random
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from explorer.tasks.batches import PairRows, pair_batch, pair_rows, sampled_pairs
+from explorer.tasks.bundled_text import PAIRS, BundledText
 from explorer.tasks.own_data import (
     SUBWORDS,
     WORDS,
@@ -34,16 +35,17 @@ class PairTask(CustomTask):
     """Pairs in a fixed order; those of some sources are held out."""
 
     metric = ("right tokens", token_accuracy)
+    bundled: ClassVar[BundledText] = PAIRS
     columns: ClassVar[tuple[str, ...]] = ("source", "target")
     tokenizers: ClassVar[tuple[str, ...]] = (WORDS, SUBWORDS)
     reads: ClassVar[Reads] = SOURCE
 
     name: str = "pairs"
-    title: str = "Your own pairs of texts"
+    title: str = "Pairs of texts"
     explanation: str = (
-        "The model reads the source of a pair and writes its target: a translation, an answer, "
-        f"another form. Give at least {MIN_SOURCES} different sources. A fifth of them, at most "
-        "500, is held out with all their targets."
+        "The model reads the source of a pair and writes its target: a real English sentence and "
+        f"its French, or pairs of yours with at least {MIN_SOURCES} different sources. A fifth of "
+        "them, at most 500, is held out with all their targets."
     )
     expectation: str = (
         "Cross-attention goes from each target token to the source tokens that it stands for."

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from explorer.tasks.bundled_text import BundledText
 from explorer.tasks.task_models import Sizes, model_config, toy_training
 from explorer.text import DECODER, TextError, Token, TrainedWith
 from explorer.text.token import Reads
@@ -144,12 +145,13 @@ class BuiltinTask(Task):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CustomTask(Task):
-    """A task made of a text, or of a table with these `columns`.
+    """A task made of a text, or of a table with these `columns`: the reader's, or `bundled`.
 
     `tokenizers` are the kinds that the reader can have trained, the usual one first; if there are
     any, a tokenizer.json works as well, for a model that reads with the special tokens of `reads`.
     """
 
+    bundled: ClassVar[BundledText]
     columns: ClassVar[tuple[str, ...]] = ()
     tokenizers: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[Reads] = DECODER

@@ -50,7 +50,8 @@ CUSTOM_TASKS: Mapping[str, type[CustomTask]] = {
 
 
 def task_of(name: str, text: str | None = None, tokenizer: str | TrainedWith | None = None) -> Task:
-    """The task of this name, made of `text` where it needs one. TextError says what is wrong.
+    """The task of this name, of `text` where it is made of one, by default of the one that comes
+    with the app. TextError says what is wrong.
 
     `tokenizer` is one of the task's own, a whole tokenizer.json, or that of a model which is
     trained further; the usual one without it.
@@ -60,11 +61,15 @@ def task_of(name: str, text: str | None = None, tokenizer: str | TrainedWith | N
     if name not in CUSTOM_TASKS:
         names = ", ".join([*TASKS, *CUSTOM_TASKS])
         raise TextError(f"There is no task called {name[:60]!r}; there are {names}.")
-    if text is None:
-        raise TextError(f"The task {name} is made of a text, and none was given.")
     if tokenizer is not None and not CUSTOM_TASKS[name].tokenizers:
         raise TextError(f"The task {name} has its own tokenizer: leave the other one out.")
-    return _built(name, text, tokenizer)
+    return _built(name, text_for(name, text) or "", tokenizer)
+
+
+def text_for(name: str, text: str | None = None) -> str | None:
+    """What this task is made of: `text`, or the one that comes with the app; None for neither."""
+    task = CUSTOM_TASKS.get(name)
+    return None if task is None else task.bundled.text if text is None else text
 
 
 def stored_tokenizer(name: str, text: str | None, tokenizer: str | None) -> str | None:

@@ -45,11 +45,9 @@ with right:
     with chooser:
         run = run_chooser.choose_run() if view == "Run" else run_chooser.run_on_screen()
     VIEWS[view](run, task)
-requested = run_form.requested_run(run)
-lines = training_script(requested.spec, requested.tokenizer) if requested.spec else None
 widgets.closing(
     {"run": run.title} if run is not None else {"task": task.name if task else ""},
     train,
     learning_rate,
-    script=lines,
+    script=training_script(run_form.requested_run(run)),
 )

@@ -6,7 +6,8 @@ import torch
 from tokenizers import models, pre_tokenizers, trainers
 from tokenizers.processors import TemplateProcessing
 
-from explorer.tasks import CUSTOM_TASKS, Task, stored_tokenizer, task_of
+from explorer.system import limits
+from explorer.tasks import CUSTOM_TASKS, Task, bundled_text, stored_tokenizer, task_of
 from explorer.tasks.data_summary import unknown_words
 from explorer.tasks.labelled_sentences import SentenceTask, read_table, split_reviews
 from explorer.tasks.language_modelling import LanguageTask
@@ -60,6 +61,19 @@ def test_every_task_of_a_text_reads_its_batches_with_each_tokenizer(
                 low, high = task.measured_between
                 assert low <= task.measure(model).value < 2 * high
                 assert len(task.tokenizer.ids(task.example)) <= task.model.max_len
+
+
+def test_every_task_of_a_text_has_one_that_comes_with_the_app_and_names_whose_it_is() -> None:
+    licences = (bundled_text.FOLDER / "README.md").read_text("utf-8")
+    packed = {kind.bundled.file: kind.bundled for kind in CUSTOM_TASKS.values()}
+    assert {path.name for path in bundled_text.FOLDER.glob("*.gz")} == packed.keys()
+    for file, bundled in packed.items():
+        licence = bundled.attribution.rpartition(", ")[2].removeprefix("in the ").rstrip(".")
+        assert f"`{file}`" in licences
+        assert licence in licences
+        assert len(bundled.text) <= limits.CORPUS_CHARACTERS.public
+    assert (task_of("pairs").training_size, task_of("reviews").training_size) == (3_602, 2_183)
+    assert task_of("reviews").classes == ("negative", "positive")
 
 
 def stranger() -> str:

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,14 +22,14 @@ from explorer.components.mounting import PageViews
 from explorer.runs.cluster import Cluster
 from explorer.runs.finetuning import finetune_spec, task_for
 from explorer.runs.metrics import cut_after
-from explorer.runs.run import all_runs, open_folder
+from explorer.runs.run import Run, all_runs, open_folder
 from explorer.runs.run_size import trained_parameters
 from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
-from explorer.tasks import TASKS, task_of
-from explorer.text import AdoptedTokenizer
+from explorer.tasks import TASKS, task_list, task_of
+from explorer.text import AdoptedTokenizer, TextError
 from explorer.text.visible_text import literal
 from explorer.views.training import live_attention, run_words
 from explorer.views.training.data_view import length_bars
@@ -363,11 +364,19 @@ def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(
     assert "on the expected pattern" not in said(at), "that would be the other run's attention"
 
 
-def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(
-    cluster: FakeCluster, tmp_path: Path
+def test_a_task_of_a_text_starts_at_once_or_with_a_text_of_ones_own_that_is_looked_at_first(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = page(task="characters")
-    assert [button.disabled for button in at.button if button.label == "Start training"] == [True]
+    assert "plays of William Shakespeare, in the public domain" in said(at)
+    assert "text = None" in pasted(at)
+    press(at, "start_training")
+    (run,) = all_runs(tmp_path)
+    assert run.text() == task_list.text_for("characters")
+    monkeypatch.setattr(Run, "owner", "another reader")
+    assert not run.is_private
+    shutil.rmtree(run.folder)
+    at = page(task="characters")
     at.text_area(key="pasted_characters").set_value("too short").run()
     assert not at.exception
     assert "The text has 9 characters" in said(at)
@@ -376,6 +385,10 @@ def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(
     press(at, "start_training")
     (run,) = all_runs(tmp_path)
     assert run.text() == text
+    assert run.is_private
+    (run.folder / "text").unlink()
+    with pytest.raises(TextError, match="The text of the run characters-1 is missing"):
+        run.task()
     assert run.spec.task == "characters"
     at.text_area(key="pasted_characters").set_value("x" * 300_000).run()
     assert not at.exception

@@ -45,6 +45,8 @@ class RequestedRun:
     spec: RunSpec | None = None
     tokenizer: str | None = None
     """A tokenizer other than the task's usual one."""
+    has_own_text: bool = False
+    """Whether its text is another than the one that comes with the app."""
 
 
 def draw_data(task: Task | None) -> None:

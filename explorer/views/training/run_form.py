@@ -37,7 +37,7 @@ from explorer.runs.settings import (
     spec_of,
 )
 from explorer.runs.spec import RunError, RunSpec
-from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, task_of
+from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, task_of, text_for
 from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
 from explorer.text.number_format import megabytes, three
@@ -125,7 +125,7 @@ def draw_size(task: Task, spec: RunSpec) -> None:
 
 
 def draw_form(run: Run | None) -> Task | None:
-    """Draw the form and return its task, or None while the task has no text."""
+    """Draw the form and return its task, or None while its text cannot be read."""
     requested = state_of(RequestedRun)
     requested.spec = requested.tokenizer = None
     kinds: dict[str, Task | type[CustomTask]] = {**TASKS, **CUSTOM_TASKS}
@@ -147,7 +147,9 @@ def draw_form(run: Run | None) -> Task | None:
 def requested_run(run: Run | None) -> RequestedRun:
     """The settings of the run on screen, or those of the form, if they can be trained."""
     try:
-        return RequestedRun(run.spec, run.tokenizer()) if run else state_of(RequestedRun)
+        if run is None:
+            return state_of(RequestedRun)
+        return RequestedRun(run.spec, run.tokenizer(), run.bundled is None)
     except RunError:
         return RequestedRun()
 
@@ -172,6 +174,7 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
         return
     requested = state_of(RequestedRun)
     requested.spec, requested.tokenizer = spec, own.tokenizer
+    requested.has_own_text = own.text != text_for(task.name)
     with curve:
         draw_schedule(task, spec.training, run if on_screen else None)
     if spec.training.warmup > spec.training.steps:
@@ -325,9 +328,13 @@ OF_THE_TEXT = ("vocab_size", "src_vocab_size", "pad_id", "bos_id", "generation")
 """Settings of a model that follow from the reader's text."""
 
 
-def training_script(spec: RunSpec, tokenizer: str | None = None) -> Script:
+def training_script(requested: RequestedRun) -> Script | None:
     """The code of this training; the reader's text is opened by name, not copied."""
-    text = None if spec.task in TASKS else Expression('open("your-text.txt").read()')
+    spec, tokenizer = requested.spec, requested.tokenizer
+    if spec is None:
+        return None
+    is_own = requested.has_own_text and spec.task in CUSTOM_TASKS
+    text = Expression('open("your-text.txt").read()') if is_own else None
     if spec.parent:
         settings = {
             setting.name: getattr(spec.training, setting.field)

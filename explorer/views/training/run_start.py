@@ -102,7 +102,7 @@ def _models_by_label() -> tuple[dict[str, ModelEntry], dict[str, str]]:
 
 
 def draw_own_text(task: str, parent: OpenModel | None) -> OwnText | None:
-    """Draw the inputs of a task's text and tokenizer; None while there is no text."""
+    """Draw the inputs of a task's text and tokenizer; None for a text that cannot be read."""
     kind = CUSTOM_TASKS.get(task)
     if kind is None:
         return OwnText(parent=parent)
@@ -114,7 +114,7 @@ def draw_own_text(task: str, parent: OpenModel | None) -> OwnText | None:
     except TextError as error:
         say(str(error))
         return None
-    return None if text is None else OwnText(text, tokenizer, parent)
+    return OwnText(text, tokenizer, parent)
 
 
 def _draw_tokenizer(kind: type[CustomTask]) -> str | None:
@@ -144,8 +144,17 @@ def _draw_tokenizer(kind: type[CustomTask]) -> str | None:
     return text
 
 
-def _draw_text(kind: type[CustomTask]) -> str | None:
-    """Draw the inputs of a text, pasted or uploaded, and check its size."""
+def _draw_text(kind: type[CustomTask]) -> str:
+    """Draw whose text is read, and the inputs of another one; its size is checked."""
+    about = st.empty()
+    with st.expander("Your own table" if kind.columns else "Your own text", key="own_text"):
+        own = _draw_own(kind)
+    about.caption("Your own." if own else literal(kind.bundled.attribution))
+    return own or kind.bundled.text
+
+
+def _draw_own(kind: type[CustomTask]) -> str:
+    """Draw the inputs of a text, pasted or uploaded; empty without one."""
     is_table = bool(kind.columns)
     pasted = st.text_area(
         f"Table with the columns {' and '.join(kind.columns)}" if is_table else "Text",
@@ -167,7 +176,7 @@ def _draw_text(kind: type[CustomTask]) -> str | None:
             f"Pasted text can have at most {MOST_PASTED:,} characters: upload a file instead."
         )
     if file is None:
-        return pasted or None
+        return str(pasted)
     if file.size > largest:
         most = limits.CORPUS_CHARACTERS.most
         raise TextError(f"The file is too long; {most:,} characters at most.")
