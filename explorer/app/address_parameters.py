@@ -446,6 +446,12 @@ _on(
     panel("live_forcing", "Teacher forcing and free running"),
     option("task", "Task", "a task"),
     option("training_view", "View", "the run or the data"),
+    state(
+        "settings",
+        "settings of the form by name, such as steps~77~lr~0.01",
+        "those of the run on screen, or of the task",
+    ),
+    text("sentence", "Sentence", 400, default="that of the other pages, or the task's example"),
     option(
         "start_from",
         "Start from",
@@ -453,6 +459,17 @@ _on(
         "new weights",
         help="Fine-tuning: a trained model keeps its architecture and its tokenizer. For "
         "labelled sentences it gets a classifier in place of its head.",
+    ),
+)
+_on(
+    "training runs",
+    option(
+        "tokens",
+        "Tokens",
+        "how a text of the task is read",
+        help="Both vocabularies are trained on the training part only. Words that do not occur in "
+        "it are unknown; subwords are made of bytes, so they read any text. The tokenizer of "
+        "another model keeps its vocabulary, and gets the special tokens that this task needs.",
     ),
 )
 _on(

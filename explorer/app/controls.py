@@ -183,9 +183,9 @@ def chosen_rows(table: Any, count: int) -> list[int]:
     return [row for row in rows if type(row) is int and 0 <= row < count]
 
 
-def choose_token(key: str, place: int) -> None:
-    """Choose a token in a list of another page, which a later run draws."""
-    st.session_state[key] = place
+def choose(key: str, value: object) -> None:
+    """Choose this in a control that is drawn later; it no longer follows its default."""
+    st.session_state[key] = value
     session().defaults.pop(key, None)
 
 

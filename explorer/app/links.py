@@ -81,7 +81,7 @@ def notes() -> list[str]:
     sentences = []
     unknown = [name for name in address.values_of(HIDDEN) if name not in _hideable()]
     if unknown:
-        sentences.append(f"“hidden” names {_quoted(unknown)}, and no control has that name.")
+        sentences.append(f"“hidden” names {quoted_names(unknown)}, and no control has that name.")
     version = address.value_of("version")
     if version:
         sentences += _notes_on_version(version)
@@ -108,7 +108,7 @@ def _notes_on_version(version: str) -> list[str]:
     if not unknown:
         return ["This link was made by a newer version of the app. Here it means the same."]
     return [
-        f"This link was made by a newer version of the app. {_quoted(unknown)} "
+        f"This link was made by a newer version of the app. {quoted_names(unknown)} "
         f"{'is' if len(unknown) == 1 else 'are'} unknown here and ignored."
     ]
 
@@ -119,7 +119,7 @@ def _is_understood(name: str) -> bool:
     return name in STREAMLITS or any(not row.pages or page in row.pages for row in rows)
 
 
-def _quoted(names: list[str]) -> str:
+def quoted_names(names: list[str]) -> str:
     """The first few names in quotes."""
     quoted = [f"“{cut(name, address.LONGEST_QUOTED)}”" for name in names[:MOST_NAMES_QUOTED]]
     if more := names[MOST_NAMES_QUOTED:]:

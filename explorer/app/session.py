@@ -58,6 +58,8 @@ class Session:
     # The page on screen
     page: str = ""
     """The name of the page that is drawn; empty where it is run alone."""
+    has_arrived: bool = False
+    """Whether the reader came to this page with this run."""
     uses: tuple[str, ...] = ()
     """The choices of the frame that the page uses."""
     bar: tuple[str, ...] = ()

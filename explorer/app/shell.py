@@ -51,7 +51,8 @@ def main() -> None:
     st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
     if chosen.url_path == FIRST_PAGE:
         st.switch_page(reader.pages[FIRST_PAGE], query_params=address.everything())
-    reader.page = chosen.url_path or FIRST_PAGE
+    page, reader.page = reader.page, chosen.url_path or FIRST_PAGE
+    reader.has_arrived = reader.page != page
     row = ROWS[reader.page]
     reader.uses, reader.draws_head_alone = row.bar, row.draws_head_alone
     reader.hidden = links.hidden()

@@ -30,6 +30,8 @@ MEASURED_WINDOWS = 64
 MAX_ALPHABET = 400
 """The commonest characters; rarer ones are read as `<unk>`."""
 SHAKESPEARE_VOCABULARY = 1_024
+MOST_STEPS, PASSES = 3_200, 20
+"""Of Shakespeare's plays: from the twentieth time on, the model memorizes a text."""
 
 Ids = Int[Tensor, "t"]
 
@@ -197,12 +199,14 @@ class Shakespeare(LanguageTask):
         "What say you, my lord? I say that I love you",
         "Dog is crossing the street because it saw the kitchen",
     )
-    goal: float = 3.75
+    goal: float = 3.95
 
     @classmethod
     def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> Self:
         task = cls.of_text(text, partial(byte_tokenizer, vocab_size=SHAKESPEARE_VOCABULARY))
-        training = task.training.replace(steps=3200, warmup=200)
+        tokens = task.training.batch_size * CONTEXT
+        steps = min(MOST_STEPS, PASSES * task.training_size // tokens)
+        training = task.training.replace(steps=steps, warmup=steps // 16)
         return replace(task, examples=cls.examples, training=training, held_out_texts=())
 
 

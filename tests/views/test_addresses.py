@@ -66,6 +66,8 @@ HELD_BY_THE_ADDRESS = [
     "models/checkpoints?show=Singular+values&axis=Logarithmic",
     "models/checkpoints?show=Heads&statistic=Mean+distance",
     "training/training?task=sort",
+    "training/training?sentence=olleh",
+    "training/training?task=pairs&tokens=Its+own+subwords+(byte-level+BPE)",
     "training/training?task=subwords&start_from=letters",
 ]
 """But for the views themselves, no value is the one that is shown at first."""

@@ -361,7 +361,7 @@ CAPTIONS: Rows = {
         "868 of them are measured; 0 of these occur in the first 20 batches"
     ],
     "training/training?training_view=Data&task=reviews": [
-        "The data appear once the task has its text."
+        "500 of them are measured; 0 of these occur in the first 11 batches"
     ],
     "training/inside_training": ["Choose a run above"],
     "training/runs": ["No run yet: start one"],

@@ -24,16 +24,18 @@ from explorer.runs.finetuning import finetune_spec, task_for
 from explorer.runs.metrics import cut_after
 from explorer.runs.run import Run, all_runs, open_folder
 from explorer.runs.run_size import trained_parameters
-from explorer.runs.spec import STATES, Status
+from explorer.runs.spec import STATES, RunSpec, Status
 from explorer.runs.worker import train_to_end
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.tasks import TASKS, task_list, task_of
+from explorer.tasks.own_data import SUBWORDS
 from explorer.text import AdoptedTokenizer, TextError
 from explorer.text.visible_text import literal
 from explorer.views.training import live_attention, run_words
-from explorer.views.training.data_view import length_bars
+from explorer.views.training.data_view import RequestedRun, length_bars
 from explorer.views.training.form_inputs import COLD, HOT
+from explorer.views.training.run_start import TOKENIZERS
 from tests import apps
 from tests.apps import said
 from tests.source import ROOT
@@ -192,17 +194,17 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
     at = apps.at_address(PAGE, run=run.name)
     at.session_state["text"] = "hello"
     apps.run(at)
-    assert at.text_input(key="watched_reverse").value == "hello"
+    assert at.text_input(key="sentence").value == "hello"
     for too_long_or_unknown in ("a" * 300, "HELLO, *you*", ""):
         at.session_state["text"] = too_long_or_unknown
         at.run()
-        assert at.text_input(key="watched_reverse").value == TASKS["reverse"].example
+        assert at.text_input(key="sentence").value == TASKS["reverse"].example
     assert "on the expected pattern" in said(at)
-    at.text_input(key="watched_reverse").set_value("olleh").run()
+    at.text_input(key="sentence").set_value("olleh").run()
     at.session_state["text"] = "hello"
-    assert at.run().text_input(key="watched_reverse").value == "olleh", "what was typed stays"
+    assert at.run().text_input(key="sentence").value == "olleh", "what was typed stays"
     assert not at.exception
-    at.text_input(key="watched_reverse").set_value("a" * 300).run()
+    at.text_input(key="sentence").set_value("a" * 300).run()
     assert not at.exception
     assert "tokens long" in said(at)
 
@@ -314,6 +316,66 @@ def test_a_form_beside_a_run_of_another_text_has_the_vocabulary_of_its_own(
     assert newer.n_layers == older.n_layers == 2
 
 
+def requested_spec(at: AppTest) -> RunSpec:
+    spec = at.session_state[SESSION_KEY].state(RequestedRun).spec
+    assert isinstance(spec, RunSpec)
+    return spec
+
+
+def other_value(widget: Any) -> Any:
+    """Another value that the widget can have."""
+    value = widget.value
+    if isinstance(value, bool):
+        return not value
+    if hasattr(widget, "options"):
+        return [widget.options[0]] if isinstance(value, list) else widget.options[1]
+    return type(value)(value / 2 or 0.1) if isinstance(value, float) else min(2 * value, 8) or 1
+
+
+def test_a_link_holds_every_setting_that_differs_from_its_default(cluster: FakeCluster) -> None:
+    for where in ({}, {"settings": "like~paper"}, {"task": "subwords", "start_from": "letters"}):
+        at = page(**where)
+        usual = requested_spec(at)
+        before = "".join(at.query_params.get("settings", ""))
+        assert before == where.get("settings", "")
+        start = f"{where.get('task', 'reverse')}_"
+        for widget in [*at.number_input, *at.toggle, *at.selectbox, *at.multiselect]:
+            if str(widget.key).startswith(start) and not str(widget.key).endswith("_like"):
+                widget.set_value(other_value(widget))
+        at.run()
+        link = {name: "".join(value) for name, value in at.query_params.items()}
+        assert requested_spec(at) == requested_spec(page(**link)) != usual, link
+        assert link["settings"].count("~") > 20
+
+
+def test_a_setting_in_a_link_that_the_form_cannot_have_is_said(cluster: FakeCluster) -> None:
+    at = page(task="reverse", settings="steps~77~norm~batch~lr~nan~warmup~9999999999~wisdom~1~d_ff")
+    for words in (
+        "“Norm” has no “batch” here; showing layer.",
+        "“Learning rate” goes from 1e-08 to 1e+09, not “nan”",
+        "“Warm-up steps” goes from 0 to",
+        "not “”; showing 128.",
+        "“settings” names “wisdom”, which this form lacks.",
+    ):
+        assert words in said(at)
+    assert at.query_params["settings"] == "steps~77"
+    at.number_input(key="reverse_steps").set_value(78).run()
+    assert "wisdom" not in said(at)
+
+
+def test_the_form_follows_the_run_on_screen_until_another_task_is_chosen(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    runs = [trained_run(tmp_path, task=task) for task in ("negation", "copy")]
+    at = page(run=runs[0].name)
+    assert at.selectbox(key="task").value == "negation"
+    assert "Differs from" not in said(at)
+    at.selectbox(key="task").set_value("sort").run()
+    at.selectbox(key="run").set_value(runs[1].name).run()
+    assert at.selectbox(key="task").value == "copy"
+    assert page(run=runs[0].name, task="sort").selectbox(key="task").value == "sort"
+
+
 def test_what_was_typed_is_there_after_another_page_and_another_task(cluster: FakeCluster) -> None:
     at = page()
     at.number_input(key="reverse_lr").set_value(1e9).run()
@@ -417,7 +479,7 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
     assert "Line 3 has no target: fill it in, or leave the line out." in said(at)
     table = "source,target\n" + "\n".join(f"row {n},{n} row" for n in range(60))
     at.text_area(key="pasted_pairs").set_value(table).run()
-    at.selectbox(key="tokenizer_pairs").set_value("subwords").run()
+    at.selectbox(key="tokens").set_value(TOKENIZERS[SUBWORDS]).run()
     assert not at.exception
     assert "tokenizer = 'subwords'" in pasted(at)
     opened = trained_in_two_steps(at, "pairs", tmp_path)
@@ -466,7 +528,7 @@ def test_a_run_reads_with_the_tokenizer_of_another_model(
     rows = enumerate(product(words, words, words))
     table = "text,label\n" + "\n".join(f"{' '.join(each)},{at % 2}" for at, each in rows)
     at.text_area(key="pasted_sentences").set_value(table).run()
-    tokens = at.selectbox(key="tokenizer_sentences")
+    tokens = at.selectbox(key="tokens")
     (bert,) = [each for each in tokens.options if each.endswith(" bert")]
     tokens.set_value(bert).run()
     assert not at.exception

@@ -32,7 +32,7 @@ from explorer.analysis.wiring import (
 )
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
-from explorer.app.controls import choose_token, one_of, token
+from explorer.app.controls import choose, one_of, token
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.picker import cells
 from explorer.inference.model_inputs import ids_of
@@ -101,7 +101,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
 
         def pick(row: int, layer: int) -> None:
             choose_head(layer, at.head)
-            choose_token("patched_at", first + row)
+            choose("patched_at", first + row)
 
         layers = [str(layer) for layer in range(len(values.T))]
         cells(

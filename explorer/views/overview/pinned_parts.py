@@ -11,7 +11,7 @@ from typing import Any
 from explorer.app.address import whole_number
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
-from explorer.app.controls import choose_token
+from explorer.app.controls import choose
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
@@ -125,7 +125,7 @@ def select_reported(value: Any, picture: PassMap, usual: int) -> None:
     for name, text in address_values(selection, picture, usual).items():
         (ANSWER if name == "answer" else IN_ADDRESS).put(name, text)
     if count > 1:
-        choose_token("expected_at", selection.answer)
+        choose("expected_at", selection.answer)
     _choose_edge(rest[5:], picture)
 
 

@@ -13,7 +13,7 @@ import streamlit as st
 from explorer.analysis.word_groups import Group
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.controls import choose_token
+from explorer.app.controls import choose
 from explorer.app.messages import draw_notes, drop_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session, state_of
@@ -203,7 +203,7 @@ def _choose_pinned(cell: PinnedCell) -> None:
     """Choose this query and key on the page Query and key as well."""
     for name, place in (("query", cell.query), ("key", cell.key)):
         if place is not None:
-            choose_token(name, place)
+            choose(name, place)
 
 
 def _pinned_note(text: str, cell: str) -> list[str]:

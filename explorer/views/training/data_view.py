@@ -52,7 +52,7 @@ class RequestedRun:
 def draw_data(task: Task | None) -> None:
     """Draw the data of the training that the form describes, once the task has its text."""
     if task is None:
-        st.markdown("The data appear once the task has its text.")
+        st.markdown("The data appear once the text of the task can be read.")
         return
     spec = state_of(RequestedRun).spec
     training = spec.training if spec else task.training

@@ -1,13 +1,23 @@
-"""The inputs of the training form: one for each setting, two numbers or one list in a row."""
+"""The inputs of the training form: one for each setting, two numbers or one list in a row.
 
-from collections.abc import Sequence
+The address has the settings that differ from their defaults, by their names in the one table of
+settings: `settings=steps~77~lr~0.01`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import streamlit as st
 
-from explorer.app import widget_state
-from explorer.app.controls import follow
+from explorer.app import address, streamlit_patches, widget_state
+from explorer.app.controls import follow, say_invalid
+from explorer.app.links import quoted_names
+from explorer.app.messages import CONTROL, keep_note
+from explorer.app.persistent_choices import as_text
 from explorer.app.reader_runs import may_change
+from explorer.app.session import session, state_of
 from explorer.runs.run import Run
 from explorer.runs.settings import Setting
 from explorer.runs.spec import HOT_VALUES
@@ -16,6 +26,43 @@ from explorer.views.training.run_words import errors_noted
 HOT, COLD = ":material/bolt:", ":material/restart_alt:"
 APPLIES_NOW = "Applies to the run on screen after its next step."
 NEEDS_RESTART = "Needs a restart: applies to the next run."
+SEPARATOR, OF_LIST = "~", "+"
+"""Between names and values in the address, and between the values of a list."""
+
+
+@dataclass
+class LinkedSettings:
+    """The settings in the address: those to take from it, and those that the form writes there."""
+
+    requested: dict[str, str] | None = None
+    """By name; empty once the form has them, and None before it is drawn."""
+    changed: dict[str, str] = field(default_factory=dict)
+    """Those of this run that differ from their defaults."""
+    drawn: set[str] = field(default_factory=set)
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Read the address, if a link or the browser's Back has brought another one."""
+        if self.requested is None or session().has_arrived or streamlit_patches.came_back():
+            text = address.value_of("settings")
+            parts = text.split(SEPARATOR) if text else []
+            self.requested = dict(zip_longest(parts[::2], parts[1::2], fillvalue=""))
+        self.changed, self.drawn, self.faults = {}, set(), {}
+
+    def end(self) -> None:
+        """Write the address, and say which of its settings the form does not have."""
+        text = SEPARATOR.join(part for pair in self.changed.items() for part in pair)
+        unknown = [name for name in self.requested or () if name not in self.drawn]
+        if unknown:
+            self.faults[""] = f"“settings” names {quoted_names(unknown)}, which this form lacks."
+        if self.faults:
+            keep_note(f"{CONTROL}settings", *self.faults.values(), until=text)
+        say_invalid("settings", text)
+        if text:
+            address.write("settings", text)
+        else:
+            address.remove("settings")
+        self.requested = {}
 
 
 class SettingInputs:
@@ -44,21 +91,18 @@ class SettingInputs:
         if self._live:
             label = f"{HOT if is_hot else COLD} {label}"
             words.append(APPLIES_NOW if is_hot else NEEDS_RESTART)
-        how: dict[str, Any] = {
-            "key": key,
-            "help": " ".join(filter(None, words)) or None,
-            "persist_state": "session",
-        }
+        how: dict[str, Any] = {"label": label, "help": " ".join(filter(None, words)) or None}
         if self._live and is_hot:
             how |= {"on_change": change_now, "args": (self._live, setting.field, key)}
         if setting.options:
-            follow(key, value)
             self.new_row()  # half a row would cut the options' texts
-            return st.selectbox(label, setting.options, setting.options.index(value), **how)
+            how |= {"options": setting.options, "index": setting.options.index(value)}
+            return self.linked(setting, value, st.selectbox, **how)
         kind = float if setting.format else int
-        follow(key, kind(value))
-        return self._place().number_input(
-            label,
+        return self.linked(
+            setting,
+            kind(value),
+            self._place().number_input,
             min_value=kind(min(setting.low, value)),
             max_value=kind(max(setting.high, value)),
             value=kind(value),
@@ -70,11 +114,43 @@ class SettingInputs:
     def switch(self, label: str, name: str, value: bool, words: str) -> bool:
         """Draw a switch in a row of its own, whose label may take two lines."""
         self.new_row()
-        key = self.key(name)
-        follow(key, value)
+        setting = Setting(name, label)
         if self._live:
             label, words = f"{COLD} {label}", f"{words} {NEEDS_RESTART}"
-        return st.toggle(label, value, wrap=True, key=key, help=words, persist_state="session")
+        how = {"label": label, "value": value, "wrap": True, "help": words}
+        return bool(self.linked(setting, value, st.toggle, **how))
+
+    def linked(self, setting: Setting, usual: Any, draw: Callable[..., Any], **how: Any) -> Any:
+        """Draw this widget; the address has its value where that is not the default."""
+        self._settle(setting, usual)
+        how = {"label": setting.label, "key": self.key(setting.name)} | how
+        value = draw(persist_state="session", **how)
+        if value != usual:
+            text = OF_LIST.join(value) if isinstance(value, list) else str(as_text(value))
+            state_of(LinkedSettings).changed[setting.name] = text
+        return value
+
+    def value_of(self, setting: Setting, default: Any) -> Any:
+        """The value of an input that is drawn later."""
+        self._settle(setting, default)
+        return widget_state.get(self.key(setting.name), default)
+
+    def _settle(self, setting: Setting, default: Any) -> None:
+        """Let the input follow its default, or take its value from a new address."""
+        key, links = self.key(setting.name), state_of(LinkedSettings)
+        follow(key, default)
+        links.drawn.add(setting.name)
+        text = (links.requested or {}).get(setting.name)
+        value = None if text is None else parsed(text, setting, default)
+        if value is not None:
+            widget_state.put(key, value)
+        elif text is not None:
+            links.faults[setting.name] = invalid_value(text, setting, default)
+        is_listed = setting.options and not isinstance(default, list)
+        if (text is None and streamlit_patches.came_back()) or (
+            is_listed and widget_state.get(key, default) not in setting.options
+        ):
+            widget_state.put(key, default)
 
     def new_row(self) -> None:
         """Let the next input begin a row."""
@@ -89,6 +165,30 @@ class SettingInputs:
             self._columns = st.columns(2, vertical_alignment="bottom", gap="small")
         self._drawn += 1
         return self._columns[(self._drawn - 1) % 2]
+
+
+def parsed(text: str, setting: Setting, default: Any) -> Any:
+    """A value in the address, of the type of the default; None if the setting cannot have it."""
+    if isinstance(default, bool):
+        return {"true": True, "false": False}.get(text)
+    if isinstance(default, list):
+        values = text.split(OF_LIST) if text else []
+        return values if set(values) <= set(setting.options) else None
+    if setting.options:
+        return text if text in setting.options else None
+    try:
+        number = type(default)(text)
+    except ValueError:
+        return None
+    return number if setting.low <= number <= setting.high else None
+
+
+def invalid_value(text: str, setting: Setting, default: Any) -> str:
+    """Says that a setting cannot have this value."""
+    if isinstance(default, bool | list) or setting.options:
+        usual = ", ".join(default) if isinstance(default, list) else as_text(default)
+        return address.invalid_option(setting.label, text, usual)
+    return address.invalid_number(setting.label, text, setting.low, setting.high, default)
 
 
 def change_now(run: Run, field: str, key: str) -> None:

@@ -1,7 +1,7 @@
 """One head's attention over the reader's sentence, with the newest weights of a run."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from explorer.analysis.generalisation import MOST_EXAMPLES, Generalisation, generalisation
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
 from explorer.app import reader_models
-from explorer.app.controls import expander, follow
+from explorer.app.controls import PERSISTENT, choose, expander, follow, text_field
 from explorer.app.messages import say
 from explorer.app.session import state_of
 from explorer.app.throttle import turn
@@ -107,6 +107,14 @@ class LiveAttention:
     fault: str
     forcing: TeacherForcing | None = None
     losses: tuple[int, Generalisation] | None = None
+
+
+@dataclass
+class TypedSentences:
+    """The sentence of each task, and the task that was drawn last."""
+
+    of: dict[str, str] = field(default_factory=dict)
+    task: str = ""
 
 
 @dataclass
@@ -213,10 +221,14 @@ def _draw_in(
 
 def _draw_sentence(task: Task, own_text: str) -> str:
     """Draw the sentence's input; its default is that of the other pages, if the task reads it."""
-    key, usual = f"watched_{task.name}", own_text if _reads(task, own_text) else task.example
-    follow(key, usual)
-    text = st.text_input("Sentence", value=usual, max_chars=LIMIT, key=key, persist_state="session")
-    return str(text)
+    usual, typed = own_text if _reads(task, own_text) else task.example, state_of(TypedSentences)
+    if typed.task not in ("", task.name):
+        choose("sentence", typed.of.get(task.name, usual))
+    follow("sentence", usual)
+    text = text_field("sentence", usual, **PERSISTENT)
+    typed.task = task.name
+    typed.of = {**typed.of, task.name: text} if text != usual else typed.of
+    return text
 
 
 def _reads(task: Task, text: str) -> bool:

@@ -44,7 +44,7 @@ from explorer.text.number_format import megabytes, three
 from explorer.text.visible_text import literal
 from explorer.views.shared.code_panel import Expression, Script, script
 from explorer.views.training.data_view import RequestedRun
-from explorer.views.training.form_inputs import COLD, HOT, SettingInputs
+from explorer.views.training.form_inputs import COLD, HOT, LinkedSettings, SettingInputs
 from explorer.views.training.live_run import seconds_between
 from explorer.views.training.run_start import (
     OwnText,
@@ -54,6 +54,7 @@ from explorer.views.training.run_start import (
     draw_start_button,
     draw_start_from,
     draw_tuning,
+    follow_run,
 )
 from explorer.views.training.run_words import duration, metrics_of, status_of
 from models import Transformer
@@ -64,7 +65,7 @@ from models.schedules import learning_rate
 from models.training import train
 
 TASK_SHAPE, RUN_SHAPE = "task default", "as in the run"
-BY_NAME = {setting.name: setting for setting in TRAINING_SETTINGS}
+BY_NAME = {setting.name: setting for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS)}
 MODEL_KINDS = {
     "encoder": "An encoder",
     "decoder": "A decoder",
@@ -128,11 +129,14 @@ def draw_form(run: Run | None) -> Task | None:
     """Draw the form and return its task, or None while its text cannot be read."""
     requested = state_of(RequestedRun)
     requested.spec = requested.tokenizer = None
+    state_of(LinkedSettings).begin()
     kinds: dict[str, Task | type[CustomTask]] = {**TASKS, **CUSTOM_TASKS}
-    about = kinds.get(widget_state.get("task")) or kinds[next(iter(kinds))]
-    name = one_of("task", [*kinds], as_list=True, help=about.explanation)
+    usual = run.spec.task if run and run.is_readable() and run.spec.task in kinds else ""
+    follow_run("task", usual or widget_state.get("task"), run)
+    about = kinds.get(widget_state.get("task")) or kinds[usual or next(iter(kinds))]
+    name = one_of("task", [*kinds], usual, as_list=True, help=about.explanation)
     try:
-        own = draw_own_text(name, draw_start_from(name))
+        own = draw_own_text(name, draw_start_from(name, run=run))
         if own is None:
             draw_start_button(st, None, OwnText(), None)
             return None
@@ -170,6 +174,7 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     except RunError as error:
         draw_start_button(start, None, own, run)
         with start:
+            state_of(LinkedSettings).end()
             say(str(error))
         return
     requested = state_of(RequestedRun)
@@ -185,8 +190,9 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
         )
     draw_start_button(start, spec, own, run)
     with start:
+        state_of(LinkedSettings).end()
         if on_screen:
-            draw_differences(on_screen.run, on_screen.now, spec)
+            draw_differences(on_screen.run, on_screen.now, spec, own.text)
             draw_resets(on_screen.run, on_screen.now)
     with size:
         draw_size(task, spec)
@@ -246,7 +252,7 @@ def _draw_inputs(
         return {name: inputs.draw(BY_NAME[name], getattr(training, name)) for name in names}
 
     def value_of(name: str) -> Any:
-        return _input_value(inputs, name, getattr(training, name))
+        return inputs.value_of(BY_NAME[name], getattr(training, name))
 
     values = draw(*IN_SIGHT)
     below_steps = st.container()
@@ -276,13 +282,6 @@ def _group(key: str, label: str, choice: str) -> Any:
     return st.expander(f"{label} · {choice}", expanded=False, key=key)
 
 
-def _input_value(inputs: SettingInputs, name: str, value: Any) -> Any:
-    """The value of this setting's input, which is drawn later, or else `value`."""
-    chosen = widget_state.get(inputs.key(name), value)
-    options = BY_NAME[name].options if name in BY_NAME else ()
-    return chosen if not options or chosen in options else value
-
-
 def _draw_target(task: Task, base: RunSpec, inputs: SettingInputs) -> float | None:
     """Draw and return the value of the held-out metric that ends the run, if one does."""
     better = "higher" if task.higher_is_better else "lower"
@@ -300,22 +299,21 @@ def _draw_model_settings(
     inputs = SettingInputs(task.name, live)
     fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
     own = (RUN_SHAPE, TASK_SHAPE) if is_of_run else (TASK_SHAPE,)
-    chosen = _input_value(inputs, "like", own[0])
-    chosen = chosen if chosen in (*own, *fitting) else own[0]
+    shape_of = Setting("like", "Shape of", (*own, *fitting))
+    chosen = inputs.value_of(shape_of, own[0])
     family = chosen if chosen in fitting else None
     inside = SettingInputs(f"{task.name}_{family}" if family else task.name, live)
     config = built_like(task.model, family) if family else task.model
     config = base.model if chosen == own[0] else config
     layers, heads, width = (
-        _input_value(inside, name, getattr(config, field))
+        inside.value_of(BY_NAME[name], getattr(config, field))
         for name, field in (("layers", "n_layers"), ("heads", "n_heads"), ("d_model", "d_model"))
     )
     shape = f"{layers} × {heads} {'head' if heads == 1 else 'heads'}, d {width}"
     with _group("model_settings", "Model", shape):
         st.caption(f"{MODEL_KINDS[task.model.kind]}, as the task needs it.")
         if len(own) + len(fitting) > 1:
-            widget_state.put(inputs.key("like"), chosen)
-            inputs.draw(Setting("like", "Shape of", (*own, *fitting)), own[0])
+            inputs.draw(shape_of, own[0])
         values = {
             setting.name: inside.draw(setting, getattr(config, setting.field))
             for setting in MODEL_SETTINGS

@@ -6,11 +6,13 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import reader_models, widget_state
-from explorer.app.controls import one_of
+from explorer.app.controls import choose, one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import is_own, may_change, whose, whose_network
+from explorer.app.session import state_of
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.runs.cluster import cluster
 from explorer.runs.finetuning import PARENT, task_for, usual_targets
@@ -75,8 +77,8 @@ class OwnText:
         return task_of(name, self.text, self.tokenizer)
 
 
-def draw_start_from(task: str, key: str = "") -> OpenModel | None:
-    """Draw and open the model that a run starts from; None for new weights.
+def draw_start_from(task: str, key: str = "", run: Run | None = None) -> OpenModel | None:
+    """Draw and open the model that a run starts from, by default that of `run`; None for none.
 
     A ModelError says why it cannot be opened. With a `key`, the choice is not in the address.
     """
@@ -87,12 +89,27 @@ def draw_start_from(task: str, key: str = "") -> OpenModel | None:
     if not names:
         return None
     if not key:
-        chosen = one_of("start_from", options, as_list=True)
+        parent = run.spec.parent if run and run.is_readable() else ""
+        usual = next((label for label in names if own_name(names[label]) == parent), NEW_WEIGHTS)
+        follow_run("start_from", usual, run)
+        chosen = one_of("start_from", options, usual, as_list=True)
     else:
         if widget_state.get(key) not in options:
             widget_state.put(key, NEW_WEIGHTS)
         chosen = st.selectbox("Start from", options, key=key, persist_state="session", width=200)
     return open_entry(models[names[chosen]]) if chosen in names else None
+
+
+class FollowedRuns(dict[str, str]):
+    """By the key of a control, the run whose value it has taken."""
+
+
+def follow_run(key: str, value: object, run: Run | None) -> None:
+    """Let a control that is drawn next take this value once another run is on screen."""
+    followed, name = state_of(FollowedRuns), run.name if run else ""
+    if followed.get(key, name) != name:
+        choose(key, value)
+    followed[key] = name
 
 
 def _models_by_label() -> tuple[dict[str, ModelEntry], dict[str, str]]:
@@ -120,20 +137,11 @@ def draw_own_text(task: str, parent: OpenModel | None) -> OwnText | None:
 def _draw_tokenizer(kind: type[CustomTask]) -> str | None:
     """Draw the choice of a tokenizer, as `task_of` takes it; None for the usual one."""
     models, names = _models_by_label()
-    chosen = st.selectbox(
-        "Tokens",
-        [*kind.tokenizers, *(f"{OF_MODEL}{label}" for label in names)],
-        format_func=lambda option: TOKENIZERS.get(option, option),
-        key=f"tokenizer_{kind.name}",
-        persist_state="session",
-        help="Both vocabularies are trained on the training part only. Words that do not occur in "
-        "it are unknown; subwords are made of bytes, so they read any text. The tokenizer of "
-        "another model keeps its vocabulary, and gets the special tokens that this task needs.",
-    )
-    if chosen is None or chosen == kind.tokenizers[0]:
-        return None
-    if chosen in kind.tokenizers:
-        return str(chosen)
+    trained = {TOKENIZERS[name]: name for name in kind.tokenizers}
+    options = [*trained, *(f"{OF_MODEL}{label}" for label in names)]
+    chosen = one_of("tokens", options, as_list=True)
+    if chosen in trained:
+        return None if chosen == options[0] else trained[chosen]
     label = chosen.removeprefix(OF_MODEL)
     try:
         text = tokenizer_text(models[names[label]].folder)
@@ -188,25 +196,22 @@ def draw_tuning(
 ) -> dict[str, Any]:
     """Draw what part of the model is trained, for `finetune_spec`; the default is that of `now`."""
     ranks, inside = target_ranks(config), now if now and now.lora_rank else None
-    tuned = st.segmented_control(
-        "Train",
-        (LORA, WHOLE),
-        default=WHOLE if now and not inside else LORA,
+    usual = WHOLE if now and not inside else LORA
+    tuned = inputs.linked(
+        Setting("tuned", "Train", (LORA, WHOLE)),
+        usual,
+        st.segmented_control,
+        options=(LORA, WHOLE),
+        default=usual,
         required=True,
-        key=inputs.key("tuned"),
-        persist_state="session",
         help="LoRA freezes the model. To each chosen matrix it adds a product of two thin ones and "
         "trains only these: r · (in + out) numbers in place of in · out.",
     )
     if tuned == WHOLE:
         return {"lora_rank": 0}
-    chosen = st.multiselect(
-        "Matrices with an adapter",
-        list(ranks),
-        default=list(inside.lora_targets if inside else usual_targets(config)),
-        key=inputs.key("lora_targets"),
-        persist_state="session",
-    )
+    targets = list(inside.lora_targets if inside else usual_targets(config))
+    matrices = Setting("lora_targets", "Matrices with an adapter", tuple(ranks))
+    chosen = inputs.linked(matrices, targets, st.multiselect, options=[*ranks], default=targets)
     most = min((ranks[name] for name in chosen), default=1)
     rank = Setting("lora_rank", "Rank r", low=1, high=most, help="The rank of each adapter.")
     return {
@@ -267,9 +272,10 @@ def reset(spec: RunSpec, label: str) -> RunSpec:
     return spec
 
 
-def draw_differences(run: Run, now: RunSpec, spec: RunSpec) -> None:
+def draw_differences(run: Run, now: RunSpec, spec: RunSpec, text: str | None) -> None:
     """Say how the form differs from the run on screen, whose settings are `now`."""
     words = [difference.words for difference in differences(now, spec)]
+    words += ["another text"] if run.text() != text else []
     if words:
         named = first_words(words, MOST_NAMED, last=", and ")
         st.caption(f"Differs from **{literal(run.title)}**: {named}. Needs a restart.")
