@@ -33,6 +33,30 @@ def summary_of(
     )
 
 
+def head_of_cell(weights: Tensor, allowed: Tensor, query: int, key: int) -> str:
+    """Which head's weight on this cell most exceeds what its other queries give the same key.
+
+    Many heads give the first key most of every row, so the largest weight alone says little about
+    the query. `weights` (layers, heads, q, k) are of every head and `allowed` (layers, q, k) are
+    the masks; a query on the key's own place is left out. Empty where no other query sees the key.
+    """
+    others = allowed[..., key].clone()  # (layers, q)
+    others[:, [place for place in (query, key) if place < others.shape[1]]] = False
+    column, count = weights[..., key].double(), others.sum(-1)[:, None]
+    means = (column * others[:, None]).sum(-1) / count
+    excess = (column[..., query] - means).nan_to_num(-1.0, neginf=-1.0)
+    if not count.any():
+        return ""
+    layer, head = divmod(int(excess.argmax()), excess.shape[1])
+    if excess[layer, head] <= 0:
+        return "No head raises the pinned cell above its other queries to the same key on average."
+    return (
+        f"Of {excess.numel():,} heads, head {head} of layer {layer} raises the pinned cell most: "
+        f"{three(float(column[layer, head, query]))}, against {three(float(means[layer, head]))} "
+        "from its other queries to the same key on average."
+    )
+
+
 def _largest(
     chosen: Tensor,
     is_choosing: Tensor,

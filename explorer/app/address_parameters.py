@@ -237,7 +237,7 @@ _on(
     place("queries", "Queries", "the first query shown of a long text", "around the pinned"),
     place("keys", "Keys", "the first key shown of a long text", "around the pinned"),
 )
-_on("masks", option("example", "Example", "a batch of texts", "the padded batch, or the sentence"))
+_on("masks", option("example", "Example", "a text or a batch of texts", "“I am a student”"))
 _on(
     "query_key",
     token("query", "Query", "a query of the text"),
@@ -260,6 +260,7 @@ _on(
     place("decoder_token", "Decoder token", "a place in the decoder's text", "the last"),
     place("key_token", "Key token", "a place among the keys", "the key with the largest weight"),
     place("option", "Option", "a token ID, or a class", "the likeliest"),
+    panel("notebook_batch", "The notebook's batch, 32 × 10"),
 )
 _on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
 _on(

@@ -38,6 +38,7 @@ from explorer.text.visible_text import literal
 
 MORE_MODELS = "More models"
 IN_THIS_MODEL = "in this model"
+LONGEST_PINNED = 20
 STEP_KEY = "training_step"
 MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH, STEP_WIDTH = 160, 112, 72, 88
 
@@ -217,11 +218,16 @@ def _draw_text(entry: ModelEntry) -> None:
             format_func=literal,  # the words of others are never Markdown
             key="example_text",
             on_click=_take_example,
+            args=(entry,),
         )
 
 
-def _take_example() -> None:
-    st.session_state["text"] = st.session_state["example_text"]
+def _take_example(entry: ModelEntry) -> None:
+    """Take the chosen text, and pin the cell that the model's record names for it."""
+    text = st.session_state["text"] = st.session_state["example_text"]
+    cells = entry.run.get("pinned")
+    if isinstance(cells, dict) and isinstance(cells.get(text), str):
+        session().persistent["pinned"] = {"pinned": cells[text][:LONGEST_PINNED]}
 
 
 def _draw_notes(notes: list[str]) -> None:

@@ -1,7 +1,8 @@
 """Pretrained models to download with one click, from the table in `pretrained_models.toml`."""
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -57,6 +58,9 @@ class PretrainedModel:
     first_head: tuple[str, int, int] | None = None
     """The part, layer and head to show first with the first example."""
 
+    pinned: Mapping[str, str] = field(default_factory=dict)
+    """By example, the query and key that are pinned with it."""
+
     @property
     def folder(self) -> Path:
         """The folder in which the app keeps it."""
@@ -78,6 +82,8 @@ class PretrainedModel:
             record |= {"example": self.examples[0], "examples": list(self.examples)}
         if self.first_head:
             record["first_head"] = list(self.first_head)
+        if self.pinned:
+            record["pinned"] = dict(self.pinned)
         return record
 
 

@@ -18,9 +18,8 @@ widgets.opening(
     "becomes −∞ before the softmax, so its weight is 0.",
 )
 context = page_context()
-usual = mask_examples.YOURS if context.opened.config.pad_id is None else mask_examples.BATCH
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    example = controls.one_of("example", list(mask_examples.EXAMPLES), usual)
+    example = controls.one_of("example", list(mask_examples.EXAMPLES))
     draw_page_link("interventions", "Edit the mask cell by cell", change="Mask", mask_how=CELLS)
 st.caption(mask_examples.EXAMPLES[example])
 lines = draw_mask_example(context, example)

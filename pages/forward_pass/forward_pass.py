@@ -20,6 +20,7 @@ widgets.opening(
 def draw_chosen_stage(context: PageContext) -> None:
     """What one step redraws."""
     stage_values.draw_forward_pass(context)
+    stage_values.draw_notebook_batch()
     widgets.notes(context.forward.notes)
     widgets.closing(context, stages_of, record_pass, script=stage_values.stage_script(context))
 

@@ -23,7 +23,7 @@ from tests.source import ROOT
 from tests.tiny import save_model, save_small_models
 from tests.views.drawing import PAGES, every_view, path_of, press, with_overflow, without_numbers
 
-READING = ("overview/overview", "input/tokens", "attention/attention", "attention/masks")
+READING = ("overview/overview", "input/tokens", "attention/attention")
 NOT_FINITE = "This forward pass has values that are not finite, first in "
 WITHOUT_PASS = {
     ("attention/masks", "I am a student"),
@@ -223,13 +223,10 @@ def test_a_checkpoint_is_opened_by_its_button() -> None:
     assert at.text_input(key="text").value == "31415"
 
 
-def test_masks_begin_with_a_padded_batch_only_where_the_model_has_padding(
-    small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch
+def test_masks_open_with_the_triangle_of_the_notebook(
+    small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EXPLORER_MODELS", str(published))
-    for model in ("letters", "translation", "bert", "gpt2"):
-        at = apps.page("attention/masks", model=model)
-        has_padding = open_model(model).config.pad_id is not None
-        usual = "A padded batch" if has_padding else "Your sentence"
-        assert at.session_state["example"] == usual, model
-    assert open_model("gpt2").config.pad_id is None
+    at = apps.page("attention/masks", model="translation")
+    assert at.session_state["example"] == "I am a student"
+    figure = apps.exported(at, monkeypatch)
+    assert list(figure.rows) == list(figure.columns) == ["<s>", "I", "am", "a", "student"]

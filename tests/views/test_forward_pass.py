@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stage_cut import BETWEEN
@@ -15,7 +16,14 @@ from explorer.components import mounting
 from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
 from explorer.text.visible_text import readable
+from explorer.views.forward_pass.stage_values import (
+    NOTEBOOK_BATCH,
+    NOTEBOOK_IDS,
+    notebook_shapes,
+)
 from explorer.views.shared.pass_position import StageBar, StageClicks
+from models import Transformer
+from models.trace import trace
 from tests import apps
 from tests.apps import said, views
 from tests.views.drawing import handed, persistent, put_persistent, put_state, run_part, sent
@@ -173,3 +181,19 @@ def test_without_a_choice_the_key_is_the_one_attended_to_most() -> None:
     last = len(of.target) - 1
     column = strongest(of, "decoder.self_attn", 1, 0, last)
     assert handed(page(WEIGHTS, head="0"), "stage_values") == [last, column]
+
+
+def test_the_shapes_of_the_notebooks_batch_are_those_of_a_pass_that_runs() -> None:
+    shapes = notebook_shapes()
+    assert ("Embedding", "32 × 10 → 32 × 10 × 512") in zip(
+        shapes["stage"], shapes["shape"], strict=True
+    )
+    ids = torch.zeros(NOTEBOOK_IDS, dtype=torch.long)
+    recorded = trace(Transformer(NOTEBOOK_BATCH), ids)
+    sites = [stage.site for stage in stages_of(NOTEBOOK_BATCH)]
+    for site, shape in zip(sites, shapes["shape"], strict=True):
+        if site and site != "encoder.pos_embed":  # the same for every text
+            run = " × ".join(map(str, recorded[site].shape))
+            assert run == shape.rpartition(" → ")[2]
+    opened = page(notebook_batch="true")
+    assert any("shape" in table.value for table in opened.dataframe)

@@ -184,8 +184,8 @@ CAPTIONS: Rows = {
     "attention/heads?metric=Entropy&best_is=Lowest+first&best=12&layer=1&head=2": [
         "of 8 by entropy, lowest first"
     ],
-    "attention/masks?model=translation&part=Encoder": ["**No causal mask: "],
-    "attention/masks?model=translation&part=Cross": ["**No causal mask: "],
+    "attention/masks?model=translation&part=Encoder&example=A+padded+batch": ["**No causal mask: "],
+    "attention/masks?model=translation&part=Cross&example=A+padded+batch": ["**No causal mask: "],
     "experiments/circuits?model=translation": ["This page needs a model with one stack"],
     "experiments/circuits?circuit_view=Over+training": [
         "This model has no snapshots of its training"
@@ -360,9 +360,7 @@ CAPTIONS: Rows = {
     "training/training?training_view=Data&task=negation": [
         "868 of them are measured; 0 of these occur in the first 20 batches"
     ],
-    "training/training?training_view=Data&task=reviews": [
-        "500 of them are measured; 0 of these occur in the first 11 batches"
-    ],
+    "training/training?training_view=Data&task=reviews": ["500 of them are measured"],
     "training/inside_training": ["Choose a run above"],
     "training/runs": ["No run yet: start one"],
     "training/runs?runs=absent": [NO_RUN],
@@ -412,7 +410,9 @@ SHIPPED_ONES: Rows = {
 ODD: Rows = {
     "attention/heads?model=lone&side=Similarity": ["has a single head"],
     "attention/heads?model=lone&side=Finder": ["Rank 1 of 1 by previous-token score"],
-    "attention/masks?model=far": ["The scores include the bias that positions add."],
+    "attention/masks?model=far&example=Your+sentence": [
+        "The scores include the bias that positions add."
+    ],
     "attention/head_steps?model=long&text=abcabcabcabcabcabcabcabcabcabcabcabcabc&queries=9999"
     "&keys=many": [
         "“Queries: 32 from position” goes from 0 to ",

@@ -432,6 +432,7 @@ def test_a_task_of_a_text_starts_at_once_or_with_a_text_of_ones_own_that_is_look
     at = page(task="characters")
     assert "plays of William Shakespeare, in the public domain" in said(at)
     assert "text = None" in pasted(at)
+    assert "KDD 2015, CC BY 4.0." in said(page(task="reviews"))
     press(at, "start_training")
     (run,) = all_runs(tmp_path)
     assert run.text() == task_list.text_for("characters")

@@ -12,7 +12,7 @@ from explorer.analysis.adjusted_weights import (
     adjust_head,
     adjust_heads,
 )
-from explorer.analysis.map_summary import summary_of
+from explorer.analysis.map_summary import head_of_cell, summary_of
 from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
@@ -92,7 +92,7 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
         head=raw_head(context, options),
         **_colours(options),
     )
-    _draw_below(cell, " ".join(weights.notes))
+    _draw_below(context, cell, " ".join(weights.notes))
 
 
 def draw_lines(context: PageContext, options: DisplayOptions) -> None:
@@ -132,7 +132,7 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         hues=[head / part.heads for head in heads] or [0.0],
         **_colours(options),
     )
-    _draw_below(cell, " ".join(weights.notes))
+    _draw_below(context, cell, " ".join(weights.notes))
 
 
 def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
@@ -160,7 +160,7 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         on_pin=lambda token: pinned.pin_token(cell, token, *groups),
     )
     own = [HALVES_SCALES] if options != _without_colours(options) else []
-    _draw_below(cell, *weights.notes, *own)
+    _draw_below(context, cell, *weights.notes, *own)
 
 
 def adjusted_weights(context: PageContext, options: DisplayOptions) -> AdjustedWeights:
@@ -272,8 +272,12 @@ def adjusted_code(
     print(weights)  # a row per query, a column per key
 
 
-def _draw_below(cell: PinnedCell, *notes: str) -> None:
-    widgets.notes(notes)
+def _draw_below(context: PageContext, cell: PinnedCell, *notes: str) -> None:
+    small = thumbnails_of(context.forward, context.choice.part)
+    if cell.query is not None and cell.key is not None and small.exact is not None:
+        assert small.allowed is not None
+        notes = (*notes, head_of_cell(small.exact, small.allowed, cell.query, cell.key))
+    widgets.notes(filter(None, notes))
     pinned.links_from(cell)
 
 

@@ -20,7 +20,7 @@ from explorer.analysis.forward_pass.stage_cut import (
 from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.analysis.query_key import strongest
 from explorer.app.context import PageContext
-from explorer.app.controls import token_names
+from explorer.app.controls import expander, token_names
 from explorer.app.session import state_of
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.folders import own_name
@@ -37,8 +37,13 @@ from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition, token_of
 from explorer.views.shared.tables import table
+from models.presets import NOTEBOOK_TUTORIAL
 from models.trace import Trace
 
+NOTEBOOK_IDS = 32, 10
+NOTEBOOK_BATCH = NOTEBOOK_TUTORIAL.replace(
+    kind="encoder", head="none", vocab_size=100, src_vocab_size=None, n_layers=1
+)
 HEIGHT, MATRIX_HEIGHT, SQUARE_HEIGHT = 720, 700, 500
 BRANCHES = {
     "": "",
@@ -199,6 +204,31 @@ def _shapes(values: PassValues, stage: Stage) -> str:
     numbers = sizes(config, 1, tokens, source, keys)
     shapes = [" × ".join(f"{name} {numbers[name]:,}" for name in shape) for shape in stage.shapes]
     return f"Shape: {' → '.join(shapes)}."
+
+
+def draw_notebook_batch() -> None:
+    """Draw the shapes of every stage of the notebook tutorial's example, in a panel that opens."""
+    with expander("notebook_batch") as panel:
+        if panel.open:
+            st.caption(
+                "The example of the notebook tutorial: 32 texts of 10 tokens, a vocabulary of 100, "
+                "vectors of 512 and 8 heads of 64; here the embedding and one block of its encoder."
+            )
+            shapes = notebook_shapes()
+            table(shapes, most_rows=len(shapes["shape"]))
+
+
+def notebook_shapes() -> dict[str, list[str]]:
+    """Each stage, and the shapes that it goes through in numbers."""
+    numbers = sizes(NOTEBOOK_BATCH, *NOTEBOOK_IDS, NOTEBOOK_IDS[1], NOTEBOOK_IDS[1])
+    stages = stages_of(NOTEBOOK_BATCH)
+    shapes = [
+        [" × ".join(str(numbers[name]) for name in shape) for shape in stage.shapes]
+        for stage in stages
+    ]
+    where = [", ".join(filter(None, (stage.section, BRANCHES[stage.branch]))) for stage in stages]
+    titles = [stage.title for stage in stages]
+    return {"in": where, "stage": titles, "shape": [*map(" → ".join, shapes)]}
 
 
 def _draw_matrix(

@@ -23,6 +23,7 @@ from explorer.components.picker import cells
 from explorer.inference.answers import one_token
 from explorer.inference.core_edits import token_label
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.mask_examples import YOURS
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
@@ -217,7 +218,7 @@ def _draw_mask_form(context: PageContext, after: ForwardPass) -> None:
     else:
         _draw_cells_form(context, after, layer)
     _draw_fully_masked(context, after)
-    draw_page_link("masks", "What masks do to the scores")
+    draw_page_link("masks", "What masks do to the scores", example=YOURS)
 
 
 def _draw_preset_form(context: PageContext, layer: int | None) -> None:

@@ -157,7 +157,7 @@ def _draw_text(kind: type[CustomTask]) -> str:
     about = st.empty()
     with st.expander("Your own table" if kind.columns else "Your own text", key="own_text"):
         own = _draw_own(kind)
-    about.caption("Your own." if own else literal(kind.bundled.attribution))
+    about.caption("Your own." if own else kind.bundled.attribution)
     return own or kind.bundled.text
 
 
