@@ -6,6 +6,7 @@ compares the two, so no page goes out of date.
 
 import ast
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from urllib.parse import quote_plus
 from docs.addresses import table
 from docs.api import reference
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS
-from explorer.text.number_format import three
+from explorer.text.number_format import fixed, three
 from explorer.views.museum.exhibits import EXHIBITS, Exhibit
 from models.families import FAMILIES
 from models.families.gguf_architectures import ARCHITECTURES
@@ -63,18 +64,29 @@ def runs() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def checkpoints() -> str:
-    """What each shipped model reaches, beside its baseline, and whose text it learned from."""
+    """What each shipped model reaches ± its standard error, its baseline, and whose text it is."""
     lines = ["| Model | What it is | Held out | Baseline | Learned from |", "|---|---|---|---|---|"]
     for name, run in runs():
         config = json.loads((SHIPPED / name / "config.json").read_text("utf-8"))
         kind = f"{config['kind']}, {config['n_layers']} × {config['n_heads']} heads"
-        reached = ", ".join(f"{metric} {three(value)}" for metric, value in run["metrics"].items())
+        error = run["standard_error"]
+        reached = ", ".join(
+            f"{metric} {with_error(value, error)}" for metric, value in run["metrics"].items()
+        )
         beaten = run.get("baseline")
         baseline = f"{beaten['name']} {three(beaten['value'])}" if beaten else "–"
         source = run["data"].get("attribution") or "drawn from the seed"
         size = f"{run['parameters']:,} parameters"
         lines.append(f"| {run['title']} | {kind}, {size} | {reached} | {baseline} | {source} |")
     return "\n".join(lines) + "\n"
+
+
+def with_error(value: float, error: float) -> str:
+    """A measured value ± its standard error, both as exact as one digit of the error."""
+    if not error > 0:
+        return three(value)
+    places = max(0, -math.floor(math.log10(float(f"{error:.1g}"))))
+    return f"{fixed(value, places)} ± {fixed(error, places)}"
 
 
 def pretrained_models() -> str:

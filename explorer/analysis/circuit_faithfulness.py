@@ -22,6 +22,7 @@ from torch import Tensor
 from explorer.analysis.attribution_patching import writes, writes_at
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Wiring, wiring_of
+from explorer.text.number_format import three
 from models.config_fields import PlainData
 from models.trace import RecordingTap, Trace, trace
 from models.transformer import evaluating
@@ -207,10 +208,10 @@ class NestedCircuits:
         return (torch.stack(metrics).mean(0) - baseline) / (self.clean - baseline)
 
     def smallest(self, points: Sequence[CircuitPoint], enough: float = ENOUGH) -> int | None:
-        """About the fewest edges that restore `enough`; None where no size of `points` does.
+        """The smallest circuit tried that restores `enough`; None where no size of `points` does.
 
-        A bisection between two sizes of `points`: the number is within 2.4 % of the fewest where
-        the share grows with the size.
+        A bisection between two sizes of `points`: within 2.4 % of the fewest edges where the share
+        grows with the size. Where it rises and falls, a smaller circuit may restore it too.
         """
         at = next((at for at, point in enumerate(points) if point.circuit >= enough), None)
         if at is None:
@@ -229,3 +230,17 @@ class NestedCircuits:
         mask = torch.zeros(self.is_edge.numel(), dtype=torch.bool)
         mask[places] = True
         return mask.view_as(self.is_edge)
+
+
+def smallest_in_words(smallest: int | None, points: Sequence[CircuitPoint]) -> str:
+    """The smallest circuit tried that restores enough, and whether the larger ones do too."""
+    total, enough = points[-1].edges, f"{100 * ENOUGH:g} % of the difference"
+    if smallest is None:
+        return f"None of these circuits of up to {total:,} edges restores {enough}."
+    share = f"{smallest:,} of {total:,} edges ({three(100 * smallest / total)} %), the strongest"
+    sentence = f"Of the circuits tried, the smallest that restores {enough} has {share}"
+    larger = [point for point in points if point.edges > smallest]
+    below = [point.edges for point in larger if not point.circuit >= ENOUGH]
+    if below:
+        return f"{sentence}; of the larger ones, that of {below[-1]:,} edges restores less."
+    return sentence + ("; all larger ones tried restore it too." if larger else ".")

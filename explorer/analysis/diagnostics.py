@@ -244,6 +244,7 @@ def attention_findings(metrics: Sequence[HeadMetrics]) -> list[Diagnostic]:
         sentence = f"Over your text every head attends almost equally in {_named(flat)}."
         return [Diagnostic("note", "A uniform layer", sentence)]
     heads = torch.cat([values.flatten() for values in spread.values()])
+    heads = heads[~heads.isnan()]
     uniform = int((heads > UNIFORM).sum())
     sentence = f"Over your text {uniform} of {len(heads)} heads attend to all keys almost equally."
     return [Diagnostic("fine", "Selective attention", sentence)]

@@ -15,6 +15,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from explorer.tasks.recipes import RECIPES, Recipe
 from explorer.tasks.task import Task
+from explorer.tasks.task_metrics import standard_error
 from explorer.text import TextError
 from models import Transformer, save_checkpoint
 from models.training import train
@@ -110,6 +111,7 @@ def training_record(
         "steps": task.training.steps,
         "parameters": model.n_parameters,
         "metrics": {measured.name: measured.value},
+        "standard_error": standard_error(task.metric[1], model, task.held_out_batch),
         "held_out": task.held_out,
         "baseline": None if baseline is None else {"name": baseline.name, "value": baseline.value},
         "data": {

@@ -31,9 +31,18 @@ def drawn_ranks(count: int) -> list[int]:
 
 
 def singular_value_curves(
-    values: Sequence[float], random: Sequence[float], edge: float, *, logarithmic: bool = False
+    values: Sequence[float],
+    random: Sequence[float],
+    edge: float | None = None,
+    *,
+    logarithmic: bool = False,
 ) -> Spec:
-    """Two lines over the rank, and the largest singular value of a random matrix as an edge."""
+    """Two lines over the rank, and a rule at the expected `edge` of random matrices.
+
+    Without an edge the rule is at the largest value of `random`, one matrix that was drawn.
+    """
+    name = "largest of the random matrix" if edge is None else "expected edge of random matrices"
+    edge = max(random, default=0.0) if edge is None else edge
     top = max([*values[:1], *random[:1], edge], default=0.0) or 1.0
     low = floor = SMALLEST * top if logarithmic else 0.0
     ranks = drawn_ranks(min(len(values), len(random)))
@@ -48,7 +57,7 @@ def singular_value_curves(
     kind = {"type": "log"} if logarithmic else {"zero": True}
     x = quantity("rank", title="rank", scale=fixed(1, max(2, len(values))))
     y = quantity("value", title="singular value", scale=fixed(low, 1.05 * top, **kind))
-    limit = [{"edge": edge, "text": "edge of a random matrix"}]
+    limit = [{"edge": edge, "text": name}]
     text = {"type": "text", "x": "width", "align": "right", "dy": -7, "color": MIDDLE}
     tooltip = [
         number_line("rank", places=0),

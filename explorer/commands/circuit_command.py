@@ -8,7 +8,7 @@ from typing import TypeVar
 from tqdm import tqdm
 
 from explorer.analysis.ablation_and_patching import exact_writers
-from explorer.analysis.circuit_faithfulness import sizes
+from explorer.analysis.circuit_faithfulness import sizes, smallest_in_words
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
@@ -159,8 +159,5 @@ def _summary(finding: Finding) -> Iterator[str]:
     yield f"Strongest heads by {finding.method}: {named}."
     if (r := finding.correlation) is not None:
         yield f"Pearson's r of estimate and exact value over the heads: {three(r)}."
-    if finding.minimum is not None:
-        yield (
-            f"About {finding.minimum:,} of {finding.edges_in_all:,} edges restore 90 % of the "
-            "difference."
-        )
+    if finding.faithfulness:
+        yield smallest_in_words(finding.minimum, finding.faithfulness)

@@ -1,5 +1,8 @@
 """The metrics of the tasks, each in one forward pass."""
 
+import math
+from collections.abc import Callable
+
 import torch
 
 from models.losses import IGNORE, cross_entropy
@@ -42,6 +45,19 @@ def nats_per_token(model: Transformer, batch: Batch, rows: int = 64) -> float:
             total += cross_entropy(logits, labels).item() * labelled
             count += labelled
     return total / max(1, count)
+
+
+PARTS = 16
+
+
+def standard_error(
+    metric: Callable[[Transformer, Batch], float], model: Transformer, batch: Batch
+) -> float:
+    """How far a metric is off because the batch is no larger: from those of random parts of it."""
+    order = torch.randperm(len(batch.labels), generator=torch.Generator().manual_seed(0))
+    shuffled = Batch(tuple(ids[order] for ids in batch.inputs), batch.labels[order])
+    values = torch.tensor([metric(model, part) for part in shuffled.parts(PARTS)])
+    return float(values.std() / len(values) ** 0.5) if len(values) > 1 else math.nan
 
 
 def _right(model: Transformer, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:

@@ -14,6 +14,7 @@ from torch import Tensor
 from explorer.catalog.shipped import SHIPPED, make_shipped
 from explorer.tasks import TASKS, pattern_score
 from explorer.tasks.recipes import RECIPES
+from explorer.tasks.task_metrics import standard_error
 from explorer.text import TextError, Token, Tokenizer
 from models import Transformer, load_checkpoint, trace
 from models.config import TrainConfig
@@ -92,6 +93,8 @@ def test_the_figure_in_run_json_is_what_the_weights_reach(subtests: pytest.Subte
             assert model.config == task.model
             measured = task.measure(model)
             assert run["metrics"] == {measured.name: pytest.approx(measured.value, abs=1e-3)}
+            error = standard_error(task.metric[1], model, task.held_out_batch)
+            assert run["standard_error"] == pytest.approx(error, abs=1e-3)
             if name in FIGURES:
                 assert measured.value >= FIGURES[name]
 

@@ -73,7 +73,7 @@ CHARTS: dict[str, dict[str, Any]] = {
     "clocks": rotation_clocks(
         [("pair 0", [(1.0, 0.0), (0.0, 1.0)]), ("pair 1", [(0.0, 0.0)] * 2)], 1
     ),
-    "spectrum": singular_value_curves([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6),
+    "spectrum": singular_value_curves([3.0, 2.0, 0.0], [2.5, 1.5, 0.5]),
     "spectrum, logarithmic": singular_value_curves(
         [3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6, logarithmic=True
     ),

@@ -265,9 +265,10 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
             source = 0 if part.endswith("cross_attn") else at
             said = drawn.point(drawn.edge(part.partition(".")[2], at, layer, query, (source, key)))
             assert said == (
-                f"Layer {layer}, mostly head {found.heads[query, key]}: t{key} → t{query}: "
-                f"share {percent(found.keys[query, key])}, "
-                f"importance {percent(true.edges[part][layer, query, key])}"
+                f"Layer {layer}: t{key} → t{query}: "
+                f"share of all heads {percent(found.keys[query, key])}, "
+                f"importance {percent(true.edges[part][layer, query, key])}, "
+                f"largest write by head {found.heads[query, key]}"
             )
     drawn, block = see(visitor, "both"), of_kind("both").flow.stacks["decoder"][1]
     residual = [1 - each.residual[2] for each in block.attentions.values()]
@@ -348,7 +349,9 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(
     told(visitor, f"('chosen', {[5, -1, -1, USUAL, -1, -1, *edge]})")
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
-    expect(card.locator(".amount")).to_have_text(f"share {percent(found.keys[query, key])}")
+    expect(card.locator(".amount")).to_have_text(
+        f"share of all heads {percent(found.keys[query, key])}"
+    )
     expect(card.get_by_role("button")).to_have_text(list(PAGE_LINKS.values()))
     where = {"part": SELF, "layer": layer, "head": head, "query": query, "key": key}
     for page, name in PAGE_LINKS.items():

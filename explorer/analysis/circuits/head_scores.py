@@ -1,8 +1,8 @@
 """The scores of one head on standard prompts, and the name that they justify, if any.
 
-A head gets a name only where a score reaches the threshold. Weight on the first token gives none:
-attention that finds nothing else rests there (Xiao et al. 2023, Efficient Streaming Language
-Models with Attention Sinks).
+A head gets a name only where the scores for it reach their thresholds. Weight on the first token
+gives none: attention that finds nothing else rests there (Xiao et al. 2023, Efficient Streaming
+Language Models with Attention Sinks).
 """
 
 from collections.abc import Iterator
@@ -100,7 +100,7 @@ ABOVE_CHANCE = 2
 
 @dataclass(frozen=True)
 class Score:
-    """A score of a head. `place` is its rank among the `heads` of the model, if it has one."""
+    """A score of a head. `place` is its rank among the `heads` with this score, if it has one."""
 
     title: str
     value: float
@@ -113,7 +113,8 @@ class Score:
 class HeadScores:
     """The scores of a head that have a meaning for its model, and the names they justify.
 
-    `notes` say what each is measured on, or why it is missing, in a sentence.
+    Each of `names` is a clause: the name, the measurement behind it, and its threshold. `notes`
+    say what each score is measured on, or why it is missing, in a sentence.
     """
 
     scores: tuple[Score, ...]
@@ -122,12 +123,25 @@ class HeadScores:
 
     @property
     def names_in_words(self) -> str:
-        """The names of the head and the rule that gives them, or that it has none."""
+        """The names of the head and the measurements behind them, or that it has none."""
         if not self.names:
-            return f"No name: no score that names a head reaches {three(THRESHOLD)}."
-        name, threshold = " and ".join(self.names).capitalize(), three(THRESHOLD)
-        reaches = "these scores reach" if len(self.names) > 1 else "its score reaches"
-        return f"{name}: {reaches} the threshold of {threshold}."
+            return f"No name: none of its scores is enough for one (at least {three(THRESHOLD)})."
+        return " ".join(f"{name[0].upper()}{name[1:]}." for name in self.names)
+
+
+def name_clause(name: str, measurement: str, value: float, threshold: float = THRESHOLD) -> str:
+    """A name with what justifies it; nothing where the value is below the threshold or NaN."""
+    if not value >= threshold:
+        return ""
+    return f"{name}: {measurement} {three(value)}, where {three(threshold)} is enough"
+
+
+def mover_clause(raised: float, weight: float) -> str:
+    """The name of a head that attends to a name and pushes its logit, and which way it pushes."""
+    if not weight >= THRESHOLD:
+        return ""
+    name, way = ("negative name mover", "lowers") if raised < 0 else ("name mover", "raises")
+    return name_clause(name, f"it {way} the logit of the name it attends to by", abs(raised))
 
 
 _ON_REPEATS = {
@@ -155,18 +169,14 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
     for key, values in standard_scores(opened).items():
         title, meaning, name = _ON_REPEATS[key]
         scores.append(_ranked(title, values, layer, head, meaning))
-        if name and scores[-1].value >= THRESHOLD:
-            names.append(name)
+        names.append(name_clause(name, meaning, scores[-1].value) if name else "")
     if (moved := name_moving(opened)) is not None:
         scores += [
             _ranked("Name moving", moved.raised, layer, head, "logits for the name it attends to"),
             _ranked("Name attended to", moved.weight, layer, head, "weight on that name"),
         ]
         notes.append(ON_NAMES.format(prompts=moved.prompts))
-        if float(moved.weight[layer, head]) >= THRESHOLD:
-            raised = float(moved.raised[layer, head])
-            names += ["name mover"] * (raised >= THRESHOLD)
-            names += ["negative name mover"] * (raised <= -THRESHOLD)
+        names.append(mover_clause(scores[-2].value, scores[-1].value))
     else:
         notes.append(NO_NAMES)
     if why := why_no_copying(opened.config):
@@ -179,9 +189,10 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
         ]
         chance = three(copied.by_chance)
         notes.append(ON_WEIGHTS.format(tokens=len(copied.ranks), chance=chance))
-        if copied.own_in_top >= max(THRESHOLD, ABOVE_CHANCE * copied.by_chance):
-            names.append("copying head")
-    return HeadScores(tuple(scores), tuple(names), tuple(notes))
+        enough = max(THRESHOLD, ABOVE_CHANCE * copied.by_chance)
+        share = "share of tokens in their own top 5"
+        names.append(name_clause("copying head", share, copied.own_in_top, enough))
+    return HeadScores(tuple(scores), tuple(filter(None, names)), tuple(notes))
 
 
 def copying_of(opened: OpenModel, layer: int, head: int) -> Copying:
@@ -194,4 +205,4 @@ def _ranked(title: str, values: Tensor, layer: int, head: int, meaning: str) -> 
     if value.isnan():
         return Score(title, float(value), meaning)
     place = int((values > value).sum()) + 1
-    return Score(title, float(value), meaning, place, values.numel())
+    return Score(title, float(value), meaning, place, int((~values.isnan()).sum()))

@@ -11,6 +11,11 @@ const LEAST = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5], SECO
 const SPEEDS = [["½ ×", 0.5], ["1 ×", 1], ["2 ×", 2]], NEAR = 6, MOST_ZOOM = 12, WRITING = 4, MOST_WRITTEN = 20;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+// Which head has the largest part in an edge, where several have one.
+export const largestWrite = (part, e, heads) => heads > 1 ? `, largest write by head ${part.head[e]}` : "";
+// Whose an edge's share is.
+export const shareWords = heads => heads > 1 ? "share of all heads" : "share";
+
 export const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name && a.layer === b.layer &&
   a.query === b.query && a.key === b.key);
 
@@ -99,7 +104,7 @@ function follow(state) {
   state.carried = carrying(flow, state.least);
   putInWords(state.root, state.canvas, state.data.title, state.carried.edges.slice(-MOST).reverse().map(edge =>
     `${labelOf(state, edge.part.keys, edge.key)} → ${labelOf(state, edge.stack.at, edge.query)} in layer ` +
-      `${edge.layer}, head ${edge.part.head[edge.e]}: ${percent(edge.value)}`));
+      `${edge.layer}${largestWrite(edge.part, edge.e, state.data.heads)}: ${percent(edge.value)}`));
   const output = state.root.querySelector(".least output"), input = state.root.querySelector(".least input");
   input.value = String(state.leastAt);
   output.textContent = `${three(100 * state.least)} %`;
@@ -363,8 +368,9 @@ function unfollowed(state) {
 
 function edgeSentence(state, line, edge) {
   const share = edge.part.share[edge.e];
-  say(line, "{where} {key} → {query}: share {value}, " + (state.from ? "traced {flow}" : "importance {flow}"), {
-    where: `Layer ${edge.layer}, mostly head ${edge.part.head[edge.e]}:`,
+  const {heads} = state.data, largest = largestWrite(edge.part, edge.e, heads);
+  say(line, `{where} {key} → {query}: ${shareWords(heads)} {value}, ${state.from ? "traced" : "importance"} {flow}${largest}`, {
+    where: `Layer ${edge.layer}:`,
     key: labelOf(state, edge.part.keys, edge.key), query: labelOf(state, edge.stack.at, edge.query),
     value: percent(share), flow: percent(edge.value),
   });
@@ -420,7 +426,7 @@ function card(state) {
     }));
     return button;
   });
-  holder.replaceChildren(title, what, element("div", "amount", `share ${percent(picked.part.share[picked.e])}`), ...links);
+  holder.replaceChildren(title, what, element("div", "amount", `${shareWords(state.data.heads)} ${percent(picked.part.share[picked.e])}`), ...links);
 }
 
 export const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});

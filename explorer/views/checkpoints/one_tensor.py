@@ -41,8 +41,9 @@ CLIPPED, BEYOND = 0.995, 3.0
 """The colour scale ends at this quantile if the largest cell is this many times larger."""
 LINEAR, LOGARITHMIC = "Linear", "Logarithmic"
 MARCHENKO_PASTUR = (
-    "Untrained weights are random, and the singular values of a random matrix end at a known "
-    "edge. What the model has learned stands out above it."
+    "The singular values of a large matrix of independent random numbers end near a known edge. "
+    "Those above it show structure, which training or a structured initialization can give; those "
+    "below it cannot be told from random ones by their size."
 )
 
 

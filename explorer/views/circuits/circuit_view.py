@@ -7,7 +7,7 @@ import torch
 
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
-from explorer.analysis.circuit_faithfulness import CorruptedPass
+from explorer.analysis.circuit_faithfulness import CorruptedPass, smallest_in_words
 from explorer.analysis.circuit_metrics import UNITS, metric_in_words
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
@@ -128,25 +128,18 @@ def draw_circuit(context: PageContext, question: Question) -> None:
         st.markdown("**How much of the difference a circuit explains**")
         curve = curve_of(opened, question, scores, method)
         if curve is not None:
-            _draw_curve(curve, len(scores.order))
+            _draw_curve(curve)
     with edge_table:
         _draw_edges(question, edges, method)
     lines = script(circuit_code, opened, question, METHODS[method], count)
     code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
 
 
-def _draw_curve(curve: FaithfulnessCurve, total: int) -> None:
+def _draw_curve(curve: FaithfulnessCurve) -> None:
     spec = circuit_curves(curve.points, curve.smallest)
     title = "Share of the difference that circuits of every size restore"
     chart(spec, height=CURVES_HEIGHT, key="circuit_curves", title=title)
-    if curve.smallest is None:
-        st.text(f"None of these circuits of up to {total:,} edges restores 90 % of the difference.")
-    else:
-        share = three(100 * curve.smallest / total)
-        st.text(
-            f"About {curve.smallest:,} of {total:,} edges ({share} %), the strongest, restore "
-            "90 % of the difference."
-        )
+    st.text(smallest_in_words(curve.smallest, curve.points))
     st.caption(
         "In a circuit's pass, its edges carry the clean text and all others the corrupted one: "
         "0 is the metric of the corrupted text, 1 that of the clean one. Faithfulness is the share "

@@ -140,8 +140,8 @@ def _draw_comparison(context: PageContext, question: Question, finding: Finding)
     if finding.minimum is not None:
         now = "" if here is None or here.smallest is None else f", here {here.smallest:,}"
         st.text(
-            f"Edges that restore 90 % of the difference: {finding.minimum:,} of "
-            f"{finding.edges_in_all:,} in the finding{now}."
+            "Edges of the smallest circuit tried that restores 90 % of the difference: "
+            f"{finding.minimum:,} of {finding.edges_in_all:,} in the finding{now}."
         )
 
 

@@ -214,7 +214,7 @@ def _draw_spectra(opened: OpenModel, layer: int, head: int) -> None:
     for name, column, spectrum in zip(("QK", "OV"), columns, qk_and_ov, strict=True):
         with column:
             values, random = spectrum.values.tolist(), spectrum.random.tolist()
-            spec = singular_value_curves(values, random, random[0])
+            spec = singular_value_curves(values, random)
             title = f"Singular values of the {name} circuit"
             chart(spec, height=CURVE_HEIGHT, key=f"spectrum_{name}", title=title)
             above = f"{spectrum.above_random} of {len(values)} above the random head's largest"

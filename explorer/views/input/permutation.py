@@ -123,7 +123,7 @@ def _reason(permutation: Permutation, scheme: str, own: str) -> str:
     intro = f"The model's own weights {weights} ({SCHEMES[scheme]})."
     if ways:
         return f"{intro} The order enters through {' and '.join(ways)}."
-    if math.isnan(permutation.largest):
+    if not permutation.largest < PERMUTATION_ROUNDING:  # a window or a segment also knows places
         return intro
     return (
         f"{intro} Without positions and without a causal mask no token can know its position; the "

@@ -48,7 +48,8 @@ FEW_WORDS = "I am a student street kitchen dog".split()
 class System:
     """One document's model, a sentence for it, and a task that its shape learns in minutes.
 
-    `mask_fill` is the score that the document gives to masked keys.
+    `mask_fill` is the score that the document gives to masked keys, `projections` says how its
+    heads get queries, keys and values.
     """
 
     preset: str
@@ -56,6 +57,7 @@ class System:
     mask_fill: str
     task: str
     sentence: str
+    projections: str = "per head"
 
     @property
     def config(self) -> TransformerConfig:
@@ -66,9 +68,11 @@ class System:
 CAT = "the black cat sleeps"
 DOG = "Dog is crossing the street because it saw the kitchen"
 FOOD = "the food was not very good"
+SHARED = "shared as written, per head here"
+"""The notebook applies one projection to the slices of all heads (exhibit 5)."""
 SYSTEMS = (
     System("lecture handout", "lecture handout", "−1e9", "reverse", CAT),
-    System("notebook tutorial", "notebook tutorial", "−1e20", "copy", "I am a student"),
+    System("notebook tutorial", "notebook tutorial", "−1e20", "copy", "I am a student", SHARED),
     System("web tutorial, encoder", "web tutorial", "−∞", "negation", DOG),
     System("web tutorial, classifier", "web tutorial", "−∞", "negation", FOOD),
     System("repository README", "repository README", "−∞", "translation", CAT),
@@ -79,12 +83,13 @@ def choices(system: System) -> dict[str, str]:
     """The settings on which the documents disagree, as the model here has them."""
     config = system.config
     last = ", and a final one" if config.final_norm else ""
+    bias = "with bias" if config.qkv_bias else "without bias"
     return {
         "embedding × √d_model": "yes" if config.scale_embedding else "no",
         "mask fill, as written": system.mask_fill,
         "norm": config.norm_position + last,
         "dropout": f"{config.dropout:g}",
-        "Q, K, V": "with bias" if config.qkv_bias else "without bias",
+        "Q, K, V": f"{bias}, {system.projections}",
         "longest input": f"{config.max_len:,}",
     }
 

@@ -1,6 +1,8 @@
 """One exhibit on screen: a mistake, and the wrong and the right model side by side."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import add
 
 import streamlit as st
 
@@ -17,14 +19,19 @@ from explorer.inference.results_cache import cached
 from explorer.tasks import TASKS
 from explorer.views.museum import paired_training
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
-from explorer.views.museum.instruments import INSTRUMENTS, InstrumentPicture, InstrumentResult
+from explorer.views.museum.instruments import (
+    INSTRUMENTS,
+    InstrumentPicture,
+    InstrumentResult,
+    norm_placement,
+)
 from explorer.views.museum.measured_run import HeadPlace, right_run
 from explorer.views.museum.mistakes import FILLS, MISTAKES
 from explorer.views.shared import tables, widgets
 from explorer.views.shared.code_panel import Script, script
-from models import Transformer
+from models import Transformer, TransformerConfig
 
-MAP, FILLED = "Attention map", "filled-row"
+MAP, FILLED, NORM_ORDER = "Attention map", "filled-row", "norm-order"
 SIDES = ("wrong", "right")
 PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 240, 0.5
 """Heights in pixels; a picture is flat if its rows per column are below `FLAT`."""
@@ -66,24 +73,44 @@ def _draw_runs(context: PageContext, exhibit: Exhibit, is_on: bool) -> Script | 
     if fitting is None:
         return None
     opened, forward = fitting
-    head, mistake = head_place(context, opened), mistake if is_on else ""
-    names = (exhibit.instrument, MAP)
-    results = [measure(opened, forward, name, names, head) for name in (mistake, "")]
-    titles = "With the mistake" if mistake else "Without the mistake", "Right"
+    head, names = head_place(context, opened), (exhibit.instrument, MAP)
+    changes = changes_of(mistake, opened.config, is_on)
+    results = [measure(opened, forward, change, names, head) for change in changes]
+    titles = f"With{'' if is_on else 'out'} the mistake", "Right"
+    if mistake == NORM_ORDER:
+        wrong, right = (_norms(opened.model, change) for change in changes)
+        titles = f"{titles[0]}: {wrong}", f"{titles[1]}: {right}"
     measurements, maps = ([result[name] for result in results] for name in names)
     _draw_both(measurements, titles, has_title=True)
     if all(measurement.picture is None for measurement in measurements):
         wrong_map, right_map = (result.picture for result in maps)
-        if mistake and wrong_map and right_map and wrong_map.is_like(right_map):
+        if is_on and wrong_map and right_map and wrong_map.is_like(right_map):
             st.text(
                 f"{right_map.title}: the map is the same in both models, so it does not show the "
                 "mistake."
             )
         else:
             _draw_both(maps, titles)
-    wrong, right = measurements
-    draw_how_to_spot(exhibit, comparison(exhibit, wrong, right, has_mistake=bool(mistake)))
-    return instrument_script(opened, forward, head, mistake, exhibit.instrument)
+    draw_how_to_spot(exhibit, comparison(exhibit, *measurements, has_mistake=is_on))
+    return instrument_script(opened, forward, head, changes, exhibit.instrument)
+
+
+def changes_of(mistake: str, config: TransformerConfig, is_on: bool) -> tuple[str, str]:
+    """The change, if any, that makes the wrong and the right model of the one that is chosen.
+
+    The repository's code is pre-norm and its README says post-norm, so of a pre-norm model it is
+    the right one that is changed.
+    """
+    wrong, right = mistake, ""
+    if mistake == NORM_ORDER and config.norm_position == "pre":
+        wrong, right = right, wrong
+    return (wrong if is_on else right), right
+
+
+def _norms(model: Transformer, change: str) -> str:
+    """Where the norms are in the model that a column shows, for its title."""
+    changed = MISTAKES[change].make(model) if change else model
+    return f"{norm_placement(changed)}-norm"
 
 
 def _draw_both(
@@ -261,26 +288,34 @@ def parameter_counts(model: Transformer) -> dict[str, int]:
 
 
 def instrument_script(
-    opened: OpenModel, forward: ForwardPass, head: HeadPlace, mistake: str, instrument: str
+    opened: OpenModel,
+    forward: ForwardPass,
+    head: HeadPlace,
+    changes: Iterable[str],
+    instrument: str,
 ) -> Script:
-    """The code that measures the model with the mistake, if there is one, and the right model."""
-    right = script(right_code, opened, forward, head, instrument)
-    if not mistake:
-        return right
-    return script(wrong_code, opened, forward, head, instrument, mistake) + right
+    """The code that measures the model with each of these changes once; "" is the model itself."""
+    at = (opened, forward, head, instrument)
+    scripts = (
+        script(changed_code, *at, change) if change else script(unchanged_code, *at)
+        for change in dict.fromkeys(changes)
+    )
+    return reduce(add, scripts)
 
 
-def wrong_code(
+def changed_code(
     opened: OpenModel, forward: ForwardPass, head: HeadPlace, instrument: str, mistake: str
 ) -> None:
     model = MISTAKES[mistake].make(opened.model)
-    wrong = right_run(opened, forward, head).with_model(model)
-    print(INSTRUMENTS[instrument](wrong).sentence)
+    changed = right_run(opened, forward, head).with_model(model)
+    print(INSTRUMENTS[instrument](changed).sentence)
 
 
-def right_code(opened: OpenModel, forward: ForwardPass, head: HeadPlace, instrument: str) -> None:
-    right = right_run(opened, forward, head)
-    print(INSTRUMENTS[instrument](right).sentence)
+def unchanged_code(
+    opened: OpenModel, forward: ForwardPass, head: HeadPlace, instrument: str
+) -> None:
+    unchanged = right_run(opened, forward, head)
+    print(INSTRUMENTS[instrument](unchanged).sentence)
 
 
 def parameters_code(opened: OpenModel) -> None:

@@ -74,12 +74,12 @@ def draw_find_mistake(context: PageContext) -> Script | None:
         _draw_answer(hidden, fitting, key)
         _draw_score()
     if not _is_settled(key):
-        return instrument_script(opened, forward, head, "", name)
+        return instrument_script(opened, forward, head, ("",), name)
     wrong, right = results(hidden.instrument)
     draw_how_to_spot(hidden, comparison(hidden, wrong, right))
     st.text(f"With the mistake: {wrong.sentence}")
     st.text(f"As it should be: {right.sentence}")
-    return instrument_script(opened, forward, head, hidden.name, name)
+    return instrument_script(opened, forward, head, (hidden.name, ""), name)
 
 
 def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:

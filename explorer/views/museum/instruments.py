@@ -18,6 +18,8 @@ from explorer.catalog.folders import own_name
 from explorer.inference.answers import class_names
 from explorer.text.number_format import spread, three
 from explorer.views.museum.measured_run import MeasuredRun
+from models import Transformer
+from models.block import Residual
 from models.gradients import GradientError
 from models.interventions import Scale
 from models.losses import IGNORE
@@ -324,12 +326,20 @@ def _swapped_slices(run: MeasuredRun) -> InstrumentResult:
     )
 
 
+def norm_placement(model: Transformer) -> str:
+    """Where the sublayers of a model have their norms as it runs, whatever its config says."""
+    if model.config.norm_position == "sandwich":
+        return "sandwich"
+    residual = next(module for module in model.modules() if isinstance(module, Residual))
+    return "pre" if residual.pre else "post"
+
+
 def _residual_stream(run: MeasuredRun) -> InstrumentResult:
     """The root mean square of the residual stream after every block of the last stack."""
     streams = run.recorded(f"{run.last_stack}.*.resid_post").values()
     sizes = [float(stream.square().mean().sqrt()) for stream in streams]
     lines = tuple((f"after block {layer}", three(size)) for layer, size in enumerate(sizes))
-    lines = (("norm placement in the config", run.model.config.norm_position), *lines)
+    lines = (("norm placement", norm_placement(run.model)), *lines)
     sentence = f"after the last block, the root mean square is {three(sizes[-1])}"
     return InstrumentResult(sizes[-1], sentence, lines)
 
