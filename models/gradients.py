@@ -49,7 +49,7 @@ class _WatchingTap(RecordingTap):
     """Calls `take` with the gradient at each site, and records values if it `keeps` them."""
 
     def __init__(
-        self, sites: Sequence[str], edits: Sequence[Edit], take: Take, keeps: bool
+        self, sites: str | Sequence[str], edits: Sequence[Edit], take: Take, keeps: bool
     ) -> None:
         super().__init__(sites, edits)
         self.anchor = torch.zeros((), requires_grad=True)
@@ -70,7 +70,7 @@ def gradients(
     model: TransformerBase,
     *inputs: Tensor,
     of: Callable[[Tensor], Tensor],
-    sites: Sequence[str],
+    sites: str | Sequence[str],
     edits: Sequence[Edit] = (),
     read_at: slice = EVERYWHERE,
     take: Take | None = None,
@@ -80,8 +80,8 @@ def gradients(
 
     `of` gives one number; the sum over a batch, whose rows are independent, gives the gradients of
     each row. The other arguments are those of `trace`. With `take`, which is called from the
-    output backwards, no value or gradient is kept. Costs a forward and a backward pass. EditError
-    as in `trace`; GradientError where a gradient is not finite.
+    output backwards, no value or gradient is kept. Costs a forward and a backward pass. Errors
+    are those of `trace`; GradientError where a gradient is not finite.
     Source: Attribution Patching (Nanda 2023), on gradients by activations.
     """
     by_site: dict[str, Tensor] = {}
@@ -95,7 +95,7 @@ def gradients(
     tap = _WatchingTap(sites, edits, checked, keeps=take is None)
     with evaluating(model), torch.enable_grad():
         output = model(*inputs, read_at=read_at, tap=tap, **how)
-        tap.check_edits()
+        tap.check_sites()
         scalar = of(output)
         if scalar.numel() != 1:
             raise ValueError(f"A gradient is that of one number, not of {tuple(scalar.shape)}.")

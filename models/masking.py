@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from models.shapes import AnyMask, Mask
+from models.shapes import AnyMask, Mask, check_ids
 
 
 def causal_mask(
@@ -61,6 +61,7 @@ def keep_of(
 
     `pad_begins`: the first token is real whatever it is (T5 generates after a padding token).
     """
+    check_ids(ids)
     if pad_id is None:
         return None
     keep = ids != pad_id

@@ -7,9 +7,9 @@ from torch import nn
 
 from models.attention import EarlierKeys
 from models.block import Block, StackContext
-from models.masking import both, causal_mask, padding_mask, window_mask
+from models.masking import boolean_mask, both, causal_mask, padding_mask, window_mask
 from models.positional import Positions, token_positions
-from models.shapes import Ids, Keep, Mask, Memory, SourceKeep, Stream
+from models.shapes import AnyMask, Ids, Keep, Mask, Memory, SourceKeep, Stream, check_ids
 from models.tap import NO_TAP, Tap
 
 Cache = Sequence[Mapping[str, EarlierKeys]]  # of every block, by the names of its attentions
@@ -51,13 +51,16 @@ class Stack(nn.Module):
         memory_keep: SourceKeep | None = None,
         cache: Cache | None = None,
         segments: Ids | None = None,
+        mask: AnyMask | None = None,
         tap: Tap = NO_TAP,
     ) -> Stream:
         """The residual stream after the final norm.
 
         With a cache the tokens follow those that are in it, which `keep` covers too; without
-        `segments` all tokens are of the first. ValueError where the positions end.
+        `segments` all tokens are of the first. `mask` masks more keys than the stack does itself.
+        ValueError where the positions end.
         """
+        check_ids(ids, self.embedding.num_embeddings)
         past = 0 if cache is None else cache[0]["self_attn"].length
         n, most = past + ids.shape[1], self.positions.max_len
         if n > most:
@@ -76,7 +79,7 @@ class Stack(nn.Module):
             x = x + tap("segment_embed", self.segments(segments))
         x = self.dropout(tap("embed_norm", self.embedding_norm(tap("sum", x))))
         shared = StackContext(
-            masks=self.self_masks(x, past, keep),
+            masks=self.self_masks(x, past, keep, mask),
             bias=self.positions.bias(here, everywhere),
             rotate=self.positions.rotation(here),
             memory=memory,
@@ -86,12 +89,15 @@ class Stack(nn.Module):
             x = block(x, shared, None if cache is None else cache[i], tap.at(str(i)))
         return tap("final", self.norm(x))
 
-    def self_masks(self, x: Stream, past: int, keep: Keep | None) -> dict[int, Mask | None]:
+    def self_masks(
+        self, x: Stream, past: int, keep: Keep | None, mask: AnyMask | None = None
+    ) -> dict[int, Mask | None]:
         """The mask for every window that a block of this stack has; None allows everything."""
         shape = (x.shape[1], past + x.shape[1])
         is_masked = self.causal and shape[0] > 1  # the last token attends to all
         causal = causal_mask(*shape, x.device) if is_masked else None
-        mask = both(causal, None if keep is None else padding_mask(keep))
+        mask = both(boolean_mask(mask), causal)
+        mask = both(mask, None if keep is None else padding_mask(keep))
         return {
             window: both(mask, window_mask(window, *shape, x.device)) if window else mask
             for window in self.windows

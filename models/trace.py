@@ -17,7 +17,7 @@ the lowest number. Heads with inputs of their own show no `norm`.
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -48,11 +48,16 @@ def _pattern(sites: tuple[str, ...]) -> re.Pattern[str]:
 class RecordingTap(Tap):
     """Keeps the values whose names match `sites`, after the edits that name them."""
 
-    def __init__(self, sites: Sequence[str] = EVERYTHING, edits: Sequence[Edit] = ()) -> None:
+    def __init__(self, sites: str | Sequence[str] = EVERYTHING, edits: Sequence[Edit] = ()) -> None:
         self.values: dict[str, Tensor] = {}
         self.fired: set[int] = set()
+        self.offered: dict[str, None] = {}  # every site of the pass, in its order
         self._prefix = ""
-        self._sites = _pattern(tuple(sites))
+        sites = (sites,) if isinstance(sites, str) else sites
+        if not isinstance(sites, Iterable) or not all(isinstance(site, str) for site in sites):
+            raise TypeError("sites are names of sites, or patterns such as *.weights.")
+        self._asked = tuple(sites)
+        self._sites = _pattern(self._asked)
         self._edits = [(edit, _pattern((edit.site,))) for edit in edits]
         self._edited = _pattern(tuple(edit.site for edit in edits))
 
@@ -64,10 +69,12 @@ class RecordingTap(Tap):
 
     def wants(self, name: str) -> bool:
         site = self._prefix + name
+        self.offered[site] = None
         return bool(self._sites.match(site) or self._edited.match(site))
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         site = self._prefix + name
+        self.offered[site] = None
         if self._edited.match(site):
             for i, (edit, pattern) in enumerate(self._edits):
                 if pattern.match(site):
@@ -78,11 +85,26 @@ class RecordingTap(Tap):
             self.values[site] = value
         return value
 
-    def check_edits(self) -> None:
-        """EditError after a pass in which an edit met no value."""
+    def check_sites(self) -> None:
+        """After a pass: EditError for an edit that met no value, ValueError for a site to record
+        that this model does not have, except for those of `CHEAP_SITES`.
+        """
         missed = [edit.site for i, (edit, _) in enumerate(self._edits) if i not in self.fired]
         if missed:
             raise EditError(f"No site of this pass is called {', '.join(missed)}.")
+        for site in self._asked:
+            if site in self.offered or site in CHEAP_SITES:
+                continue
+            if not any(map(_pattern((site,)).match, self.offered)):
+                raise ValueError(f"This model has no site {site}: it has {listed(self.offered)}.")
+
+
+def listed(sites: Iterable[str]) -> str:
+    """These sites in a sentence, each layer's once."""
+    layers = [int(number) for site in sites for number in re.findall(r"\.(\d+)\.", site)]
+    names = dict.fromkeys(re.sub(r"\.\d+\.", ".*.", site) for site in sites)
+    last = f" (* is a layer, 0 to {max(layers)})" if layers else ""
+    return f"{', '.join(names) or 'none'}{last}"
 
 
 def apply_edit(edit: Edit, value: Tensor, site: str) -> Tensor:
@@ -125,7 +147,11 @@ class Trace:
         ends = [name for name in self.values if name.endswith("." + site)]
         if len(ends) == 1:
             return self.values[ends[0]]
-        why = f"could be {' or '.join(ends[:4])}" if ends else "was not recorded in this pass"
+        why = (
+            f"could be {' or '.join(ends[:4])}"
+            if ends
+            else f"was not recorded: there is {listed(self.values)}"
+        )
         raise KeyError(f"{site} {why}.")
 
     def scores(self, attention: str, head: int | None = None) -> Scores | Float[Tensor, "b q k"]:
@@ -185,7 +211,7 @@ def trace(
     model: TransformerBase,
     *inputs: Int[Tensor, "b _t"],
     read_at: slice = EVERYWHERE,
-    sites: Sequence[str] = EVERYTHING,
+    sites: str | Sequence[str] = EVERYTHING,
     edits: Sequence[Edit] = (),
     recorder: type[RecordingTap] = RecordingTap,
     **how: Any,
@@ -194,10 +220,11 @@ def trace(
 
     `inputs` are the IDs, or source and target, and `how` what else the model takes (`keep`,
     `segments`, …). Recording everything holds all attention weights (layers × heads × tokens²);
-    `CHEAP_SITES` does not. EditError when an edit does not fit or meets no site of this pass.
+    `CHEAP_SITES` does not. ValueError for a site that this model does not have and for inputs that
+    are no IDs (b, t); EditError when an edit does not fit or meets no site.
     """
     tap = recorder(sites, edits)
     with evaluating(model):
         output = model(*inputs, read_at=read_at, tap=tap, **how)
-    tap.check_edits()
+    tap.check_sites()
     return Trace(model, tap.values, output, read_at)

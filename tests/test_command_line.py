@@ -86,7 +86,8 @@ def test_a_trained_model_is_trained_further_and_a_run_is_found_by_its_name(
     assert main(["train", "reverse", *wishes, "--json"]) == 0
     (run,) = all_runs(root)
     assert (run.spec.parent, run.spec.lora_targets) == ("reverse", ("o_proj",))
-    assert json.loads(capsys.readouterr().out)["state"] == "done"
+    ended = json.loads(capsys.readouterr().out)
+    assert (ended["state"], ended["steps_per_second"]) == ("done", 2 / ended["seconds"])
     assert main(["generate", run.name, "31415"]) == 0
     assert main(["resume", run.name]) == 0
     capsys.readouterr()
@@ -254,7 +255,9 @@ def test_a_model_is_got_with_a_bar_and_an_interruption_says_how_it_goes_on(
     assert "converting" in said.err
     assert "is Apache 2.0." in said.out
     assert said.out.splitlines()[-1] == "It opens in the app as smollm2."
-    assert main(["get", "smollm2", "--to", str(tmp_path / "mine")]) == 0
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    assert main(["get", "smollm2", "--to", str(tmp_path / "link")]) == 0
     assert f"EXPLORER_MODELS={tmp_path / 'mine'}." in capsys.readouterr().out
     assert done == [tmp_path / "examples" / "smollm2", tmp_path / "mine"]
     assert main(["get", "smollm2", "--to", str(tmp_path / "interrupted")]) == 130

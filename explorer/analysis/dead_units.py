@@ -38,7 +38,7 @@ def layer_units(model: Transformer, inputs: tuple[Int[Tensor, "b _t"], ...]) -> 
 
     Costs one pass; memory holds the activations of all layers, layers × tokens × d_ff.
     """
-    passed = trace(model, *inputs, sites=["*.mlp.hidden"])
+    passed = trace(model, *inputs, sites=["*.mlp.hidden"] if model.config.d_ff else [])
     config, units = model.config, list[LayerUnits]()
     for name, values in passed.values.items():
         stack, layer, _ = name.split(".", 2)

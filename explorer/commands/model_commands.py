@@ -109,7 +109,7 @@ def get_model(args: argparse.Namespace) -> None:
     model = PRETRAINED_MODELS.get(args.name)
     if model is None:
         raise ValueError(f"There is no model called {args.name!r}: it is one of {known_models()}.")
-    folder = args.to or model.folder
+    folder = args.to.resolve() if args.to else model.folder
     if is_in(model, folder):
         print(f"{folder} is there already.")
         return

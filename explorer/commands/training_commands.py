@@ -10,6 +10,7 @@ trains, and can open its model afterwards.
 import argparse
 import json
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -192,6 +193,8 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
     """Train in this process; Ctrl-C and SIGTERM end it with its state saved."""
     status = run.status()
     total = run.spec.training.steps
+    if note := run.task().note:
+        print(note, file=sys.stderr)
     with (
         leave_at_signal() as leave,
         tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
@@ -206,11 +209,12 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
                 events.update()
     if args.metrics_csv:
         write_csv(run)
-    if args.json:
-        about = {"name": run.name, "folder": str(run.folder)}
-        print(json.dumps(about | run.status().to_dict()))
-        return
     ended = run.status()
+    if args.json:
+        speed = ended.step / ended.seconds if ended.seconds else 0.0
+        about = {"name": run.name, "folder": str(run.folder)}
+        print(json.dumps(about | ended.to_dict() | {"steps_per_second": speed}))
+        return
     print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
     if ended.value is not None:
         print(f"On held-out data: {ended.measure} {three(ended.value)}.")

@@ -18,6 +18,7 @@ from explorer.catalog.pass_size import NUMBER, PassShape, pass_size
 from explorer.runs.spec import RunSpec
 from explorer.system import cooperative, limits
 from explorer.system.cooperative import CancellableCondition
+from explorer.system.pace import snapshot_steps
 from explorer.tasks import TASKS, Task
 from models import Transformer
 from models.loading.memory import available_memory
@@ -114,12 +115,21 @@ def batch_shape(task: Task, spec: RunSpec) -> PassShape:
 
 
 def expected_speed(task: Task, spec: RunSpec) -> ExpectedSpeed:
-    """The speed of forward and backward passes: timed if the model is small, else estimated."""
-    size = training_size(task, spec)
-    if size.operations <= LARGEST_TIMED and limits.PASS_BYTES.allows(size.memory):
-        return ExpectedSpeed(1 / _seconds_of_batch(task, spec), is_timed=True)
-    per_second = _operations_per_second(spec.training.precision)
-    return ExpectedSpeed(per_second / size.operations, is_timed=False)
+    """The speed of forward and backward passes and of the measurements on held-out data between
+    them: timed if the model is small, else estimated.
+    """
+    size, steps, every = training_size(task, spec), spec.training.steps, spec.evaluate_every
+    is_timed = size.operations <= LARGEST_TIMED and limits.PASS_BYTES.allows(size.memory)
+    if is_timed:
+        update, measurement = _seconds_of_batch(task, spec)
+    else:
+        update = size.operations / _operations_per_second(spec.training.precision)
+        measurement = update / 3  # a forward pass alone
+    between = sum(1 for step in snapshot_steps(steps) if not every or step % every)
+    between += steps // every if every else 0
+    batches = len(task.held_out_batch.labels) / spec.training.batch_size
+    seconds = steps * update + (1 + between) * batches * measurement
+    return ExpectedSpeed(steps / seconds, is_timed)
 
 
 def _key(task: Task, spec: RunSpec) -> object:
@@ -131,8 +141,9 @@ def _key(task: Task, spec: RunSpec) -> object:
 
 
 @cached(LRUCache(256), key=_key, condition=CancellableCondition())
-def _seconds_of_batch(task: Task, spec: RunSpec) -> float:
-    """Seconds of one core for a batch and its two passes: the median of three after a first.
+def _seconds_of_batch(task: Task, spec: RunSpec) -> tuple[float, float]:
+    """Seconds of one core for a batch and its two passes, the median of three after a first, and
+    for the measurement of as many held-out examples.
 
     It is measured once for all readers, and waits until there is room for it. The time is the
     thread's, so that other work on the machine does not count. The update takes little time, and
@@ -150,7 +161,12 @@ def _seconds_of_batch(task: Task, spec: RunSpec) -> float:
                     loss = batch_loss(model, part, training.label_smoothing)
                 loss.backward()
             took.append(time.thread_time() - began)
-    return median(took[1:])
+        held_out = task.held_out_batch
+        part = held_out.parts(-(-len(held_out.labels) // training.batch_size))[0]
+        began = time.thread_time()
+        task.metric[1](model, part)
+        measurement = (time.thread_time() - began) * training.batch_size / len(part.labels)
+    return median(took[1:]), measurement
 
 
 @lru_cache
@@ -159,7 +175,7 @@ def _operations_per_second(precision: str) -> float:
     task = TASKS["reverse"]
     training = task.training.replace(precision=precision)
     spec = RunSpec(task.name, task.model.replace(**CALIBRATION), training)
-    seconds = _seconds_of_batch(task, spec)
+    seconds, _ = _seconds_of_batch(task, spec)
     return training_size(task, spec).operations / seconds
 
 

@@ -47,8 +47,17 @@ class Speed:
         return self.steps_per_second
 
 
+EARLY = (1, 2, 3, 5, 7, 15)
+
+
 def is_snapshot_step(step: int) -> bool:
     """0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100 and so on: early steps change most."""
     while step >= 10 and step % 10 == 0:
         step //= 10
-    return step in (0, 1, 2, 3, 5, 7, 15)
+    return step in (0, *EARLY)
+
+
+def snapshot_steps(last: int) -> set[int]:
+    """Those of 1 to `last`, which is one as well."""
+    steps = {step * 10**zeros for step in EARLY for zeros in range(len(str(last)))}
+    return {step for step in steps if step < last} | {last}

@@ -1,6 +1,7 @@
 """Sentences with a class each, from a table with the columns text and label."""
 
 import random
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -9,6 +10,7 @@ import torch
 from explorer.tasks.batches import Rows, sampled_batch, sentence_rows
 from explorer.tasks.bundled_text import REVIEWS, BundledText
 from explorer.tasks.own_data import (
+    MOST_HELD_OUT,
     SUBWORDS,
     WORDS,
     read_pairs,
@@ -58,6 +60,8 @@ class SentenceTask(CustomTask):
     training_rows: Batch
     held_out_rows: Batch
     word_dropout: float = 0.5
+    table_note: str = ""
+    """What of the table is left out, or not as one would expect."""
 
     @classmethod
     def of_sentences(
@@ -65,23 +69,25 @@ class SentenceTask(CustomTask):
         training: Labelled,
         held_out: Labelled,
         classes: tuple[str, ...],
-        tokenizer: str | TrainedWith = WORDS,
+        reads: TrainedWith,
+        table_note: str,
     ) -> Self:
-        """The task with the vocabulary of the training part only, or another tokenizer."""
-        reads = tokenizer_for(tokenizer, "\n".join(text for text, _ in training), CLASSIFIER)
         model = model_config("encoder", reads, classes, **SIZES)
         few = toy_training(750, lr=3e-3).replace(weight_decay=0.1, label_smoothing=0.1)
         texts = [text for text, _ in (*training, *held_out)]
         cut = sum(len(ids) > REVIEW_TOKENS for ids in reads.many_ids(texts))
+        counts = Counter(classes[label] for _, label in held_out)
+        shares = ", ".join(f"{counts[name]:,} labelled {name[:40]}" for name in classes)
         return cls(
             examples=typical([text for text, _ in training]),
             tokenizer=reads,
             model=model,
             training=few,
-            held_out=f"{len(held_out)} sentences, each class in its share",
+            held_out=f"{len(held_out):,} sentences: {shares}",
             training_rows=labelled_batch(reads, training),
             held_out_rows=labelled_batch(reads, held_out),
-            note=_note(cut, len(texts), REVIEW_TOKENS),
+            table_note=table_note,
+            note=_note(cut, len(texts), REVIEW_TOKENS, table_note),
             held_out_texts=tuple(text for text, _ in held_out),
             classes=classes,
         )
@@ -114,7 +120,7 @@ class SentenceTask(CustomTask):
             training_rows=training,
             held_out_rows=held_out,
             model=self.model.replace(max_len=tokens),
-            note=_note(cut, count, tokens),
+            note=_note(cut, count, tokens, self.table_note),
         )
 
     def _hide_words(self, rows: Rows, random: torch.Generator) -> Rows:
@@ -147,8 +153,11 @@ class Reviews(SentenceTask):
 
     @classmethod
     def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> Self:
-        labelled, classes = read_table(text)
-        return replace(cls.of_sentences(*split_reviews(labelled), classes), examples=cls.examples)
+        labelled, classes, note = read_table(text)
+        training, held_out = split_reviews(labelled)
+        reads = tokenizer_for(WORDS, joined(training), CLASSIFIER)
+        task = cls.of_sentences(training, held_out, classes, reads, note)
+        return replace(task, examples=cls.examples)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -170,22 +179,27 @@ class Sentences(SentenceTask):
 
     @classmethod
     def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> Self:
-        labelled, classes = read_table(text)
-        training, held_out = split_reviews(labelled)
-        task = cls.of_sentences(training, held_out, classes, tokenizer or WORDS)
-        texts = {text for text, _ in training}
-        held_out = unseen(task.tokenizer, held_out, texts, "sentence")
-        return replace(
-            task,
-            held_out=f"{len(held_out):,} sentences, each label in its share",
-            held_out_texts=tuple(text for text, _ in held_out),
-            held_out_rows=labelled_batch(task.tokenizer, held_out),
-        )
+        labelled, classes, note = read_table(text)
+        training, held_out = split_sentences(labelled)
+        reads = tokenizer_for(tokenizer or WORDS, joined(training), CLASSIFIER)
+        held_out, same = unseen(reads, held_out, {text for text, _ in training}, "sentence")
+        return cls.of_sentences(training, held_out, classes, reads, f"{note} {same}".strip())
 
 
-def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
-    """The distinct sentences with the index of their class, and the names of the classes."""
-    rows = dict(read_pairs(table, ("text", "label")))
+def read_table(table: str) -> tuple[Labelled, tuple[str, ...], str]:
+    """The distinct sentences with the index of their class, the names of the classes, and a note.
+
+    The note says what of the table is left out; of several labels of a sentence the last counts.
+    """
+    pairs, note = read_pairs(table, ("text", "label"))
+    rows, lines = dict([*pairs]), dict[str, list[int]]()
+    for (text, _), line in pairs.items():
+        lines.setdefault(text, []).append(line)
+    if several := [numbers for numbers in lines.values() if len(numbers) > 1]:
+        note = (
+            f"Sentences with several labels, of which the last counts: {len(several):,}, the first "
+            f"in the lines {' and '.join(map(str, sorted(several[0])))}. {note}"
+        ).strip()
     classes = tuple(sorted(set(rows.values())))
     if rows and len(classes) == 1:
         raise TextError(
@@ -200,21 +214,40 @@ def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
         raise TextError(
             f"The table has {len(rows)} different sentences; give at least {MIN_SENTENCES}."
         )
-    return [(text, classes.index(label)) for text, label in rows.items()], classes
+    return [(text, classes.index(label)) for text, label in rows.items()], classes, note
 
 
 def split_reviews(labelled: Labelled) -> tuple[Labelled, Labelled]:
-    """Training and held-out sentences, always the same, with the same share of each class."""
+    """Training and held-out sentences: always those of the model that ships with the app."""
+    return _split(labelled, by_class(labelled)[::5][:MOST_HELD_OUT])
+
+
+def split_sentences(labelled: Labelled) -> tuple[Labelled, Labelled]:
+    """Training and held-out sentences, always the same; a class's only sentence is trained on."""
+    sizes = Counter(label for _, label in labelled)
+    held_out = set_aside(by_class(labelled))
+    return _split(labelled, [item for item in held_out if sizes[item[1]] > 1])
+
+
+def by_class(labelled: Labelled) -> Labelled:
+    """The sentences of each class together, shuffled."""
     order = sorted(labelled)
     random.Random(0).shuffle(order)
-    order.sort(key=lambda item: item[1])
-    held_out = list(set_aside(order))
-    return sorted(set(order) - set(held_out)), held_out
+    return sorted(order, key=lambda item: item[1])
 
 
-def _note(cut: int, count: int, tokens: int) -> str:
-    """A note on the hidden words, and on the sentences that are cut."""
-    return HIDDEN + (f" Cut at {tokens} tokens: {cut:,} of {count:,}." if cut else "")
+def _split(labelled: Labelled, held_out: Labelled) -> tuple[Labelled, Labelled]:
+    return sorted(set(labelled) - set(held_out)), held_out
+
+
+def joined(labelled: Labelled) -> str:
+    return "\n".join(text for text, _ in labelled)
+
+
+def _note(cut: int, count: int, tokens: int, table_note: str) -> str:
+    """A note on the hidden words, on the sentences that are cut, and on the table."""
+    cuts = f"Cut at {tokens} tokens: {cut:,} of {count:,}." if cut else ""
+    return " ".join(filter(None, (HIDDEN, cuts, table_note)))
 
 
 def labelled_batch(tokenizer: TrainedWith, labelled: Labelled) -> Batch:

@@ -6,8 +6,11 @@ reader's own.
 
 import csv
 import io
+import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from explorer.system import limits
@@ -29,48 +32,82 @@ Pairs = list[tuple[str, Any]]
 Item = TypeVar("Item")
 SEPARATORS = ",;\t"
 """Spreadsheets write one of these, depending on the language of the machine."""
+SAYS_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*$', re.IGNORECASE)
+"""A line above the table with which Excel says its separator."""
 
 
-def read_pairs(table: str, columns: tuple[str, str]) -> list[tuple[str, str]]:
-    """The stripped values of these columns in each line, without empty and repeated lines.
+def read_pairs(table: str, columns: tuple[str, str]) -> tuple[dict[tuple[str, str], int], str]:
+    """The distinct stripped values of these columns, with the last line that each begins on.
 
-    TextError says in one sentence what is wrong with any other table.
+    The sentence counts what of the table is left out, and is empty without any. TextError says in
+    one sentence what is wrong with any other table.
     """
     table = checked(table, limits.CORPUS_CHARACTERS).removeprefix("\ufeff")
     named = " and ".join(columns)
     if not table.strip():
         raise TextError(f"The table is empty: give it a first line that names the columns {named}.")
     first, *_ = table.lstrip().splitlines()
-    reader = csv.reader(
-        io.StringIO(table.lstrip(), newline=""), delimiter=max(SEPARATORS, key=first.count)
-    )
+    says = SAYS_SEPARATOR.match(first)
+    separator = says[1] if says else max(SEPARATORS, key=first.count)
+    rows = _numbered_rows(table, separator)
+    filled = (values for _, values in rows if _is_filled(values))
+    header = next(islice(filled, 1 if says else 0, None), [])
+    names = [name.strip().lower() for name in header]
+    if not set(columns) <= set(names):
+        raise TextError(f"The table needs a first line that names the columns {named}.")
+    if twice := next((name for name in columns if names.count(name) > 1), None):
+        raise TextError(f"The first line names the column {twice} twice: rename one of them.")
+    pairs: dict[tuple[str, str], int] = {}
+    empty = repeated = 0
+    for line, values in rows:
+        if not _is_filled(values):
+            empty += 1
+            continue
+        pair = _pair_of(line, values, names, columns)
+        repeated += pairs.pop(pair, 0) > 0
+        pairs[pair] = line
+    left_out = {"empty row": empty, "repeated row": repeated, "other column": len(names) - 2}
+    counts = [f"{n:,} {noun}{'s' * (n > 1)}" for noun, n in left_out.items() if n]
+    return pairs, f"Left out of the table: {', '.join(counts)}." if counts else ""
+
+
+def _numbered_rows(table: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Every row with the line that it begins on, which is where a quote was not closed."""
+    reader = csv.reader(io.StringIO(table, newline=""), delimiter=separator, strict=True)
+    line = 1
     try:
-        names = [name.strip().lower() for name in next(reader)]
-        if not set(columns) <= set(names):
-            raise TextError(f"The table needs a first line that names the columns {named}.")
-        return list(dict.fromkeys(_rows(reader, names, columns)))
+        for values in reader:
+            yield line, values
+            line = reader.line_num + 1
     except csv.Error as error:
+        if "field larger" in str(error):
+            raise TextError(
+                f"Line {line} of the table cannot be read; save it again as CSV."
+            ) from error
         raise TextError(
-            f"Line {reader.line_num} of the table cannot be read; save it again as CSV."
+            f"A quote in line {line} is never closed, or closes before the text ends: close it at "
+            "the end, and write a quote inside of the text twice."
         ) from error
 
 
-def _rows(reader: Any, names: Sequence[str], columns: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    places = [names.index(name) for name in columns]
-    for values in reader:
-        line = reader.line_num
-        if not any(value.strip() for value in values):
-            continue
-        if len(values) > len(names):
-            raise TextError(
-                f"Line {line} has more columns than the first one: put a text with a "
-                "separator in it in quotes."
-            )
-        first, second = (values[at].strip() if at < len(values) else "" for at in places)
-        if not (first and second):
-            missing = columns[0] if not first else columns[1]
-            raise TextError(f"Line {line} has no {missing}: fill it in, or leave the line out.")
-        yield first, second
+def _is_filled(values: Sequence[str]) -> bool:
+    return any(value.strip() for value in values)
+
+
+def _pair_of(
+    line: int, values: Sequence[str], names: Sequence[str], columns: tuple[str, str]
+) -> tuple[str, str]:
+    if len(values) > len(names):
+        raise TextError(
+            f"Line {line} has more columns than the first one: put a text with a "
+            "separator in it in quotes."
+        )
+    by_name = dict(zip(names, map(str.strip, values), strict=False))
+    first, second = (by_name.get(name, "") for name in columns)
+    if not (first and second):
+        missing = columns[0] if not first else columns[1]
+        raise TextError(f"Line {line} has no {missing}: fill it in, or leave the line out.")
+    return first, second
 
 
 def tokenizer_for(choice: str | TrainedWith, training: str, reads: Reads = DECODER) -> TrainedWith:
@@ -91,8 +128,11 @@ def tokenizer_for(choice: str | TrainedWith, training: str, reads: Reads = DECOD
     return tokenizer
 
 
-def unseen(tokenizer: TrainedWith, held_out: Pairs, training: Collection[str], noun: str) -> Pairs:
-    """The held-out examples whose tokens the model does not read in training.
+def unseen(
+    tokenizer: TrainedWith, held_out: Pairs, training: Collection[str], noun: str
+) -> tuple[Pairs, str]:
+    """The held-out examples whose tokens the model does not read in training, and a note on the
+    others.
 
     Different texts may be the same tokens, if only capitals or unknown words differ.
     TextError says in one sentence that none is left; `noun` names the texts.
@@ -105,12 +145,14 @@ def unseen(tokenizer: TrainedWith, held_out: Pairs, training: Collection[str], n
             f"With this tokenizer every held-out {noun} reads like one that is trained on: choose "
             f"another tokenizer, or give {noun}s that differ more."
         )
-    return new
+    same = len(held_out) - len(new)
+    note = f"Not measured, since they read like a {noun} that is trained on: {same:,}."
+    return new, note if same else ""
 
 
 def set_aside(items: Sequence[Item]) -> Sequence[Item]:
     """A fifth of these items, at most `MOST_HELD_OUT`, at equal distances."""
-    return items[:: max(5, round(len(items) / MOST_HELD_OUT))][:MOST_HELD_OUT]
+    return items[:: max(5, math.ceil(len(items) / MOST_HELD_OUT))]
 
 
 def typical(texts: Sequence[str]) -> tuple[str, ...]:

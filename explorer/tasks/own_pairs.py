@@ -57,10 +57,11 @@ class PairTask(CustomTask):
 
     @classmethod
     def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> Self:
-        training, held_out = split_pairs(read_pairs(text, ("source", "target")))
+        pairs, left_out = read_pairs(text, ("source", "target"))
+        training, held_out = split_pairs([*pairs])
         reads = tokenizer_for(tokenizer or WORDS, "\n".join(map("\n".join, training)), SOURCE)
         rows, sources = pair_rows(reads, training), {source for source, _ in training}
-        held_out = unseen(reads, held_out, sources, "source")
+        held_out, same = unseen(reads, held_out, sources, "source")
         held_out_rows = pair_rows(reads, held_out)
         longest = max(side.shape[1] for side in (*rows, *held_out_rows))
         if longest > MAX_TOKENS:
@@ -77,6 +78,7 @@ class PairTask(CustomTask):
             training=toy_training(600, lr=3e-3),
             held_out=f"{len(held_out):,} pairs, all those of {count:,} sources",
             held_out_texts=tuple(map("\n".join, held_out)),
+            note=" ".join(filter(None, (left_out, same))),
             training_rows=rows,
             held_out_rows=pair_batch(reads, *held_out_rows),
         )

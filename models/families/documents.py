@@ -1,7 +1,11 @@
 """The names that the documents give the parts, with their arguments.
 
 Each is the part of this core that it stands for, so their calls run as they are written;
-where two define one name, it takes the arguments of both.
+where two define one name, it takes the arguments of both. Of the repository's files, `attention`,
+`encoder`, `decoder`, `positional`, `feed_forward`, `transformer` and `masking` are modules of
+`models` under these names. Its `preprocessing` is `explorer.text`, which makes token IDs of texts,
+and `explorer.tasks`, which makes batches of these; its `train.py` and `inference.py` are the
+commands `train` and `generate` of `python -m explorer`.
 """
 
 from typing import Any
@@ -16,8 +20,9 @@ from models.block import StackContext
 from models.generation import check_prompt
 from models.masking import keep_of
 from models.model import build_block
-from models.shapes import Ids, Keys, Queries, Scores, Stream
-from models.transformer import evaluating
+from models.shapes import Ids, Keys, Queries, Scores, SourceKeep, Stream
+from models.tap import NO_TAP, Tap
+from models.transformer import EVERYWHERE, evaluating
 
 DocumentMask = Bool[Tensor, "..."] | Num[Tensor, "..."]
 """0 or False where a query may not attend to a key; of any shape that broadcasts to the scores."""
@@ -125,26 +130,41 @@ PositionalEncoding = DocumentPositions
 Transformer = NotebookTransformer
 
 
-def TransformerEncoder(
-    vocab_size: int,
-    d_model: int,
-    num_heads: int,
-    num_layers: int,
-    d_ff: int,
-    max_len: int = 512,
-    dropout: float = 0.1,
-) -> core.Transformer:
-    """The web tutorial's encoder: (b, t) -> (b, t, d_model)."""
-    config = presets.WEB_TUTORIAL_ENCODER.replace(
-        vocab_size=vocab_size,
-        d_model=d_model,
-        n_heads=num_heads,
-        n_layers=num_layers,
-        d_ff=d_ff,
-        max_len=max_len,
-        dropout=dropout,
-    )
-    return core.Transformer(config)
+class TransformerEncoder(core.Transformer):
+    """The web tutorial's encoder, called with IDs and a mask: (b, t) -> (b, t, d_model)."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        num_heads: int,
+        num_layers: int,
+        d_ff: int,
+        max_len: int = 512,
+        dropout: float = 0.1,
+    ) -> None:
+        config = presets.WEB_TUTORIAL_ENCODER.replace(
+            vocab_size=vocab_size,
+            d_model=d_model,
+            n_heads=num_heads,
+            n_layers=num_layers,
+            d_ff=d_ff,
+            max_len=max_len,
+            dropout=dropout,
+        )
+        super().__init__(config)
+
+    def forward(  # type: ignore[override]
+        self,
+        x: Ids,
+        mask: DocumentMask | None = None,
+        *,
+        keep: SourceKeep | None = None,
+        read_at: slice = EVERYWHERE,
+        tap: Tap = NO_TAP,
+    ) -> Stream:
+        x = self.encoder(x, keep, mask=_allowed(mask), tap=tap.at("encoder"))
+        return self.read(x, keep, read_at, tap)
 
 
 def TransformerClassifier(

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import models
-from models import Transformer
+from models import Transformer, trace
 from models.families import documents
 from models.presets import PRESETS, preset_of
 from tests.closeness import assert_close_to
@@ -194,6 +194,11 @@ def test_the_web_tutorial() -> None:
     made = run(WEB_ENCODER)
     assert made["output"].shape == (2, 20, 64)
     assert made["total_params"] == 520_064
+    encoder, ids, few = made["model"].eval(), made["tokens"], made["tokens"][:, :7]
+    causal, padding = torch.ones(20, 20).tril(), (torch.arange(20) < 7)[None, None, None]
+    assert_close_to(encoder(ids, causal)[:, :7], encoder(few, mask=causal[:7, :7]))
+    assert_close_to(encoder(ids, mask=padding)[:, :7], encoder(few))
+    assert "encoder.0.self_attn.weights" in trace(encoder, ids, mask=padding)
     made = run(WEB_CLASSIFIER)
     assert sum(p.numel() for p in made["clf"].parameters()) == 389_218
     assert made["preds"].shape == (16,)

@@ -1,6 +1,8 @@
 """A watched pass is the unwatched one, and leaves no trace on the model."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -129,6 +131,9 @@ def test_patterns_choose_what_is_kept_and_a_unique_short_name_finds_it() -> None
     kept = trace(model, *inputs, sites=("decoder.1.self_attn.[qk]", "logits"))
     assert kept.sites == ("decoder.1.self_attn.q", "decoder.1.self_attn.k", "logits")
     assert trace(model, *inputs, sites=()).sites == ()
+    assert trace(model, *inputs, sites="decoder.1.*.weights").sites == (
+        "decoder.1.self_attn.weights",
+    )
     watched = trace(model, *inputs)
     assert watched["pos_embed"] is watched["decoder.pos_embed"]
     with pytest.raises(KeyError, match=r"decoder\.0\.resid_pre or decoder\.1\.resid_pre"):
@@ -137,6 +142,37 @@ def test_patterns_choose_what_is_kept_and_a_unique_short_name_finds_it() -> None
         watched["decoder.7.resid_pre"]
     with pytest.raises(IndexError, match="has no head 3: there are 3"):
         watched.weights("decoder.0.self_attn", head=3)
+
+
+SITES_OF_IT = r": it has decoder\.embed, .*, decoder\.\*\.mlp\.out, .* \(\* is a layer, 0 to 1\)\."
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+@pytest.mark.parametrize(
+    ("ids", "sites", "sentence"),
+    [
+        (None, ["decoder.0.self_attn.wieghts"], r"wieghts" + SITES_OF_IT),
+        (None, "encoder.*.weights", r"no site encoder\.\*\.weights" + SITES_OF_IT),
+        (None, ["*.weights", "logit"], "no site logit" + SITES_OF_IT),
+        (None, ["decoder.7.mlp.out"], r"no site decoder\.7\.mlp\.out" + SITES_OF_IT),
+        (None, None, "sites are names of sites, or patterns"),
+        (torch.tensor([3, 1]), (), r"of shape \(b, t\), not int64 of shape \(2,\)"),
+        (torch.ones(1, 2, 1), (), r"of shape \(b, t\), not float32 of shape \(1, 2, 1\)"),
+        ([[3, 1]], (), r"a tensor of shape \(b, t\), not of type list"),
+        (torch.tensor([[3, 99]]), (), "The ID 99 is not in the vocabulary, 0 to"),
+        (torch.tensor([[3, -1]]), (), "The ID -1 is not in the vocabulary, 0 to"),
+    ],
+)
+def test_sites_and_ids_of_no_pass_are_refused_in_one_sentence(
+    ids: Any, sites: Any, sentence: str
+) -> None:
+    config = config_of("decoder")
+    model, inputs = shaken(config), inputs_of(config)
+    ids = inputs[0] if ids is None else ids
+    for run in (trace, partial(gradients_at, of=torch.sum)):
+        with pytest.raises((TypeError, ValueError), match=sentence) as error:
+            run(model, ids, sites=sites)
+        assert "\n" not in str(error.value)
 
 
 def test_memory_does_not_grow_with_the_square_of_the_text() -> None:

@@ -11,7 +11,7 @@ from explorer.runs.run_size import expected_speed, memory_fault, training_size
 from explorer.runs.settings import default_spec, spec_of
 from explorer.runs.spec import RunError
 from explorer.system import pace
-from explorer.system.pace import Pace, Speed, is_snapshot_step
+from explorer.system.pace import Pace, Speed, is_snapshot_step, snapshot_steps
 from explorer.tasks import CUSTOM_TASKS, TASKS
 from models import Transformer, TransformerConfig
 from models.training import TrainState, batch_loss, train
@@ -55,6 +55,8 @@ def test_a_small_model_is_timed_once_and_a_large_one_never(monkeypatch: pytest.M
     first, again = expected_speed(task, small), expected_speed(task, small)
     assert (first, len(built)) == (again, 1)
     assert first.is_timed
+    measured = expected_speed(task, replace(small, evaluate_every=1))
+    assert measured.steps_per_second < first.steps_per_second / 2
     large = replace(spec, model=spec.model.replace(d_model=2048, n_layers=12))
     far = expected_speed(task, large)
     assert not far.is_timed
@@ -150,6 +152,7 @@ def test_speed_counts_from_where_it_began(clock: Clock) -> None:
 
 def test_early_steps_are_kept_closer() -> None:
     kept = [step for step in range(201) if is_snapshot_step(step)]
+    assert snapshot_steps(201) == {*kept[1:], 201}
     assert kept == [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200]
     assert [step for step in range(200, 2001, 10) if is_snapshot_step(step)] == [
         step * 10 for step in kept if step >= 20

@@ -1,5 +1,11 @@
 """Tasks of a reader's own text or table: split cleanly, learnable, or refused in a sentence."""
 
+import csv
+import io
+import random
+import re
+from contextlib import suppress
+
 import pytest
 import tokenizers
 import torch
@@ -9,7 +15,7 @@ from tokenizers.processors import TemplateProcessing
 from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, Task, bundled_text, stored_tokenizer, task_of
 from explorer.tasks.data_summary import unknown_words
-from explorer.tasks.labelled_sentences import SentenceTask, read_table, split_reviews
+from explorer.tasks.labelled_sentences import SentenceTask, read_table, split_sentences
 from explorer.tasks.language_modelling import LanguageTask
 from explorer.tasks.own_data import read_pairs
 from explorer.tasks.recipes import Recipe
@@ -196,11 +202,12 @@ def test_nothing_held_out_is_trained_on() -> None:
 
 
 def test_a_sentence_that_comes_twice_is_on_one_side() -> None:
-    labelled, _ = read_table(SENTENCES + "\n" + "\n".join(ROWS[:40]))
-    training, held_out = split_reviews(labelled)
+    labelled, _, note = read_table(SENTENCES + "\n" + "\n".join(ROWS[:40]))
+    training, held_out = split_sentences(labelled)
+    assert note == "Left out of the table: 40 repeated rows."
     assert len(labelled) == len(ROWS)
     assert not {text for text, _ in training} & {text for text, _ in held_out}
-    assert split_reviews(list(reversed(labelled))) == (training, held_out)
+    assert split_sentences(list(reversed(labelled))) == (training, held_out)
     # In capitals alone they differ for the reader, and not for a model of small letters.
     table = "\n".join(["text,label", *(f"{row}\n{row.title()}" for row in ROWS)])
     task = task_of("sentences", table.replace("Glad", "glad").replace("Sad", "sad"))
@@ -253,9 +260,12 @@ def test_a_table_is_read_as_spreadsheets_write_it() -> None:
         'text,label\n"a, b",1\nc,2\n',
         '\ufeffText , Label\r\n"a, b",1\r\n\r\nc,2\r\n',
         "label;text\n1;a, b\n2;c\n2;c\n",
+        "sep=;\r\ntext;label\r\na, b;1\r\nc;2\r\n",
+        '\n"sep=|"\ntext|label\na, b|1\nc|2',
+        "\ttext\tlabel\n0\ta, b\t1\n1\tc\t2\n",
         "id\ttext\tlabel\n7\ta, b\t1\n8\t c \t2\n,\n".replace("\n,\n", "\n"),
     ):
-        assert read_pairs(table, ("text", "label")) == wanted, table
+        assert [*read_pairs(table, ("text", "label"))[0]] == wanted, table
     assert decoded("\ufeffzwölf".encode()) == "zwölf"
     for encoding in ("latin-1", "utf-16"):
         with pytest.raises(TextError, match=r"Line [12] of the file is not UTF-8 text; save it as"):
@@ -284,6 +294,11 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
         ("sentences", "text,label\n" + "hello,1\n" * 60, None, "All sentences have the label '1'"),
         ("sentences", two, None, "2 different sentences; give at least 40"),
         ("sentences", "text,label\na,1\nb\n", None, "Line 3 has no label: fill it in, or leave"),
+        ("sentences", "\n\ntext,label\na,1\n\nb\n", None, "Line 6 has no label"),
+        ("sentences", 'text,label\na,1\n"b,2\nc,1\n', None, "A quote in line 3 is never closed"),
+        ("sentences", 'text,label\na,1\n"b" c,2\n', None, "in line 3 .* closes before the text"),
+        ("sentences", "text,text,label\na,b,1\n", None, "names the column text twice"),
+        ("sentences", "sep=;\n", None, "names the columns text and label"),
         ("sentences", "text,label\na, b,1\n", None, "Line 2 has more columns than the first one"),
         ("sentences", "a" * 5_000_001, None, "the limit is 5,000,000 characters"),
         ("sentences", 'text,label\n"' + "a" * 200_000 + '",1', None, "cannot be read; save it"),
@@ -302,6 +317,43 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
     ]:
         with subtests.test(name=name, text=text[:30]), pytest.raises(TextError, match=sentence):
             task_of(name, text, tokenizer)
+
+
+def test_every_table_is_read_as_written_and_its_rows_are_counted() -> None:
+    """Random tables, in each dialect of a spreadsheet; with a character less, read or refused."""
+    rng = random.Random(0)
+    for _ in range(300):
+        cells = ["".join(rng.choices('ab ,;\t"\n', k=rng.randint(1, 4))) + "." for _ in range(4)]
+        rows = [rng.choice([("", ""), (rng.choice(cells), rng.choice("12"))]) for _ in range(9)]
+        separator, end = rng.choice(",;\t"), rng.choice(("\n", "\r\n"))
+        file = io.StringIO(newline="")
+        file.write(rng.choice(("", "\ufeff", f"sep={separator}{end}", end * 2)))
+        writer = csv.writer(file, delimiter=separator, lineterminator=end)
+        writer.writerows([("text", "label"), *rows])
+        table, filled = file.getvalue(), [(cell.strip(), label) for cell, label in rows if cell]
+        pairs, note = read_pairs(table, ("text", "label"))
+        assert set(pairs) == set(filled)
+        counts = sum(map(int, re.findall(r"\d+", note)))
+        assert len(pairs) + counts == len(rows), note
+        at = rng.randrange(len(table))
+        with suppress(TextError):
+            read_pairs(table[:at] + table[at + 1 :], ("text", "label"))
+
+
+def test_what_is_left_out_or_contradicts_is_said() -> None:
+    row = f"{ROWS[0]}\n"
+    task = task_of("sentences", f"{SENTENCES}\n\n{row}one one laughs,sad\nodd one,odd")
+    assert isinstance(task, SentenceTask)
+    assert task.held_out == "41 sentences: 20 labelled glad, 0 labelled odd, 21 labelled sad"
+    assert task.training_rows.labels.bincount().tolist() == [79, 1, 80]
+    notes = "the last counts: 1, the first in the lines 203 and 204. Left out of the table: 1 empty"
+    assert notes in task.note
+    assert task.within(8).note.endswith(f"{notes} row, 1 repeated row.")
+    capitals = "".join(f"{row.title()}\n".replace("Glad", "glad") for row in ROWS[::2])
+    assert (
+        "like a sentence that is trained on: "
+        in task_of("sentences", f"{SENTENCES}\n{capitals}").note
+    )
 
 
 def test_what_is_hidden_or_cut_is_said() -> None:

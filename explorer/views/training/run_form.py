@@ -115,12 +115,12 @@ def draw_size(task: Task, spec: RunSpec) -> None:
             f"{megabytes(size.activations)} for the forward and backward pass of one batch. Python "
             "and torch themselves come on top.\n\n**Speed**: "
             + (
-                f"forward and backward pass of this model, measured here on {TIMED} batches; "
+                f"passes of this model, measured here on {TIMED} batches and on held-out data; "
                 if speed.is_timed
                 else f"estimated from {three(size.operations / 1e9)} billion operations a step and "
                 "the speed of a model of 256 dimensions, measured here; "
             )
-            + "updates, measurements and snapshots come on top."
+            + "updates of the weights and snapshots come on top."
         ),
     )
 
