@@ -67,12 +67,15 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
         "The config also sets {}, which this app does not support or which the files contradict; "
         "every other setting is followed."
     )
+    wrappers = [files.weights.wrapper] if files.weights.wrapper else []
+    prefix = "Every name in the files begins with {}, which is left out here."
     return [
         *(missing or [Diagnostic("fine", "Nothing missing", sound)]),
         *(
             _findings(("note", "Unexpected tensors", files.unused, surplus))
             or [Diagnostic("fine", "Nothing unexpected", "Every tensor in the files is used.")]
         ),
+        *_findings(("note", "Names with a prefix", wrappers, prefix)),
         *_findings(("note", "Settings not followed", files.unfollowed, unfollowed)),
         _tied(files),
     ]

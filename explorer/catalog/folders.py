@@ -9,13 +9,15 @@ from pathlib import Path
 
 from explorer.catalog import ModelError
 from explorer.system.data_folders import systems_root, uploads_root
-from models.loading.safe_files import INDEX, CheckpointError, parse_object
+from models.loading.safe_files import ADAPTER_CONFIG, INDEX, CheckpointError, parse_object
 from models.loading.weight_files import (
+    ADAPTER_WEIGHTS,
     ENDING,
     FOREIGN,
     PICKLED,
     STATE_WEIGHTS,
     WEIGHTS,
+    check_adapter,
     only_file,
 )
 
@@ -129,6 +131,7 @@ MODEL_FILES = (
     "*.safetensors",
     "model.safetensors.index.json",
     "run.json",
+    ADAPTER_CONFIG,
     "*token*.json",
     "*vocab*.json",
     "*vocab*.txt",
@@ -153,19 +156,21 @@ def files_that_open(
     `elsewhere` are names in its subfolders, which show why there are no weights here.
     ModelError where none of the files holds the weights.
     """
-    if WEIGHTS in names:
-        weights = {WEIGHTS}
-    elif INDEX in names:
-        weights = {name for name in names & shards if name.endswith(ENDING)}
-    else:
-        foreign = (name for name in elsewhere if name.endswith(FOREIGN))
-        try:
+    try:
+        if WEIGHTS in names:
+            weights = {WEIGHTS}
+        elif INDEX in names:
+            weights = {name for name in names & shards if name.endswith(ENDING)}
+        else:
+            foreign = (name for name in elsewhere if name.endswith(FOREIGN))
             weights = {only_file(sorted([*names, *foreign]), called)}
-        except CheckpointError as error:
-            raise ModelError(str(error)) from error
+        check_adapter(names, called)
+    except CheckpointError as error:
+        raise ModelError(str(error)) from error
     needed = {name for name in names if any(fnmatchcase(name, file) for file in MODEL_FILES)}
     unread = {name for name in needed if name.endswith((ENDING, *PICKLED, *FOREIGN))}
-    return needed - unread | weights - {STATE_WEIGHTS}
+    adapter = names & {ADAPTER_WEIGHTS} if ADAPTER_CONFIG in names else set()
+    return needed - unread | weights | adapter - {STATE_WEIGHTS}
 
 
 def shards_in(index: str) -> set[str]:

@@ -27,8 +27,8 @@ from explorer.system.atomic_files import fits
 from explorer.system.data_folders import systems_root, uploads_root
 from models.loading.gguf_header import GGUF
 from models.loading.memory import available_memory
-from models.loading.safe_files import CONFIG, INDEX, LARGEST_FILE, quoted
-from models.loading.weight_files import ENDING, FOREIGN, PICKLED
+from models.loading.safe_files import ADAPTER_CONFIG, CONFIG, INDEX, LARGEST_FILE, quoted
+from models.loading.weight_files import ENDING, FOREIGN, PICKLED, adapter_fault
 
 RECEIVING = ".receiving-"
 LONGEST_RECEIVING = 3600
@@ -161,6 +161,8 @@ def _home(paths: Iterable[PurePosixPath]) -> PurePosixPath:
     homes = {path.parent for path in visible if path.name == CONFIG}
     homes = homes or {path.parent for path in visible if path.name.endswith(GGUF)}
     if not homes:
+        if any(path.name == ADAPTER_CONFIG for path in visible):
+            raise ModelError(adapter_fault("This upload"))
         raise ModelError(
             f"There is no {CONFIG} and no GGUF file in this upload: choose the folder of a model."
         )

@@ -10,7 +10,7 @@ from explorer.catalog import in_a_sentence
 from explorer.system.atomic_files import read_json_or_empty, write_json
 from models.config import TrainConfig, TransformerConfig
 from models.config_fields import PlainData, choice_field, number_field
-from models.loading.adapter_files import LARGEST_ALPHA
+from models.loading.adapter_settings import LARGEST_ALPHA
 from models.lora import USUAL_TARGETS, add_lora, lora_fault
 from models.model import Transformer
 

@@ -7,6 +7,8 @@
 - `weight_files`: those of a folder, most often in safetensors files
 - `gguf_vocabulary`, `gguf_pretokenizers`, `gguf_tokenizer`: their tokenizer as a tokenizer.json
 - `checkpoint_tokenizer`: text to token IDs and back; the texts that a tokenizer is made of
+- `adapter_files`, `adapter_settings`: LoRA adapters as the peft library's files
+- `module_patterns`: regular expressions of a stranger, matched in bounded time
 - `inspection`: the tensors of a folder against its config
 - `memory`: how much memory a model may take
 - `checkpoint`: load and save; the state of a training

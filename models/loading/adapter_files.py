@@ -7,9 +7,9 @@ are stored as they are (`modules_to_save`).
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -18,25 +18,16 @@ from torch import Tensor, nn
 from models.config import TransformerConfig
 from models.families.family import Family
 from models.families.layout import Columns, Same
+from models.loading.adapter_settings import AdapterSettings
 from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError, quoted, read_json, title
 from models.loading.stored_weights import Weights
-from models.loading.weight_files import open_file
+from models.loading.weight_files import ADAPTER_WEIGHTS, open_file
 from models.lora import LoRALinear, lora_leaves
 from models.model import Transformer
 
-ADAPTER_WEIGHTS = "adapter_model.safetensors"
 PEFT_PREFIX, A, B, WEIGHT = "base_model.model.", ".lora_A.weight", ".lora_B.weight", ".weight"
+EMBEDDING = re.compile(r"\.(lora_embedding_[AB]|base_layer\.weight)$")
 TASK_TYPES = {"language-model": "CAUSAL_LM", "classifier": "SEQ_CLS"}
-NO_EFFECT: Mapping[str, Any] = {
-    "use_dora": False,
-    "bias": "none",
-    "lora_bias": False,
-    "layer_replication": None,
-    "trainable_token_indices": None,
-    "use_qalora": False,
-}
-"""Settings that are not supported, with the value that has no effect."""
-LARGEST_ALPHA = 1e6
 
 Named = list[tuple[str, Same]]
 
@@ -111,13 +102,34 @@ def attach_adapter(folder: Path, model: Transformer, family: Family | None = Non
 
     CheckpointError, in one sentence, unless both files are complete and belong to this model.
     """
-    settings = _Settings(read_json(folder, ADAPTER_CONFIG), folder)
+    settings = AdapterSettings(read_json(folder, ADAPTER_CONFIG), title(folder))
     weights = open_file(folder, ADAPTER_WEIGHTS)
+    if embedding := next((name for name in weights.names if EMBEDDING.search(name)), None):
+        raise CheckpointError(
+            f"{quoted(embedding)} in {ADAPTER_WEIGHTS} of {title(folder)} adapts an embedding "
+            "or the output matrix, which is not supported; merge it into its model first."
+        )
     plain = family.plain if family else str
-    layouts = {plain(name): layout for name, layout in _named(model.config, family)}
+    named = _named(model.config, family)
+    layouts = {plain(name): layout for name, layout in named}
     parameters = dict(model.named_parameters())
     modules = model.named_modules()
     linear = {name + WEIGHT for name, module in modules if isinstance(module, nn.Linear)}
+    adapted = {
+        name.removeprefix(PEFT_PREFIX).removesuffix(A) for name in weights.names if name.endswith(A)
+    }
+    whole = {
+        plain(name.removeprefix(PEFT_PREFIX)): name.removeprefix(PEFT_PREFIX)
+        for name in weights.names
+        if not name.endswith((A, B))
+    }
+    for name, named_layout in named:
+        theirs = family.add_prefix(name, model.config) if family else name
+        theirs = whole.get(plain(theirs), theirs)
+        is_matrix = theirs.endswith(WEIGHT) and all(
+            parameters[our].dim() == 2 for our in named_layout.ours
+        )
+        settings.check(theirs, is_matrix, adapted, set(whole.values()))
     model.requires_grad_(False)
     with weights.open() as read_tensor:
         for name in weights.names:
@@ -125,13 +137,23 @@ def attach_adapter(folder: Path, model: Transformer, family: Family | None = Non
             module = theirs.removesuffix(A).removesuffix(B)
             layout = layouts.get(plain(theirs if module == theirs else module + WEIGHT))
             ours = [parameters[our] for our in layout.ours] if layout else []
-            has_place = module == theirs or (layout and set(layout.ours) <= linear)
-            if not layout or not has_place or not _fits(weights, name, layout, ours):
+            is_output = family is not None and plain(theirs) == family.output
+            if layout is None and is_output and model.config.tie_embeddings:
+                raise CheckpointError(_tied(folder, name))
+            if layout is None or not name.startswith(PEFT_PREFIX):
                 raise CheckpointError(
-                    f"{quoted(name)} in {ADAPTER_WEIGHTS} of {title(folder)} is of no weight of "
-                    "this model: it belongs to another one."
+                    f"{quoted(name)} in {ADAPTER_WEIGHTS} of {title(folder)}, of the shape "
+                    f"{weights.shape(name)}, is of no weight of this model that can be adapted."
+                )
+            if (module != theirs and not set(layout.ours) <= linear) or not _fits(
+                weights, name, layout, ours
+            ):
+                raise CheckpointError(
+                    _misfit(folder, weights, name, module != theirs, layout, ours)
                 )
             if module == theirs:
+                if _is_tied(model.config, layout):
+                    raise CheckpointError(_tied(folder, name))
                 for target, part in zip(ours, layout.split(read_tensor(name), ours), strict=True):
                     target.data = part.to(target.dtype, copy=True)
                     target.requires_grad_(True)
@@ -139,6 +161,38 @@ def attach_adapter(folder: Path, model: Transformer, family: Family | None = Non
                 up = read_tensor(name.removesuffix(A) + B)
                 alpha = settings.alpha(module, up.shape[1])
                 _put(model, layout, ours, read_tensor(name), up, alpha)
+
+
+def _misfit(
+    folder: Path,
+    weights: Weights,
+    name: str,
+    is_pair: bool,
+    layout: Same,
+    ours: Sequence[Tensor],
+) -> str:
+    shape = tuple(layout.join([tensor.to("meta") for tensor in ours]).shape)
+    what = f"{quoted(name)} in {ADAPTER_WEIGHTS} of {title(folder)}"
+    fault = f"{what} has the shape {weights.shape(name)}, "
+    if is_pair:
+        return fault + f"which does not adapt a matrix of the shape {shape}."
+    return fault + f"but the model's is {shape}: resized tables are not supported."
+
+
+def _tied(folder: Path, name: str) -> str:
+    return (
+        f"{quoted(name)} in {ADAPTER_WEIGHTS} of {title(folder)} is one of two tied tables, which "
+        "an adapter separates; that is not supported."
+    )
+
+
+def _is_tied(config: TransformerConfig, layout: Same) -> bool:
+    """Whether it holds one of tables that the model shares, or a second one of these."""
+    tables = {f"{stack}.embedding.weight" for stack in config.stacks} | {"head.weight"}
+    is_shared = config.share_embeddings or (
+        config.head.endswith("language-model") and config.tie_embeddings
+    )
+    return is_shared and not tables.isdisjoint(layout.ours)
 
 
 def _put(
@@ -173,33 +227,8 @@ def _fits(weights: Weights, name: str, layout: Same, ours: Sequence[Tensor]) -> 
     return (
         all(tensor.dim() == 2 and down[1:] == tensor.shape[1:] for tensor in ours)
         and up == (rows, *down[:1])
-        and 1 <= down[0] <= rows
+        and down[0] >= 1
     )
-
-
-class _Settings:
-    """An adapter_config.json that is not trusted."""
-
-    def __init__(self, values: dict[str, Any], folder: Path) -> None:
-        self._values, self._what = values, f"{ADAPTER_CONFIG} in {title(folder)}"
-        if values.get("peft_type") != "LORA":
-            raise CheckpointError(f"{self._what} is of another kind of adapter; LoRA is read here.")
-        for name, nothing in NO_EFFECT.items():
-            if values.get(name) not in (None, nothing):
-                raise CheckpointError(f"{self._what} asks for {name}, which is not supported.")
-        self._patterns = values.get("alpha_pattern") or {}
-        if not isinstance(self._patterns, dict):
-            raise CheckpointError(f"{self._what} has no readable alpha_pattern.")
-
-    def alpha(self, module: str, rank: int) -> float:
-        """α of a module; a pattern is its name or the end of it."""
-        alpha: Any = self._values.get("lora_alpha")
-        for pattern, value in self._patterns.items():
-            if f".{module}".endswith(f".{pattern}"):
-                alpha = value
-        if type(alpha) not in (int, float) or not 0 < abs(alpha) <= LARGEST_ALPHA:
-            raise CheckpointError(f"{self._what} has no lora_alpha that can be calculated with.")
-        return float(alpha * rank**0.5 if self._values.get("use_rslora") is True else alpha)
 
 
 def _named(config: TransformerConfig, family: Family | None) -> Named:

@@ -25,6 +25,7 @@ from models.loading.safe_files import (
     read_json,
     title,
 )
+from models.loading.weight_files import ADAPTER_WEIGHTS, adapter_fault, check_adapter
 
 OURS = "ours"
 ENDS = ("eos_token_id", "decoder_start_token_id")
@@ -44,15 +45,17 @@ class FolderConfig:
 
 def read_folder_config(folder: Path) -> FolderConfig:
     """The config of a folder; its weights are not read. CheckpointError when it is no model."""
+    files = (ADAPTER_CONFIG, ADAPTER_WEIGHTS, "adapter_model.bin")
+    adapter = [name for name in files if is_there(folder, name)]
     if (file := gguf_file(folder)) is not None:
+        if adapter:
+            raise CheckpointError(adapter_fault(title(folder), has_gguf=True))
         return read_gguf_config(folder, read_gguf_header(file))
     if not is_folder(folder):
         raise CheckpointError(f"There is no checkpoint folder {title(folder)}.")
     if is_there(folder, ADAPTER_CONFIG) and not is_there(folder, CONFIG):
-        raise CheckpointError(
-            f"{title(folder)} is a LoRA adapter alone: put its files beside those of the model "
-            "that it belongs to."
-        )
+        raise CheckpointError(adapter_fault(title(folder)))
+    check_adapter(adapter, title(folder))
     values = read_json(folder, CONFIG)
     run = read_json(folder, RUN) if is_there(folder, RUN) else {}
     model_type = values.get("model_type")

@@ -7,7 +7,7 @@ a mapped file kills the process by cutting it short.
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -51,6 +51,9 @@ class Weights:
     """Bytes of all tensors in the files."""
     stamps: Mapping[str, Stamp]
     """The stamp of each file when its header was read."""
+    wrapper: str = field(default="", kw_only=True)
+    """What every name began with in the files, which a compiled, distributed or adapted model
+    puts before its own names."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ a gap. Pickled weights are refused, since opening them can run code.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import accumulate, islice
 from math import prod
 from operator import mul
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from models.loading.gguf_header import gguf_file, only_gguf, read_gguf_header
 from models.loading.gguf_weights import gguf_weights
 from models.loading.safe_files import (
+    ADAPTER_CONFIG,
     INDEX,
     POINTER,
     CheckpointError,
@@ -49,6 +51,7 @@ MOST_AXES, LONGEST_AXIS = 8, 1 << 40
 MOST_SHARDS = 1_000
 MOST_ENTRIES = 10_000
 """Files of a folder that are listed where none has the expected name."""
+WRAPPERS = ("_orig_mod.", "module.", "base_model.model.")
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 PICKLES = (b"PK\x03\x04", *(bytes((0x80, version)) for version in range(2, 6)))
 """How an archive of pickles or a single one starts."""
@@ -69,8 +72,21 @@ class FileHeader(NamedTuple):
 
 
 def open_weights(folder: str | Path) -> Weights:
-    """The weights of a folder or GGUF file, known by their headers alone."""
-    folder = Path(folder)
+    """The weights of a folder or GGUF file, known by their headers alone.
+
+    A wrapper that begins every name is left out of the names.
+    """
+    weights = _open_as_named(Path(folder))
+    tensors, wrapper = weights.tensors, ""
+    while start := next((w for w in WRAPPERS if all(n.startswith(w) for n in tensors)), ""):
+        if not tensors:
+            break
+        tensors = {name.removeprefix(start): stored for name, stored in tensors.items()}
+        wrapper += start
+    return replace(weights, tensors=tensors, wrapper=wrapper)
+
+
+def _open_as_named(folder: Path) -> Weights:
     if (file := gguf_file(folder)) is not None:
         return gguf_weights(read_gguf_header(file))
     if is_there(folder, WEIGHTS):
@@ -230,6 +246,9 @@ def _check_shard_name(folder: Path, name: str) -> None:
         )
 
 
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+
+
 def _only_file(folder: Path) -> str:
     try:
         names = sorted(path.name for path in islice(folder.iterdir(), MOST_ENTRIES))
@@ -238,24 +257,49 @@ def _only_file(folder: Path) -> str:
     return only_file(names, title(folder))
 
 
+def adapter_fault(folder: str, has_gguf: bool = False) -> str:
+    """Why an adapter without the files of its model cannot be opened."""
+    if has_gguf:
+        return (
+            f"{folder} holds a LoRA adapter beside a GGUF file, which has other names for its "
+            "weights; put the adapter beside safetensors files."
+        )
+    return (
+        f"{folder} is a LoRA adapter alone: put its files beside those of the model that it "
+        "belongs to."
+    )
+
+
+def check_adapter(names: Collection[str], folder: str) -> None:
+    """CheckpointError where one of the two files of an adapter is not among the names."""
+    if ADAPTER_CONFIG in names and ADAPTER_WEIGHTS not in names:
+        why = "is pickled, which can run code" if "adapter_model.bin" in names else "is missing"
+        raise CheckpointError(
+            f"{folder} has an {ADAPTER_CONFIG}, but its adapter {why}; save it as "
+            f"{ADAPTER_WEIGHTS}."
+        )
+    if ADAPTER_WEIGHTS in names and ADAPTER_CONFIG not in names:
+        raise CheckpointError(f"{folder} has {ADAPTER_WEIGHTS} without its {ADAPTER_CONFIG}.")
+
+
 def only_file(names: Sequence[str], folder: str) -> str:
     """The one safetensors or GGUF file of any name, or the reason why nothing can be read.
 
     `names` are those of the folder's files, and `folder` is what a sentence calls it.
     """
-    files = [name for name in names if name.endswith(ENDING) and name != STATE_WEIGHTS]
+    others = (STATE_WEIGHTS, ADAPTER_WEIGHTS)
+    files = [name for name in names if name.endswith(ENDING) and name not in others]
     if len(files) > 1:
         raise CheckpointError(
             f"{folder} holds several safetensors files and no {INDEX} that says which "
             "belong together."
         )
-    if "adapter_config.json" in names or files == ["adapter_model.safetensors"]:
-        raise CheckpointError(
-            f"{folder} holds an adapter, which is no model; merge it into its model first."
-        )
     if files:
         return files[0]
-    if (file := only_gguf(names, folder)) is not None:
+    file = only_gguf(names, folder)
+    if ADAPTER_CONFIG in names or ADAPTER_WEIGHTS in names:
+        raise CheckpointError(adapter_fault(folder, has_gguf=file is not None))
+    if file is not None:
         return file
     if any(name.endswith(PICKLED) for name in names):
         raise CheckpointError(

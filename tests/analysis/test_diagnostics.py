@@ -25,7 +25,8 @@ TINY = TransformerConfig(d_model=32, n_heads=4, d_ff=64, n_layers=2)
 def headers(**known: Any) -> Any:
     """Stands in for what is known of a folder before it is read."""
     nothing = dict.fromkeys(("missing", "unused", "misshapen", "copies", "unfollowed"), ())
-    return SimpleNamespace(**{**nothing, "tied": False, **known})
+    bare = {"tied": False, "weights": SimpleNamespace(wrapper="")}
+    return SimpleNamespace(**{**nothing, **bare, **known})
 
 
 def titles(found: list[Diagnostic], *levels: str) -> list[str]:
@@ -159,6 +160,9 @@ def test_files_that_do_not_fit_are_errors_and_surplus_is_a_note() -> None:
     (note,) = (finding for finding in found if finding.level == "note")
     assert note.title == "Settings not followed"
     assert "num_beams, repetition_penalty" in note.sentence
+    found = diagnostics.file_findings(headers(weights=SimpleNamespace(wrapper="module.")))
+    (note,) = (finding for finding in found if finding.level == "note")
+    assert note.title == "Names with a prefix"
     many = tuple(f"decoder.blocks.{n}.{'x' * 500}" for n in range(900))
     (finding, *_) = diagnostics.file_findings(headers(missing=many))
     assert "and 896 more" in finding.sentence

@@ -16,6 +16,7 @@ from models.config import TrainConfig, TransformerConfig
 from models.loading.adapter_files import ADAPTER_WEIGHTS
 from models.loading.checkpoint import CheckpointError, load_checkpoint, load_state, save_checkpoint
 from models.loading.export import export_adapter, export_checkpoint
+from models.loading.inspection import inspect_folder
 from models.loading.safe_files import ADAPTER_CONFIG
 from models.lora import add_lora, lora_leaves, merged, target_ranks
 from models.model import Transformer
@@ -103,6 +104,44 @@ def test_we_read_what_peft_saves(family: str, stabilized: bool, tmp_path: Path) 
     assert_close_to(answers(ours.model, config), answers(again, config))
 
 
+SETTINGS: list[dict[str, Any]] = [
+    {"alpha_pattern": {"^model.layers.[01].*q_proj": 7, "(q|v)_proj": 3, "q_proj": 9}},
+    {"rank_pattern": {r"^model\.layers\.0\..*": 2, "v_proj": 4}, "use_rslora": True},
+    {"target_modules": r".*layers\.\d+\.(?:self_attn|mlp).*?\.(q|down)_proj"},
+    {"exclude_modules": r".*\.1\..*", "init_lora_weights": "gaussian"},
+    {"layers_to_transform": [0, 2], "layers_pattern": "layers", "init_lora_weights": False},
+    {"layers_to_transform": 1, "modules_to_save": ["norm"], "init_lora_weights": "orthogonal"},
+    {"modules_to_save": ["k_proj", "lm_head"], "lora_dropout": 0.5, "fan_in_fan_out": True},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_every_setting_is_read_as_peft_reads_it(settings: dict[str, Any], tmp_path: Path) -> None:
+    """Those that name modules by patterns, that leave some out, and that save some whole."""
+    config = OURS["llama"].replace(dropout=0.0, tie_embeddings=False)
+    folder, adapter = tmp_path / "model", tmp_path / "adapter"
+    export_checkpoint(folder, shake(Transformer(config), 0.1))
+    base = AUTO[config.head].from_pretrained(folder, local_files_only=True)
+    usual: dict[str, Any] = {"r": 6, "lora_alpha": 5, "target_modules": ["q_proj", "v_proj"]}
+    made = get_peft_model(base, LoraConfig(**usual | settings))
+    shake(made, 0.1)
+    made.save_pretrained(str(adapter))
+    base = AUTO[config.head].from_pretrained(folder, local_files_only=True)
+    again = PeftModel.from_pretrained(base, str(adapter)).eval()
+    ours = load_checkpoint(together(folder, adapter, tmp_path / "both")).model
+    assert_close_to(answers(ours, config), answers(again, config))
+
+
+@pytest.mark.parametrize("wrapper", ["_orig_mod.", "module.", "base_model.model."])
+def test_a_prefix_of_every_name_is_read_through(wrapper: str, tmp_path: Path) -> None:
+    model = shake(Transformer(OURS["llama"].replace(dropout=0.0)), 0.1)
+    export_checkpoint(tmp_path, model)
+    file = tmp_path / "model.safetensors"
+    save_file({wrapper + name: tensor for name, tensor in load_file(file).items()}, file)
+    assert_equal_weights(weights(load_checkpoint(tmp_path).model), weights(model))
+    assert inspect_folder(tmp_path).weights.wrapper == wrapper
+
+
 def folder_of(model: Transformer, place: Path) -> Path:
     """A checkpoint of ours: the parent's weights, which are linked, and the adapters beside."""
     save_checkpoint(place / "parent", parent_of(model))
@@ -175,23 +214,32 @@ def added(**sizes: tuple[int, int]) -> Change:
 
 MODEL = "base_model.model."
 A_NAME = MODEL + "decoder.blocks.0.self_attn.q_proj.lora_A.weight"
-TABLE = MODEL + "decoder.embedding.lora_{}.weight"
 WRONG: list[tuple[Change, str]] = [
     (changed(peft_type="LOHA"), "another kind"),
     (changed(use_dora=True), "use_dora"),
-    (changed(bias="all"), "asks for bias"),
+    (changed(bias="all"), "asks for bias all"),
     (changed(lora_alpha="8"), "no lora_alpha"),
     (changed(lora_alpha=0), "no lora_alpha"),
     (changed(alpha_pattern=[1]), "alpha_pattern"),
     (lambda folder: (folder / ADAPTER_CONFIG).write_text("["), "not readable"),
-    (lambda folder: (folder / ADAPTER_WEIGHTS).unlink(), "no readable"),
+    (lambda folder: (folder / ADAPTER_WEIGHTS).unlink(), "is missing"),
     (lambda folder: (folder / ADAPTER_WEIGHTS).write_bytes(b"\x00" * 20), "damaged"),
-    (replaced(lambda file: file.pop(A_NAME)), "another one"),
-    (added(**{MODEL + "x.lora_A.weight": (1, 1)}), "another one"),
-    (added(**{A_NAME: (2, 25)}), "another one"),
-    (added(**{A_NAME: (0, 24)}), "another one"),
+    (replaced(lambda file: file.pop(A_NAME)), "which the file of the adapter lacks"),
+    (added(**{MODEL + "x.lora_A.weight": (1, 1)}), "of no weight of this model"),
+    (added(**{A_NAME: (2, 25)}), "does not adapt a matrix of the shape"),
+    (added(**{A_NAME: (0, 24)}), "does not adapt a matrix"),
     (replaced(lambda file: file[A_NAME].fill_(torch.inf)), "infinite"),
-    (added(**{TABLE.format("A"): (2, 24), TABLE.format("B"): (29, 2)}), "another one"),
+    (added(**{MODEL + "decoder.embedding.lora_embedding_A": (2, 29)}), "adapts an embedding"),
+    (added(**{MODEL + "decoder.embedding.weight": (31, 24)}), r"the model's is \(29, 24\)"),
+    (lambda folder: (folder / ADAPTER_WEIGHTS).rename(folder / "adapter_model.bin"), "pickled"),
+    (changed(init_lora_weights="pissa_niter_4"), "init_lora_weights pissa_niter_4"),
+    (changed(alora_invocation_tokens=[3]), "asks for alora_invocation_tokens"),
+    (changed(strange=[3]), "asks for strange"),
+    (changed(alpha_pattern={"(": 3}), "in alpha_pattern, which is not readable"),
+    (changed(target_modules="(.*.*)*" * 500), "takes too long"),
+    (changed(r=3), "another rank than its matrices"),
+    (changed(target_modules=["q_proj"]), "does not name .* in target_modules"),
+    (changed(modules_to_save=["norm"]), "in modules_to_save"),
 ]
 """Also a stranger's tensor, one that is too wide, one of no rank, and those of an embedding."""
 

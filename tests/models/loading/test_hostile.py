@@ -272,7 +272,7 @@ ONLY = {
         "model.ckpt",
     ],
     "a format that is not read here": ["tf_model.h5", "flax_model.msgpack", "model.onnx"],
-    "holds an adapter, which is no model": ["adapter_model.safetensors"],
+    "has adapter_model.safetensors without its adapter_config.json": ["adapter_model.safetensors"],
 }
 NO_SAFETENSORS: Cases = {
     f"only {name}": (renamed(WEIGHTS, name), words)
