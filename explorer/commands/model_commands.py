@@ -93,7 +93,7 @@ def export_model(args: argparse.Namespace) -> None:
         return
     opened = open_folder(folder_named(args.model))
     family = published_folder.to_folder(opened, args.out)
-    print(f"{args.out} is a {family} folder; transformers can open it.")
+    print(f"{args.out} is a {family} folder; {published_folder.what_opens(opened)}.")
 
 
 def find_circuit(args: argparse.Namespace) -> None:

@@ -7,22 +7,48 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from explorer.catalog.opened_model import OpenModel
+from explorer.catalog.tokenizers import TypedTokenIds
 from explorer.inference.answers import class_names
-from explorer.text import TrainedWith
+from explorer.text import PublishedTokenizer, TextError, TrainedWith
 from models import load_checkpoint
+from models.loading.checkpoint_tokenizer import CHAT_TEMPLATE, tokenizer_text
 from models.loading.export import export_adapter, export_checkpoint
-from models.loading.safe_files import ADAPTER_CONFIG
+from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError
 
 MODEL_FOLDER = "model"
 """The folder in the download; the model's own name may be a stranger's."""
 
 
 def to_folder(opened: OpenModel, folder: Path) -> str:
-    """Write the folder; returns its family. CheckpointError where no family has this shape."""
+    """Write the folder; returns its family. CheckpointError where no family has this shape.
+
+    A published tokenizer goes along as the files, and the chat template, that it was read from.
+    """
     own = opened.tokenizer
-    text = own.to_json() if isinstance(own, TrainedWith) else None
+
+    def copy_tokenizer(new: Path) -> None:
+        assert isinstance(own, PublishedTokenizer)
+        try:
+            own.copy_to(new)
+        except TextError as error:
+            raise CheckpointError(str(error)) from error
+        if opened.folder.is_dir() and (text := tokenizer_text(opened.folder, CHAT_TEMPLATE)):
+            (new / CHAT_TEMPLATE).write_text(text, encoding="utf-8")
+
+    written: str | Callable[[Path], None] | None = None
+    if isinstance(own, TrainedWith):
+        written = own.to_json()
+    elif isinstance(own, PublishedTokenizer):
+        written = copy_tokenizer
     names = class_names(opened) if opened.config.head == "classifier" else None
-    return export_checkpoint(folder, opened.model, text, classes=names)
+    return export_checkpoint(folder, opened.model, written, classes=names)
+
+
+def what_opens(opened: OpenModel) -> str:
+    """What the reference library opens of the folder, as the end of a sentence."""
+    if isinstance(opened.tokenizer, TypedTokenIds):
+        return "transformers can open its model; it has no tokenizer, since the model came without"
+    return "transformers can open its model and its tokenizer"
 
 
 def adapter_to_folder(checkpoint: Path, folder: Path) -> str:

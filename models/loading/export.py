@@ -5,7 +5,7 @@ forward pass. Its table of names then says which of our weights every tensor of 
 """
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from models.families.family import Family
 from models.families.published import Published
 from models.loading.adapter_files import ADAPTER_WEIGHTS, save_adapter
 from models.loading.checkpoint import in_place_of
+from models.loading.checkpoint_tokenizer import CHAT_TEMPLATE, TOKENIZER_FILES
 from models.loading.safe_files import (
     ADAPTER_CONFIG,
     CONFIG,
@@ -95,13 +96,14 @@ def field_difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> 
 def export_checkpoint(
     folder: str | Path,
     model: Transformer,
-    tokenizer: str | None = None,
+    tokenizer: str | Callable[[Path], object] | None = None,
     *,
     classes: Sequence[str] | None = None,
 ) -> str:
     """Write the published folder, in place of an earlier export; returns its family.
 
-    `tokenizer` is the text of a tokenizer.json; `classes` are the names of a classifier's classes.
+    `tokenizer` is the text of a tokenizer.json of ours, or writes the files of a published one into
+    a folder; `classes` are the names of a classifier's classes.
     CheckpointError when no family has this shape, or when the folder holds anything else.
     """
     folder = Path(folder)
@@ -123,7 +125,9 @@ def export_checkpoint(
         tensors = dict(published_tensors(FAMILIES[export.family], model))
         save_file(tensors, new / WEIGHTS, HEADER_NOTES)
         (new / WEIGHTS).chmod(0o644)
-        if tokenizer is not None:
+        if callable(tokenizer):
+            tokenizer(new)
+        elif tokenizer is not None:
             (new / TOKENIZER).write_text(tokenizer, encoding="utf-8")
             named = json.dumps(tokenizer_config(tokenizer, model.config), indent=2)
             (new / TOKENIZER_CONFIG).write_text(named + "\n", encoding="utf-8")
@@ -151,7 +155,10 @@ def export_adapter(folder: str | Path, model: Transformer, parent: str = "") -> 
     return export.family
 
 
-EXPORTED_FILES = frozenset({CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG})
+EXPORTED_FILES = frozenset(
+    {CONFIG, WEIGHTS, TOKENIZER_CONFIG, CHAT_TEMPLATE, *TOKENIZER_FILES}
+    | {"merges.txt", "special_tokens_map.json", "added_tokens.json"}
+)
 
 
 def holds_a_model_alone(folder: Path, names: Collection[str] = EXPORTED_FILES) -> bool:
@@ -178,7 +185,10 @@ def published_tensors(family: Family, model: Transformer) -> Iterator[tuple[str,
 
 
 def tokenizer_config(tokenizer: str, config: TransformerConfig) -> dict[str, Any]:
-    """The special tokens by their roles, which the reference library needs in a file of its own."""
+    """The special tokens by their roles, which the reference library needs in a file of its own.
+
+    As here, a special token that somebody types is plain text there (`split_special_tokens`).
+    """
     try:
         added = json.loads(tokenizer)["added_tokens"] or []
         words = {token["id"]: token["content"] for token in added}
@@ -191,4 +201,5 @@ def tokenizer_config(tokenizer: str, config: TransformerConfig) -> dict[str, Any
     }
     named = {name: words[i] for name, i in ids.items() if i in words}
     longest = {"model_max_length": config.max_len}
-    return {"tokenizer_class": "PreTrainedTokenizerFast"} | longest | named
+    plain = {"tokenizer_class": "PreTrainedTokenizerFast", "split_special_tokens": True}
+    return plain | longest | named

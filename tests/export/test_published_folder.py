@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import transformers as hf
 
 from explorer.__main__ import main
 from explorer.catalog import opened_model
@@ -17,6 +18,7 @@ from explorer.runs.spec import RunError
 from explorer.system import data_folders
 from explorer.tasks import TASKS
 from models.loading.checkpoint import save_checkpoint
+from models.loading.checkpoint_tokenizer import CHAT_TEMPLATE
 from models.model import Transformer
 
 TASK_OF = {"gpt2": "induction", "llama": "induction", "bert": "negation"}
@@ -47,6 +49,32 @@ def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Pat
         assert again.family == family
         assert again.tokenizer.ids(text) == ours.tokenizer.ids(text)
         assert run_text(again, text).answer == run_text(ours, text).answer
+
+
+def test_a_published_tokenizer_goes_along_and_one_that_is_missing_is_named(tmp_path: Path) -> None:
+    trained("llama", tmp_path)
+    source, there = opened_model.open_checkpoint(tmp_path / "llama", "llama"), tmp_path / "there"
+    published_folder.to_folder(source, there)
+    (there / CHAT_TEMPLATE).write_text("{{ messages }}")
+    (there / "special_tokens_map.json").write_text('{"pad_token": "<pad>"}')
+    opened = opened_model.open_checkpoint(there, "there")
+    assert "and its tokenizer" in published_folder.what_opens(opened)
+    assert published_folder.to_folder(opened, tmp_path / "again") == "llama"
+    names = {path.name for path in there.iterdir()}
+    assert {path.name for path in (tmp_path / "again").iterdir()} == names
+    theirs = hf.AutoTokenizer.from_pretrained(tmp_path / "again", local_files_only=True)
+    for text in ("abc", "é漢字 😀", "<s> typed <pad>"):
+        assert theirs(text)["input_ids"] == opened.tokenizer.ids(text)
+    for name in names - {"config.json", "model.safetensors"}:
+        assert (tmp_path / "again" / name).read_bytes() == (there / name).read_bytes()
+        (there / name).unlink()
+    bare = opened_model.open_checkpoint(there, "bare")
+    assert "has no tokenizer" in published_folder.what_opens(bare)
+    published_folder.to_folder(bare, tmp_path / "again")
+    assert {path.name for path in (tmp_path / "again").iterdir()} == {
+        "config.json",
+        "model.safetensors",
+    }
 
 
 def test_what_no_family_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

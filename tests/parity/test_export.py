@@ -153,7 +153,8 @@ def test_a_trained_model_goes_out_with_its_tokenizer(
     with torch.no_grad():
         assert_close(trace(model.eval(), ids).output, reference.eval()(ids).logits, "logits")
     theirs: Any = hf.AutoTokenizer.from_pretrained(tmp_path / "out", local_files_only=True)
-    assert theirs("ab h efg")["input_ids"] == tokenizer.ids("ab h efg")
+    for text in ("ab h efg", "AB  é漢字 😀\nПривет", "<s> ab </s> <pad>", ""):
+        assert theirs(text)["input_ids"] == tokenizer.ids(text)
     assert theirs.pad_token_id == tokenizer.pad_id
     opened: Any = load_checkpoint(tmp_path / "out")
     assert opened.tokenizer.text == tokenizer.to_json()

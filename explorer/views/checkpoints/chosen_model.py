@@ -64,6 +64,7 @@ def draw_model_export(opened: OpenModel) -> None:
         lambda: published_folder.to_zip(opened),
         file_name=f"{own_name(opened.name)}-{form.family}.zip",
         key="export_model",
+        help=f"{published_folder.what_opens(opened)}.".capitalize(),
     )
 
 
