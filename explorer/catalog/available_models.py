@@ -7,6 +7,7 @@ runs that are listed are read: the newest of one reader.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -32,7 +33,7 @@ from models.loading.checkpoint import CheckpointError, peek
 from models.loading.folder_config import OURS
 from models.loading.gguf_header import GGUF
 from models.loading.inspection import check_inspection, inspect_folder
-from models.loading.weight_files import ENDING
+from models.loading.weight_files import ENDING, model_folder
 
 SHOWN_FIRST = (
     "translation",
@@ -175,7 +176,17 @@ def _subfolders(folder: Path) -> list[Path]:
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """Names, times and sizes of the files: once they change, a kept listing is stale."""
+    """Names, times and sizes of the files: once they change, a kept listing is stale.
+
+    Those of the model that an adapter alone names count too.
+    """
+    with suppress(CheckpointError):
+        if (base := model_folder(folder)) != folder:
+            return (*_stamp_of_files(folder), *_stamp_of_files(base))
+    return _stamp_of_files(folder)
+
+
+def _stamp_of_files(folder: Path) -> Stamp:
     try:
         with os.scandir(folder) as files:
             return tuple(sorted(map(_stamp_of_file, islice(files, FILES_STAMPED))))

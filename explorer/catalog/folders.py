@@ -78,10 +78,11 @@ def _models_of(place: Path) -> list[Path]:
 
 
 def is_checkpoint(place: Path) -> bool:
-    """Whether it is a folder with a config or a GGUF file, or is a GGUF file."""
+    """Whether it is a folder with a config, an adapter or a GGUF file, or is a GGUF file."""
     if place.name.endswith(GGUF):
         return place.is_file()
-    return (place / "config.json").is_file() or any(place.glob(f"*{GGUF}"))
+    names = ("config.json", ADAPTER_CONFIG)
+    return any((place / name).is_file() for name in names) or any(place.glob(f"*{GGUF}"))
 
 
 def model_name(folder: Path) -> str:

@@ -137,7 +137,8 @@ def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
 
     CheckpointError says in one sentence why not. Time and memory grow with the files;
     nothing is allocated before names and shapes agree. Weights are kept in 32 bits. A LoRA
-    adapter in the folder is merged, or without `merging` attached, to be trained further.
+    adapter in the folder is merged, or without `merging` attached, to be trained further. Of an
+    adapter alone, the model is the folder of this machine that its config names.
     """
     inspection = inspect_folder(folder)
     check_inspection(inspection)
@@ -151,8 +152,8 @@ def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
     for module in model.modules():
         if isinstance(module, Positions):
             module.reset_buffers()
-    if is_there(inspection.folder, ADAPTER_CONFIG):
-        attach_adapter(inspection.folder, model, FAMILIES.get(inspection.family))
+    if is_there(Path(folder), ADAPTER_CONFIG):
+        attach_adapter(Path(folder), model, FAMILIES.get(inspection.family))
         model = merge(model) if merging else model
     return Checkpoint(
         inspection.folder,

@@ -25,7 +25,7 @@ from models.loading.safe_files import (
     read_json,
     title,
 )
-from models.loading.weight_files import ADAPTER_WEIGHTS, adapter_fault, check_adapter
+from models.loading.weight_files import ADAPTER_WEIGHTS, adapter_fault, check_adapter, model_folder
 
 OURS = "ours"
 ENDS = ("eos_token_id", "decoder_start_token_id")
@@ -53,9 +53,10 @@ def read_folder_config(folder: Path) -> FolderConfig:
         return read_gguf_config(folder, read_gguf_header(file))
     if not is_folder(folder):
         raise CheckpointError(f"There is no checkpoint folder {title(folder)}.")
-    if is_there(folder, ADAPTER_CONFIG) and not is_there(folder, CONFIG):
-        raise CheckpointError(adapter_fault(title(folder)))
     check_adapter(adapter, title(folder))
+    folder, alone = model_folder(folder), title(folder)
+    if adapter and not is_there(folder, CONFIG):
+        raise CheckpointError(adapter_fault(alone))
     values = read_json(folder, CONFIG)
     run = read_json(folder, RUN) if is_there(folder, RUN) else {}
     model_type = values.get("model_type")

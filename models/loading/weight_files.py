@@ -17,9 +17,11 @@ from models.loading.gguf_header import gguf_file, only_gguf, read_gguf_header
 from models.loading.gguf_weights import gguf_weights
 from models.loading.safe_files import (
     ADAPTER_CONFIG,
+    CONFIG,
     INDEX,
     POINTER,
     CheckpointError,
+    is_folder,
     is_there,
     parse_object,
     pointer_fault,
@@ -76,7 +78,7 @@ def open_weights(folder: str | Path) -> Weights:
 
     A wrapper that begins every name is left out of the names.
     """
-    weights = _open_as_named(Path(folder))
+    weights = _open_as_named(model_folder(Path(folder)))
     tensors, wrapper = weights.tensors, ""
     while start := next((w for w in WRAPPERS if all(n.startswith(w) for n in tensors)), ""):
         if not tensors:
@@ -255,6 +257,21 @@ def _only_file(folder: Path) -> str:
     except OSError as error:
         raise CheckpointError(f"There is no readable folder {title(folder)}.") from error
     return only_file(names, title(folder))
+
+
+def model_folder(folder: Path) -> Path:
+    """The folder itself, or of an adapter alone the one on this machine that it names.
+
+    In the hub's cache no path is followed, since a stranger wrote it; an upload is never an
+    adapter alone. A model that has an adapter of its own is not followed either.
+    """
+    is_alone = is_there(folder, ADAPTER_CONFIG) and not is_there(folder, CONFIG)
+    if not is_alone or folder.absolute().parent.name == "snapshots":
+        return folder
+    named = read_json(folder, ADAPTER_CONFIG).get("base_model_name_or_path")
+    base = Path(named) if isinstance(named, str) and named else folder
+    is_model = is_folder(base) and is_there(base, CONFIG) and not is_there(base, ADAPTER_CONFIG)
+    return base if is_model else folder
 
 
 def adapter_fault(folder: str, has_gguf: bool = False) -> str:
