@@ -7,6 +7,7 @@ other folder. Source: llama.cpp's src/llama-vocab.cpp; published files.
 """
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -121,7 +122,8 @@ def sentence_pieces(vocabulary: Vocabulary, roles: Roles) -> Part:
     unknown = roles["unk"]
     prefix = vocabulary.flag("add_space_prefix", True)
     spaces: Part = {"type": "Replace", "pattern": {"String": " "}, "content": WORD_START}
-    start: Part = {"type": "Prepend", "prepend": WORD_START}
+    start: Part = {"type": "Replace", "pattern": {"Regex": _before_a_text(vocabulary)}}
+    start["content"] = WORD_START
     strip: Part = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
     decoders: list[Part] = [
         {"type": "Replace", "pattern": {"String": WORD_START}, "content": " "},
@@ -142,6 +144,17 @@ def sentence_pieces(vocabulary: Vocabulary, roles: Roles) -> Part:
             byte_fallback=BYTE in vocabulary.types,
         ),
     }
+
+
+def _before_a_text(vocabulary: Vocabulary) -> str:
+    """The place before a text, but not before a user-defined token alone.
+
+    The library normalizes these tokens too before it looks for them: it would look for them
+    with the space that is put before a text.
+    """
+    kinds = zip(vocabulary.tokens, vocabulary.types, strict=True)
+    alone = [re.escape(token) for token, kind in kinds if kind == USER_DEFINED]
+    return rf"\A(?!\z|(?:{'|'.join(alone)})\z)" if alone else r"\A(?!\z)"
 
 
 def merges_by_score(vocabulary: Vocabulary) -> list[list[str]]:

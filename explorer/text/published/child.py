@@ -23,6 +23,7 @@ from explorer.text.published.steps import LibrarySteps
 from explorer.text.published.tokenizer_families import (
     byte_level,
     more_special,
+    named_tokens,
     reading_of,
     special_roles,
     whole_file,
@@ -75,7 +76,9 @@ def open_engine(files: Files, family: str) -> Engine:
         stored = word_pieces(files, way, settings, roles)
     else:
         stored = byte_level(files, way, settings, roles)
-    return LibraryEngine(stored, roles, more_special(files, settings, roles_file))
+    engine = LibraryEngine(stored, roles, more_special(files, settings, roles_file))
+    engine.named = named_tokens(settings)
+    return engine
 
 
 def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
@@ -109,6 +112,7 @@ def _render(engine: Engine, request: Mapping[str, Any]) -> str:
 
     special = engine.special
     names = {f"{role}_token": special.texts[number] for role, number in special.roles.items()}
+    names |= engine.named
     prompt = request["generation"]
     return render(request["template"], request["messages"], names, add_generation_prompt=prompt)
 

@@ -97,6 +97,7 @@ class Engine(ABC):
     def __init__(self, kind: str, size: int, special: SpecialTokens) -> None:
         self.kind, self.size, self.special = kind, size, special
         self.special_ids = special.ids
+        self.named: Mapping[str, str] = {}
 
     @abstractmethod
     def normalized(self, text: str) -> str:

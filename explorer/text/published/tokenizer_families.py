@@ -86,12 +86,15 @@ _DEFAULTS: dict[str, dict[str, str]] = {
 def reading_of(family: str, settings: Mapping[str, Any]) -> str:
     """The kind of tokenizer that the folder names, else its family's."""
     named = settings.get("tokenizer_class")
-    name = named if isinstance(named, str) else ""
-    name = name.removesuffix("Fast").removesuffix("Tokenizer")
+    name = _class_name(named) if isinstance(named, str) else ""
     own = FAMILIES.get(family, family)
     if name in GENERAL or (own == "OPT" and name == "GPT2"):
         return own
     return SAME.get(name, name)
+
+
+def _class_name(name: str) -> str:
+    return name.removesuffix("Fast").removesuffix("Tokenizer")
 
 
 class Roles(dict[str, str]):
@@ -144,24 +147,91 @@ def added_entries(
 
 
 def whole_file(files: Files, way: str, settings: dict[str, Any], roles: Roles) -> dict[str, Any]:
-    """tokenizer.json, with the start and end tokens that the settings may decide."""
+    """tokenizer.json as the reference reads it.
+
+    The classes in `REBUILT` take only vocabulary and merges from it: their settings decide how a
+    text is cut. Tokens that only the files beside it name are added.
+    """
     stored = json_object(files, "tokenizer.json")
-    has_settings = any(isinstance(settings.get(f"add_{end}_token"), bool) for end in ("bos", "eos"))
-    if has_settings and way in FREE_ENDS and isinstance(stored.get("model"), dict):
-        numbers = stored["model"].get("vocab")
-        token_ids = dict(numbers) if isinstance(numbers, dict) else {}
-        added = stored.get("added_tokens")
-        for token in added if isinstance(added, list) else []:
-            if isinstance(token, dict) and isinstance(token.get("content"), str):
-                token_ids[token["content"]] = token.get("id")
-        around = ends(way, settings, roles, token_ids)
+    model, added = stored.get("model"), stored.get("added_tokens")
+    if not isinstance(model, dict) or not isinstance(added or [], list):
+        return stored
+    vocabulary = model.get("vocab")
+    listed = {
+        token["content"]: token
+        for token in added or []
+        if isinstance(token, dict) and isinstance(token.get("content"), str)
+    }
+    beside = {token["content"]: token for token in added_tokens(files, settings, roles, {})}
+    pieces = vocabulary if isinstance(vocabulary, dict) else {}
+    if isinstance(vocabulary, list):
+        pieces = {p[0]: i for i, p in enumerate(vocabulary) if isinstance(p, list) and p}
+    numbers = {**pieces, **{text: token.get("id") for text, token in listed.items()}}
+    used = set(numbers.values())
+    for text, token in beside.items():
+        if text in listed:
+            continue
+        number = numbers.get(text, token["id"])
+        if text not in numbers and number in used:
+            raise TextError(f"{text[:40]!r} was added with an ID that another token has.")
+        listed[text], numbers[text] = token | {"id": number}, number
+        used.add(number)
+    for text in named_tokens(settings).values():
+        if text not in numbers:
+            following = max((n for n in numbers.values() if type(n) is int), default=-1) + 1
+            listed[text] = {"id": following, "content": text, "special": True}
+            numbers[text] = following
+    stored["added_tokens"] = sorted(listed.values(), key=_number)
+    if way in FREE_ENDS and any(type(settings.get(f"add_{e}_token")) is bool for e in _ENDS):
+        around = ends(way, settings, roles, numbers)
         if around is not None or _adds(stored.get("post_processor")):
             stored["post_processor"] = around
+    kind = rebuilt_class(way, settings)
+    if kind == "Bert":
+        stored |= bert_parts(settings, roles, numbers)
+    elif kind in BYTE_LEVEL:
+        stored |= byte_parts(kind, settings)
+        if kind == "Roberta":
+            prefix = _flag(settings, "add_prefix_space", False)
+            stored["post_processor"] = _roberta(settings, roles, numbers, prefix)
     return stored
+
+
+_ENDS = ("bos", "eos")
 
 
 def _adds(processor: Any) -> bool:
     return isinstance(processor, dict) and processor.get("type") == "TemplateProcessing"
+
+
+def _number(token: dict[str, Any]) -> int:
+    return token["id"] if isinstance(token.get("id"), int) else LARGEST_NUMBER
+
+
+LARGEST_NUMBER = 10**9
+REBUILT = ("Bert", "GPT2", "GPTNeoX", "OPT", "Roberta", "Qwen2")
+"""Kinds of which the reference takes from tokenizer.json no more than vocabulary and merges."""
+
+
+def rebuilt_class(way: str, settings: Mapping[str, Any]) -> str | None:
+    """The kind in `REBUILT` that the reference opens; None where it follows tokenizer.json."""
+    named = settings.get("tokenizer_class")
+    is_general = isinstance(named, str) and _class_name(named) in GENERAL - {""}
+    return way if way in REBUILT and not is_general else None
+
+
+def named_tokens(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Special tokens with a name of their own, as a chat template calls them: `boi_token`."""
+    usual = {f"{role}_token" for role in ROLES}
+    extra = settings.get("extra_special_tokens")
+    own = {name: token for name, token in settings.items() if name.endswith("_token")}
+    named = own | (extra if isinstance(extra, dict) else {})
+    texts = {
+        name: token_text(token)
+        for name, token in named.items()
+        if name not in usual and isinstance(token, (str, dict))
+    }
+    return {name: text for name, text in texts.items() if text}
 
 
 def more_special(files: Files, settings: dict[str, Any], special: dict[str, Any]) -> frozenset[str]:
@@ -172,7 +242,7 @@ def more_special(files: Files, settings: dict[str, Any], special: dict[str, Any]
             listed = source.get(name)
             for token in listed if isinstance(listed, list) else []:
                 texts.add(token_text(token) or "")
-    return frozenset(texts - {""})
+    return frozenset((texts | set(named_tokens(settings).values())) - {""})
 
 
 Settings = Mapping[str, Any]
@@ -193,13 +263,29 @@ def word_pieces(files: Files, way: str, settings: Settings, roles: Roles) -> dic
     """vocab.txt: one token for each line; its ID is the number of the line."""
     if way != "Bert":
         raise TextError(f"a vocab.txt as {_name(way)} reads it is not known here.")
+    vocabulary = {token: number for number, token in enumerate(file_lines(files, "vocab.txt"))}
+    return {
+        **bert_parts(settings, roles, vocabulary),
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": roles.get("unk", "[UNK]"),
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": vocabulary,
+        },
+        "added_tokens": added_tokens(files, settings, roles, vocabulary),
+    }
+
+
+def bert_parts(settings: Settings, roles: Roles, vocabulary: Mapping[str, Any]) -> dict[str, Any]:
+    """How BERT's tokenizer cuts a text, as its settings say, and the tokens around it."""
     if settings.get("do_basic_tokenize") is False or settings.get("never_split"):
         raise TextError("its settings ask for another splitting of words than BERT's.")
-    vocabulary = {token: number for number, token in enumerate(file_lines(files, "vocab.txt"))}
     start, end = roles.get("cls", "[CLS]"), roles.get("sep", "[SEP]")
     for text in (start, end, roles.get("unk", "[UNK]")):
         if text not in vocabulary:
-            raise TextError(f"vocab.txt has no {text[:40]}.")
+            raise TextError(f"its vocabulary has no {text[:40]}.")
     return {
         "normalizer": {
             "type": "BertNormalizer",
@@ -214,15 +300,6 @@ def word_pieces(files: Files, way: str, settings: Settings, roles: Roles) -> dic
             [(start, 0), ("$A", 0), (end, 0), ("$B", 1), (end, 1)],
             vocabulary,
         ),
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": roles.get("unk", "[UNK]"),
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100,
-            "vocab": vocabulary,
-        },
-        "added_tokens": added_tokens(files, settings, roles, vocabulary),
     }
 
 
@@ -234,20 +311,10 @@ def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> dict
     lines = file_lines(files, "merges.txt")
     merges = [line.split(" ") for line in lines if line and not line.startswith("#version")]
     prefix = _flag(settings, "add_prefix_space", False)
-    splits: dict[str, Any] = {
-        "type": "ByteLevel",
-        "add_prefix_space": prefix,
-        "trim_offsets": True,
-        "use_regex": way != "Qwen2",
-    }
-    if way == "Qwen2":
-        words = {"type": "Split", "pattern": {"Regex": _QWEN2}, "behavior": "Isolated"}
-        splits = {"type": "Sequence", "pretokenizers": [words | {"invert": False}, splits]}
     added = added_tokens(files, settings, roles, vocabulary)
     numbers = vocabulary | {token["content"]: token["id"] for token in added}
     return {
-        "normalizer": {"type": "NFC"} if way == "Qwen2" else None,
-        "pre_tokenizer": splits,
+        **byte_parts(way, settings),
         "post_processor": _roberta(settings, roles, numbers, prefix)
         if way == "Roberta"
         else ends(way, settings, roles, numbers),
@@ -269,6 +336,24 @@ def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> dict
             "merges": merges,
         },
         "added_tokens": added,
+    }
+
+
+def byte_parts(way: str, settings: Settings) -> dict[str, Any]:
+    """How a byte-level tokenizer of this kind cuts a text."""
+    prefix = _flag(settings, "add_prefix_space", False)
+    splits: dict[str, Any] = {
+        "type": "ByteLevel",
+        "add_prefix_space": prefix,
+        "trim_offsets": True,
+        "use_regex": way != "Qwen2",
+    }
+    if way == "Qwen2":
+        words = {"type": "Split", "pattern": {"Regex": _QWEN2}, "behavior": "Isolated"}
+        splits = {"type": "Sequence", "pretokenizers": [words | {"invert": False}, splits]}
+    return {
+        "normalizer": {"type": "NFC"} if way in ("Qwen2", "GPTNeoX") else None,
+        "pre_tokenizer": splits,
     }
 
 

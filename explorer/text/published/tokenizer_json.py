@@ -26,6 +26,8 @@ MOST_PARTS, DEEPEST = 20_000, 24
 LONGEST_PATTERN = 4_000
 LONGEST_CHARSMAP = 8_000_000
 PIPELINE = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+BYTE_TOKENS = frozenset(f"<0x{byte:02X}>" for byte in range(256))
+"""Byte fallback finds them by these names: they stand for bytes of a text, special or not."""
 MODELS = ("BPE", "Unigram", "WordPiece", "WordLevel")
 
 
@@ -177,6 +179,8 @@ def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> 
     if unknown is not None and unknown not in played:
         special.discard(unknown)
     special.discard(mask or "")
+    if model.get("byte_fallback") is True:
+        special -= BYTE_TOKENS
     renamed = _rename(model, special)
     strips = {
         token["content"]: (token.get("lstrip") is True, token.get("rstrip") is True)

@@ -1,6 +1,7 @@
 """Every form and family reads as the reference library does: same numbers, pairs, segments."""
 
 import json
+import shutil
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -202,3 +203,28 @@ def test_settings_may_put_the_start_before_a_text(tmp_path: Path) -> None:
         labels = [token.label for token in open_published(tmp_path, "llama").encode("the")]
         core: Any = tokenizer_of_folder(tmp_path)
         assert core.tokens("the") == labels == ([begin, "the"] if wanted else ["the"])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("bert", {"do_lower_case": False}),
+        ("bert-cased", {"do_lower_case": True, "strip_accents": False}),
+        ("gpt2", {"add_prefix_space": True}),
+        ("roberta", {"add_prefix_space": True}),
+        ("gpt2", {"clean_up_tokenization_spaces": True, "model_max_length": 3, "not_known": 1}),
+    ],
+)
+def test_settings_beside_tokenizer_json_are_read_as_the_reference_reads_them(
+    made: Made, tmp_path: Path, name: str, said: dict[str, Any]
+) -> None:
+    family, kind, _ = FOLDERS[name]
+    folder = shutil.copytree(made(f"{name}.json"), tmp_path / "model")
+    settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | said))
+    theirs, ours = (
+        getattr(transformers, kind).from_pretrained(folder),
+        open_published(folder, family),
+    )
+    for text in TEXTS[:12]:
+        assert ours.ids(text) == theirs(text)["input_ids"], text
