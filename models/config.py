@@ -7,10 +7,12 @@ values do not describe a model.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from models.config_fields import PlainData, choice_field, number_field
 from models.feed_forward import ACTIVATION_FUNCTIONS
 from models.normalization import NORM_LAYERS
-from models.output_heads import POOLINGS
+from models.output_heads import POOLINGS, PROBLEM_TYPES, SCORE_FUNCTIONS
 from models.rotary import LARGEST_MAX_LEN, RopeScaling
 
 KINDS = ("encoder", "decoder", "encoder-decoder")
@@ -116,6 +118,7 @@ class TransformerConfig(PlainData):
     logit_cap: float | None = number_field(None, 1e-3, 1e6)
 
     n_classes: int = number_field(2, 1, LARGEST_SIZE)
+    problem_type: str | None = choice_field(None, PROBLEM_TYPES)  # None: by the number of classes
     pooling: str = choice_field("first", tuple(POOLINGS))
     d_classifier: int | None = number_field(None, 1, LARGEST_SIZE)
     classifier_activation: str = choice_field("relu", CLASSIFIER_ACTIVATIONS)
@@ -189,6 +192,23 @@ class TransformerConfig(PlainData):
         """The stacks of the model in the order they run: ("encoder", "decoder") or one of them."""
         return ("encoder", "decoder") if self.kind == "encoder-decoder" else (self.kind,)
 
+    @property
+    def score_function(self) -> str:
+        """The one of SCORE_FUNCTIONS that the output head's logits are meant for.
+
+        Decided for a classifier as by the text-classification pipeline of the transformers library.
+        """
+        if self.head == "classifier":
+            if self.problem_type == "regression":
+                return "none"
+            if self.problem_type == "multi_label_classification" or self.n_classes == 1:
+                return "sigmoid"
+        return "softmax"
+
+    def scores(self, logits: Tensor) -> Tensor:
+        """The probabilities (…, options) of logits, or the values of a regression."""
+        return SCORE_FUNCTIONS[self.score_function](logits)
+
     def fault(self) -> str | None:
         """One sentence saying why this is no model, or None when it is one."""
         return super().fault() or next(_faults(self), None)
@@ -248,6 +268,8 @@ def _faults(config: TransformerConfig) -> Iterator[str]:
     if config.kind == "decoder" and config.head == "classifier" and config.pooling == "first":
         why = "The first token of a decoder attends to itself alone"
         yield f"{why}, so pooling must be mean or last."
+    if config.problem_type == "single_label_classification" and config.n_classes == 1:
+        yield "problem_type single_label_classification needs two classes: one is always certain."
     if config.shared_norm and not config.parallel:
         yield "shared_norm is for parallel blocks, whose two parts read the same stream."
     if config.parallel and config.norm_position != "pre":

@@ -1,5 +1,8 @@
 """Output heads: logits of the vocabulary at every position, or of classes for the whole text."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -113,3 +116,11 @@ def mean_of_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "
 
 
 POOLINGS = {"first": first_kept, "mean": mean_of_kept, "last": last_kept}
+
+PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "regression")
+SCORE_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "softmax": partial(torch.softmax, dim=-1),  # one class of all: probabilities that sum to 1
+    "sigmoid": torch.sigmoid,  # each label by itself: a probability between 0 and 1
+    "none": lambda logits: logits,  # the values of a regression
+}
+"""What turns the logits of a head into the numbers that are shown."""

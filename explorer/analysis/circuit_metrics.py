@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
-from explorer.analysis.output_change import has_words
+from explorer.analysis.output_change import has_words, with_absence
 from models import Transformer, TransformerConfig
 
 LOGIT_DIFFERENCE, PROBABILITY = "Logit difference", "Probability"
-KL, LOSS, CLASS_SCORE = "KL divergence", "Loss", "Class score"
+KL, LOSS, CLASS_SCORE, VALUE = "KL divergence", "Loss", "Class score", "Value"
 
-ANSWERS_READ = {LOGIT_DIFFERENCE: 2, PROBABILITY: 1, LOSS: 1, CLASS_SCORE: 1, KL: 0}
+ANSWERS_READ = {LOGIT_DIFFERENCE: 2, PROBABILITY: 1, LOSS: 1, CLASS_SCORE: 1, VALUE: 1, KL: 0}
 """The number of answers that a metric reads: both, the first, or none."""
 
 UNITS = {
@@ -20,6 +23,7 @@ UNITS = {
     KL: "nats",
     LOSS: "nats",
     CLASS_SCORE: "logits",
+    VALUE: "",
 }
 
 Outcome = Callable[[Tensor], Tensor]
@@ -33,6 +37,10 @@ def metric_in_words(metric: str) -> str:
 
 def metrics_of(config: TransformerConfig) -> tuple[str, ...]:
     """The metrics of a model with this output head, the usual one first."""
+    if config.score_function == "none":
+        return (VALUE,)
+    if config.score_function == "sigmoid":
+        return CLASS_SCORE, PROBABILITY, KL, LOSS
     if config.head == "classifier":
         return LOGIT_DIFFERENCE, CLASS_SCORE, PROBABILITY, KL, LOSS
     return LOGIT_DIFFERENCE, PROBABILITY, KL, LOSS
@@ -50,21 +58,26 @@ def why_no_gradient(metric: str) -> str:
     )
 
 
-def outcome_of(name: str, answer: int, against: int, clean: Tensor) -> Outcome:
+def outcome_of(
+    config: TransformerConfig, name: str, answer: int, against: int, clean: Tensor
+) -> Outcome:
     """The metric of this name; `clean` (options,) are the logits of the clean text.
 
     KL is that of the clean text's distribution to the other's, so it is 0 for the clean text.
+    Labels with probabilities of their own are independent, so their KL add up.
     """
+    is_own = config.score_function == "sigmoid"
     if name == LOGIT_DIFFERENCE:
         return lambda logits: logits[:, answer] - logits[:, against]
     if name == PROBABILITY:
-        return lambda logits: logits.softmax(-1)[:, answer]
+        return lambda logits: config.scores(logits)[:, answer]
     if name == LOSS:
-        return lambda logits: -logits.log_softmax(-1)[:, answer]
-    if name == CLASS_SCORE:
+        return lambda logits: -(logsigmoid(logits) if is_own else logits.log_softmax(-1))[:, answer]
+    if name in (CLASS_SCORE, VALUE):
         return lambda logits: logits[:, answer]
-    before = clean.log_softmax(-1)
-    return lambda logits: (before.exp() * (before - logits.log_softmax(-1))).sum(-1)
+    choices = with_absence if is_own else partial(torch.unsqueeze, dim=-2)
+    before = choices(clean).log_softmax(-1)
+    return lambda logits: (before.exp() * (before - choices(logits).log_softmax(-1))).sum((-2, -1))
 
 
 @dataclass(frozen=True, eq=False)

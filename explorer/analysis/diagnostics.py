@@ -64,8 +64,8 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
     sound = "Every tensor that the config asks for is in the files, in its shape."
     surplus = "The files also hold {}, which this model does not use."
     unfollowed = (
-        "The config also sets {}, which this app does not support or which the files contradict; "
-        "every other setting is followed."
+        "The config also sets {}, which this app does not support or which the files or other "
+        "settings contradict; every other setting is followed."
     )
     wrappers = [files.weights.wrapper] if files.weights.wrapper else []
     prefix = "Every name in the files begins with {}, which is left out here."

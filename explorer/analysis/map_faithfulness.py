@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.analysis.batch_edits import KeepCells
 from explorer.analysis.batched_passes import MOST, RecordedPass, multiplications, run_branches
-from explorer.analysis.output_change import kl, logits_at
+from explorer.analysis.output_change import divergence, logits_at
 from explorer.catalog.attention_parts import site
 from models.interventions import Edit
 
@@ -37,7 +37,7 @@ class TooManyEdgesError(ValueError):
 
 @dataclass(frozen=True)
 class Faithfulness:
-    """KL in nats after cutting `counts[i]` edges: `strongest` (n,), `random` (n, draws)."""
+    """The divergence after cutting `counts[i]` edges: `strongest` (n,), `random` (n, draws)."""
 
     counts: tuple[int, ...]
     strongest: Tensor
@@ -99,7 +99,8 @@ def faithfulness(
 
     widest = 2 * heads * weights.shape[-2] * weights.shape[-1]
     logits = run_branches(base, part, layer, len(cuts), edit_of, widest, report)
-    divergences = kl(logits_at(base.trace, base.position), logits)
+    before = logits_at(base.trace, base.position)
+    divergences = divergence(base.model.config, before, logits)
     divergences = torch.cat([divergences, divergences[-1:].expand(draws)])
     curves = divergences.view(len(counts), 1 + draws)
     return Faithfulness(counts, curves[:, 0], curves[:, 1:], len(edges))

@@ -61,6 +61,24 @@ def kl(before: Tensor, after: Tensor) -> Tensor:
     return _kl(log_p, log_q)
 
 
+def divergence(config: TransformerConfig, before: Tensor, after: Tensor) -> Tensor:
+    """How much whole outputs (…, options) change: KL, or squared values of a regression.
+
+    Labels with probabilities of their own are independent, so their KL add up.
+    """
+    match config.score_function:
+        case "none":
+            return (after - before).double().square().sum(-1)
+        case "sigmoid":
+            return kl(with_absence(before), with_absence(after)).sum(-1)
+    return kl(before, after)
+
+
+def with_absence(logits: Tensor) -> Tensor:
+    """(…, labels, 2): each label's logit and 0, of which a softmax is what a sigmoid is of one."""
+    return torch.stack([logits, torch.zeros_like(logits)], -1)
+
+
 def _kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     return (log_p.exp() * (log_p - log_q)).sum(-1).clamp(min=0)
 

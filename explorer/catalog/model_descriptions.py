@@ -20,6 +20,11 @@ HEADS_IN_WORDS = {
     "classifier": "that classifies the whole text",
     "none": "without a head, which ends in one vector per token",
 }
+CLASSIFIERS_IN_WORDS = {
+    "softmax": HEADS_IN_WORDS["classifier"],
+    "sigmoid": "that gives each label of the whole text a probability of its own",
+    "none": "that predicts values for the whole text (regression)",
+}
 POSITIONS_IN_WORDS = {
     "sinusoidal": "sinusoidal positions",
     "learned": "learned positions",
@@ -48,9 +53,12 @@ def config_sentences(config: TransformerConfig) -> str:
         if config.d_ff_encoder is not None:
             widths = f"{config.d_ff_encoder:,} + {widths}"
         feed_forward = f"feed-forward width {widths} ({gate}{config.activation})"
+    is_classifier = config.head == "classifier"
+    words = CLASSIFIERS_IN_WORDS[config.score_function] if is_classifier else ""
+    head = words or HEADS_IN_WORDS[config.head]
     norm = {"layer": "layer norm", "rms": "RMS norm"}[config.norm]
     return (
-        f"{KINDS_IN_WORDS[config.kind]} {HEADS_IN_WORDS[config.head]}: "
+        f"{KINDS_IN_WORDS[config.kind]} {head}: "
         f"{layers} layer{'' if layers == '1' else 's'}, {heads}, d_model {config.d_model:,}, "
         f"{feed_forward}, {POSITIONS_IN_WORDS[config.positions]}, "
         f"{norm} ({config.norm_position}). "

@@ -23,6 +23,7 @@ from explorer.text.visible_text import cut
 MONOSPACE = "'Source Code Pro', monospace"
 LONGEST_BAR_LABEL = 18
 BEFORE, AFTER = "before", "after"
+PROBABILITY = "probability"
 BAR_ROW, AROUND_BARS = 24, 52
 """Pixels of a row, and of the axis below all rows."""
 WIDEST_BLOCK_NAME = 270
@@ -31,29 +32,37 @@ AXIS_WIDTH = 56
 FEWEST_NAMED = 32
 """With more dimensions than this, only some are named."""
 SIGN_NAMES = ["above zero", "below zero"]
-SHARE = quantity("value", axis=None, scale={"domain": [0, 1]})
 
 
-def probability_bars(labels: Sequence[str], probabilities: Sequence[float]) -> Spec:
+def _score_axis(score: str) -> Spec:
+    """From 0 to 1 for a probability, to the largest for a value."""
+    scale = {"domain": [0, 1]} if score == PROBABILITY else {}
+    return quantity("value", axis=None, scale=scale)
+
+
+def score_bars(labels: Sequence[str], scores: Sequence[float], score: str = PROBABILITY) -> Spec:
     """A bar for each label, in this order; the number is written after the label."""
     rows = [
         {"order": order, "label": label, "value": finite(value), "number": number_text(value, 3)}
-        for order, (label, value) in enumerate(zip(labels, probabilities, strict=True))
+        for order, (label, value) in enumerate(zip(labels, scores, strict=True))
     ]
     bar = layer(
         {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.64}},
         rows,
         y={"field": "order", "type": "ordinal", "axis": _named_axis(260)},
-        x=SHARE,
-        tooltip=[text_line("label", "token"), text_line("number", "probability")],
+        x=_score_axis(score),
+        tooltip=[text_line("label", "token"), text_line("number", score)],
     )
     return chart(bar, params=_names(labels, [row["number"] for row in rows]))
 
 
 def before_after_bars(
-    labels: Sequence[str], before: Sequence[float], after: Sequence[float]
+    labels: Sequence[str],
+    before: Sequence[float],
+    after: Sequence[float],
+    score: str = PROBABILITY,
 ) -> Spec:
-    """Two bars for every label, before over after, on one scale from 0 to 1."""
+    """Two bars for every label, before over after, on one scale."""
     changes = [
         f"{number_text(old, 3)} → {number_text(new, 3)}"
         for old, new in zip(before, after, strict=True)
@@ -70,12 +79,12 @@ def before_after_bars(
         rows,
         y={"field": "order", "type": "ordinal", "axis": _named_axis(320), "scale": scale},
         yOffset=category("when", **when),
-        x=SHARE,
+        x=_score_axis(score),
         color=category("when", legend={"symbolType": "square"}, **when),
         tooltip=[
             text_line("label", "token"),
             text_line("when"),
-            text_line("number", "probability"),
+            text_line("number", score),
         ],
     )
     return chart(bars, params=_names(labels, changes))

@@ -37,7 +37,7 @@ CLEAN, CORRUPTED = "clean", "corrupted"
 
 @dataclass(frozen=True)
 class EdgeCut:
-    """The KL after cutting `edges` edges: the strongest, and random ones (mean and range)."""
+    """The divergence after `edges` are cut: the strongest, and random ones (mean and range)."""
 
     edges: int
     strongest: float
@@ -46,7 +46,7 @@ class EdgeCut:
     most: float
 
 
-def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
+def edge_cut_curves(points: Sequence[EdgeCut], scale: str = "KL in nats") -> Spec:
     """Two lines over the number of edges; that of random edges in the band of its samples."""
     curves = [
         {"edges": p.edges, "which": which, "KL": finite(value)}
@@ -62,7 +62,7 @@ def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
     ends = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
     y = fixed(0, max([*ends, SMALLEST_KL]) if ends else 1.0, zero=True)
     x = quantity("edges", title="edges cut", scale={"type": "log", "base": 2, "nice": False})
-    kl, order = quantity("KL", title="KL in nats", scale=y), [STRONGEST_EDGES, RANDOM_EDGES]
+    kl, order = quantity("KL", title=scale, scale=y), [STRONGEST_EDGES, RANDOM_EDGES]
     lines = curves_in_bands(x, kl, curves, ("least", "most"), band, RANDOM_EDGES, sort=order)
     tooltip = [number_line("edges", places=0), text_line("strongest"), text_line("random")]
     return chart(*lines, ruler(x, tooltip, numbers))

@@ -3,22 +3,68 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from explorer.catalog.opened_model import OpenModel
 from explorer.text import TextError, Token
 from explorer.text.token_labels import candidate_text, text_of
+from models import TransformerConfig
 
 ANSWERS_SHOWN = 8
 
 
 @dataclass(frozen=True)
+class ScoreWords:
+    """What the numbers of an output head are called.
+
+    `score` names the number of one option, `logit` what it is computed from. `divergence` and
+    `unit` name how much a whole output changes.
+    """
+
+    title: str
+    sentence: str
+    score: str = "probability"
+    logit: str = "logit"
+    divergence: str = "KL divergence"
+    unit: str = "nats"
+
+
+SCORE_WORDS = {
+    "softmax": ScoreWords(
+        "Class probabilities", "Softmax of the logits: the probabilities of all classes sum to 1."
+    ),
+    "sigmoid": ScoreWords(
+        "Label probabilities",
+        "Sigmoid of each logit: every label has a probability of its own.",
+    ),
+    "none": ScoreWords(
+        "Predicted values",
+        "The outputs themselves: the model is a regression, so they are no probabilities.",
+        *("value", "value", "Squared change", ""),
+    ),
+}
+
+
+def score_words(config: TransformerConfig) -> ScoreWords:
+    return SCORE_WORDS[config.score_function]
+
+
+def score_sentence(config: TransformerConfig) -> str:
+    """What a classifier's numbers are, and why if its folder does not say."""
+    sentence = score_words(config).sentence
+    if config.problem_type is None and config.n_classes == 1:
+        sentence += (
+            " Its config names no problem_type: with one label, the reference library takes it so."
+        )
+    return sentence
+
+
+@dataclass(frozen=True)
 class Guess:
-    """A possible answer, with its probability."""
+    """A possible answer, with its probability or value."""
 
     label: str
-    probability: float
+    score: float
 
 
 @dataclass(frozen=True)
@@ -62,8 +108,8 @@ def answer_of(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> Ans
         return Answer("text", "")
     if opened.config.head == "classifier":
         names = class_names(opened)
-        guesses = _best(output, names.__getitem__)
-        return Answer("classes", guesses[0].label, guesses)
+        guesses = _best(opened, output, names.__getitem__)
+        return Answer("classes", guesses[0].label, guesses, score_sentence(opened.config))
     if opened.config.head == "masked-language-model":
         return _behind_mask(opened, output, tokens)
     if opened.config.kind == "encoder":
@@ -72,6 +118,7 @@ def answer_of(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> Ans
     before = [token.label for token in tokens]
     label = opened.tokenizer.label
     guesses = _best(
+        opened,
         output[min(len(tokens), len(output)) - 1],
         lambda index: candidate_text(label(index), before),
     )
@@ -87,7 +134,7 @@ def _behind_mask(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> 
         word = opened.tokenizer.label(mask)
         return Answer("mask", "", note=f"Replace a word with {word} to see predictions for it.")
     row = output[0 if len(output) == 1 else masks[0]]
-    guesses = _best(row, lambda index: option_name(opened, index))
+    guesses = _best(opened, row, lambda index: option_name(opened, index))
     note = f"There are {len(masks)} masks; shown is the first." if len(masks) > 1 else ""
     return Answer("mask", guesses[0].label, guesses, note)
 
@@ -108,9 +155,9 @@ def option_name(opened: OpenModel, index: int) -> str:
     return candidate_text(opened.tokenizer.label(index))
 
 
-def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
-    probabilities = torch.softmax(logits.float(), dim=-1)
-    top = probabilities.topk(min(ANSWERS_SHOWN, len(probabilities)))
+def _best(opened: OpenModel, logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
+    scores = opened.config.scores(logits.float())
+    top = scores.topk(min(ANSWERS_SHOWN, len(scores)))
     return tuple(
         Guess(name(int(index)), float(value))
         for value, index in zip(top.values, top.indices, strict=True)

@@ -224,7 +224,11 @@ def config_for(config: TransformerConfig, task: Task) -> TransformerConfig:
         new_head = {} if config.head == "classifier" else _new_head(config)
         pad_id = task.tokenizer.id_of(PAD) if config.pad_id is None else config.pad_id
         return config.replace(
-            head="classifier", n_classes=len(task.classes), pad_id=pad_id, **new_head
+            head="classifier",
+            n_classes=len(task.classes),
+            problem_type=None,
+            pad_id=pad_id,
+            **new_head,
         )
     if (config.kind, config.head) != (needed.kind, needed.head):
         has = "no head" if config.head == "none" else f"the head of a {_words(config.head)}"

@@ -47,7 +47,7 @@ def bert_config(
         final_norm=False,
         activation=published.activation("hidden_act", "gelu"),
         tie_embeddings=published.flag("tie_word_embeddings", True),
-        n_classes=len(published.classes()),
+        **published.labels(),
         d_classifier=width,
         classifier_activation="tanh",
         **published.tokens(pad=pad, bos=bos, eos=eos),

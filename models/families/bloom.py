@@ -33,7 +33,7 @@ def bloom_config(published: Published) -> TransformerConfig:
         activation="gelu-tanh",
         head_bias=False,
         tie_embeddings=published.flag("tie_word_embeddings", True),
-        n_classes=len(published.classes()),
+        **published.labels(),
         pooling="last",
         classifier_bias=False,
         **published.tokens(),

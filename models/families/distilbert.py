@@ -33,7 +33,7 @@ def distilbert_config(published: Published) -> TransformerConfig:
         final_norm=False,
         activation=published.activation("activation", "gelu"),
         tie_embeddings=published.flag("tie_word_embeddings", True),
-        n_classes=len(published.classes()),
+        **published.labels(),
         d_classifier=width,
         classifier_activation="relu",
         **published.tokens(pad=0),

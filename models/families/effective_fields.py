@@ -11,6 +11,7 @@ RELATIVE_FIELDS = ("n_buckets", "max_distance")
 TABLE_FIELDS = ("position_offset",)
 CLASSIFIER_FIELDS = (
     "n_classes",
+    "problem_type",
     "pooling",
     "d_classifier",
     "classifier_activation",

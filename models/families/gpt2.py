@@ -39,7 +39,7 @@ def gpt2_config(published: Published) -> TransformerConfig:
         activation=published.activation("activation_function", "gelu_new"),
         head_bias=False,
         tie_embeddings=published.flag("tie_word_embeddings", True),
-        n_classes=len(published.classes()),
+        **published.labels(),
         pooling="last",
         classifier_bias=False,
         **published.tokens(),

@@ -40,7 +40,7 @@ def gpt_neox_config(published: Published) -> TransformerConfig:
         out_bias=bias,
         head_bias=False,
         tie_embeddings=published.flag("tie_word_embeddings", False),
-        n_classes=len(published.classes()),
+        **published.labels(),
         pooling="last",
         classifier_bias=False,
         **published.tokens(),

@@ -34,7 +34,7 @@ def gptj_config(published: Published) -> TransformerConfig:
         qkv_bias=False,
         out_bias=False,
         tie_embeddings=published.flag("tie_word_embeddings", False),
-        n_classes=len(published.classes()),
+        **published.labels(),
         pooling="last",
         classifier_bias=False,
         **published.tokens(),

@@ -101,7 +101,7 @@ def llama_config(
         mlp_bias=mlp_bias,
         head_bias=False,
         tie_embeddings=published.flag("tie_word_embeddings", False),
-        n_classes=len(published.classes()),
+        **published.labels(),
         pooling="last",
         classifier_bias=False,
         **switches,

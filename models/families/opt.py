@@ -38,7 +38,7 @@ def opt_config(published: Published) -> TransformerConfig:
         bias=bias,
         head_bias=False,
         tie_embeddings=published.flag("tie_word_embeddings", True),
-        n_classes=len(published.classes()),
+        **published.labels(),
         pooling="last",
         classifier_bias=False,
         **published.tokens(),

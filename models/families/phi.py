@@ -31,7 +31,7 @@ def phi_config(published: Published) -> TransformerConfig:
         shared_norm=True,
         activation=published.activation("hidden_act", "gelu_new"),
         tie_embeddings=published.flag("tie_word_embeddings", False),
-        n_classes=len(published.classes()),
+        **published.labels(),
         pooling="last",
         classifier_bias=False,
         **published.tokens(),

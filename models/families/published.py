@@ -9,6 +9,7 @@ from typing import Any
 
 from models.config import GenerationConfig
 from models.loading.safe_files import quoted
+from models.output_heads import PROBLEM_TYPES
 
 READ_ACTIVATIONS = {
     "relu": "relu",
@@ -194,6 +195,24 @@ class Published:
         if isinstance(words, list) and len(self.banned()) < len(words):
             names.append("bad_words_ids")
         return tuple(names)
+
+    def labels(self) -> dict[str, Any]:
+        """The number of classes, and the problem where it is one that the reference knows."""
+        problem = self.values.get("problem_type")
+        is_known = problem in PROBLEM_TYPES
+        return {"n_classes": len(self.classes()), "problem_type": problem if is_known else None}
+
+    def unfollowed_labels(self) -> tuple[str, ...]:
+        """What is set of a classifier's labels without effect, in the reference library too."""
+        names, labels = self.classes(), self.values.get("id2label")
+        numbers = {name: i for i, name in enumerate(names)}
+        has_effect = {
+            "id2label": labels is None or len(labels) == len(names),
+            "label2id": self.values.get("label2id") in (None, numbers),
+            "problem_type": self.values.get("problem_type") in (None, *PROBLEM_TYPES),
+            "function_to_apply": self.values.get("function_to_apply") is None,
+        }
+        return tuple(name for name, effective in has_effect.items() if not effective)
 
     def classes(self) -> list[str]:
         """The names of a classifier's classes; two numbered ones where the config has none.

@@ -29,6 +29,7 @@ def common(config: TransformerConfig, class_names: Mapping[str, str]) -> dict[st
         "eos_token_id": list(ends) if len(ends) > 1 else next(iter(ends), None),
     }
     if config.head == "classifier":
+        values["problem_type"] = config.problem_type
         names = [f"LABEL_{i}" for i in range(config.n_classes)]
         values["id2label"] = {str(i): name for i, name in enumerate(names)}
         values["label2id"] = {name: i for i, name in enumerate(names)}

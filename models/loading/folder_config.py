@@ -130,9 +130,11 @@ def _describe_published(
         raise ValueError("its feed-forward layers are 0 wide.")
     if fault := config.fault():
         raise ValueError(fault)
+    unfollowed = published.unfollowed()
     if config.head == "classifier":
         run = {"classes": published.classes()} | run
-    return FolderConfig(folder, config, run, family, str(model_type), published.unfollowed())
+        unfollowed += published.unfollowed_labels()
+    return FolderConfig(folder, config, run, family, str(model_type), unfollowed)
 
 
 def with_known_tokens(config: TransformerConfig) -> TransformerConfig:

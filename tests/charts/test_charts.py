@@ -9,7 +9,7 @@ import altair
 import pytest
 
 from explorer.charts import training_curves
-from explorer.charts.bars import before_after_bars, dimension_bars, probability_bars
+from explorer.charts.bars import before_after_bars, dimension_bars, score_bars
 from explorer.charts.circuit_charts import (
     CLEAN,
     CORRUPTED,
@@ -54,10 +54,10 @@ ROWS = [
     for p in range(9)
 ]
 CHARTS: dict[str, dict[str, Any]] = {
-    "bars": probability_bars(["a", "a", "<script>"], [0.5, 0.3, 0.2]),
-    "bars without numbers": probability_bars(["a", "b"], [NAN, 0.5]),
-    "no bars": probability_bars([], []),
-    "all zero bars": probability_bars(["a"], [0.0]),
+    "bars": score_bars(["a", "a", "<script>"], [0.5, 0.3, 0.2]),
+    "bars without numbers": score_bars(["a", "b"], [NAN, 0.5]),
+    "no bars": score_bars([], []),
+    "all zero bars": score_bars(["a"], [0.0]),
     "waves": wave_curves(ROWS),
     "waves without numbers": wave_curves([ROWS[0], ROWS[1] | {"value": NAN}]),
     "no waves": wave_curves([]),
@@ -153,7 +153,7 @@ def test_curves_that_are_compared_have_one_axis() -> None:
 
 
 def test_bars_keep_equal_labels_apart_and_cut_long_ones() -> None:
-    chart = probability_bars(["same", "same", "x" * 60], [0.5, 0.25, 0.125])
+    chart = score_bars(["same", "same", "x" * 60], [0.5, 0.25, 0.125])
     rows = chart["layer"][0]["data"]["values"]
     assert [row["order"] for row in rows] == [0, 1, 2]
     assert [row["number"] for row in rows] == ["0.500", "0.250", "0.125"]

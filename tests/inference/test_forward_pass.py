@@ -147,7 +147,7 @@ def test_what_is_expected_behind_the_first_mask(bert: OpenModel) -> None:
         tokens = bert.tokenizer.encode(text, pair or None)
         at = [place for place, token in enumerate(tokens) if token.label == "[MASK]"]
         assert len(at) == f"{text} {pair}".count("[MASK]")
-        found = [(guess.label, guess.probability) for guess in forward.answer.guesses]
+        found = [(guess.label, guess.score) for guess in forward.answer.guesses]
         assert found == expected(bert, whole(bert, text, pair)[at[0]])
         several = f"There are {len(at)} masks; shown is the first."
         assert forward.answer.note == (several if len(at) > 1 else "")
@@ -179,16 +179,16 @@ def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
     answer = run_text(opened, "she is good").answer
     chances = torch.softmax(whole(opened, "she is good"), -1)
     assert answer.kind == "classes"
-    found = {guess.label: guess.probability for guess in answer.guesses}
+    found = {guess.label: guess.score for guess in answer.guesses}
     assert found == pytest.approx({"gloomy": float(chances[0]), "cheerful": float(chances[1])})
-    assert answer.guesses[0].probability >= answer.guesses[1].probability
+    assert answer.guesses[0].score >= answer.guesses[1].score
 
 
 def test_the_next_token_is_that_of_a_whole_pass(gpt2: OpenModel) -> None:
     for text in ["5", "5 17 3", "1 " * 32]:
         forward = run_text(gpt2, text)
         assert forward.answer.kind == "next"
-        found = [(guess.label, guess.probability) for guess in forward.answer.guesses]
+        found = [(guess.label, guess.score) for guess in forward.answer.guesses]
         assert found == expected(gpt2, whole(gpt2, text)[-1])
         assert forward.trace.output.shape[1] == 1, "only what is shown is computed"
 

@@ -193,7 +193,7 @@ def test_a_class_is_one_answer_and_is_read_from_what_is_pooled() -> None:
     at = page("reviews")
     (answer,) = header(at)["answers"]
     assert header(at)["count"] == 1
-    assert header(at)["behind"] == "Class of the text"
+    assert header(at)["behind"] == "Class probabilities"
     assert {label for label, _ in answer[2]} == {"negative", "positive"}
     assert sum(p for _, p in answer[2]) == pytest.approx(1)
 

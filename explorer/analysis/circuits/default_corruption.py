@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
+from explorer.analysis.circuit_metrics import metrics_of
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, token_pair
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import cached
@@ -43,10 +43,11 @@ def _find_corruption(opened: OpenModel, clean: str) -> str:
         tokens = opened.tokenizer.encode(clean)
     except TextError:
         return usable
+    metric = metrics_of(opened.config)[0]
     candidates = dict.fromkeys(_candidates(clean, tokens))
     for corrupted in islice(candidates, TRIED):
         try:
-            pair = token_pair(opened, TextPair(clean, corrupted), LOGIT_DIFFERENCE)
+            pair = token_pair(opened, TextPair(clean, corrupted), metric)
         except PairError:
             continue
         usable = usable or corrupted

@@ -16,7 +16,13 @@ from explorer.analysis.circuit_metrics import (
 )
 from explorer.analysis.output_change import logits_at
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference.answers import class_names, first_place, masks_in, option_name
+from explorer.inference.answers import (
+    class_names,
+    first_place,
+    masks_in,
+    option_name,
+    score_sentence,
+)
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.results_cache import cached, if_cached
 from explorer.text import TextError, Token
@@ -273,7 +279,9 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
                 "page Checkpoints shows what is wrong with the model's weights."
             )
     answer, against, notes = _answers(opened, texts, metric, (before, after))
-    outcome = outcome_of(metric, answer, against, before)
+    if opened.config.score_function != "softmax":
+        notes = (score_sentence(opened.config), *notes)
+    outcome = outcome_of(opened.config, metric, answer, against, before)
     clean_value, corrupted_value = (float(outcome(logits[None])) for logits in (before, after))
     if clean_value == corrupted_value:
         raise PairError(

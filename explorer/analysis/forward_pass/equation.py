@@ -105,6 +105,12 @@ def softmax(logits: Tensor, column: int) -> Equation | None:
     return Equation(rf"\frac{{e^{{{power}}}}}{{e^{{{power}}} + {others}}}", own / total)
 
 
+def sigmoid(logit: Tensor) -> Equation:
+    """The probability of one label by itself."""
+    power = number_latex(-float(logit), alone=True)
+    return Equation(rf"\frac{{1}}{{1 + e^{{{power}}}}}", float(logit.sigmoid()))
+
+
 def soft_cap(equation: Equation, cap: float | None) -> Equation:
     """The equation bounded by ± cap, in models that have one."""
     if cap is None:

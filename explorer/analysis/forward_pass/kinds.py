@@ -18,6 +18,7 @@ from explorer.analysis.forward_pass.equation import (
     norm,
     number_latex,
     rms_formula,
+    sigmoid,
     soft_cap,
     softmax,
     under,
@@ -83,6 +84,25 @@ class Softmax(Kind):
 
     def equation(self, cell: StageCell) -> Equation | None:
         return softmax(cell.read(), cell.column)
+
+
+class Probabilities(Softmax):
+    """Of the output head's options: of all together, or of every label by itself."""
+
+    def is_sigmoid(self, config: TransformerConfig) -> bool:
+        return config.score_function == "sigmoid"
+
+    def sentence(self, config: TransformerConfig) -> str:
+        own = "The sigmoid of each logit: every label has a probability of its own."
+        return own if self.is_sigmoid(config) else self.text
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        return r"p_v = \frac{1}{1 + e^{-\ell_v}}" if self.is_sigmoid(config) else self.latex
+
+    def equation(self, cell: StageCell) -> Equation | None:
+        if self.is_sigmoid(cell.config):
+            return sigmoid(cell.read()[cell.column])
+        return super().equation(cell)
 
 
 VECTORS = {"q": "Queries", "k": "Keys", "v": "Values"}
@@ -573,7 +593,7 @@ KINDS: dict[str, Kind] = {
     ),
     "transform": Transform("transform"),
     "logits": Logits("logits"),
-    "probabilities": Softmax(
+    "probabilities": Probabilities(
         "Probabilities",
         "The softmax of the logits: probabilities that sum to 1.",
         r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}",

@@ -189,7 +189,7 @@ class PassValues:
                 transformed: Tensor = self.model.head.transform(source(0)[rows][None])[0]
                 return transformed
             case "probabilities":
-                return source(0)[rows].softmax(-1)
+                return self.config.scores(source(0)[rows])
         x = source(0)[self.rows(stage.name)][rows]
         head, words = self.model.head, self.model.last_stack.embedding.weight[columns].to(x.dtype)
         assert isinstance(head, LanguageModelHead)

@@ -206,7 +206,7 @@ def _stages(value: _PassValue, config: TransformerConfig, started: set[str]) -> 
     reads = reads or (f"{stack}.tokens",)
     more = {"site": name, "module": module, "aliases": tuple(value.sites), **where}
     yield _stage(config, name, kind, reads=reads, **more)
-    if tail == "logits":
+    if tail == "logits" and config.score_function != "none":
         shapes = KINDS[kind].shapes
         yield _stage(
             config, "probabilities", "probabilities", reads=(name,), shapes=shapes, **where

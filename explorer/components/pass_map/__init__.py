@@ -102,7 +102,7 @@ class MapStack:
 
 @dataclass(frozen=True)
 class MapAnswer:
-    """The answer of the model at a position: the likeliest options with their probabilities."""
+    """The answer of the model at a position: the largest options with their scores."""
 
     label: str
     options: Sequence[tuple[str, float]]
@@ -114,7 +114,7 @@ class PassMap:
 
     `answers` are those known at first, by their start of the flow; the others come behind
     (`other_answers`). `behind` says of which position an answer is ({token} is its token), and
-    `of` names the pass.
+    `of` names the pass, `score` the number of an option.
     """
 
     flow: InformationFlow
@@ -124,6 +124,7 @@ class PassMap:
     behind: str
     has_lens: bool
     of: str
+    score: str = "probability"
 
 
 def pass_map(
@@ -246,6 +247,7 @@ def encode(
         "hasAnswers": bool(picture.answers),
         "count": len(starts),
         "behind": picture.behind,
+        "score": picture.score,
         "of": picture.of,
         "appends": list(appends),
         "hasLens": picture.has_lens,

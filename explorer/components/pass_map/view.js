@@ -347,7 +347,7 @@ function tell(state) {
     say(line, data.words.forward, {token: labelOf(state, state.from.stack, state.from.token)});
   } else if (data.hasAnswers) {
     const [label, options] = state.answers[state.asked] ?? ["…", [["", null]]];
-    say(line, data.words.back, {token: label, value: `p = ${probability(options[0][1])}`});
+    say(line, data.words.back, {token: label, value: `${data.score === "value" ? "value" : "p"} = ${probability(options[0][1])}`});
   } else line.textContent = data.words.idle;
   const drawn = carried.edges.filter(edge => !state.hides(edge)).length;
   const strongest = carried.edges.at(-1), points = state.place && strongest && pointsOf(state, strongest);
@@ -402,7 +402,7 @@ function options(state) {
       row.title = data.words.append;
       row.addEventListener("click", () => append(state, at));
     }
-    bar.style.setProperty("--share", String(p ?? 0));
+    bar.style.setProperty("--share", String(data.score === "value" ? 0 : p ?? 0));
     row.append(element("bdi", "token", label), bar, element("span", "value", probability(p)));
     return row;
   }));

@@ -9,9 +9,9 @@ from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.bars import probability_bars
+from explorer.charts.bars import score_bars
 from explorer.components.chart import chart
-from explorer.inference.answers import option_name
+from explorer.inference.answers import option_name, score_sentence, score_words
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
@@ -27,12 +27,17 @@ LAYERS_WIDTH = 560
 
 
 def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
-    """A row per layer of `logits` (layers + 1, options); then the output's probability and rank."""
+    """A row per layer of `logits` (layers + 1, options); then the output's score and rank."""
     steps = ["embedding", *(f"layer {n}" for n in range(len(logits) - 1))]
-    probabilities, output = logits.double().softmax(-1), int(logits[-1].argmax())
-    kind = "classes" if opened.config.head == "classifier" else "tokens"
-    st.markdown(f"**Likeliest {kind} after each layer**")
-    best = probabilities.topk(min(PREDICTIONS_SHOWN, logits.shape[-1]), -1)
+    config, words = opened.config, score_words(opened.config)
+    scores, output = config.scores(logits.double()), int(logits[-1].argmax())
+    is_classifier = config.head == "classifier"
+    kind = "classes" if is_classifier else "tokens"
+    largest = f"Likeliest {kind}" if words.score == "probability" else words.title
+    st.markdown(f"**{largest} after each layer**")
+    if is_classifier:
+        st.caption(score_sentence(config))
+    best = scores.topk(min(PREDICTIONS_SHOWN, logits.shape[-1]), -1)
     columns = {
         f"{rank + 1}.": [
             f"{option_text(opened, index)}  {three(value)}"
@@ -47,12 +52,12 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
         st.markdown(f"**Output: {literal(option_text(opened, output))}**")
         ranks = ranks_by_layer(logits, output)
         labels = [f"{step} · rank {rank}" for step, rank in zip(steps, ranks, strict=True)]
-        spec = probability_bars(labels, probabilities[:, output].tolist())
-        title = f"Probability of {option_text(opened, output)} after each layer"
+        spec = score_bars(labels, scores[:, output].tolist(), words.score)
+        title = f"{words.score.capitalize()} of {option_text(opened, output)} after each layer"
         chart(spec, height=BAR * len(steps) + 30, key="way", title=title)
         st.caption(
-            f"Its probability after each layer, and its rank among all {kind}. In the forward pass "
-            "the output head reads the last layer alone: its output for earlier ones need not be "
+            f"Its {words.score} after each layer, and its rank among all {kind}. In the forward "
+            "pass the output head reads the last layer alone: its output for earlier ones need not be "
             "what the model would predict there."
         )
 
@@ -132,7 +137,7 @@ def sums(terms: Contributions) -> dict[str, float]:
 
 def lens_code(forward: ForwardPass, position: int, option: int) -> None:
     logits = lens_logits(forward.trace, position)
-    print(logits.softmax(-1).topk(min(5, logits.shape[-1])))  # a row per residual stream
+    print(forward.config.scores(logits).topk(min(5, logits.shape[-1])))  # a row per stream
 
     terms = contributions(forward, position, option)
     print(terms.heads, terms.feed_forward, terms.embedding, terms.constant)

@@ -189,7 +189,7 @@ def _draw_outputs(permutation: Permutation) -> None:
         if forward.answer.kind == "text":
             st.text(forward.answer.text)
         elif guesses:
-            st.text(", ".join(f"{guess.label} {three(guess.probability)}" for guess in guesses))
+            st.text(", ".join(f"{guess.label} {three(guess.score)}" for guess in guesses))
         else:
             st.text(forward.answer.note or widgets.ENDS_IN_VECTORS)
     if permutation.before.answer.kind == "text":

@@ -7,8 +7,8 @@ from torch import Tensor
 from explorer.analysis.comparison import largest_change
 from explorer.analysis.output_change import (
     ChangeOverText,
+    divergence,
     has_words,
-    kl,
     last_stream,
     likeliest,
     logits_at,
@@ -20,7 +20,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.charts.bars import before_after_bars
 from explorer.components.chart import chart
 from explorer.components.events import Place
-from explorer.inference.answers import option_name
+from explorer.inference.answers import option_name, score_sentence, score_words
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
@@ -76,22 +76,25 @@ def draw_output_change(
     old, new = (logits_at(edited.forward.trace, position) for edited in (before, after))
     options = likeliest(old, new)
     labels = [option_name(opened, option) for option in options]
-    probabilities = (logits.double().softmax(-1)[options].tolist() for logits in (old, new))
-    bars = before_after_bars(labels, *probabilities)
+    config, words = opened.config, score_words(opened.config)
+    scores = (config.scores(logits.double())[options].tolist() for logits in (old, new))
+    bars = before_after_bars(labels, *scores, words.score)
     with st.container(key="probabilities"):
-        title = "Probabilities before and after"
-        chart(bars, height=BARS_HEIGHT, key="before_after", title=title)
+        title = "Values" if words.score == "value" else "Probabilities"
+        chart(bars, height=BARS_HEIGHT, key="before_after", title=f"{title} before and after")
+        if not has_words(config):
+            st.caption(score_sentence(config))
     names = [f"{label} ({option})" for label, option in zip(labels, options, strict=True)]
-    label = "Tracked token" if has_words(opened.config) else "Tracked class"
+    label = "Tracked token" if has_words(config) else "Tracked class"
     tracked = options[names.index(one_of("watched", names, label=label, as_list=True))]
     was, now = float(old[tracked]), float(new[tracked])
     facts(
         [
-            ("KL divergence", _nats(kl(old, new))),
+            (words.divergence, f"{three(divergence(config, old, new))} {words.unit}".strip()),
             *_facts_over_text(opened, before, after),
-            ("tracked logit before", three(was)),
-            ("tracked logit after", three(now)),
-            ("change in the tracked logit", signed(now - was)),
+            (f"tracked {words.logit} before", three(was)),
+            (f"tracked {words.logit} after", three(now)),
+            (f"change in the tracked {words.logit}", signed(now - was)),
         ]
     )
     return tracked
@@ -228,12 +231,13 @@ def last_stream_code(before: EditedPass, after: EditedPass) -> None:
 
 
 def output_code(before: EditedPass, after: EditedPass, position: int, tracked: int) -> None:
+    config = before.forward.config
     old, new = (logits_at(edited.forward.trace, position) for edited in (before, after))
     likely = likeliest(old, new)
-    probabilities = torch.stack([old, new]).double().softmax(-1)[:, likely]
-    print(likely, probabilities)  # a row before, a row after
-    divergence = kl(old, new)
-    print(divergence)  # nats
+    scores = config.scores(torch.stack([old, new]).double())[:, likely]
+    print(likely, scores)  # a row before, a row after
+    change = divergence(config, old, new)
+    print(change)  # nats, unless the model is a regression
     was, now = old[tracked], new[tracked]
     print(was, now, now - was)  # the tracked logit
 

@@ -16,7 +16,7 @@ from explorer.analysis.map_faithfulness import (
     cutting_cost,
     faithfulness,
 )
-from explorer.analysis.output_change import kl, logits_at
+from explorer.analysis.output_change import divergence, logits_at
 from explorer.app import widget_state
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
@@ -25,7 +25,7 @@ from explorer.catalog.attention_parts import map_title, site
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.circuit_charts import EdgeCut, edge_cut_curves
 from explorer.components.chart import chart
-from explorer.inference.answers import option_name
+from explorer.inference.answers import option_name, score_words
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass, rerun
@@ -43,7 +43,6 @@ from models.interventions import Edit
 
 THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
 CHART_HEIGHT = 340
-KL, LOGIT = "KL divergence", "Change in the top logit"
 ABLATED, PATCHED = "Ablated", "Patched"
 SELECTS, ABLATES = "Selects the head", "Ablates the head"
 TOO_LONG_FOR_HEADS = "One pass for every head of this model takes too long: shorten the text."
@@ -57,7 +56,9 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
         return None
     with st.container(horizontal=True):
         way = one_of("heads_are", (ABLATED, PATCHED))
-        is_kl = one_of("number", (KL, LOGIT)) == KL
+        words = score_words(opened.config)
+        logit_change = f"Change in the top {words.logit}"
+        of_output = one_of("number", (words.divergence, logit_change)) == words.divergence
         one_of("click", (SELECTS, ABLATES))
     text, source = "", None
     if way == PATCHED:
@@ -85,9 +86,11 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
     )
     if changes is None:
         return lines
-    values, unit = (changes[0], "nats") if is_kl else (changes[1], "logits")
+    logits = "" if words.logit == "value" else "logits"
+    values, unit = (changes[0], words.unit) if of_output else (changes[1], logits)
     top = option_name(opened, int(logits_at(base.trace, position).argmax()))
-    what = "KL(before ‖ after)" if is_kl else f"change in the logit of “{top}”"
+    whole = "KL(before ‖ after)" if words.unit else "squared change of the output"
+    what = whole if of_output else f"change in the {words.logit} of “{top}”"
     how = "patched from the source sentence" if text else "ablated to zero"
 
     def pick(layer: int, head: int, part: str) -> None:
@@ -105,7 +108,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
             title=map_title(at.called, at.part, f"Each head alone {how}, {what}"),
             on_pick=pick,
             unit=unit,
-            scale="sequential" if is_kl else "diverging",
+            scale="sequential" if of_output else "diverging",
         )
         where = f"{base_words(edited)}: {literal(what)} at the output position."
         st.caption(f"Each head alone {how}, {where}")
@@ -124,7 +127,7 @@ def _measure(
     source: ForwardPass | None,
     report: Report,
 ) -> Tensor:
-    """(2, layers, heads): KL in nats, and the change in the logit of the likeliest option."""
+    """(2, layers, heads): the divergence, and the change in the logit of the likeliest option."""
     before = logits_at(base.trace, base.position)
     top = int(before.argmax())
     patched: Callable[[int], Tensor] | None = None
@@ -136,7 +139,8 @@ def _measure(
 
     rows = []
     for after in ablate_every_head(base, part, layers, patched):
-        rows.append(torch.stack([kl(before, after), (after - before)[:, top].double()]))
+        whole = divergence(base.model.config, before, after)
+        rows.append(torch.stack([whole, (after - before)[:, top].double()]))
         report(len(rows) / layers)
     return torch.stack(rows, dim=1)
 
@@ -162,12 +166,13 @@ def heads_code(
         how = [*edited.core_edits, edit]
         again = rerun(opened, passed, passed.source, passed.target, how)
         after.append(logits_at(again.trace, position))
-    divergence = kl(logits_at(passed.trace, position), torch.stack(after))
-    print(divergence)  # nats, a number for each head of the layer
+    before = logits_at(passed.trace, position)
+    changes = divergence(forward.config, before, torch.stack(after))
+    print(changes)  # nats unless a regression, a number for each head of the layer
 
 
 def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -> Script | None:
-    """KL divergence by the number of cut edges, as a chart; returns the code."""
+    """The divergence of the output by the number of cut edges, as a chart; returns the code."""
     opened, at = context.opened, context.choice
     if opened.config.head == "none":
         st.text(NO_HEAD)
@@ -202,8 +207,9 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         for count, best, draws in zip(cuts.counts, cuts.strongest, cuts.random, strict=True)
     ]
     with st.container(key="faithfulness"):
-        title = "Output against the number of edges cut"
-        chart(edge_cut_curves(points), height=CHART_HEIGHT, key="edges_cut", title=title)
+        title, words = "Output against the number of edges cut", score_words(opened.config)
+        scale = "KL in nats" if words.unit else words.divergence
+        chart(edge_cut_curves(points, scale), height=CHART_HEIGHT, key="edges_cut", title=title)
     of = f"layer {at.layer}" if head is None else f"layer {at.layer}, head {head}"
     st.caption(
         f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "
@@ -221,4 +227,4 @@ def faithfulness_code(
     for count, strongest, random in zip(
         cuts.counts, cuts.strongest.tolist(), cuts.random.tolist(), strict=True
     ):
-        print(count, strongest, random)  # KL divergence in nats, after so many edges are cut
+        print(count, strongest, random)  # nats unless a regression, after so many edges are cut

@@ -163,7 +163,9 @@ def _output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
 def _loss(run: MeasuredRun) -> InstrumentResult:
     """The cross-entropy of the output against the answer, and its gradient at the embeddings."""
     if run.labels is None:
-        return InstrumentResult(None, "this model has no head, so there is no loss")
+        if run.model.config.head == "none":
+            return InstrumentResult(None, "this model has no head, so there is no loss")
+        return InstrumentResult(None, "its labels are not one of several, so there is no loss")
     if bool((run.labels == IGNORE).all()):
         return InstrumentResult(None, "no token follows this one, so there is no loss")
     try:

@@ -199,7 +199,7 @@ def right_run(opened: OpenModel, forward: ForwardPass, head: HeadPlace) -> Measu
 
 def _labels(opened: OpenModel, forward: ForwardPass, ids: Tensor) -> Tensor | None:
     kind, head = opened.config.kind, opened.config.head
-    if head == "none":
+    if head == "none" or opened.config.score_function != "softmax":
         return None
     if head == "classifier":
         return forward.trace.output[forward.row].argmax(-1)[None]

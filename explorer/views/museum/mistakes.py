@@ -113,6 +113,8 @@ def needs_words(config: TransformerConfig) -> str | None:
 
 
 def needs_logits(config: TransformerConfig) -> str | None:
+    if config.score_function != "softmax":
+        return "its output is not read by a softmax"
     return "it has no head" if config.head == "none" else None
 
 

@@ -12,9 +12,10 @@ from explorer.analysis.output_change import has_words, last_streams
 from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
-from explorer.inference.answers import class_names, first_place
+from explorer.inference.answers import class_names, first_place, score_words
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached, is_cached
+from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text, labels_of
 
 LAYERS_AT_ONCE = 4
@@ -57,7 +58,7 @@ def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
         for name in flow.stacks
     ]
     words = has_words(forward.config)
-    behind = BEHIND[forward.config.kind] if words else "Class of the text"
+    behind = BEHIND[forward.config.kind] if words else score_words(forward.config).title
     passed = repr((id(opened), forward.text, forward.pair)).encode()
     of = hashlib.sha256(passed).hexdigest()[:12]
     first = first_answer(opened, forward)
@@ -66,16 +67,19 @@ def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
         first_answers = {first: answers(opened, forward, range(first, first + 1))[0]}
     elif forward.config.head == "classifier":
         first_answers = {0: _class(opened, forward)}
-    return PassMap(flow, stacks, first_answers, forward.config.n_heads, behind, words, of)
+    score = score_words(forward.config).score
+    return PassMap(flow, stacks, first_answers, forward.config.n_heads, behind, words, of, score)
 
 
 def _class(opened: OpenModel, forward: ForwardPass) -> MapAnswer:
     names = class_names(opened)
-    p = forward.trace.output[forward.row].softmax(-1)
-    top = p.topk(min(MOST_OPTIONS, len(p)))
+    scores = forward.config.scores(forward.trace.output[forward.row])
+    top = scores.topk(min(MOST_OPTIONS, len(scores)))
     pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
     options = [(names[i], value) for i, value in pairs]
-    return MapAnswer(options[0][0], options)
+    label, score = options[0]
+    is_one_of_all = forward.config.score_function == "softmax"
+    return MapAnswer(label if is_one_of_all else f"{label} {three(score)}", options)
 
 
 def answers(opened: OpenModel, forward: ForwardPass, places: range) -> list[MapAnswer]:

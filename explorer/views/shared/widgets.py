@@ -18,12 +18,12 @@ from explorer.app.page_table import ROWS
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
-from explorer.charts.bars import probability_bars
+from explorer.charts.bars import score_bars
 from explorer.components import chips, matrix, mounting
 from explorer.components.chart import chart
 from explorer.components.matrix import window_room
 from explorer.components.page_top import page_top
-from explorer.inference.answers import first_place
+from explorer.inference.answers import first_place, score_words
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label
@@ -45,7 +45,6 @@ LONGEST_TITLE = 400
 OUTPUTS = {
     "next": "Next-token probabilities",
     "mask": "Probabilities for the mask",
-    "classes": "Class probabilities",
 }
 
 NO_FINITE_PROBABILITIES = (
@@ -199,15 +198,17 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
     if not answer.guesses:
         st.text(answer.note if answer.kind == "mask" else ENDS_IN_VECTORS)
         return
-    st.markdown(f"**{OUTPUTS[answer.kind]}**")
-    if any(math.isnan(guess.probability) for guess in answer.guesses):
+    words = score_words(forward.config)
+    title = OUTPUTS.get(answer.kind, words.title)
+    st.markdown(f"**{title}**")
+    if any(math.isnan(guess.score) for guess in answer.guesses):
         st.text(NO_FINITE_PROBABILITIES)
         return
-    if answer.kind != "classes":
-        st.caption(f"The {len(answer.guesses)} likeliest tokens. {literal(answer.note)}")
+    many = "" if answer.kind == "classes" else f"The {len(answer.guesses)} likeliest tokens. "
+    st.caption(f"{many}{literal(answer.note)}")
     labels = [guess.label for guess in answer.guesses]
-    spec = probability_bars(labels, [guess.probability for guess in answer.guesses])
-    chart(spec, height=28 * len(labels) + 30, key=key, title=OUTPUTS[answer.kind])
+    spec = score_bars(labels, [guess.score for guess in answer.guesses], words.score)
+    chart(spec, height=28 * len(labels) + 30, key=key, title=title)
 
 
 def page_links(*names: str) -> None:

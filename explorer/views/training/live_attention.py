@@ -39,9 +39,7 @@ def draw_answer_now(task: Task, forward: ForwardPass) -> None:
     answer = forward.answer
     if answer.guesses:
         best = answer.guesses[:GUESSES]
-        words = " · ".join(
-            f"**{literal(guess.label)}** {three(guess.probability)}" for guess in best
-        )
+        words = " · ".join(f"**{literal(guess.label)}** {three(guess.score)}" for guess in best)
         st.markdown(f"{'Next token' if answer.kind == 'next' else 'Answer'}: {words}")
         return
     right = task.answer_text(forward.source)

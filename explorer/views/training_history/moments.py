@@ -62,7 +62,7 @@ class PassAtStep:
         if not self.answer.guesses:
             return "Writes", self.answer.text or "–"
         guesses = self.answer.guesses[:FILM_GUESSES]
-        return "Predicts", " · ".join(f"{g.label} {three(g.probability)}" for g in guesses)
+        return "Predicts", " · ".join(f"{g.label} {three(g.score)}" for g in guesses)
 
 
 @dataclass(frozen=True, eq=False)
