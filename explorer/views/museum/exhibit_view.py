@@ -91,7 +91,7 @@ def _draw_runs(context: PageContext, exhibit: Exhibit, is_on: bool) -> Script | 
             )
         else:
             _draw_both(maps, titles)
-    draw_how_to_spot(exhibit, comparison(exhibit, *measurements, has_mistake=is_on))
+    draw_how_to_spot(exhibit, comparison(exhibit, measurements[0], measurements[1], is_on))
     return instrument_script(opened, forward, head, changes, exhibit.instrument)
 
 
