@@ -27,7 +27,7 @@ def draw_diagnostics(context: PageContext, opened: OpenModel) -> Script:
     """Draw the findings of every check of the model, the most severe first."""
     st.markdown("**Diagnostics** · the most severe first")
     files = _of_files(context.folder)
-    _draw_findings([*files, *_of_weights(opened), *_of_text(context)])
+    _draw_findings([*files, *_of_weights(opened), *_of_text(context)], context.choice.model)
     return script(diagnostics_code, opened)
 
 
@@ -37,12 +37,15 @@ def draw_folder_findings(entry: ModelEntry, *, heading: bool = False) -> None:
     if heading:
         is_listed = any(finding.sentence == entry.fault for finding in findings)
         st.text(f"{entry.short_name}: {'cannot be opened.' if is_listed else entry.fault}")
-    _draw_findings(findings)
+    _draw_findings(findings, entry.name, heading)
 
 
-def _draw_findings(findings: Iterable[Diagnostic]) -> None:
-    """Draw a row for each: its level, its title and its sentence."""
-    with st.container(key="findings", gap="small"):
+def _draw_findings(findings: Iterable[Diagnostic], model: str, heading: bool = False) -> None:
+    """Draw a row for each: its level, its title and its sentence.
+
+    The findings of a model with a `heading` may stand on one page with those of the chosen one.
+    """
+    with st.container(key=f"findings_{model}{'_examined' * heading}", gap="small"):
         for finding in diagnostics.most_severe_first(findings):
             level, title, sentence = st.columns([2, 5, 16], vertical_alignment="top")
             level.badge(LABELS[finding.level], color=COLOURS[finding.level])  # type: ignore[arg-type]
