@@ -124,7 +124,7 @@ _on(
     "",
     text("text", "Your sentence", default="the model's example"),
     state("text_file", "the hash of a longer text, which this server has"),
-    state("special", "true where the text is a prompt with special tokens", "false"),
+    state("special", "true where special tokens in the text are read as such", "false"),
     text("pair", "Second sentence", about="the second sentence"),
     option(
         "model",

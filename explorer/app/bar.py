@@ -28,7 +28,7 @@ from explorer.app.context import (
 )
 from explorer.app.messages import draw_notes, keep_note, take_notes
 from explorer.app.session import HeadAlone, session, state_of
-from explorer.app.suggest_model import draw_unknown
+from explorer.app.suggest_model import draw_special, draw_unknown
 from explorer.app.typed_text import SENTENCE
 from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry
@@ -83,6 +83,7 @@ def draw_bar(
     reader.shown_model = entry.name
     if {"text", "model"} <= {*reader.uses}:
         draw_unknown(context)
+        draw_special(context)
 
 
 def _group(place: DeltaGenerator, width: Any) -> DeltaGenerator:

@@ -53,7 +53,7 @@ class Choice:
     layer: int
     head: int
     special: bool = False
-    """Whether special tokens that are written in the text are read as such: it is a prompt."""
+    """Whether special tokens that are written in the text are read as such."""
     training_step: int = TRAINED
     """The step of the training at which the model is shown, where it has snapshots."""
 

@@ -1,4 +1,4 @@
-"""The words of the sentence that the chosen model does not know, and a model that knows them."""
+"""Words of the sentence that the model does not know or reads as letters, and the ways out."""
 
 from functools import partial
 
@@ -11,10 +11,15 @@ from explorer.app.messages import Suggestion, draw_suggestion, keep_note, take_n
 from explorer.app.session import session, state_of
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.opened_model import open_entry
+from explorer.inference.chat_prompt import typed_as_letters
 from explorer.inference.readable_text import Unknown, unknown_of
+from explorer.text.visible_text import cut
 
 UNKNOWN_WORDS = "unknown words"
 """The key of the note under the bar."""
+SPECIAL_SWITCH = "reads_special"
+MOST_NAMES, LONGEST_NAME = 4, 30
 
 
 def draw_unknown(context: PageContext) -> None:
@@ -43,3 +48,27 @@ def _unknown_of(context: PageContext) -> Unknown | None:
         return second if reads_pairs(entry) else ""
 
     return unknown_of(model, choice.text, choice.pair, context.models, pair_of)
+
+
+def draw_special(context: PageContext) -> None:
+    """Say under the bar that special tokens were typed, with a switch to read them as such."""
+    state, model, choice = st.session_state, context.model, context.choice
+    if isinstance(model, ModelError):
+        return
+    entry_model = open_entry(context.models[choice.model]) if choice.special else model
+    names = typed_as_letters(entry_model, choice.text)
+    if not names:
+        return
+    typed = ", ".join(f"“{cut(name, LONGEST_NAME)}”" for name in names[:MOST_NAMES])
+    how = "as special tokens, and none is added around it" if choice.special else "as letters"
+    with st.container(horizontal=True, vertical_alignment="center", key="typed_special"):
+        st.text(f"The sentence has names of special tokens, read {how}: {typed}.", width="content")
+        if not choice.pair:
+            state[SPECIAL_SWITCH] = choice.special
+            st.toggle("Read as special tokens", key=SPECIAL_SWITCH, on_change=_take_special)
+
+
+def _take_special() -> None:
+    """The choice holds for this text: another one is read as letters again."""
+    is_on = st.session_state[SPECIAL_SWITCH]
+    st.session_state["special"] = st.session_state.get("text") if is_on else ""

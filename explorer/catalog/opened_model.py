@@ -17,7 +17,7 @@ from explorer.catalog.tokenizers import tokenizer_of
 from explorer.system.cooperative import CancellableCondition
 from explorer.system.limits import MODEL_BYTES, WEIGHTS_BYTES
 from explorer.tasks import CUSTOM_TASKS, TASKS, Task
-from explorer.text import AnyTokenizer, PublishedTokenizer, TextError
+from explorer.text import READS_SPECIAL, AnyTokenizer, TextError
 from models import TransformerConfig, load_checkpoint
 from models.loading.checkpoint import Checkpoint, CheckpointError
 from models.loading.folder_config import OURS
@@ -46,7 +46,7 @@ class OpenModel:
     @property
     def reads_prompts(self) -> bool:
         """Whether it reads the names of special tokens in a text as special tokens."""
-        return isinstance(self.tokenizer, PublishedTokenizer) and self.tokenizer.reads_special
+        return isinstance(self.tokenizer, READS_SPECIAL) and self.tokenizer.reads_special
 
     @property
     def bytes(self) -> int:
@@ -83,7 +83,7 @@ def open_checkpoint(
     With `reads_prompts`, it reads the names of special tokens in a text as special tokens.
     """
     checkpoint, tokenizer = _load(name, folder)
-    if reads_prompts and isinstance(tokenizer, PublishedTokenizer):
+    if reads_prompts and isinstance(tokenizer, READS_SPECIAL):
         tokenizer = tokenizer.reading_prompts()
     run = checkpoint.run or {}
     kind = str(run.get("task", name))

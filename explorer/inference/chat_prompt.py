@@ -5,7 +5,7 @@ from pathlib import Path
 
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import cached
-from explorer.text import PublishedTokenizer, TextError, Token
+from explorer.text import READS_SPECIAL, PublishedTokenizer, TextError, Token
 from explorer.text.checked_text import LARGEST_TEMPLATE
 from models.loading.checkpoint import CheckpointError
 from models.loading.checkpoint_tokenizer import chat_template
@@ -66,7 +66,25 @@ def render_chat(
 def reading_prompts(opened: OpenModel) -> OpenModel:
     """The same model, with a tokenizer that reads special tokens in a text as such."""
     tokenizer = opened.tokenizer
-    if not isinstance(tokenizer, PublishedTokenizer):
+    if not isinstance(tokenizer, READS_SPECIAL):
         return opened
     reader = replace(opened, tokenizer=tokenizer.reading_prompts())
     return cached(opened, ("reading prompts",), lambda: reader, lambda _: 0)
+
+
+def typed_as_letters(opened: OpenModel, text: str) -> tuple[str, ...]:
+    """The names of special tokens in a text that the model reads as letters; each name once."""
+
+    def special_names(reader: OpenModel) -> dict[str, None]:
+        try:
+            tokens = reader.tokenizer.encode(text)
+        except TextError:
+            return {}
+        spans = [text[token.start : token.end].strip() for token in tokens if token.special]
+        return dict.fromkeys(filter(None, spans))
+
+    def names() -> tuple[str, ...]:
+        as_special = special_names(opened)
+        return tuple(n for n in special_names(reading_prompts(opened)) if n not in as_special)
+
+    return cached(opened, ("typed special tokens", text), names)

@@ -10,7 +10,7 @@ from explorer.catalog.pretrained_models import FIRST
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.inference.forward_pass import ForwardPassError, encode_text, unknown, unknown_words
 from explorer.inference.results_cache import cached
-from explorer.text import PublishedTokenizer, TextError
+from explorer.text import READS_SPECIAL, TextError
 from models.loading.checkpoint import CheckpointError
 from models.loading.folder_config import OURS
 
@@ -98,7 +98,7 @@ def why_unreadable(
         return str(entry.fault)
     try:
         tokenizer = tokenizer_in(entry.folder, entry.family, entry.config)
-        if reads_prompts and isinstance(tokenizer, PublishedTokenizer):
+        if reads_prompts and isinstance(tokenizer, READS_SPECIAL):
             tokenizer = tokenizer.reading_prompts()
         tokens = encode_text(tokenizer, entry.config, text, pair, reader=entry.short_name)
         words, name = unknown_words(tokenizer, text, pair, tokens)

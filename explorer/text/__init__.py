@@ -26,12 +26,16 @@ from explorer.text.tokenizer import (
     words_of,
 )
 
+READS_SPECIAL = (PublishedTokenizer, Tokenizer)
+"""Tokenizers that can read special tokens that are written in a text; the others have none."""
+
 __all__ = [
     "ALONE",
     "CLASSIFIER",
     "DECODER",
     "MAX_CHARACTERS",
     "MAX_STEPPED_CHARACTERS",
+    "READS_SPECIAL",
     "SOURCE",
     "AdoptedTokenizer",
     "AnyTokenizer",

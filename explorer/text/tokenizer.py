@@ -6,6 +6,7 @@ token, limits, and the guarantee that typed text never becomes a special token.
 
 import json
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 import tokenizers
@@ -160,6 +161,7 @@ class Tokenizer:
         # Not part of the library's file format, so every constructor sets it.
         library.encode_special_tokens = True
         self.library = library
+        self.reads_special = False
         self.special_ids = frozenset(library.get_added_tokens_decoder())
         self.kind = _kind_of(library)
         self.vocab_size: int = library.get_vocab_size()
@@ -180,21 +182,33 @@ class Tokenizer:
     def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
         """The tokens the model reads for this text, special tokens included."""
         _single(pair)
-        encoding = self.library.encode(checked(text))
+        encoding = self.library.encode(checked(text), add_special_tokens=not self.reads_special)
         tokens: list[Token] = []
         for token_id, span, special in zip(
             encoding.ids, encoding.offsets, encoding.special_tokens_mask, strict=True
         ):
-            if special:
+            if self.reads_special:
+                special = token_id in self.special_ids
+            elif special:
                 place = len(text) if token_id == self.eos_id else 0
                 span = (place, place)
             tokens.append(Token(token_id, self.label(token_id), *span, special=bool(special)))
         return tuple(tokens)
 
+    def reading_prompts(self) -> "Tokenizer":
+        """The same tokenizer, but it reads special tokens that are written in a text.
+
+        It adds none around the text.
+        """
+        tokenizer = copy(self)
+        tokenizer.library = tokenizers.Tokenizer.from_str(self.library.to_str())
+        tokenizer.reads_special = True
+        return tokenizer
+
     def ids(self, text: str, pair: str | None = None) -> list[int]:
         """The token IDs of `encode`, without the labels."""
         _single(pair)
-        return self.library.encode(checked(text)).ids
+        return self.library.encode(checked(text), add_special_tokens=not self.reads_special).ids
 
     def target_ids(self, text: str) -> list[int]:
         """The target of an encoder-decoder: `<s> … </s>` around the text."""

@@ -17,7 +17,6 @@ READING_SECONDS = 0.9
 LABELS_KEPT = 100_000
 LARGEST_ASKED_ID = 10_000_000
 NO_PROMPT = "The chat template of this model cannot be used"
-NO_STEPS = "Steps are shown of plain text; this sentence is a chat prompt with special tokens."
 
 
 def open_published(folder: Path, family: str) -> "PublishedTokenizer":
@@ -103,8 +102,6 @@ class PublishedTokenizer:
 
     def steps(self, text: str) -> tuple[TokenizerStep, ...]:
         """Every step from the typed text to `encode`; those of the last text are cached."""
-        if self.reads_special:
-            raise TextError(NO_STEPS)
         text_before, steps = self._stepped
         if text_before != text or not steps:
             steps = steps_from_json(self._ask({"do": "steps", "text": checked(text)}))

@@ -37,6 +37,7 @@ from explorer.text.token import (
 from explorer.text.tokenizer import Tokenizer
 from explorer.text.visible_text import readable
 
+NO_STEPS = "Steps are shown of plain text; this sentence is read with special tokens."
 MAX_STEPPED_CHARACTERS = 1_000
 """The longest text whose steps are shown: the number of pieces grows with its square."""
 
@@ -48,6 +49,8 @@ def steps(tokenizer: AnyTokenizer | PlainTokenizer, text: str) -> tuple[Tokenize
     encodes. The steps of a published tokenizer come from its child process.
     """
     checked(text, MAX_STEPPED_CHARACTERS)
+    if isinstance(tokenizer, (PublishedTokenizer, Tokenizer)) and tokenizer.reads_special:
+        raise TextError(NO_STEPS)
     if isinstance(tokenizer, PublishedTokenizer):
         return tokenizer.steps(text)
     tokens = tokenizer.encode(text)

@@ -88,9 +88,10 @@ def draw_output_change(
     label = "Tracked token" if has_words(config) else "Tracked class"
     tracked = options[names.index(one_of("watched", names, label=label, as_list=True))]
     was, now = float(old[tracked]), float(new[tracked])
+    change = three(float(divergence(config, old, new)))
     facts(
         [
-            (words.divergence, f"{three(float(divergence(config, old, new)))} {words.unit}".strip()),
+            (words.divergence, f"{change} {words.unit}".strip()),
             *_facts_over_text(opened, before, after),
             (f"tracked {words.logit} before", three(was)),
             (f"tracked {words.logit} after", three(now)),
