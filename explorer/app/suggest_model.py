@@ -60,9 +60,9 @@ def draw_special(context: PageContext) -> None:
     if not names:
         return
     typed = ", ".join(f"“{cut(name, LONGEST_NAME)}”" for name in names[:MOST_NAMES])
-    how = "as special tokens, and none is added around it" if choice.special else "as letters"
+    how = "as such, and none is added around it" if choice.special else "as letters"
     with st.container(horizontal=True, vertical_alignment="center", key="typed_special"):
-        st.text(f"The sentence has names of special tokens, read {how}: {typed}.", width="content")
+        st.text(f"Special tokens in the sentence are read {how}: {typed}.", width="content")
         if not choice.pair:
             state[SPECIAL_SWITCH] = choice.special
             st.toggle("Read as special tokens", key=SPECIAL_SWITCH, on_change=_take_special)

@@ -136,8 +136,8 @@ def run(lines: str, models: Path | None = None) -> tuple[dict[str, Any], list[st
     """
     if models:
         lines = re.sub(
-            r"'([^']+)'(?=\)?  # put the path to it in front)",
-            lambda short: repr(str(models / short[1])),
+            r"(?<= = )(Path|Run)\('([^'/]+)'\)",
+            lambda short: f"{short[1]}({str(models / short[2])!r})",
             lines,
         )
     made: dict[str, Any] = {"__name__": "pasted"}

@@ -177,14 +177,14 @@ def test_the_pasted_lines_give_what_is_on_screen() -> None:
     own = "low low lower lowest slow slower"
     paper = trained_tokenizers.shipped_text(trained_tokenizers.PAPER)
     for way, name, text in [(BPE, trained_tokenizers.PAPER, paper), (WORDPIECE, "own", own)]:
-        _, printed = run(training_code(name, text, way, 20, 1).text())
+        _, printed = run(training_code(name, text, way, 20, 1).text()[0])
         found = trained_tokenizers.trained_merges(text, 20, way)
         first = found.counts_after(1).pairs[0]
         names = found.tokens[first.left], found.tokens[first.right]
         assert printed[0] == f"{names[0]} {names[1]} {first.count}"
         assert printed[-1] == str(found.counts_after(1).tokens)
 
-    _, printed = run(training_code(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1).text())
+    _, printed = run(training_code(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1).text()[0])
     pieces = trained_tokenizers.unigram_pieces(
         paper, trained_tokenizers.unigram_sizes(paper, 20)[1]
     ).pieces[1:13]

@@ -20,10 +20,13 @@ from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import Question, question_of
 from explorer.app.controls import expander
+from explorer.app.reader import is_local
 from explorer.catalog.opened_model import OpenModel, open_checkpoint
+from explorer.catalog.typed_model_path import paths_allowed
 from explorer.inference.edited_pass import EditedPass, run_edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.runs.run import Run
+from explorer.text.visible_text import literal
 
 ROOT = Path(__file__).resolve().parents[3]
 WIDTH, LIST_WIDTH = 96, 60
@@ -48,12 +51,14 @@ class Script:
         """One after the other; an argument of both is created once."""
         return Script(self.calls + other.calls)
 
-    def text(self) -> str:
-        """The script, which runs in the folder of the README."""
-        lines = _Lines()
+    def text(self, shows_paths: bool = False) -> tuple[str, tuple[str, ...]]:
+        """The script, which runs in the folder of the README, and the folders elsewhere of which
+        it has only the name; with `shows_paths` it has the path to each.
+        """
+        lines = _Lines(shows_paths)
         for function, arguments in self.calls:
             lines.add(function, arguments)
-        return "\n".join([*lines.import_lines(), *lines.lines])
+        return "\n".join([*lines.import_lines(), *lines.lines]), tuple(lines.named)
 
 
 def script(function: Callable[P, None], *args: P.args, **named: P.kwargs) -> Script:
@@ -69,8 +74,10 @@ def code_panel(
         if not panel.open:
             return
         if script is not None:
-            st.caption("Run this in the folder of the README:")
-            st.code(script.text(), language="python")
+            text, named = script.text(paths_allowed(is_local()))
+            paths = f", with the path to {literal(' and to '.join(named))} in place of the name"
+            st.caption(f"Run this in the folder of the README{paths if named else ''}:")
+            st.code(text, language="python")
         for function in functions:
             place, code = excerpt(function)
             st.caption(place)
@@ -89,7 +96,9 @@ def excerpt(function: Callable[..., Any]) -> tuple[str, str]:
 class _Lines:
     """The lines of a script, and what they import."""
 
-    def __init__(self) -> None:
+    def __init__(self, shows_paths: bool) -> None:
+        self.shows_paths = shows_paths
+        self.named: dict[str, None] = {}
         self.lines: list[str] = []
         self.imports: dict[str, set[str]] = {}
         self.values: dict[str, object] = {}
@@ -114,7 +123,9 @@ class _Lines:
                     call = f"{self._name(question_of)}(opened, {pairs}, {value.metric!r})"
                     self.lines.append(f"{name} = {call}")
                 case Run():
-                    self._put_folder(name, value.folder.with_name(value.title), Run)
+                    folder = value.folder
+                    path = folder if self.shows_paths else folder.with_name(value.title)
+                    self._put_folder(name, path, Run)
                 case Path():
                     self._put_folder(name, value)
                 case _:
@@ -156,12 +167,13 @@ class _Lines:
         self.lines.append(f"{name} = {call}")
 
     def _put_folder(self, name: str, folder: Path, kind: type = Path) -> None:
-        """Its path from the README; of a folder elsewhere only the name, not where it is."""
+        """Its path from the README; of a folder elsewhere the path is not everybody's business."""
+        path = folder.as_posix() if self.shows_paths else folder.name
         if folder.is_relative_to(ROOT):
-            path, hint = folder.relative_to(ROOT).as_posix(), ""
-        else:
-            path, hint = folder.name, "  # put the path to it in front"
-        self.lines.append(f"{name} = {self._name(kind)}({path!r}){hint}")
+            path = folder.relative_to(ROOT).as_posix()
+        elif not self.shows_paths:
+            self.named[path] = None
+        self.lines.append(f"{name} = {self._name(kind)}({path!r})")
         self.values[name] = folder
 
     def _literal(self, value: object) -> str:
