@@ -14,7 +14,7 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import open_entry
 from explorer.inference.chat_prompt import typed_as_letters
 from explorer.inference.readable_text import Unknown, unknown_of
-from explorer.text.visible_text import cut
+from explorer.text.visible_text import cut, in_quotes
 
 UNKNOWN_WORDS = "unknown words"
 """The key of the note under the bar."""
@@ -59,7 +59,7 @@ def draw_special(context: PageContext) -> None:
     names = typed_as_letters(entry_model, choice.text)
     if not names:
         return
-    typed = ", ".join(f"“{cut(name, LONGEST_NAME)}”" for name in names[:MOST_NAMES])
+    typed = ", ".join(in_quotes(cut(name, LONGEST_NAME)) for name in names[:MOST_NAMES])
     how = "as such, and none is added around it" if choice.special else "as letters"
     with st.container(horizontal=True, vertical_alignment="center", key="typed_special"):
         st.text(f"Special tokens in the sentence are read {how}: {typed}.", width="content")

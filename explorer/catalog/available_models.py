@@ -1,8 +1,8 @@
 """The models that a reader can open: shipped, trained here, named at the start, or brought.
 
-Listing a model reads only its config, its training record and the names of its weights, and
-is kept until the files on disk change, so that every page may list them on every run. Only the
-runs that are listed are read: the newest of one reader.
+Listing a model reads its config, its training record and the names of its weights, of a small
+file also the numbers. It is kept until the files on disk change, so that every page may list them
+on every run. Only the runs that are listed are read: the newest of one reader.
 """
 
 import os
@@ -32,7 +32,7 @@ from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
 from models.loading.folder_config import OURS
 from models.loading.gguf_header import GGUF
-from models.loading.inspection import check_inspection, inspect_folder
+from models.loading.inspection import Inspection, check_inspection, inspect_folder
 from models.loading.weight_files import ENDING, model_folder
 
 SHOWN_FIRST = (
@@ -48,6 +48,8 @@ SHOWN_FIRST = (
 RUNS_LISTED = 50
 """The newest runs of one reader; the address of an older one still opens it."""
 FILES_STAMPED = 1000
+NUMBERS_CHECKED = 64_000_000
+"""Bytes of weights that are read to list a model, so that none with NaN is chosen first."""
 ENTRIES_KEPT, RUN_ENTRIES_KEPT = 512, 4096
 WEIGHT_FILES = (ENDING, GGUF)
 Stamp = tuple[tuple[str, int, int], ...]
@@ -264,6 +266,7 @@ def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
         if origin in ("named", "brought", "added"):
             inspection = inspect_folder(folder)
             check_inspection(inspection)
+            _check_numbers(inspection)
             config, family = inspection.config, inspection.family
     except (CheckpointError, OSError) as error:
         fault = in_a_sentence(error)
@@ -288,6 +291,15 @@ def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
         family=family,
         bytes=_bytes(folder),
     )
+
+
+def _check_numbers(inspection: Inspection) -> None:
+    """CheckpointError where weights that are quickly read hold NaN or infinity."""
+    if inspection.bytes > NUMBERS_CHECKED:
+        return
+    with inspection.weights.open() as read_tensor:
+        for name in inspection.layouts:
+            read_tensor(name)
 
 
 def _bytes(folder: Path) -> int:

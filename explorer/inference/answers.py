@@ -8,6 +8,7 @@ from torch import Tensor
 from explorer.catalog.opened_model import OpenModel
 from explorer.text import TextError, Token
 from explorer.text.token_labels import candidate_text, text_of
+from explorer.text.visible_text import in_quotes
 from models import TransformerConfig
 
 ANSWERS_SHOWN = 8
@@ -176,6 +177,6 @@ def one_token(opened: OpenModel, typed: str) -> tuple[int | None, str]:
         if len(inside) == 1 and inside[0].id != opened.tokenizer.unk_id:
             return inside[0].id, ""
     if len(inside) == 1:
-        return None, f"“{typed[:40]}” is not in this model's vocabulary."
-    named = ", ".join(f"“{text_of(token)}”" for token in inside[:6])
-    return None, f"“{typed[:40]}” is {len(inside)} tokens here: {named}. Type one."
+        return None, f"{in_quotes(typed[:40])} is not in this model's vocabulary."
+    named = ", ".join(in_quotes(text_of(token)) for token in inside[:6])
+    return None, f"{in_quotes(typed[:40])} is {len(inside)} tokens here: {named}. Type one."

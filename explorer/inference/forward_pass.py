@@ -24,7 +24,7 @@ from explorer.system.cooperative import interruptible, step
 from explorer.system.limits import PASS_TOKENS
 from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.checked_text import ForwardPassError, truncate
-from explorer.text.visible_text import readable
+from explorer.text.visible_text import in_quotes, readable
 from models import TransformerConfig
 from models.interventions import Edit
 from models.trace import Trace
@@ -322,7 +322,7 @@ def unknown_words(
     words = list(dict.fromkeys((pair if t.second else text)[t.start : t.end] for t in unknown))
     if not words:
         return "", ""
-    named = ", ".join(f"“{readable(word[:20])}”" for word in words[:5])
+    named = ", ".join(in_quotes(readable(word[:20])) for word in words[:5])
     more = f" and {len(words) - 5} more" if len(words) > 5 else ""
     return named + more, unknown[0].label
 

@@ -16,7 +16,15 @@ from typing import Protocol
 
 from explorer.text import AnyTokenizer, PublishedTokenizer
 from explorer.text.token import Token
-from explorer.text.visible_text import NEWLINE, RETURN, SPACE, TAB, cut, readable_character
+from explorer.text.visible_text import (
+    NEWLINE,
+    RETURN,
+    SPACE,
+    TAB,
+    cut,
+    in_quotes,
+    readable_character,
+)
 
 JOINERS = ("\u200c", "\u200d")
 PIECE, DOTTED = "##", "◌"
@@ -230,7 +238,7 @@ def label_at(labels: Sequence[Label], place: int) -> str:
 
 def named_at(labels: Sequence[Label], place: int) -> str:
     """The token at `place` in a sentence: `“the” (3)`, since a text may have equal tokens."""
-    return f"“{label_at(labels, place)}” ({place})"
+    return f"{in_quotes(label_at(labels, place))} ({place})"
 
 
 def _in_group(group: TokenGroup, place: int, label: str) -> str:

@@ -30,6 +30,12 @@ def cut(text: str, longest: int) -> str:
     return f"{text[:front]}…{text[len(text) - (longest - 1 - front) :]}"
 
 
+def in_quotes(text: str) -> str:
+    """The text in quotes; one with right-to-left letters keeps its direction to itself."""
+    turns = any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
+    return f"“\u2068{text}\u2069”" if turns else f"“{text}”"
+
+
 def readable_bytes(piece: bytes) -> str:
     """The piece as text where its bytes are whole characters, as `<0xE2>` where they are not."""
     label = ""

@@ -28,7 +28,7 @@ from explorer.inference.results_cache import cached, if_cached
 from explorer.text import TextError, Token
 from explorer.text.number_format import error_of, three
 from explorer.text.token_labels import text_of, texts
-from explorer.text.visible_text import cut, readable
+from explorer.text.visible_text import cut, in_quotes, readable
 from models import TransformerConfig
 
 MOST_PIECES, LONGEST_ANSWER = 4, 40
@@ -140,7 +140,7 @@ def _words(text: str, tokens: Sequence[Token]) -> list[Word]:
 
 def _quoted(words: Sequence[Word]) -> str:
     text = "".join(word for word, _ in words)
-    return f"“{cut(readable(text.strip() or text).replace('␣', ' '), LONGEST_WORD)}”"
+    return in_quotes(cut(readable(text.strip() or text).replace("␣", " "), LONGEST_WORD))
 
 
 def _tokens(count: int) -> str:

@@ -27,6 +27,7 @@ from explorer.components.picker import EveryHead
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.token_labels import texts
+from explorer.text.visible_text import in_quotes
 from explorer.views.attention import display_options
 from explorer.views.attention.display_options import (
     combined_title,
@@ -220,7 +221,7 @@ def _figure(
         allowed=weights.allowed,
         about=about,
         hidden=weights.hidden,
-        note=" ".join((f"“{at.text}”.", f"{summary}.", *weights.notes)),
+        note=" ".join((f"{in_quotes(at.text)}.", f"{summary}.", *weights.notes)),
         **_colours(options),
     )
 

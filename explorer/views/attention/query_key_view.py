@@ -24,6 +24,7 @@ from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
+from explorer.text.visible_text import in_quotes
 from explorer.views.shared import pass_position, pinned, tables, widgets
 from explorer.views.shared.pinned import PinnedCell
 from models import TransformerConfig
@@ -52,7 +53,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
     figures, numbers = widgets.side_by_side(7, 4)
     with figures:
         st.markdown(widgets.head_heading(context))
-        names = f"“{label_at(rows, query)}”", f"“{label_at(columns, key)}”"
+        names = in_quotes(label_at(rows, query)), in_quotes(label_at(columns, key))
         st.text(pair_sentence(pair, words.cell, *names))
         widgets.notes(pinned.row_note(forward, at.part, query))
         pass_position.forward_pass_link(context, PinnedCell(query, key))

@@ -32,7 +32,7 @@ from explorer.text import TextError
 from explorer.text.checked_text import decoded, lines_in
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
-from explorer.text.visible_text import cut, literal
+from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.circuits.question_scores import cost_per_token
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Expression, code_panel, script
@@ -217,9 +217,8 @@ def _draw_line(
         lambda: token_activations(opened, [tokens]),
     )
     values: Tensor = getattr(activations, by.name)[0][head]
-    st.markdown(
-        f"Line {line.line + 1}: {three(line.value)} at “{literal(label_at(tokens, line.token))}”"
-    )
+    name = in_quotes(literal(label_at(tokens, line.token)))
+    st.markdown(f"Line {line.line + 1}: {three(line.value)} at {name}")
     chips(tokens, key=key, highlight=line.token, values=values.tolist(), unit=by.unit)
 
 

@@ -37,7 +37,7 @@ from explorer.components.picker import cells
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
-from explorer.text.visible_text import cut, literal
+from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.circuits.evidence import draw_searched_lines
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
@@ -56,9 +56,9 @@ def draw_direct_effect(opened: OpenModel, pair: TokenPair, layer: int, head: int
     effect = direct_effect(opened, pair, layer, head)
     answer, against = map(literal, pair.names)
     st.markdown(
-        f"Direct contribution: {signed(effect.to_answer)} to “{answer}”, "
-        f"{signed(effect.to_against)} to “{against}”, so {signed(effect.difference)} to a logit "
-        f"difference of {signed(effect.logit_difference)}."
+        f"Direct contribution: {signed(effect.to_answer)} to {in_quotes(answer)}, "
+        f"{signed(effect.to_against)} to {in_quotes(against)}, so {signed(effect.difference)} to a "
+        f"logit difference of {signed(effect.logit_difference)}."
     )
 
 

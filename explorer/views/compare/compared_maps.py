@@ -11,6 +11,7 @@ from explorer.charts.figure_data import FigureData
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, texts
+from explorer.text.visible_text import in_quotes
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.map_pair import (
@@ -103,7 +104,7 @@ def _left_out(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
     """Which tokens have no counterpart on the other side, and what that does to the numbers."""
     sides = ("first", first.columns), ("second", second.columns)
     named = [
-        f"{', '.join(f'“{label_at(tokens, at)}”' for at in places)} of the {name} map"
+        f"{', '.join(in_quotes(label_at(tokens, at)) for at in places)} of the {name} map"
         for (name, tokens), places in zip(sides, aligned.columns.left_out, strict=True)
         if places
     ]
@@ -145,7 +146,7 @@ def difference_to_export(
         scale="diverging",
         allowed=aligned.allowed[0] | aligned.allowed[1],
         about=about,
-        note=f"“{at.text}”. {how}",
+        note=f"{in_quotes(at.text)}. {how}",
     )
 
 

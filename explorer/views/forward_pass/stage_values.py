@@ -32,7 +32,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of, texts
-from explorer.text.visible_text import cut, literal, readable
+from explorer.text.visible_text import cut, in_quotes, literal, readable
 from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition, token_of
@@ -67,7 +67,7 @@ def draw_forward_pass(context: PageContext) -> None:
     left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
     with left:
         chosen = [tokens_of(values, stack)[place] for stack, place in at.tokens.items()]
-        tokens = ", ".join(f"“{text_of(token)}”" for token in chosen)
+        tokens = ", ".join(in_quotes(text_of(token)) for token in chosen)
         stage_list(
             sections(values, at),
             key="stage_list",

@@ -22,6 +22,7 @@ from explorer.inference.results_cache import cached
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text, text_of, texts
+from explorer.text.visible_text import in_quotes
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 
@@ -139,7 +140,7 @@ def summary(forcing: TeacherForcing, label: Callable[[int], str]) -> str:
     target = text_of(label(forcing.targets[at]))
     return (
         f"{teacher_forced} Free running: the output diverges at step {at + 1}, "
-        f"with “{own}” instead of “{target}”; "
+        f"with {in_quotes(own)} instead of {in_quotes(target)}; "
         f"{_equal(forcing.generated, forcing.targets)} of {count} are correct."
     )
 

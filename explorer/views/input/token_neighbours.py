@@ -28,7 +28,7 @@ from explorer.inference.results_cache import cached
 from explorer.text import AnyTokenizer, Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text, labels_of
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import in_quotes, literal
 from explorer.views.shared import tables
 
 
@@ -139,7 +139,7 @@ def draw_neighbours_of_one(choice: SpaceChoice) -> ChosenToken:
     (name,) = vocabulary_labels(choice.opened.tokenizer, [chosen])
     count = LISTED if len(choice.tables) == 1 else LISTED_OF_TWO
     for table in choice.tables:
-        st.markdown(f"**“{literal(name)}” in {OF[table]}**")
+        st.markdown(f"**{in_quotes(literal(name))} in {OF[table]}**")
         pairs = nearest_in(choice, table, [chosen], count).pairs(0)
         labels = vocabulary_labels(choice.opened.tokenizer, [neighbour for neighbour, _ in pairs])
         similarities = {"cosine similarity": [three(cosine) for _, cosine in pairs]}

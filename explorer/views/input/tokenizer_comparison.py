@@ -18,7 +18,7 @@ from explorer.inference import trained_tokenizers
 from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.token_labels import texts
-from explorer.text.visible_text import cut, readable
+from explorer.text.visible_text import cut, in_quotes, readable
 from explorer.views.shared import tokenizer_source, widgets
 from explorer.views.shared.tables import table
 from models.loading.checkpoint import CheckpointError
@@ -43,7 +43,7 @@ def difference(text: str, back: str) -> str:
     before, after = words[start : start + WORDS_COMPARED], decoded[start : start + WORDS_COMPARED]
     _, _, end, _, new_end = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()[0]
     old, new = (
-        f"“{cut(readable(' '.join(part)), LONGEST_DIFFERENCE)}”" if part else "nothing"
+        in_quotes(cut(readable(" ".join(part)), LONGEST_DIFFERENCE)) if part else "nothing"
         for part in (before[:end], after[:new_end])
     )
     if not before[:end]:
@@ -144,7 +144,7 @@ def invalid_names(requested: Sequence[str], names: Sequence[str], mine: str) -> 
     most = address.row_of("beside").most
     beyond = [name for name in dict.fromkeys(requested) if name in names][most:]
     if beyond:
-        left = ", ".join(f"“{cut(name, LONGEST_NAME)}”" for name in beyond)
+        left = ", ".join(in_quotes(cut(name, LONGEST_NAME)) for name in beyond)
         notes.append(f"At most {most} can be compared; left out: {left}.")
     return notes
 

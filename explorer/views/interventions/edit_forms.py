@@ -39,7 +39,7 @@ from explorer.interventions.edits import (
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, named_at, texts
-from explorer.text.visible_text import cut
+from explorer.text.visible_text import cut, in_quotes
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.edit_history import add_intervention, edit_button
 
@@ -137,7 +137,8 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
         highlight=position,
         on_pick=lambda place: TOKEN_AT.put("token_at", str(place)),
     )
-    st.text(f"Token {position} is “{label_at(tokens, position)}”. Click another one to replace it.")
+    name = in_quotes(label_at(tokens, position))
+    st.text(f"Token {position} is {name}. Click another one to replace it.")
 
     def replace_by(token_id: int) -> ReplaceToken:
         return ReplaceToken(part, position, token_id, token_label(opened, token_id))

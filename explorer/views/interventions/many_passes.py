@@ -31,7 +31,7 @@ from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
 from explorer.interventions.edits import AblateHead
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import in_quotes, literal
 from explorer.views.interventions.intervention_effects import NO_HEAD, base_words
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -90,7 +90,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
     values, unit = (changes[0], words.unit) if of_output else (changes[1], logits)
     top = option_name(opened, int(logits_at(base.trace, position).argmax()))
     whole = "KL(before ‖ after)" if words.unit else "squared change of the output"
-    what = whole if of_output else f"change in the {words.logit} of “{top}”"
+    what = whole if of_output else f"change in the {words.logit} of {in_quotes(top)}"
     how = "patched from the source sentence" if text else "ablated to zero"
 
     def pick(layer: int, head: int, part: str) -> None:

@@ -17,6 +17,7 @@ from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import cached
 from explorer.tasks import TASKS
+from explorer.text.visible_text import in_quotes
 from explorer.views.museum import paired_training
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
 from explorer.views.museum.instruments import (
@@ -236,7 +237,7 @@ def _fitting_model(
             continue
         say(
             f"{own_name(opened.name)} cannot have this mistake: {why}. So it is made in "
-            f"{fitting.name}, which reads “{forward.text}”."
+            f"{fitting.name}, which reads {in_quotes(forward.text)}."
         )
         return fitting, forward
     say(NO_MODEL_FOR_IT.format(why=why) + HAS_NUMBERS * has_numbers)

@@ -25,7 +25,7 @@ from explorer.interventions.address_text import (
 from explorer.interventions.edits import EditHistory, Intervention, MaskCell
 from explorer.text import Token
 from explorer.text.number_format import three
-from explorer.text.visible_text import cut
+from explorer.text.visible_text import cut, in_quotes
 
 LIST_HEIGHT = 190
 FULL = "The address has no room for more interventions: remove some."
@@ -213,11 +213,12 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
         case edits.ReplaceToken(position=position, token=token, word=word):
             tokens = forward.source if edit.part.startswith("encoder") else forward.target
             label = word or token_label(opened, token)
-            return f"{title}{_named(tokens, position)} replaced by “{label}”"
+            return f"{title}{_named(tokens, position)} replaced by {in_quotes(label)}"
         case edits.Patch(head=head, position=position, text=text):
             what = "residual stream after it" if head is None else f"head {head}"
             return (
-                f"{where}, {what} at {_named(rows, position)}: patched from “{text[:LONGEST_TEXT]}”"
+                f"{where}, {what} at {_named(rows, position)}: patched from "
+                f"{in_quotes(text[:LONGEST_TEXT])}"
             )
         case edits.Steer(head=head, strength=strength, texts=texts):
             return f"{where}: {three(strength)} × {direction_words(head, texts)} added"
@@ -227,15 +228,15 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
 def direction_words(head: int | None, texts: Sequence[str]) -> str:
     """A direction in words: its texts, or the head."""
     if head is not None:
-        return f"the output of head {head} on “{cut(texts[0], LONGEST_TEXT)}”"
-    first, *rest = (f"“{cut(text, LONGEST_TEXT)}”" for text in texts)
+        return f"the output of head {head} on {in_quotes(cut(texts[0], LONGEST_TEXT))}"
+    first, *rest = (in_quotes(cut(text, LONGEST_TEXT)) for text in texts)
     pairs = f", mean over {len(texts) // 2} pairs" if len(texts) > 2 else ""
     return f"({first} − {rest[0] if rest else 'nothing'}{pairs})"
 
 
 def _named(tokens: Sequence[Token], position: int) -> str:
     exists = position < len(tokens)
-    return f"“{tokens[position].label}” ({position})" if exists else f"token {position}"
+    return f"{in_quotes(tokens[position].label)} ({position})" if exists else f"token {position}"
 
 
 TEACHER_FORCED = (

@@ -20,7 +20,7 @@ from explorer.app.session import session, state_of
 from explorer.components.events import Place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.token_labels import label_at
-from explorer.text.visible_text import cut
+from explorer.text.visible_text import cut, in_quotes
 
 CELL = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
 EVERY, MOST = "all", 100_000
@@ -126,7 +126,7 @@ def row_note(forward: ForwardPass, part: str, query: int) -> list[str]:
     if not forward.output_tokens or not part.startswith("decoder"):
         return []
     read_token, predicted = label_at(forward.target, query), label_at(forward.output_tokens, query)
-    return [f"Row {query} reads “{read_token}” and predicts “{predicted}”."]
+    return [f"Row {query} reads {in_quotes(read_token)} and predicts {in_quotes(predicted)}."]
 
 
 def group_with(place: int | None, groups: Sequence[Group]) -> int | None:
