@@ -73,8 +73,10 @@ def spread(value: float) -> str:
 
 
 def megabytes(size: int) -> str:
-    """Bytes in MB, or in kB below one MB."""
-    return f"{three(size / 1e6)} MB" if size >= 1e6 or not size else f"{three(size / 1e3)} kB"
+    """Bytes in MB, or in kB below one MB; "0 bytes" of none."""
+    if not size:
+        return "0 bytes"
+    return f"{three(size / 1e6)} MB" if size >= 1e6 else f"{three(size / 1e3)} kB"
 
 
 def shape(sizes: tuple[int, ...]) -> str:

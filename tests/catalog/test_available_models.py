@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from explorer.app import reader_models
 from explorer.catalog import ModelError, available_models, folders, opened_model, uploads
@@ -162,6 +163,17 @@ def test_a_damaged_folder_says_why_until_it_is_mended(folder: Path) -> None:
     shutil.copy(folder / "gpt2" / "model.safetensors", folder / "torn")
     assert found()["torn"].fault is None
     assert opened_model.open_model("torn").family == "gpt2"
+
+
+def test_a_model_with_nan_is_listed_with_its_fault_and_not_chosen_first(folder: Path) -> None:
+    name = min(path.name for path in folder.iterdir() if path.is_dir())
+    path = next((folder / name).glob("*.safetensors"))
+    tensors = load_file(path)
+    for tensor in tensors.values():
+        tensor.view(-1)[:1] = float("nan")
+    save_file(tensors, path, metadata={"format": "pt"})
+    assert "holds NaN" in str(found()[name].fault)
+    assert reader_models.first(reader_models.openable()).name != name
 
 
 def test_of_equal_names_a_named_model_gets_a_number_and_a_brought_one_a_name_of_its_own(

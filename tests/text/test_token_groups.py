@@ -45,6 +45,11 @@ def test_bytes_of_a_character_are_labelled_by_it_and_by_their_place() -> None:
     assert texts(spaced) == ["␣😀 1/2 ␣<0xF0><0x9F>", "😀 2/2 <0x98><0x80>"]
 
 
+def test_a_right_to_left_word_turns_nothing_around_it() -> None:
+    tokens = of_labels("the", "שלום")
+    assert [named_at(tokens, place) for place in (0, 1)] == ["“the” (0)", "“\u2068שלום\u2069” (1)"]
+
+
 def test_one_label_is_as_among_all() -> None:
     before = [Token(0, f"<U+{place:04X}>") for place in range(20)]
     tokens = (*before, *of_labels("hi", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "🇫", "🇷", "é"))

@@ -172,7 +172,7 @@ def test_uploads_are_listed_without_their_names_and_can_be_deleted(runs: dict[st
     theirs = uploaded(OTHER, "a model of love", an_hour_ago)
     only_uploads = uploaded("3" * 32, "another", time.time() - 3_600, 409_000)
     at = opened()
-    assert "2 models, 9.41 MB on disk · 0 MB in memory, not opened yet" in said(at)
+    assert "2 models, 9.41 MB on disk · 0 bytes in memory, not opened yet" in said(at)
     table = at.dataframe[-1]
     rows = table.value.to_dict("records")
     assert [row["owner"] for row in rows] == ["reader 3", "reader 2"], "runs come first"

@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.address_parameters import TEXT_LIMIT
+from explorer.text import byte_tokenizer
 from explorer.text.checked_text import LARGEST_TEMPLATE
 from tests import apps, tiny
 from tests.apps import said, views
@@ -61,6 +62,28 @@ def test_messages_are_rendered_and_sent_as_the_sentence_with_their_special_token
     assert specials(again, "tokens_read") == []
     assert "special" not in again.query_params
     assert specials(page("input/tokens", text=RENDERED), "tokens_read") == [], "typed, not sent"
+
+
+@pytest.mark.usefixtures("models")
+def test_special_tokens_that_somebody_types_are_letters_until_the_switch_reads_them() -> None:
+    at = page("input/tokens", text="the <|im_end|> cat <|im_end|>")
+    words = "Special tokens in the sentence are read {}: “<|im_end|>”."
+    assert words.format("as letters") in said(at)
+    at.toggle(key="reads_special").set_value(True).run()
+    assert specials(at, "tokens_read") == ["<|im_end|>"] * 2
+    assert "".join(at.query_params["special"]) == "true"
+    assert words.format("as such, and none is added around it") in said(at)
+    at.toggle(key="reads_special").set_value(False).run()
+    assert specials(at, "tokens_read") == []
+    assert "Special tokens" not in said(page("input/tokens", text="the cat"))
+
+
+def test_a_tokenizer_of_ours_reads_special_tokens_on_request() -> None:
+    tokenizer = byte_tokenizer("a cat", 300)
+    assert tokenizer.bos_id not in tokenizer.ids("a<s>")[1:]
+    prompt = tokenizer.reading_prompts().encode("a<s>")
+    assert [(token.id, token.start, token.end) for token in prompt][-1] == (tokenizer.bos_id, 1, 4)
+    assert prompt[-1].special
 
 
 @pytest.mark.usefixtures("models")

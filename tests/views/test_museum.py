@@ -19,7 +19,7 @@ from explorer.runs.settings import spec_of
 from explorer.runs.spec import RunError
 from explorer.system import data_folders
 from explorer.tasks import TASKS
-from explorer.text.number_format import three
+from explorer.text.number_format import megabytes, three
 from explorer.views.museum import document_systems, find_mistake, paired_training
 from explorer.views.museum.document_systems import LEARNING_RATE, SYSTEMS
 from explorer.views.museum.exhibits import EXHIBITS, FINDABLE
@@ -282,7 +282,7 @@ def test_the_documents_disagree_and_each_system_says_how_large_it_is() -> None:
         count, size = document_systems.system_size(each)
         assert f"{count:,} parameters." in said(at)
         label = at.button(key="open_system").label
-        assert label.endswith(f" (makes {size / 1e6:,.0f} MB first)")
+        assert label.endswith(f" (makes {megabytes(size)} first)")
         words = document_systems.tokenizer_for(preset)
         assert words.vocab_size == each.config.vocab_size
         sentence = words.encode(each.sentence)

@@ -21,6 +21,7 @@ from explorer.catalog.parameters import count_parameters
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system.data_folders import systems_root
 from explorer.text import Tokenizer, word_tokenizer
+from explorer.text.number_format import megabytes
 from explorer.text.token import CLASSIFIER, SOURCE
 from explorer.text.visible_text import cut
 from explorer.views.shared import tables
@@ -154,7 +155,7 @@ def draw_systems(context: PageContext) -> Script:
         "system": list(sizes),
         "from": [system.document for system in SYSTEMS],
         "parameters": [f"{count:,}" for count, _ in sizes.values()],
-        "size": [f"{size / 1e6:,.1f} MB" for _, size in sizes.values()],
+        "size": [megabytes(size) for _, size in sizes.values()],
     }
     tables.static_table(columns, "The documents' systems and their sizes")
     preset = one_of("system", list(sizes))
@@ -184,7 +185,7 @@ def _draw_open_button(system: System, size: int, model: str, text: str) -> None:
     if model == folder_of(system, root).name:
         st.button("It is open", key="open_system", disabled=True)
         return
-    size_note = "" if is_saved(system, root) else f" (makes {size / 1e6:,.0f} MB first)"
+    size_note = "" if is_saved(system, root) else f" (makes {megabytes(size)} first)"
     if not st.button(f"Open it untrained{size_note}", key="open_system", type="primary"):
         return
     try:

@@ -226,6 +226,8 @@ def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run |
     is_same = run is not None and spec and run.is_readable() and run.spec.task == spec.task
     former = run if run is not None and is_same and _trains(run) else None
     words = former and f"Stops {literal(former.title)}, and starts a new run with these settings."
+    if spec is None:
+        words = "The note in the form says what to change before a run can start."
     clicked = place.button(
         "Restart" if former else "Start training",
         type="primary",
