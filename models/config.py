@@ -167,6 +167,11 @@ class TransformerConfig(PlainData):
         """Heads of the keys and values: fewer than `n_heads` when they are grouped."""
         return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
 
+    @property
+    def share_kv(self) -> bool:
+        """Whether all heads read the same keys and values: multi-query attention."""
+        return self.kv_heads == 1 < self.n_heads
+
     def kv_head(self, head: int) -> int:
         """The index of the keys and values of this head."""
         return head * self.kv_heads // self.n_heads

@@ -81,6 +81,8 @@ def add_commands(commands: Any) -> None:
         value |= {"metavar": "X" if setting.format else "N"}
         if setting.options:
             value = {"choices": setting.options}
+        if setting.is_switch:
+            value = {"action": argparse.BooleanOptionalAction, "default": None}
         make.add_argument(f"--{setting.name.replace('_', '-')}", help=setting.label, **value)
     rank = "train LoRA adapters of this rank, not the whole model"
     make.add_argument("--lora-rank", type=int, default=0, metavar="N", help=rank)

@@ -23,6 +23,7 @@ SHORT_NAMES = {
     "n_encoder_layers": "encoder layers",
     "n_heads": "heads",
     "d_ff": "d_ff",
+    "n_kv_heads": "heads of K and V",
     "beta2": "β₂",
     "eps": "ε",
     "seed": "data seed",
@@ -171,7 +172,7 @@ def _without(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
 LABELS = {
     setting.field: setting.label
     for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS, EVALUATE_EVERY, WEIGHTS_SEED)
-} | {"stop_at": "Target"}
+} | {"stop_at": "Target", "n_kv_heads": "Heads of K and V"}
 
 
 @dataclass(frozen=True)
@@ -211,6 +212,6 @@ SCALARS = ("weights_seed", "stop_at", "evaluate_every")
 
 def in_words(value: Any) -> str:
     """The value of a setting in a sentence."""
-    if value is None:
-        return "none"
+    if value is None or isinstance(value, bool):
+        return "on" if value else "off" if value is False else "none"
     return three(value) if isinstance(value, float) else str(value)

@@ -18,7 +18,10 @@ from models.families.family_presets import like
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: one of its options, or a number in its range (an integer without a format)."""
+    """One setting: a switch, one of its options, or a number in its range.
+
+    Without a format, the number is an integer.
+    """
 
     name: str
     label: str
@@ -28,21 +31,30 @@ class Setting:
     step: float = 1
     format: str = ""
     help: str = ""
+    is_switch: bool = False
     of: tuple[str, ...] = ()
     """The optimizers that have it; empty for all."""
 
     @property
     def field(self) -> str:
         """The field of the config that it sets."""
-        return {"layers": "n_layers", "heads": "n_heads"}.get(self.name, self.name)
+        return FIELDS.get(self.name, self.name)
+
+    def value_in(self, config: TransformerConfig | TrainConfig) -> Any:
+        """Its value in a config."""
+        return getattr(config, self.name if self.name == "share_kv" else self.field)
+
+
+FIELDS = {"layers": "n_layers", "heads": "n_heads", "share_kv": "n_kv_heads"}
 
 
 def _of(config: type[PlainData], name: str, label: str, **more: Any) -> Setting:
     """A setting of this config, with the options or the range of the field."""
     setting = Setting(name, label, **more)
-    about = config.__dataclass_fields__[setting.field].metadata  # type: ignore[attr-defined]
-    low, high = about.get("range", (0, 0))
-    return replace(setting, options=about.get("options", ()), low=low, high=high)
+    field = config.__dataclass_fields__[setting.field]  # type: ignore[attr-defined]
+    low, high = field.metadata.get("range", (0, 0))
+    options, is_switch = field.metadata.get("options", ()), field.type is bool
+    return replace(setting, options=options, is_switch=is_switch, low=low, high=high)
 
 
 _model, _training, _run = (
@@ -60,6 +72,21 @@ MODEL_SETTINGS = (
         help="Width of the feed-forward layers; 0 leaves attention alone.",
     ),
     _model("positions", "Positions", help="How the order of tokens is encoded."),
+    _model(
+        *("max_len", "Longest input"),
+        help="Tokens that the model has positions for, at least as many as the task's texts have. "
+        "Positions beyond those of the texts are not trained.",
+    ),
+    _model(
+        *("scale_embedding", "Embedding × √d_model"),
+        help="As in the paper (section 3.4), so that the positions do not outweigh the tokens.",
+    ),
+    _model("qkv_bias", "Bias of Q, K and V"),
+    Setting(
+        *("share_kv", "All heads share K and V"),
+        is_switch=True,
+        help="One projection of keys and one of values for all heads: multi-query attention.",
+    ),
     _model("norm", "Norm"),
     _model(
         *("norm_position", "Norm placement"),
@@ -145,7 +172,7 @@ def default_spec(task: Task) -> RunSpec:
 
 
 OF_DATA = (
-    *("vocab_size", "src_vocab_size", "n_classes", "max_len"),
+    *("vocab_size", "src_vocab_size", "n_classes"),
     *("pad_id", "bos_id", "generation"),
 )
 """Fields of a model that follow from its training data."""
@@ -154,7 +181,8 @@ OF_DATA = (
 def settings_for(task: Task, run: RunSpec) -> RunSpec:
     """The settings of another run, for this task, which may have another text."""
     of_data = {name: getattr(task.model, name) for name in OF_DATA}
-    return replace(run, model=run.model.replace(**of_data))
+    longest = max(task.model.max_len, run.model.max_len)
+    return replace(run, model=run.model.replace(**of_data, max_len=longest))
 
 
 def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None) -> RunSpec:
@@ -174,7 +202,9 @@ def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None
     if "n_layers" in changes:
         changes["n_encoder_layers"] = None
     if "n_heads" in changes:
-        changes |= {"n_kv_heads": None, "d_head": None}
+        changes |= {"n_kv_heads": model.share_kv, "d_head": None} | changes
+    if "n_kv_heads" in changes:
+        changes["n_kv_heads"] = 1 if changes["n_kv_heads"] else None
     spec = replace(
         base,
         task=task.name,
@@ -184,6 +214,11 @@ def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None
         stop_at=settings.get("stop_at", base.stop_at),
         evaluate_every=_otherwise(settings.get("evaluate_every"), base.evaluate_every),
     )
+    if spec.model.max_len < task.model.max_len:
+        raise RunError(
+            f"The texts of this task have up to {task.model.max_len:,} tokens: raise the longest "
+            f"input from {spec.model.max_len:,}."
+        )
     if fault := spec.fault() or _size_fault(spec) or memory_fault(task, spec):
         raise RunError(fault)
     return spec
@@ -201,11 +236,10 @@ def _changes(
     settings: Mapping[str, Any], table: tuple[Setting, ...], config: TransformerConfig | TrainConfig
 ) -> dict[str, Any]:
     """The settings that differ from this config, by its fields."""
-    values = {setting.field: settings.get(setting.name) for setting in table}
     return {
-        field: value
-        for field, value in values.items()
-        if value is not None and value != getattr(config, field)
+        setting.field: value
+        for setting in table
+        if (value := settings.get(setting.name)) not in (None, setting.value_in(config))
     }
 
 

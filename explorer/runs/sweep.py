@@ -158,11 +158,12 @@ def parse_values(setting: Setting, text: str) -> list[Any]:
     for word in (part.strip() for part in text.split(",")[:MOST_VALUES]):
         if not word:
             continue
-        if setting.options:
-            if word not in setting.options:
-                options = ", ".join(setting.options)
-                raise RunError(f"{setting.label} has no {word[:30]!r}; it is one of {options}.")
-            values.append(word)
+        options = ("true", "false") if setting.is_switch else setting.options
+        if options:
+            if word not in options:
+                names = ", ".join(options)
+                raise RunError(f"{setting.label} has no {word[:30]!r}; it is one of {names}.")
+            values.append(word == "true" if setting.is_switch else word)
             continue
         try:
             number = float(word)

@@ -94,6 +94,9 @@ class SettingInputs:
         how: dict[str, Any] = {"label": label, "help": " ".join(filter(None, words)) or None}
         if self._live and is_hot:
             how |= {"on_change": change_now, "args": (self._live, setting.field, key)}
+        if setting.is_switch:
+            self.new_row()
+            return self.linked(setting, value, st.toggle, value=value, wrap=True, **how)
         if setting.options:
             self.new_row()  # half a row would cut the options' texts
             how |= {"options": setting.options, "index": setting.options.index(value)}
@@ -113,12 +116,7 @@ class SettingInputs:
 
     def switch(self, label: str, name: str, value: bool, words: str) -> bool:
         """Draw a switch in a row of its own, whose label may take two lines."""
-        self.new_row()
-        setting = Setting(name, label)
-        if self._live:
-            label, words = f"{COLD} {label}", f"{words} {NEEDS_RESTART}"
-        how = {"label": label, "value": value, "wrap": True, "help": words}
-        return bool(self.linked(setting, value, st.toggle, **how))
+        return bool(self.draw(Setting(name, label, help=words, is_switch=True), value))
 
     def linked(self, setting: Setting, usual: Any, draw: Callable[..., Any], **how: Any) -> Any:
         """Draw this widget; the address has its value where that is not the default."""

@@ -314,8 +314,12 @@ def _draw_model_settings(
         st.caption(f"{MODEL_KINDS[task.model.kind]}, as the task needs it.")
         if len(own) + len(fitting) > 1:
             inputs.draw(shape_of, own[0])
+        lowest = {"max_len": task.model.max_len}
         values = {
-            setting.name: inside.draw(setting, getattr(config, setting.field))
+            setting.name: inside.draw(
+                replace(setting, low=lowest.get(setting.name, setting.low)),
+                setting.value_in(config),
+            )
             for setting in MODEL_SETTINGS
         }
         seed = inside.draw(WEIGHTS_SEED, base.weights_seed)
