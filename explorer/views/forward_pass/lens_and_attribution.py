@@ -57,8 +57,8 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
         chart(spec, height=BAR * len(steps) + 30, key="way", title=title)
         st.caption(
             f"Its {words.score} after each layer, and its rank among all {kind}. In the forward "
-            "pass the output head reads the last layer alone: its output for earlier ones need not be "
-            "what the model would predict there."
+            "pass the output head reads the last layer alone: its output for earlier ones need not "
+            "be what the model would predict there."
         )
 
 

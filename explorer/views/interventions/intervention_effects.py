@@ -77,8 +77,8 @@ def draw_output_change(
     options = likeliest(old, new)
     labels = [option_name(opened, option) for option in options]
     config, words = opened.config, score_words(opened.config)
-    scores = (config.scores(logits.double())[options].tolist() for logits in (old, new))
-    bars = before_after_bars(labels, *scores, words.score)
+    first, second = (config.scores(logits.double())[options].tolist() for logits in (old, new))
+    bars = before_after_bars(labels, first, second, words.score)
     with st.container(key="probabilities"):
         title = "Values" if words.score == "value" else "Probabilities"
         chart(bars, height=BARS_HEIGHT, key="before_after", title=f"{title} before and after")
@@ -90,7 +90,10 @@ def draw_output_change(
     was, now = float(old[tracked]), float(new[tracked])
     facts(
         [
-            (words.divergence, f"{three(divergence(config, old, new))} {words.unit}".strip()),
+            (
+                words.divergence,
+                f"{three(float(divergence(config, old, new)))} {words.unit}".strip(),
+            ),
             *_facts_over_text(opened, before, after),
             (f"tracked {words.logit} before", three(was)),
             (f"tracked {words.logit} after", three(now)),
