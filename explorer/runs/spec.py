@@ -86,9 +86,11 @@ class RunSpec(PlainData):
         for part in (self.model, self.training):
             if isinstance(part, PlainData) and (why := part.fault()):
                 return why
+        if why := super().fault() or self._lora_fault():
+            return why
         if self.model.score_function != "softmax":
             return "Training chooses one class of several: problem_type and n_classes must fit."
-        return super().fault() or self._lora_fault()
+        return None
 
     def _lora_fault(self) -> str | None:
         if not self.lora_rank:

@@ -85,7 +85,7 @@ def test_every_view_draws_exports_and_has_lines_to_paste(
             assert SAID.get(path, "") in said(at)
             assert DRAWN.get((path, *asked.values()), set()) <= views(at)
             assert "import" in str(at.code[0].value)
-            assert "Run this in the folder of the README:" in said(at)
+            assert "Run this in the folder of the README" in said(at)
             shown: dict[str, PageView] = at.session_state[SESSION_KEY].state(PageViews).drawn
             ours = {key for key, one in shown.items() if one.offline}
             assert on_screen(at) == (ours, len(shown) - len(ours))

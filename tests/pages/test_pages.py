@@ -52,7 +52,7 @@ STRANGE = {  # and what every page says of it
     "a" * 100_000: "Your text has 100,000 characters; only the first 20,000 characters were read",
     "word " * 300: "This text is 301 tokens long and this model reads at most 24",
     "😀🏳️‍🌈 cat": f"{UNKNOWN}“😀",
-    "שלום עולם": f"{UNKNOWN}“שלום”",
+    "שלום עולם": f"{UNKNOWN}“\u2068שלום\u2069”",
     "\x00\x07\x1b[31m": f"{UNKNOWN}“<U+0000>",
     "<script>alert(1)</script>": f"{UNKNOWN}“<”, “script”",
     "![x](http://example.com/x.png) **b** $x$": f"{UNKNOWN}“!",

@@ -162,7 +162,7 @@ def test_what_cannot_be_begun_says_why(tmp_path: Path) -> None:
     without_text = dataclasses.replace(spec, task="characters")
     few_words = dataclasses.replace(spec, model=spec.model.replace(vocab_size=8))
     for refused, sentence in (
-        (without_text, "made of a text"),
+        (without_text, "text of the run characters-1 is missing"),
         (few_words, "needs a vocabulary of"),
     ):
         run = create(tmp_path, refused)
