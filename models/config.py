@@ -199,10 +199,7 @@ class TransformerConfig(PlainData):
 
     @property
     def score_function(self) -> str:
-        """The one of SCORE_FUNCTIONS that the output head's logits are meant for.
-
-        Decided for a classifier as by the text-classification pipeline of the transformers library.
-        """
+        """The one of SCORE_FUNCTIONS that the logits are meant for, as transformers decides."""
         if self.head == "classifier":
             if self.problem_type == "regression":
                 return "none"

@@ -152,7 +152,7 @@ def before_after(page: Panel) -> None:
     made = page.made
     was, now = float(made["was"]), float(made["now"])
     printed = {
-        "KL divergence": f"{three(float(made['divergence']))} nats",
+        "KL divergence": f"{three(float(made['change']))} nats",
         "tracked logit before": three(was),
         "tracked logit after": three(now),
         "change in the tracked logit": signed(now - was),
@@ -169,7 +169,7 @@ def before_after(page: Panel) -> None:
     assert dict(zip(page.column("what"), page.column("value"), strict=True)) == printed
     bars = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
     shown = [bar["value"] for bar in bars]
-    np.testing.assert_allclose(shown, made["probabilities"].flatten(), rtol=1e-5)
+    np.testing.assert_allclose(shown, made["scores"].flatten(), rtol=1e-5)
     for when, answer in zip(("before", "after"), made.get("answers", ()), strict=False):
         assert f"Generated {when}: {answer or 'no readable text'}" in page.words()
 
