@@ -49,7 +49,7 @@ KINDS_OF_MODEL: dict[str, dict[str, Any]] = {
         **CLASSIFIER,
         "norm_position": "post",
         "problem_type": "multi_label_classification",
-    },  # fmt: skip
+    },
     "the last token decides": {"head": "classifier", "pooling": "last"},
 }
 QUICK = ("grouped", "relative", "capped", "after", "around", "beside", "mean")
