@@ -45,7 +45,11 @@ KINDS_OF_MODEL: dict[str, dict[str, Any]] = {
     "first": {**CLASSIFIER, "pooling": "first", "d_classifier": 5},
     "last": {**CLASSIFIER, "pooling": "last", "classifier_bias": False},
     "mean": {**CLASSIFIER, "pooling": "mean", "d_classifier": 5, "classifier_activation": "tanh"},
-    "class behind": {**CLASSIFIER, "norm_position": "post"},
+    "class behind": {
+        **CLASSIFIER,
+        "norm_position": "post",
+        "problem_type": "multi_label_classification",
+    },
     "the last token decides": {"head": "classifier", "pooling": "last"},
 }
 QUICK = ("grouped", "relative", "capped", "after", "around", "beside", "mean")

@@ -245,6 +245,13 @@ def _logits(one: Again) -> Tensor:
     return bend(linear(x, words[one.columns], bias), head.cap)
 
 
+def _probabilities(one: Again) -> Tensor:
+    """The sigmoid of each logit where every label is by itself."""
+    x = one.read()
+    is_own = one.config.problem_type == "multi_label_classification"
+    return 1 / (1 + (-x).exp()) if is_own else softmax(x)
+
+
 FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "tokens": lambda one: one.values.ids(one.stage.stack)[one.rows].double(),
     "embedding": _embed,
@@ -276,5 +283,5 @@ FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "class hidden": _class_hidden,
     "class logits": _class_logits,
     "logits": _logits,
-    "probabilities": lambda one: softmax(one.read()),
+    "probabilities": _probabilities,
 }
