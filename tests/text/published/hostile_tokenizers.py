@@ -15,6 +15,7 @@ WORDS: dict[str, Any] = {
     "model": {"type": "WordLevel", "vocab": {"<unk>": 0, "a": 1, "b": 2}, "unk_token": "<unk>"},
 }
 BPE = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
+FOLLOWS_THE_FILE = '{"tokenizer_class": "PreTrainedTokenizerFast"}'
 UNIGRAM = {"type": "Unigram", "vocab": [["<unk>", 0.0], ["a", -1.0]], "unk_id": 0}
 
 

@@ -19,7 +19,14 @@ from explorer.text.published.engine import MOST_PIECES
 from explorer.text.published.process import CHILDREN, MAX_CHILDREN
 from tests.models.loading.mutations import changed_bytes, changed_json
 from tests.text.published.conftest import Made, children
-from tests.text.published.hostile_tokenizers import BPE, ENDLESS, REFUSED, UNIGRAM, words
+from tests.text.published.hostile_tokenizers import (
+    BPE,
+    ENDLESS,
+    FOLLOWS_THE_FILE,
+    REFUSED,
+    UNIGRAM,
+    words,
+)
 
 AT_LAST = 30.0
 """Seconds of computing, the child's included: what the slowest machine needs is far below,
@@ -33,6 +40,10 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     folder.mkdir(exist_ok=True)
     (folder / name).write_bytes(data)
+    if (
+        name == "tokenizer.json"
+    ):  # a class by whose settings the reference cuts would hide its parts
+        (folder / "tokenizer_config.json").write_text(FOLLOWS_THE_FILE)
     return folder
 
 

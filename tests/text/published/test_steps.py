@@ -14,7 +14,7 @@ from explorer.text.published import steps as taking
 from explorer.text.published.engine import NONE_AROUND
 from explorer.text.token import ADD_SPECIAL_TOKENS
 from tests.text.published.conftest import Made, OpenModel
-from tests.text.published.hostile_tokenizers import BPE, words
+from tests.text.published.hostile_tokenizers import BPE, FOLLOWS_THE_FILE, words
 from tests.text.published.tokenizer_folders import FOLDERS, TEXTS
 
 SAVED = ("llama", "gemma", "xlm-roberta", "t5", "bert")
@@ -105,6 +105,7 @@ def test_a_word_piece_says_how_each_word_is_cut(tmp_path: Path) -> None:
 
 def written(folder: Path, model: dict[str, Any], **parts: Any) -> PublishedTokenizer:
     (folder / "tokenizer.json").write_text(words(model=model, **parts), "utf-8")
+    (folder / "tokenizer_config.json").write_text(FOLLOWS_THE_FILE)
     return open_published(folder, "gpt2")
 
 
