@@ -31,9 +31,7 @@ def check_ids(ids: object, vocabulary: int | None = None) -> None:
     Their values are read on a CPU alone: another device would have to wait for that.
     """
     if not isinstance(ids, Tensor):
-        raise ValueError(
-            f"Token IDs are a tensor of shape (b, t), not of type {type(ids).__name__}."
-        )
+        raise ValueError(f"Token IDs are a tensor of shape (b, t), not a {type(ids).__name__}.")
     if ids.dim() != 2 or ids.dtype not in (torch.int64, torch.int32):
         theirs = f"{str(ids.dtype).removeprefix('torch.')} of shape {tuple(ids.shape)}"
         raise ValueError(f"Token IDs are int64 or int32 of shape (b, t), not {theirs}.")

@@ -45,7 +45,7 @@ def test_every_row_can_be_asked_for_and_says_what_it_is() -> None:
     smollm2 = PRETRAINED_MODELS[FIRST]
     assert isinstance(smollm2.source, Package)
     assert smollm2.source.gguf
-    assert smollm2.examples == tuple(ANSWERS)
+    assert smollm2.examples[: len(ANSWERS)] == tuple(ANSWERS)
 
 
 def test_the_first_pretrained_model_answers_its_examples(subtests: pytest.Subtests) -> None:

@@ -158,7 +158,7 @@ SITES_OF_IT = r": it has decoder\.embed, .*, decoder\.\*\.mlp\.out, .* \(\* is a
         (None, None, "sites are names of sites, or patterns"),
         (torch.tensor([3, 1]), (), r"of shape \(b, t\), not int64 of shape \(2,\)"),
         (torch.ones(1, 2, 1), (), r"of shape \(b, t\), not float32 of shape \(1, 2, 1\)"),
-        ([[3, 1]], (), r"a tensor of shape \(b, t\), not of type list"),
+        ([[3, 1]], (), r"a tensor of shape \(b, t\), not a list"),
         (torch.tensor([[3, 99]]), (), "The ID 99 is not in the vocabulary, 0 to"),
         (torch.tensor([[3, -1]]), (), "The ID -1 is not in the vocabulary, 0 to"),
     ],

@@ -283,7 +283,7 @@ def circuit(page: Panel) -> None:
     drawn = [row["share"] for row in rows_of(page, "line") if "alone" in row["which"]][::2]
     shares = [min(1.5, max(-0.5, each.circuit)) for each in made["points"]]
     assert drawn == pytest.approx(shares, abs=1e-4)
-    assert f"About {page.printed[-1]} of {len(made['scores'].order):,} edges" in page.words()
+    assert f"has {page.printed[-1]} of {len(made['scores'].order):,} edges" in page.words()
 
 
 def traced(page: Panel) -> None:

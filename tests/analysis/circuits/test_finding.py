@@ -102,7 +102,7 @@ NO_FINDING = (
 DAMAGED = "This finding is damaged and cannot be opened. "
 HEADS = "2 layers of 2 heads, width 64."
 KINDS = "'embedding', 'head', 'feed-forward', 'logits'."
-METRICS = "Logit difference, Probability, Loss, Class score, KL divergence."
+METRICS = "Logit difference, Probability, Loss, Class score, Value, KL divergence."
 LONG_TEXT = "holds a text of more than 20,000 characters."
 SPOILT: list[tuple[Place, object, str]] = [
     (("heads",), ..., "There is no heads."),

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import transformers
 
-from explorer.text import PublishedTokenizer, TextError, open_published
+from explorer.text import PublishedTokenizer, TextError, open_published, steps
 from explorer.text.checked_text import LARGEST_TEMPLATE
 from explorer.text.published.chat_template import LONGEST_PROMPT, LONGEST_REASON
 from tests import tiny
-from tests.text.published.hostile_tokenizers import words
+from tests.text.published.hostile_tokenizers import FOLLOWS_THE_FILE, words
 from tests.text.published.test_hostile import one_sentence
 
 ASKS = [{"role": "user", "content": "the cat\nsat  on <b>"}]
@@ -82,7 +82,7 @@ def test_special_tokens_are_marked_over_their_text(ours: PublishedTokenizer, the
     assert "".join(text[token.start : token.end] for token in tokens) == text
     assert not any(token.special for token in ours.encode(text)), "a typed text has none"
     with pytest.raises(TextError, match="Steps are shown of plain text"):
-        ours.reading_prompts().steps(text)
+        steps(ours.reading_prompts(), text)
 
 
 def test_a_sentencepiece_model_reads_prompts(tmp_path: Path) -> None:
@@ -147,6 +147,7 @@ def test_what_leads_nowhere_says_nothing(ours: PublishedTokenizer) -> None:
 
 def test_a_template_needs_no_special_token(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(json.dumps(json.loads(words())))
+    (tmp_path / "tokenizer_config.json").write_text(FOLLOWS_THE_FILE)
     tokenizer = open_published(tmp_path, "gpt2")
     said = tokenizer.render("{{ bos_token }}a b", ASKS, add_generation_prompt=True)
     assert tokenizer.reading_prompts().ids(said) == [1, 2]
