@@ -183,7 +183,7 @@ def pooled(page: Panel) -> None:
 def every_head(page: Panel) -> None:
     layer = page.at.session_state["layer"]
     seen = torch.from_numpy(page.picture("heads_off")[layer])
-    torch.testing.assert_close(seen, page.made["divergence"], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(seen, page.made["changes"], rtol=1e-3, atol=1e-4)
 
 
 def faithful(page: Panel) -> None:
