@@ -12,7 +12,7 @@ from explorer.inference.answers import class_names
 from explorer.text import PublishedTokenizer, TextError, TrainedWith
 from models import load_checkpoint
 from models.loading.checkpoint_tokenizer import CHAT_TEMPLATE, tokenizer_text
-from models.loading.export import export_adapter, export_checkpoint
+from models.loading.export import export_adapter, export_checkpoint, export_form
 from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError
 
 MODEL_FOLDER = "model"
@@ -46,9 +46,11 @@ def to_folder(opened: OpenModel, folder: Path) -> str:
 
 def what_opens(opened: OpenModel) -> str:
     """What the reference library opens of the folder, as the end of a sentence."""
+    words = "transformers can open its model and its tokenizer"
     if isinstance(opened.tokenizer, TypedTokenIds):
-        return "transformers can open its model; it has no tokenizer, since the model came without"
-    return "transformers can open its model and its tokenizer"
+        words = "transformers can open its model; it has no tokenizer, since the model came without"
+    changes = export_form(opened.model)[0].changes
+    return words + (f"; it computes the same there with {', '.join(changes)}" if changes else "")
 
 
 def adapter_to_folder(checkpoint: Path, folder: Path) -> str:

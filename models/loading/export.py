@@ -2,11 +2,12 @@
 
 A family fits when the config.json that it would write, read again, describes the same
 forward pass. Its table of names then says which of our weights every tensor of theirs holds.
+Where none fits, one may fit an equivalent form of the model, which computes the same.
 """
 
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from models.families.published import Published
 from models.loading.adapter_files import ADAPTER_WEIGHTS, save_adapter
 from models.loading.checkpoint import in_place_of
 from models.loading.checkpoint_tokenizer import CHAT_TEMPLATE, TOKENIZER_FILES
+from models.loading.equivalent import changes, equivalent_config, equivalent_form
 from models.loading.safe_files import (
     ADAPTER_CONFIG,
     CONFIG,
@@ -43,15 +45,21 @@ MOST_DIFFERENCES = 4
 
 @dataclass(frozen=True)
 class Export:
-    """The family that a config fits and its config.json; or, in one sentence, why none does."""
+    """The family that a config fits and its config.json; or, in one sentence, why none does.
+
+    `changes` are the parts that an equivalent form has in another way.
+    """
 
     family: str | None = None
     values: dict[str, Any] = field(default_factory=dict)
     fault: str | None = None
+    changes: tuple[str, ...] = ()
 
 
 def exportable(config: TransformerConfig) -> Export:
     """The first family in which this config means the same."""
+    if not config.d_ff:
+        return Export(fault="No published model family is without feed-forward layers.")
     ours = effective_fields(config)
     nearest: list[str] | None = None
     near = ""
@@ -77,6 +85,16 @@ def exportable(config: TransformerConfig) -> Export:
     fault = "No published model family has this architecture; "
     fault += f"the nearest is {near}: {parts}{more}."
     return Export(fault=fault)
+
+
+def export_form(model: Transformer) -> tuple[Export, Transformer]:
+    """The family of a model, and what is written: itself, or an equivalent form of it."""
+    export = exportable(model.config)
+    if export.family is None:
+        other = exportable(equivalent_config(model.config))
+        if other.family is not None and (form := equivalent_form(model)) is not None:
+            return replace(other, changes=changes(model.config)), form
+    return export, model
 
 
 def adapter_exportable(config: TransformerConfig) -> Export:
@@ -111,7 +129,7 @@ def export_checkpoint(
         raise CheckpointError(
             f"{title(folder)} holds other files, which an export would replace; name a new folder."
         )
-    export = exportable(model.config)
+    export, form = export_form(model)
     if export.family is None:
         raise CheckpointError(export.fault)
     values = dict(export.values)
@@ -122,7 +140,7 @@ def export_checkpoint(
         values["label2id"] = {name: i for i, name in enumerate(classes)}
     with in_place_of(folder) as new:
         (new / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-        tensors = dict(published_tensors(FAMILIES[export.family], model))
+        tensors = dict(published_tensors(FAMILIES[export.family], form))
         save_file(tensors, new / WEIGHTS, HEADER_NOTES)
         (new / WEIGHTS).chmod(0o644)
         if callable(tokenizer):

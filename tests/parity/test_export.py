@@ -10,6 +10,7 @@ import transformers as hf
 from safetensors.torch import load_file
 from torch import Tensor
 
+from explorer.catalog.shipped import SHIPPED
 from explorer.text import word_tokenizer
 from models.config import GenerationConfig, TrainConfig, TransformerConfig
 from models.families import FAMILIES
@@ -178,9 +179,51 @@ def test_classes_keep_their_names(tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.parametrize("name", ["induction", "induction-control", "induction-learned", "scaled"])
+def test_an_equivalent_form_goes_out(name: str, tmp_path: Path) -> None:
+    """The same logits in the reference and here, and no weight that either misses."""
+    config = GPT2.replace(
+        positions="sinusoidal",
+        scale_embedding=True,
+        head_bias=True,
+        tie_embeddings=False,
+        d_model=32,
+    )
+    shipped = name != "scaled"
+    model = load_checkpoint(SHIPPED / name).model if shipped else shaken(config, torch.float32)
+    before = {key: weight.clone() for key, weight in model.state_dict().items()}
+    assert export_checkpoint(tmp_path / "out", model) == "gpt2"
+    assert all(torch.equal(weight, before[key]) for key, weight in model.state_dict().items())
+    reference, notes = hf.AutoModelForCausalLM.from_pretrained(
+        tmp_path / "out", local_files_only=True, output_loading_info=True
+    )
+    assert not any(notes.values())
+    again = load_checkpoint(tmp_path / "out")
+    assert (again.unused, again.unfollowed) == ((), ())
+    table = load_file(tmp_path / "out" / "model.safetensors")["transformer.wpe.weight"]
+    if model.config.positions == "sinusoidal":
+        assert torch.equal(table, model.get_buffer("decoder.positions.pe")[0])
+    ids = torch.arange(3, 15)[None]
+    with torch.no_grad():
+        expected = model(ids)
+        assert_close(again.model(ids), expected, "ours")
+        assert_close(reference.eval()(ids).logits, expected, "logits")
+
+
+def test_a_bias_that_no_norm_can_hold_is_refused(tmp_path: Path) -> None:
+    """Two equal rows of the head cannot have two biases."""
+    model = shaken(GPT2.replace(head_bias=True, tie_embeddings=False, d_model=32), torch.float32)
+    weight = model.get_parameter("head.weight")
+    for number in (weight[0].tolist(), [float("nan")] * 32):
+        weight.data[1] = torch.tensor(number)
+        with pytest.raises(CheckpointError, match="head_bias is False, here True"):
+            export_checkpoint(tmp_path / "out", model)
+
+
 NO_SHAPE = [
-    (GPT2.replace(positions="sinusoidal"), "positions"),
-    (GPT2.replace(head_bias=True), "head_bias"),
+    (GPT2.replace(positions="relative"), "positions"),
+    (GPT2.replace(head_bias=True), "head_bias"),  # more tokens than dimensions
+    (BERT.replace(d_ff=0), "without feed-forward layers"),
     (GPT2.replace(scale_embedding=True), "scale_embedding"),
     (GPT2.replace(head="classifier", pooling="mean"), "pooling"),
     (LLAMA.replace(pairs="adjacent"), "pairs"),

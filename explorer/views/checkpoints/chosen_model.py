@@ -14,7 +14,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.export import published_folder
 from explorer.text.visible_text import literal
 from explorer.views.checkpoints.findings import draw_folder_findings
-from models.loading.export import adapter_exportable, exportable
+from models.loading.export import adapter_exportable, export_form
 from models.loading.folder_config import OURS
 
 LONGEST_RECORD, LONGEST_REASON = 300, 400
@@ -50,9 +50,9 @@ def draw_model_export(opened: OpenModel) -> None:
     """Draw a download of a model trained here; if no family fits it, say which config would."""
     if opened.family != OURS:
         return
-    form = exportable(opened.config)
-    if form.family is None:
-        why, _, nearest = (form.fault or "").partition("; ")
+    export, _ = export_form(opened.model)
+    if export.family is None:
+        why, _, nearest = (export.fault or "").partition("; ")
         st.caption(
             f"It cannot be exported: {literal(why[:1].lower() + why[1:].rstrip('.'))}.",
             help=literal(nearest[:1].upper() + nearest[1:], LONGEST_REASON) or None,
@@ -60,9 +60,9 @@ def draw_model_export(opened: OpenModel) -> None:
         )
         return
     st.download_button(
-        f"Export as a {form.family} folder",
+        f"Export as a {export.family} folder",
         lambda: published_folder.to_zip(opened),
-        file_name=f"{own_name(opened.name)}-{form.family}.zip",
+        file_name=f"{own_name(opened.name)}-{export.family}.zip",
         key="export_model",
         help=f"{published_folder.what_opens(opened)}.".capitalize(),
     )
