@@ -3,7 +3,7 @@
 A vocab.txt, or a vocab.json with merges.txt, becomes a tokenizer.json that reads the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from explorer.text.checked_text import TextError
@@ -187,10 +187,12 @@ def whole_file(files: Files, way: str, settings: dict[str, Any], roles: Roles) -
         if around is not None or _adds(stored.get("post_processor")):
             stored["post_processor"] = around
     kind = rebuilt_class(way, settings)
+    if kind and not isinstance(vocabulary, dict):
+        raise TextError(f"{_name(kind)}'s tokenizer does not read its list of pieces.")
     if kind == "Bert":
-        stored |= bert_parts(settings, roles, numbers)
-    elif kind in BYTE_LEVEL:
-        stored |= byte_parts(kind, settings)
+        stored |= bert_parts(settings, roles, pieces, numbers)
+    elif kind:
+        stored |= byte_parts(kind, settings, pieces, model.get("merges") or [])
         if kind == "Roberta":
             prefix = _flag(settings, "add_prefix_space", False)
             stored["post_processor"] = _roberta(settings, roles, numbers, prefix)
@@ -265,26 +267,24 @@ def word_pieces(files: Files, way: str, settings: Settings, roles: Roles) -> dic
         raise TextError(f"a vocab.txt as {_name(way)} reads it is not known here.")
     vocabulary = {token: number for number, token in enumerate(file_lines(files, "vocab.txt"))}
     return {
-        **bert_parts(settings, roles, vocabulary),
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": roles.get("unk", "[UNK]"),
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100,
-            "vocab": vocabulary,
-        },
+        **bert_parts(settings, roles, vocabulary, vocabulary),
         "added_tokens": added_tokens(files, settings, roles, vocabulary),
     }
 
 
-def bert_parts(settings: Settings, roles: Roles, vocabulary: Mapping[str, Any]) -> dict[str, Any]:
-    """How BERT's tokenizer cuts a text, as its settings say, and the tokens around it."""
+def bert_parts(
+    settings: Settings, roles: Roles, vocabulary: Mapping[str, Any], numbers: Mapping[str, Any]
+) -> dict[str, Any]:
+    """BERT's tokenizer, as its settings say: the file but for its added tokens.
+
+    `numbers` has these too.
+    """
     if settings.get("do_basic_tokenize") is False or settings.get("never_split"):
         raise TextError("its settings ask for another splitting of words than BERT's.")
     start, end = roles.get("cls", "[CLS]"), roles.get("sep", "[SEP]")
-    for text in (start, end, roles.get("unk", "[UNK]")):
-        if text not in vocabulary:
+    unknown = roles.get("unk", "[UNK]")
+    for text in (start, end, unknown):
+        if text not in numbers:
             raise TextError(f"its vocabulary has no {text[:40]}.")
     return {
         "normalizer": {
@@ -298,8 +298,16 @@ def bert_parts(settings: Settings, roles: Roles, vocabulary: Mapping[str, Any]) 
         "post_processor": template(
             [(start, 0), ("$A", 0), (end, 0)],
             [(start, 0), ("$A", 0), (end, 0), ("$B", 1), (end, 1)],
-            vocabulary,
+            numbers,
         ),
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": unknown,
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": vocabulary,
+        },
     }
 
 
@@ -314,10 +322,31 @@ def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> dict
     added = added_tokens(files, settings, roles, vocabulary)
     numbers = vocabulary | {token["content"]: token["id"] for token in added}
     return {
-        **byte_parts(way, settings),
+        **byte_parts(way, settings, vocabulary, merges),
         "post_processor": _roberta(settings, roles, numbers, prefix)
         if way == "Roberta"
         else ends(way, settings, roles, numbers),
+        "added_tokens": added,
+    }
+
+
+def byte_parts(
+    way: str, settings: Settings, vocabulary: Mapping[str, Any], merges: Sequence[Any]
+) -> dict[str, Any]:
+    """A byte-level tokenizer of this kind, but for its added tokens and those around a text."""
+    prefix = _flag(settings, "add_prefix_space", False)
+    splits: dict[str, Any] = {
+        "type": "ByteLevel",
+        "add_prefix_space": prefix,
+        "trim_offsets": True,
+        "use_regex": way != "Qwen2",
+    }
+    if way == "Qwen2":
+        words = {"type": "Split", "pattern": {"Regex": _QWEN2}, "behavior": "Isolated"}
+        splits = {"type": "Sequence", "pretokenizers": [words | {"invert": False}, splits]}
+    return {
+        "normalizer": {"type": "NFC"} if way in ("Qwen2", "GPTNeoX") else None,
+        "pre_tokenizer": splits,
         "decoder": {
             "type": "ByteLevel",
             "add_prefix_space": True,
@@ -335,25 +364,6 @@ def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> dict
             "vocab": vocabulary,
             "merges": merges,
         },
-        "added_tokens": added,
-    }
-
-
-def byte_parts(way: str, settings: Settings) -> dict[str, Any]:
-    """How a byte-level tokenizer of this kind cuts a text."""
-    prefix = _flag(settings, "add_prefix_space", False)
-    splits: dict[str, Any] = {
-        "type": "ByteLevel",
-        "add_prefix_space": prefix,
-        "trim_offsets": True,
-        "use_regex": way != "Qwen2",
-    }
-    if way == "Qwen2":
-        words = {"type": "Split", "pattern": {"Regex": _QWEN2}, "behavior": "Isolated"}
-        splits = {"type": "Sequence", "pretokenizers": [words | {"invert": False}, splits]}
-    return {
-        "normalizer": {"type": "NFC"} if way in ("Qwen2", "GPTNeoX") else None,
-        "pre_tokenizer": splits,
     }
 
 

@@ -18,6 +18,7 @@ from tokenizers.processors import TemplateProcessing
 from explorer.text import PublishedTokenizer, open_published
 from models.loading.checkpoint_tokenizer import tokenizer_of_folder
 from tests.text.published.conftest import Made, OpenModel
+from tests.text.published.hostile_tokenizers import BPE, words
 from tests.text.published.tokenizer_folders import CORPUS, FOLDERS, SPM, TEXTS
 
 ELSEWHERE = {
@@ -228,3 +229,14 @@ def test_settings_beside_tokenizer_json_are_read_as_the_reference_reads_them(
     )
     for text in TEXTS[:12]:
         assert ours.ids(text) == theirs(text)["input_ids"], text
+
+
+def test_a_class_reads_only_vocabulary_and_merges_of_a_model(tmp_path: Path) -> None:
+    whole = {"vocab": {"a": 0, "b": 1, "ab": 2, "abb": 3}, "ignore_merges": True}
+    for number, stored in enumerate((words(), words(model=BPE | whole))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "tokenizer.json").write_text(stored)
+        theirs = transformers.GPT2Tokenizer.from_pretrained(folder)
+        for text in ("a b", "abb ab aba"):
+            assert open_published(folder, "gpt2").ids(text) == theirs(text)["input_ids"]
