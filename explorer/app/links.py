@@ -5,11 +5,13 @@ navigation are not drawn. Those of a page are drawn but not displayed (`page_top
 parameters stay in the address, and no key reaches them.
 """
 
+from collections.abc import Sequence
+
 from explorer.app import address
 from explorer.app.address_parameters import PARAMETERS, VERSION
 from explorer.app.choice import FRAME
 from explorer.app.session import session
-from explorer.text.visible_text import cut
+from explorer.text.visible_text import cut, in_quotes
 
 HIDDEN, SHOW_ALL, MODELS = "hidden", "show_all", "Models"
 PANELS = ("code", "export")
@@ -119,9 +121,9 @@ def _is_understood(name: str) -> bool:
     return name in STREAMLITS or any(not row.pages or page in row.pages for row in rows)
 
 
-def quoted_names(names: list[str]) -> str:
+def quoted_names(names: Sequence[str]) -> str:
     """The first few names in quotes."""
-    quoted = [f"“{cut(name, address.LONGEST_QUOTED)}”" for name in names[:MOST_NAMES_QUOTED]]
+    quoted = [in_quotes(cut(name, address.LONGEST_QUOTED)) for name in names[:MOST_NAMES_QUOTED]]
     if more := names[MOST_NAMES_QUOTED:]:
         quoted.append(f"{len(more):,} more")
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)

@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.app import reader_models
 from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, reads_pairs
+from explorer.app.links import quoted_names
 from explorer.app.messages import Suggestion, draw_suggestion, keep_note, take_notes
 from explorer.app.session import session, state_of
 from explorer.catalog import ModelError
@@ -14,12 +15,10 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import open_entry
 from explorer.inference.chat_prompt import typed_as_letters
 from explorer.inference.readable_text import Unknown, unknown_of
-from explorer.text.visible_text import cut, in_quotes
 
 UNKNOWN_WORDS = "unknown words"
 """The key of the note under the bar."""
 SPECIAL_SWITCH = "reads_special"
-MOST_NAMES, LONGEST_NAME = 4, 30
 
 
 def draw_unknown(context: PageContext) -> None:
@@ -59,10 +58,11 @@ def draw_special(context: PageContext) -> None:
     names = typed_as_letters(entry_model, choice.text)
     if not names:
         return
-    typed = ", ".join(in_quotes(cut(name, LONGEST_NAME)) for name in names[:MOST_NAMES])
-    how = "as such, and none is added around it" if choice.special else "as letters"
+    is_read = choice.special and not choice.pair
+    how = "as such, and none is added around it" if is_read else "as letters"
     with st.container(horizontal=True, vertical_alignment="center", key="typed_special"):
-        st.text(f"Special tokens in the sentence are read {how}: {typed}.", width="content")
+        words = f"Special tokens in the sentence are read {how}: {quoted_names(names)}."
+        st.text(words, width="content")
         if not choice.pair:
             state[SPECIAL_SWITCH] = choice.special
             st.toggle("Read as special tokens", key=SPECIAL_SWITCH, on_change=_take_special)

@@ -163,7 +163,6 @@ class TransformerEncoder(core.Transformer):
         read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
     ) -> Stream:
-        assert self.encoder is not None
         x = self.last_stack(x, keep, mask=_allowed(mask), tap=tap.at("encoder"))
         return self.read(x, keep, read_at, tap)
 

@@ -89,22 +89,20 @@ class Softmax(Kind):
 class Probabilities(Softmax):
     """Of the output head's options: of all together, or of every label by itself."""
 
-    def is_sigmoid(self, config: TransformerConfig) -> bool:
-        return config.score_function == "sigmoid"
-
     def sentence(self, config: TransformerConfig) -> str:
-        own = "The sigmoid of each logit: every label has a probability of its own."
-        return own if self.is_sigmoid(config) else self.text
+        return EACH_BY_ITSELF if config.score_function == "sigmoid" else self.text
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
-        return r"p_v = \frac{1}{1 + e^{-\ell_v}}" if self.is_sigmoid(config) else self.latex
+        return SIGMOID if config.score_function == "sigmoid" else self.latex
 
     def equation(self, cell: StageCell) -> Equation | None:
-        if self.is_sigmoid(cell.config):
+        if cell.config.score_function == "sigmoid":
             return sigmoid(cell.read()[cell.column])
         return super().equation(cell)
 
 
+EACH_BY_ITSELF = "The sigmoid of each logit: every label has a probability of its own."
+SIGMOID = r"p_v = \frac{1}{1 + e^{-\ell_v}}"
 VECTORS = {"q": "Queries", "k": "Keys", "v": "Values"}
 
 
@@ -193,12 +191,9 @@ class Rotation(OfHeads):
         angle = cell.positions[cell.row] * rotary.frequencies()[pair]  # float32, as in the pass
         cosine, sine = float(angle.cos()), float(angle.sin())
         a, b, turn = float(x[first]), float(x[second]), number_latex(float(angle), alone=True)
-        if is_second:
-            latex = rf"{number_latex(a)} \sin {turn} + {number_latex(b)} \cos {turn}"
-            total = a * sine + b * cosine
-        else:
-            latex = rf"{number_latex(a)} \cos {turn} - {number_latex(b)} \sin {turn}"
-            total = a * cosine - b * sine
+        of_a, sign, of_b = ("sin", "+", "cos") if is_second else ("cos", "-", "sin")
+        latex = rf"{number_latex(a)} \{of_a} {turn} {sign} {number_latex(b)} \{of_b} {turn}"
+        total = a * sine + b * cosine if is_second else a * cosine - b * sine
         stretch = 1.0 if rotary.scaling is None else rotary.scaling.attention_factor
         if stretch != 1:
             latex = rf"{number_latex(stretch)} \left({latex}\right)"
@@ -240,10 +235,8 @@ class Scores(Kind):
         scaled = "q · k" if config.scale == 1 else f"{three(config.scale)} q · k"
         if self._by_root(config):
             scaled = f"q · k / √{config.head_width}"
-        if config.attention_cap is None:
-            return scaled
-        cap = three(config.attention_cap)
-        return f"{cap} tanh({scaled} / {cap})"
+        cap = config.attention_cap
+        return scaled if cap is None else f"{three(cap)} tanh({scaled} / {three(cap)})"
 
     def equation(self, cell: StageCell) -> Equation:
         (product,), config = cell.numbers(), cell.config
@@ -373,8 +366,7 @@ class PositionVectors(LookUp):
         return rf"p_{{t,2i}} = \sin{angle}, \quad p_{{t,2i+1}} = \cos{angle}"
 
     def equation(self, cell: StageCell) -> Equation:
-        module, place = cell.module, int(cell.positions[cell.row])
-        column = cell.column
+        module, column, place = cell.module, cell.column, int(cell.positions[cell.row])
         if not isinstance(module, PositionalEncoding):
             row = place + module.offset
             return lookup(float(module.table.weight[row, column]), rf"P_{{{row},\,{column}}}")
@@ -463,8 +455,7 @@ class Activation(Kind):
 
     def equation(self, cell: StageCell) -> Equation:
         _, *gated = cell.numbers()
-        x = cell.read()[cell.column]
-        left = activation(x, cell.config.activation, cell.activation)
+        left = activation(cell.read()[cell.column], cell.config.activation, cell.activation)
         if not gated:
             return left
         return Equation(rf"{left.latex} \cdot {number_latex(gated[0])}", left.total * gated[0])
