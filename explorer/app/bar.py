@@ -57,6 +57,8 @@ def draw_bar(
     if "text" in uses:
         with _group(place, width="stretch"):
             _draw_text(entry)
+    if "text" in uses and reads_pairs(entry) and "pair" in reader.bar:  # each has its whole width
+        st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **address.bound("pair"))
     draws_model = "model" in reader.uses
     group = _group(place, width="content") if draws_model else place
     if draws_model:
@@ -210,8 +212,6 @@ def _draw_text(entry: ModelEntry) -> None:
         placeholder="Type a sentence and press Enter",
         **(address.words_of("text") if session().has_long_text else bound),
     )
-    if reads_pairs(entry) and "pair" in session().bar:
-        st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **address.bound("pair"))
     if entry.examples:  # a reader's own folder may have none
         st.menu_button(
             "Examples",

@@ -34,10 +34,11 @@ FEWEST_NAMED = 32
 SIGN_NAMES = ["above zero", "below zero"]
 
 
-def _score_axis(score: str) -> Spec:
-    """From 0 to 1 for a probability, to the largest for a value."""
-    scale = {"domain": [0, 1]} if score == PROBABILITY else {}
-    return quantity("value", axis=None, scale=scale)
+def _score_axis(score: str, values: Sequence[float]) -> Spec:
+    """From 0 to 1 for a probability; for values, with zero in the middle where one is negative."""
+    most = max(filter(math.isfinite, map(abs, values)), default=1.0) or 1.0
+    domain = [0, 1] if score == PROBABILITY else [-most if min(values) < 0 else 0, most]
+    return quantity("value", axis=None, scale={"domain": domain})
 
 
 def score_bars(labels: Sequence[str], scores: Sequence[float], score: str = PROBABILITY) -> Spec:
@@ -50,7 +51,7 @@ def score_bars(labels: Sequence[str], scores: Sequence[float], score: str = PROB
         {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.64}},
         rows,
         y={"field": "order", "type": "ordinal", "axis": _named_axis(260)},
-        x=_score_axis(score),
+        x=_score_axis(score, scores),
         tooltip=[text_line("label", "token"), text_line("number", score)],
     )
     return chart(bar, params=_names(labels, [row["number"] for row in rows]))
@@ -79,7 +80,7 @@ def before_after_bars(
         rows,
         y={"field": "order", "type": "ordinal", "axis": _named_axis(320), "scale": scale},
         yOffset=category("when", **when),
-        x=_score_axis(score),
+        x=_score_axis(score, [*before, *after]),
         color=category("when", legend={"symbolType": "square"}, **when),
         tooltip=[
             text_line("label", "token"),

@@ -46,7 +46,7 @@ def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
     pictures: list[tuple[str, Tensor, str, dict[str, Any]]] = [
         ("Padding mask", masks.padding, "mask_padding", {"scale": "mask"}),
         (masks.ahead, masks.causal, "mask_causal", {"scale": "mask"}),
-        ("Both combined, as in the model", masks.both, "mask_both", {"scale": "mask"}),
+        ("Both combined", masks.both, "mask_both", {"scale": "mask"}),
     ]
     if head is not None:
         what = "Scores with position bias" if head.adds_bias else "Scores"

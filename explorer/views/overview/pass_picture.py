@@ -15,7 +15,6 @@ from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, Pass
 from explorer.inference.answers import class_names, first_place, score_words
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached, is_cached
-from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text, labels_of
 
 LAYERS_AT_ONCE = 4
@@ -77,9 +76,7 @@ def _class(opened: OpenModel, forward: ForwardPass) -> MapAnswer:
     top = scores.topk(min(MOST_OPTIONS, len(scores)))
     pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
     options = [(names[i], value) for i, value in pairs]
-    label, score = options[0]
-    is_one_of_all = forward.config.score_function == "softmax"
-    return MapAnswer(label if is_one_of_all else f"{label} {three(score)}", options)
+    return MapAnswer(options[0][0], options)
 
 
 def answers(opened: OpenModel, forward: ForwardPass, places: range) -> list[MapAnswer]:
