@@ -375,6 +375,9 @@ async function mount(component, selector, make, show) {
   if (!state) {
     state = {root, turn: 0};
     root.inert = true;  // or it is pointed at before it has its numbers
+    for (const type of ["pointerleave", "focusout", "blur"]) {  // inert things hear these
+      root.addEventListener(type, event => state.data || event.stopImmediatePropagation(), true);
+    }
     mounted.set(root, state);
     make(state);
     state.fit = () => state.data && sizeOf(state) !== state.size && redraw(state, show);
