@@ -503,7 +503,9 @@ class Visitor:
     def asks(self, **choices: str) -> None:
         """Wait until the address holds these choices."""
         wanted = choices.items()
-        wait_until(lambda: self.query().items() >= wanted, f"{choices} in {self.page.url}", 60)
+        wait_until(
+            lambda: self.query().items() >= wanted, lambda: f"{choices} in {self.page.url}", 60
+        )
 
     def at_head(self, layer: int, head: int) -> None:
         """Wait until the bar has this head; the address leaves out a model's first one."""
