@@ -41,10 +41,7 @@ class Answer:
 
 BIDI = "bidi_component"
 STREAMLIT = Subprotocol("streamlit")
-FINISHED = {
-    ForwardMsg.FINISHED_SUCCESSFULLY,
-    ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
-}
+FINISHED = {ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY}
 
 
 class Reader:

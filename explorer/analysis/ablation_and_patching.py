@@ -17,11 +17,7 @@ from torch import Tensor
 
 from explorer.analysis.attribution_patching import differences_of, write_of
 from explorer.analysis.batch_edits import AblateHeads, AddByRow, PatchHeads
-from explorer.analysis.batched_passes import (
-    RecordedPass,
-    run_branches,
-    run_layers,
-)
+from explorer.analysis.batched_passes import RecordedPass, run_branches, run_layers
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import plain_wiring, wiring_of
 from explorer.catalog.attention_parts import site as attention_site

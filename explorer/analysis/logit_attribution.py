@@ -19,22 +19,12 @@ from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible
-from models.frozen_scales import (
-    Frozen,
-    freeze_classes,
-    freeze_norm,
-    freeze_words,
-    is_plain_sum,
-)
+from models.frozen_scales import Frozen, freeze_classes, freeze_norm, freeze_words, is_plain_sum
 from models.output_heads import ClassifierHead, LanguageModelHead
 
 
 def direct_logits(
-    forward: ForwardPass,
-    layer: int,
-    place: int,
-    write: Tensor,
-    options: Tensor | None = None,
+    forward: ForwardPass, layer: int, place: int, write: Tensor, options: Tensor | None = None
 ) -> Tensor:
     """(n, options): the direct logits of what attention in this layer writes at a place, (n, d).
 

@@ -67,11 +67,7 @@ def training_plane(snapshots: Sequence[Weights]) -> Plane:
 
 
 def losses(
-    model: Transformer,
-    batch: Batch,
-    plane: Plane,
-    across: Sequence[float],
-    down: Sequence[float],
+    model: Transformer, batch: Batch, plane: Plane, across: Sequence[float], down: Sequence[float]
 ) -> Iterator[Tensor]:
     """A row of the loss (across,) for each place along the second direction, in nats per label.
 

@@ -97,10 +97,7 @@ class OneUpdate:
 
 
 def take_apart(
-    model: nn.Module,
-    batch_at: Callable[[int], Batch],
-    config: TrainConfig,
-    state: TrainState,
+    model: nn.Module, batch_at: Callable[[int], Batch], config: TrainConfig, state: TrainState
 ) -> OneUpdate:
     """Do the next update of this training, and keep its values.
 

@@ -97,9 +97,7 @@ class ListedRun(NamedTuple):
 
 
 def list_models(
-    root: Path | None = None,
-    brought: Sequence[Path] = (),
-    runs: Sequence[ListedRun] | None = None,
+    root: Path | None = None, brought: Sequence[Path] = (), runs: Sequence[ListedRun] | None = None
 ) -> list[ModelEntry]:
     """Every model that can be opened; `brought` are folders that only this reader knows.
 

@@ -7,11 +7,7 @@ from glob import escape
 from pathlib import Path
 
 from huggingface_hub import HfApi, constants, hf_hub_download, hf_hub_url, snapshot_download
-from huggingface_hub.errors import (
-    HfHubHTTPError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-)
+from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled, RepositoryNotFoundError
 from huggingface_hub.file_download import repo_folder_name
 
 from explorer.catalog import ModelError

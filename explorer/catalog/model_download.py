@@ -18,12 +18,7 @@ from typing import Literal
 from explorer.catalog import ModelError, resumable_fetch
 from explorer.catalog.folders import files_that_open, shards_in
 from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
-from explorer.catalog.resumable_fetch import (
-    FetchError,
-    NotFetchedError,
-    WrongFileError,
-    fetch,
-)
+from explorer.catalog.resumable_fetch import FetchError, NotFetchedError, WrongFileError, fetch
 from explorer.system.atomic_files import Lock, fits, read_json_or_empty
 from explorer.text.number_format import megabytes
 from models.config_fields import PlainData

@@ -90,13 +90,7 @@ def check(path: Path, sha256: str | None) -> None:
         raise WrongFileError
 
 
-def _fetch(
-    url: str,
-    file: BinaryIO,
-    size: int,
-    report: Report,
-    headers: Mapping[str, str],
-) -> None:
+def _fetch(url: str, file: BinaryIO, size: int, report: Report, headers: Mapping[str, str]) -> None:
     import httpx2
 
     tries, status = TRIES, None

@@ -58,10 +58,7 @@ def score_bars(labels: Sequence[str], scores: Sequence[float], score: str = PROB
 
 
 def before_after_bars(
-    labels: Sequence[str],
-    before: Sequence[float],
-    after: Sequence[float],
-    score: str = PROBABILITY,
+    labels: Sequence[str], before: Sequence[float], after: Sequence[float], score: str = PROBABILITY
 ) -> Spec:
     """Two bars for every label, before over after, on one scale."""
     changes = [
@@ -82,11 +79,7 @@ def before_after_bars(
         yOffset=category("when", **when),
         x=_score_axis(score, [*before, *after]),
         color=category("when", legend={"symbolType": "square"}, **when),
-        tooltip=[
-            text_line("label", "token"),
-            text_line("when"),
-            text_line("number", score),
-        ],
+        tooltip=[text_line("label", "token"), text_line("when"), text_line("number", score)],
     )
     return chart(bars, params=_names(labels, changes))
 

@@ -9,14 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from explorer.lessons.lesson_file import (
-    SUFFIX,
-    LessonError,
-    Pages,
-    faults,
-    name_of,
-    read_file,
-)
+from explorer.lessons.lesson_file import SUFFIX, LessonError, Pages, faults, name_of, read_file
 
 TEMPLATE = Path(__file__).parents[1] / "lessons" / "template.toml"
 

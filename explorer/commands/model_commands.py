@@ -12,12 +12,7 @@ import torch
 from tqdm import tqdm
 
 from explorer.catalog import shipped
-from explorer.catalog.model_download import (
-    DownloadProgress,
-    download,
-    fetched_bytes,
-    is_in,
-)
+from explorer.catalog.model_download import DownloadProgress, download, fetched_bytes, is_in
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.commands import circuit_command
 from explorer.commands.training_commands import folder_named

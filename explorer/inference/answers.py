@@ -35,8 +35,7 @@ SCORE_WORDS = {
         "Class probabilities", "Softmax of the logits: the probabilities of all classes sum to 1."
     ),
     "sigmoid": ScoreWords(
-        "Label probabilities",
-        "Sigmoid of each logit: every label has a probability of its own.",
+        "Label probabilities", "Sigmoid of each logit: every label has a probability of its own."
     ),
     "none": ScoreWords(
         "Predicted values",

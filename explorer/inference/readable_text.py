@@ -58,10 +58,7 @@ def unknown_of(
 
 
 def find_reader(
-    models: Iterable[ModelEntry],
-    here: ModelEntry,
-    text: str,
-    pair_of: Callable[[ModelEntry], str],
+    models: Iterable[ModelEntry], here: ModelEntry, text: str, pair_of: Callable[[ModelEntry], str]
 ) -> ModelEntry | None:
     """The first other model that reads all of a text, with the second text that it takes.
 

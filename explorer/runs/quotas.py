@@ -31,10 +31,7 @@ def keeping_fault(
     there = index_of(root).now()
     everybodys = [*there.everybodys, *there.aside]
     mine = [run for run in everybodys if run.owner == owner]
-    for limit, count in (
-        (limits.RUNS_OF_READER, len(mine)),
-        (limits.RUNS_KEPT, len(everybodys)),
-    ):
+    for limit, count in ((limits.RUNS_OF_READER, len(mine)), (limits.RUNS_KEPT, len(everybodys))):
         if not limit.allows(count + more):
             return _refusal(limit, count, more, "kept")
     if fault := _network_fault(_of(network, everybodys) + more - 1, network, limits.RUNS_KEPT):

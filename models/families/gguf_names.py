@@ -10,14 +10,8 @@ from models.families.family import Names
 from models.families.layout import Interleaved, Rows, Same
 
 NORM_NAMES = {
-    "pre": {
-        "attn_norm": "self_residual.norm",
-        "ffn_norm": "mlp_residual.norm",
-    },
-    "post": {
-        "attn_output_norm": "self_residual.norm",
-        "layer_output_norm": "mlp_residual.norm",
-    },
+    "pre": {"attn_norm": "self_residual.norm", "ffn_norm": "mlp_residual.norm"},
+    "post": {"attn_output_norm": "self_residual.norm", "layer_output_norm": "mlp_residual.norm"},
     "sandwich": {
         "attn_norm": "self_residual.norm",
         "post_attention_norm": "self_residual.out_norm",

@@ -34,12 +34,7 @@ def as_bytes(*, words: bool) -> Part:
 
 def split(pattern: str) -> Part:
     """Every match is a piece of its own, and so is the text between two."""
-    return {
-        "type": "Split",
-        "pattern": {"Regex": pattern},
-        "behavior": "Isolated",
-        "invert": False,
-    }
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
 
 
 def patterns(*cuts: str, **more: bool) -> PreTokenizer:

@@ -8,11 +8,7 @@ from explorer.views.museum.exhibit_view import draw_exhibit
 from explorer.views.museum.find_mistake import draw_find_mistake
 from explorer.views.shared import widgets
 
-VIEWS = {
-    "Exhibits": draw_exhibit,
-    "Find the mistake": draw_find_mistake,
-    "Systems": draw_systems,
-}
+VIEWS = {"Exhibits": draw_exhibit, "Find the mistake": draw_find_mistake, "Systems": draw_systems}
 
 widgets.opening(
     "Museum",

@@ -8,11 +8,7 @@ from explorer.app.throttle import turn
 from explorer.components import chips
 from explorer.components.fragment import fragment
 from explorer.text import AnyTokenizer, TextError, Tokenizer, steps
-from explorer.views.input.tokenizer_comparison import (
-    draw_comparison,
-    draw_token_table,
-    tokens_code,
-)
+from explorer.views.input.tokenizer_comparison import draw_comparison, draw_token_table, tokens_code
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import script
 from explorer.views.shared.step_slider import stepper

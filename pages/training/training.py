@@ -15,10 +15,7 @@ from explorer.views.training.run_form import training_script
 from models.schedules import learning_rate
 from models.training import train
 
-widgets.opening(
-    "Training",
-    "Train a small model on a task and watch its attention form.",
-)
+widgets.opening("Training", "Train a small model on a task and watch its attention form.")
 cluster().start()  # its processes load while the page draws
 text = page_context().choice.text
 

@@ -23,14 +23,7 @@ from explorer.analysis.map_faithfulness import Faithfulness, TooManyEdgesError
 from explorer.analysis.output_change import kl
 from explorer.catalog.attention_parts import parts, site
 from models import TransformerConfig, trace
-from models.interventions import (
-    Edit,
-    Mean,
-    Replace,
-    ReplaceAt,
-    Scale,
-    SetCell,
-)
+from models.interventions import Edit, Mean, Replace, ReplaceAt, Scale, SetCell
 from models.trace import CHEAP_SITES, Trace
 from tests.analysis.contrasts import contrast_of, metric_of
 from tests.analysis.kinds_of_model import CONFIGS

@@ -5,10 +5,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import batched_passes, circuit_faithfulness
-from explorer.analysis.ablation_and_patching import (
-    exact_edges,
-    record_text,
-)
+from explorer.analysis.ablation_and_patching import exact_edges, record_text
 from explorer.analysis.attribution_patching import differences_of, write_of, writes
 from explorer.analysis.circuit_faithfulness import corrupted_pass
 from explorer.analysis.wiring import (
@@ -20,13 +17,7 @@ from explorer.analysis.wiring import (
     wiring_of,
 )
 from models import TransformerConfig
-from tests.analysis.contrasts import (
-    TOKENS,
-    contrast_of,
-    metric_of,
-    without_edge,
-    written,
-)
+from tests.analysis.contrasts import TOKENS, contrast_of, metric_of, without_edge, written
 from tests.analysis.kinds_of_model import CONFIGS, WIRED
 from tests.closeness import assert_close_to as close
 from tests.grids import grid

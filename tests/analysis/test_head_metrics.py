@@ -16,10 +16,7 @@ from torch import Tensor
 
 from explorer.analysis import head_similarity, thumbnails
 from explorer.analysis.circuits.head_scores import ROWS, repeated_random_tokens, standard_scores
-from explorer.analysis.circuits.top_lines import (
-    LineActivations,
-    activations_by_batch,
-)
+from explorer.analysis.circuits.top_lines import LineActivations, activations_by_batch
 from explorer.analysis.head_circuits import composition, unrelated
 from explorer.analysis.head_formation import formation_step, formations
 from explorer.analysis.head_metrics import (

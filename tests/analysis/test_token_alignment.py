@@ -18,11 +18,7 @@ from explorer.analysis.comparison import (
     pool_mask,
 )
 from explorer.analysis.map_summary import head_of_cell, summary_of
-from explorer.analysis.token_alignment import (
-    AlignedTokens,
-    align_places,
-    align_tokens,
-)
+from explorer.analysis.token_alignment import AlignedTokens, align_places, align_tokens
 from explorer.analysis.word_groups import group_words, merged_tokens, sentences_of
 from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text

@@ -129,9 +129,7 @@ def test_a_folder_of_too_many_files_is_refused_in_a_sentence(
     streamlit_patches.bound_files_of_an_upload()
     sent: list[ForwardMsg] = []
     session: Any = SimpleNamespace(
-        id="a",
-        _uploaded_file_mgr=MemoryUploadedFileManager(""),
-        _enqueue_forward_msg=sent.append,
+        id="a", _uploaded_file_mgr=MemoryUploadedFileManager(""), _enqueue_forward_msg=sent.append
     )
     most = streamlit_patches.UPLOADS_AT_ONCE
     for answer in (AppSession._handle_file_urls_request, streamlit_patches.STREAMLITS_ADDRESSES):

@@ -124,9 +124,7 @@ def test_the_session_that_was_used_longest_ago_leaves_first(
     assert (kept.of("b"), titles(kept.of("a")), titles(kept.of("c"))) == (None, ["a"], ["c"])
 
 
-def test_sessions_that_hold_nothing_are_not_without_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_sessions_that_hold_nothing_are_not_without_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_KEPT_BYTES", "50000")
     kept, most = KeptSessions(), 50_000 // LEAST_BYTES
     for at in range(most + 2):

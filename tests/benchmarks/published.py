@@ -21,10 +21,7 @@ from typing import Any
 
 import torch
 
-from explorer.analysis.ablation_and_patching import (
-    ablate_every_head,
-    patch_every_head,
-)
+from explorer.analysis.ablation_and_patching import ablate_every_head, patch_every_head
 from explorer.analysis.batched_passes import RecordedPass
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.query_key import by_distance, query_key_pair, strongest

@@ -43,10 +43,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "training": ("training_view", table("training", "VIEWS")),
     "tokenizer_training": ("learn_how", tokenizer_source.ALGORITHMS),
     "masks": ("example", mask_examples.EXAMPLES),
-    "compare": (
-        "with",
-        (sides.HEAD, sides.SENTENCE, sides.MODEL, sides.STEP, sides.EDITED),
-    ),
+    "compare": ("with", (sides.HEAD, sides.SENTENCE, sides.MODEL, sides.STEP, sides.EDITED)),
 }
 """Under which name a page's views stand in the address, and what they are called."""
 

@@ -46,9 +46,7 @@ def has_head(visitor: Visitor, layer: int, head: int) -> None:
     expect(canvas).to_have_attribute("aria-label", re.compile(f"{name}\\b"))
 
 
-def test_pointing_asks_nobody_and_a_head_is_one_message_and_one_step_back(
-    visitor: Visitor,
-) -> None:
+def test_pointing_asks_nobody_and_a_head_is_one_message_and_one_step_back(visitor: Visitor) -> None:
     page = visitor.open(OURS)
     sized(visitor, GRID, 2, 4)
     before = visitor.picture(HEAD)

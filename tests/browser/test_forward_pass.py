@@ -29,9 +29,7 @@ def stands_at(visitor: Visitor, title: str, stage: str) -> None:
     expect(visitor.page.get_by_test_id("stMain").locator("strong").first).to_have_text(title)
 
 
-def test_stages_are_chosen_with_keys_in_the_list_and_quicker_than_the_app(
-    visitor: Visitor,
-) -> None:
+def test_stages_are_chosen_with_keys_in_the_list_and_quicker_than_the_app(visitor: Visitor) -> None:
     page = visitor.open(ADDRESS)
     expect(here(visitor)).to_have_text("Tokens")
     for press, title, stage in (

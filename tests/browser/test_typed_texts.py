@@ -50,9 +50,7 @@ def brightness(visitor: Visitor) -> int:
     return sum(map(int, re.findall(r"\d+", shade)[:3]))
 
 
-def test_any_text_can_be_typed_and_a_checkpoint_is_drawn_within_its_edges(
-    visitor: Visitor,
-) -> None:
+def test_any_text_can_be_typed_and_a_checkpoint_is_drawn_within_its_edges(visitor: Visitor) -> None:
     visitor.open("/?model=shakespeare")
     assert brightness(visitor) > 600
     for text in TEXTS:

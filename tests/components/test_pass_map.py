@@ -294,9 +294,7 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
 # ---- what is held, and the keys ---------------------------------------------------------------
 
 
-def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(
-    open_demo: OpenDemo,
-) -> None:
+def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo: OpenDemo) -> None:
     visitor = open_demo("flow", "words,decoder")
     drawn, true = see(visitor, "words"), route(FLOW, FLOW.starts[5])
     before = visitor.picture("words")

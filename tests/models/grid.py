@@ -4,14 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from models.config import (
-    KINDS,
-    NORM_POSITIONS,
-    NORMS,
-    POSITIONS,
-    RopeScaling,
-    TransformerConfig,
-)
+from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling, TransformerConfig
 from tests.grids import grid
 from tests.tiny import config_of
 

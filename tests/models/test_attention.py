@@ -6,11 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.attention import (
-    MultiHeadAttention,
-    attention_weights,
-    scaled_dot_product_attention,
-)
+from models.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
 from models.families import documents
 from models.masking import both, causal_mask, keep_of, padding_mask
 from models.positional import token_positions

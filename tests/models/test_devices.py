@@ -19,13 +19,7 @@ from models.beam_search import beam_steps, take_rows
 from models.cache import KeyValueCache
 from models.config import TrainConfig, TransformerConfig
 from models.generation import DecodingState, generate
-from models.interventions import (
-    Mean,
-    Replace,
-    ReplaceAt,
-    Scale,
-    SetCell,
-)
+from models.interventions import Mean, Replace, ReplaceAt, Scale, SetCell
 from models.loading.checkpoint import load_state
 from models.model import Transformer
 from models.sampling import Sampling, sample

@@ -5,16 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from models.interventions import (
-    Add,
-    Edit,
-    EditError,
-    Mean,
-    Replace,
-    ReplaceAt,
-    Scale,
-    SetCell,
-)
+from models.interventions import Add, Edit, EditError, Mean, Replace, ReplaceAt, Scale, SetCell
 from models.masking import causal_mask
 from models.trace import CHEAP_SITES, RecordingTap, trace
 from tests.closeness import assert_close_to as close

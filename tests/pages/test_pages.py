@@ -129,11 +129,7 @@ def test_a_model_whose_numbers_are_none_has_every_view(
 
 @grid("kind, part", ("decoder", "encoder-decoder"), ("layer", "logits"))
 def test_a_pass_that_overflows_is_said_on_every_page(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    subtests: pytest.Subtests,
-    kind: str,
-    part: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests, kind: str, part: str
 ) -> None:
     """And what can be drawn is drawn; Generation, which needs probabilities, has but a sentence."""
     for name in ("huge", "other"):
@@ -181,9 +177,7 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
             assert "cannot be opened" not in said(at)
 
 
-def test_what_is_said_of_a_map_is_computed_from_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_said_of_a_map_is_computed_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
     for model, text in (("reverse", "zorpblik"), ("translation", "zorp blik fnord")):
         at = apps.page("overview/overview", model=model, text=text, part="Cross")

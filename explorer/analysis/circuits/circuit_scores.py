@@ -14,11 +14,7 @@ from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
-from explorer.analysis.circuit_faithfulness import (
-    CorruptedPasses,
-    NestedCircuits,
-    strongest_edges,
-)
+from explorer.analysis.circuit_faithfulness import CorruptedPasses, NestedCircuits, strongest_edges
 from explorer.analysis.circuit_metrics import KL, Contrast
 from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.analysis.wiring import (

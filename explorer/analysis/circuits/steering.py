@@ -146,11 +146,7 @@ def steered_text(
         most = min(MAX_STEERED, start.room)
         ids = []
         steps = generate(
-            opened.model,
-            start.ids,
-            max_length=most,
-            greedy=True,
-            tap=RecordingTap((), edits),
+            opened.model, start.ids, max_length=most, greedy=True, tap=RecordingTap((), edits)
         )
         for step in steps:
             ids.append(int(step.ids[0]))

@@ -7,13 +7,7 @@ from difflib import SequenceMatcher
 
 from torch import Tensor
 
-from explorer.analysis.circuit_metrics import (
-    ANSWERS_READ,
-    KL,
-    Outcome,
-    outcome_of,
-    why_no_gradient,
-)
+from explorer.analysis.circuit_metrics import ANSWERS_READ, KL, Outcome, outcome_of, why_no_gradient
 from explorer.analysis.output_change import logits_at
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import (

@@ -66,13 +66,7 @@ def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
                 st.markdown(f"**{title}**")
                 name = f"{of} · {title}"
                 matrix(
-                    values,
-                    masks.rows,
-                    masks.columns,
-                    key=key,
-                    height="content",
-                    title=name,
-                    **how,
+                    values, masks.rows, masks.columns, key=key, height="content", title=name, **how
                 )
 
 

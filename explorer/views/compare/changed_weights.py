@@ -31,9 +31,7 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
         return
     key = (second.forward.folder, stamp_of(second.forward.folder))
     changes = cached(
-        context.opened,
-        ("changed weights", *key),
-        lambda: weight_changes(ours, theirs),
+        context.opened, ("changed weights", *key), lambda: weight_changes(ours, theirs)
     )
     st.markdown("**Weights that differ**")
     st.text(sentence(changes))

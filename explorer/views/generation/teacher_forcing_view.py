@@ -155,10 +155,7 @@ def _cells(ids: Sequence[int], label: Callable[[int], str], how: str = "") -> li
 
 
 def _judged_cells(
-    ids: Sequence[int],
-    targets: Sequence[int],
-    before: Sequence[int],
-    label: Callable[[int], str],
+    ids: Sequence[int], targets: Sequence[int], before: Sequence[int], label: Callable[[int], str]
 ) -> list[Cell]:
     """A cell for each prediction, right or wrong; `before` is the sequence that each continues."""
     return [

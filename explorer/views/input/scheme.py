@@ -5,12 +5,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis.position_schemes import (
-    EXPLANATIONS,
-    SCHEMES,
-    learned_table,
-    position_scheme,
-)
+from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES, learned_table, position_scheme
 from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import number, one_of

@@ -7,13 +7,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis.loss_landscape import (
-    Plane,
-    losses,
-    random_plane,
-    training_plane,
-    weights_of,
-)
+from explorer.analysis.loss_landscape import Plane, losses, random_plane, training_plane, weights_of
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog import ModelError
@@ -23,11 +17,7 @@ from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
 from explorer.inference.results_cache import cached
 from explorer.runs.run import Run, open_folder
-from explorer.views.inside_training.chosen_run import (
-    TOO_LARGE_TO_MEASURE,
-    InsideRun,
-    has_room,
-)
+from explorer.views.inside_training.chosen_run import TOO_LARGE_TO_MEASURE, InsideRun, has_room
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.measurement import measurements
 from models.training import Batch

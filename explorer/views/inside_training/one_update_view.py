@@ -306,10 +306,7 @@ def _draw_update(chosen: InsideRun, run_update: RunUpdate) -> None:
         f"Update over weights of every part, update {update.step + 1:,}",
         block_points(names, values, "‖update‖ ÷ ‖weights‖", GOOD_RATIO),
         names,
-        [
-            ("optimizer", chosen.spec.training.optimizer),
-            ("learning rate", three(update.report.lr)),
-        ],
+        [("optimizer", chosen.spec.training.optimizer), ("learning rate", three(update.report.lr))],
         "The norm of the update of a part, divided by the norm of its weights. A rule of thumb is "
         f"about {GOOD_RATIO:g}, the dashed line: far above it training becomes unstable, far below "
         "it is slow. Weights that are still zero, such as biases at first, have no ratio.",

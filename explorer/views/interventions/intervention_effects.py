@@ -154,11 +154,7 @@ def base_words(edited: EditedPass) -> str:
 
 
 def draw_maps(
-    context: PageContext,
-    before: EditedPass,
-    after: EditedPass,
-    position: int,
-    tracked: int | None,
+    context: PageContext, before: EditedPass, after: EditedPass, position: int, tracked: int | None
 ) -> Script:
     """Both maps on one scale, and the difference around zero.
 

@@ -10,12 +10,7 @@ from torch import Tensor
 from explorer.analysis.ablation_and_patching import ablate_every_head, shared_tokens
 from explorer.analysis.batch_edits import AblateHeads, PatchHeads
 from explorer.analysis.batched_passes import RecordedPass, multiplications, recorded_pass
-from explorer.analysis.map_faithfulness import (
-    DRAWS,
-    TooManyEdgesError,
-    cutting_cost,
-    faithfulness,
-)
+from explorer.analysis.map_faithfulness import DRAWS, TooManyEdgesError, cutting_cost, faithfulness
 from explorer.analysis.output_change import divergence, logits_at
 from explorer.app import widget_state
 from explorer.app.choosing import choose_head
@@ -121,11 +116,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
 
 
 def _measure(
-    base: RecordedPass,
-    part: str,
-    layers: int,
-    source: ForwardPass | None,
-    report: Report,
+    base: RecordedPass, part: str, layers: int, source: ForwardPass | None, report: Report
 ) -> Tensor:
     """(2, layers, heads): the divergence, and the change in the logit of the likeliest option."""
     before = logits_at(base.trace, base.position)

@@ -99,10 +99,7 @@ class MeasuredRun:
         return tap.values
 
     def final_stream(
-        self,
-        ids: Tensor | None = None,
-        target: Tensor | None = None,
-        edits: Sequence[Edit] = (),
+        self, ids: Tensor | None = None, target: Tensor | None = None, edits: Sequence[Edit] = ()
     ) -> Tensor:
         """The residual stream that the head reads (1, t, d)."""
         site = f"{self.last_stack}.final"

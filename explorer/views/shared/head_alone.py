@@ -23,9 +23,7 @@ from explorer.views.shared.sidebar_parts import mark_layer
 P = ParamSpec("P")
 
 
-def head_alone(
-    draw: Callable[Concatenate[PageContext, P], None],
-) -> Callable[P, None]:
+def head_alone(draw: Callable[Concatenate[PageContext, P], None]) -> Callable[P, None]:
     """Run only `draw` again when another head is chosen, in the bar or with `draw_head_alone`.
 
     `draw` gets the context of the run, with the chosen head.

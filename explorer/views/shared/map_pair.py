@@ -117,11 +117,7 @@ def align_sides(first: MapSide, second: MapSide) -> AlignedMaps:
 
 
 def _align(
-    first: MapSide,
-    second: MapSide,
-    mine: tuple[Token, ...],
-    theirs: tuple[Token, ...],
-    axis: str,
+    first: MapSide, second: MapSide, mine: tuple[Token, ...], theirs: tuple[Token, ...], axis: str
 ) -> AlignedTokens:
     """The groups of one axis of both maps."""
     first_pass, second_pass = first.forward, second.forward

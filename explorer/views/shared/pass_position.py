@@ -114,12 +114,7 @@ def head_page_links(query: int, key: int) -> None:
 def _draw_link(page: str, label: str, key: str, choose: Callable[..., None], *args: Any) -> None:
     """A link that also chooses something; a page that runs alone has no links."""
     if page in session().pages and st.button(
-        label,
-        key=key,
-        type="tertiary",
-        icon=":material/arrow_forward:",
-        on_click=choose,
-        args=args,
+        label, key=key, type="tertiary", icon=":material/arrow_forward:", on_click=choose, args=args
     ):
         switch_page(page)
 

@@ -8,12 +8,7 @@ from explorer.components.player import player
 
 
 def stepper(
-    key: str,
-    count: int,
-    usual: int,
-    *,
-    names: Sequence[str] = (),
-    arrows: bool = False,
+    key: str, count: int, usual: int, *, names: Sequence[str] = (), arrows: bool = False
 ) -> int:
     """Draw a control of `count` steps and return the chosen one, by default the `usual` one.
 

@@ -87,11 +87,7 @@ def static_table(
 ) -> None:
     """Columns as part of the page itself, for screen readers too; without words of a user."""
     st.table(
-        columns,
-        border="horizontal",
-        hide_index=True,
-        hide_header=not has_header,
-        alt=description,
+        columns, border="horizontal", hide_index=True, hide_header=not has_header, alt=description
     )
 
 

@@ -42,10 +42,7 @@ WIDEST = 1760
 LONGEST_TITLE = 400
 """A title contains the name of a folder, which has at most 255 characters."""
 
-OUTPUTS = {
-    "next": "Next-token probabilities",
-    "mask": "Probabilities for the mask",
-}
+OUTPUTS = {"next": "Next-token probabilities", "mask": "Probabilities for the mask"}
 
 NO_FINITE_PROBABILITIES = (
     "The probabilities are not a number (NaN), because the logits are not finite: choose another "

@@ -62,11 +62,7 @@ def _answer(question: tuple[str, str, str], guess: int | None) -> None:
 
 
 def _draw_answer(
-    context: PageContext,
-    history: History,
-    expected: Tensor,
-    options: list[Pattern],
-    guess: int,
+    context: PageContext, history: History, expected: Tensor, options: list[Pattern], guess: int
 ) -> None:
     right = next(at for at, (name, _) in enumerate(options) if name == "expected")
     verdict = "Right." if guess == right else f"Not quite: you chose {options[guess][0]}."

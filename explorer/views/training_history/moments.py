@@ -14,12 +14,7 @@ from explorer.app.context import PageContext
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.run_index import run_of
 from explorer.inference.answers import Answer
-from explorer.inference.forward_pass import (
-    ForwardPass,
-    rerun,
-    run_batch_uncached,
-    run_text,
-)
+from explorer.inference.forward_pass import ForwardPass, rerun, run_batch_uncached, run_text
 from explorer.inference.generation_limits import longest_answer
 from explorer.inference.results_cache import cached
 from explorer.runs.run import Run, open_folder

@@ -13,12 +13,7 @@ import pytest
 from huggingface_hub import constants
 
 from explorer.catalog import ModelError, available_models, model_download, opened_model
-from explorer.catalog.model_download import (
-    DownloadProgress,
-    download,
-    fetched_bytes,
-    part_folder,
-)
+from explorer.catalog.model_download import DownloadProgress, download, fetched_bytes, part_folder
 from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
 from explorer.catalog.resumable_fetch import TRIES, WrongFileError, fetch
 from explorer.system.atomic_files import Lock

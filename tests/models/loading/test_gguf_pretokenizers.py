@@ -38,9 +38,7 @@ PATTERNS: dict[str, Sequence[str]] = {
         *("[\r\n]", r"\s?[\p{Lu}\p{Ll}\p{Lt}]+", r"\s?[!-/:-~！-／：-～‘-‟　-。]+", r"\s+$"),
         *("[一-龥ࠀ-一가-퟿]+", r"\p{N}+"),
     ],
-    "deepseek-coder": [
-        *("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+", r"\p{N}"),
-    ],
+    "deepseek-coder": [*("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+", r"\p{N}")],
     "seed-coder": [
         rf"{SHORT}|{NAME}|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+"
     ],
