@@ -137,11 +137,8 @@ def test_words_and_letters_are_those_of_the_library(way: str, text: str) -> None
     assert learnt.counts_after(0).tokens == sum(len(word) * times for word, times in found.items())
     if way == WORDPIECE:
         letters = sorted({letter for word in found for letter in word})
-        assert learnt.tokens[: learnt.alphabet] == (
-            UNKNOWN,
-            *letters,
-            *(GOES_ON + letter for letter in letters),
-        )
+        tokens = (UNKNOWN, *letters, *(GOES_ON + letter for letter in letters))
+        assert learnt.tokens[: learnt.alphabet] == tokens
 
 
 UNIT = st.integers(1, 5)

@@ -24,9 +24,8 @@ import explorer.system.operating_system
 sys.platform = usual
 for name in ("fcntl", "resource", "pwd", "grp"):
     sys.modules[name] = None
-for name in ("getuid", "killpg", "getpgid", "nice", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
-    delattr(os, name)
-for name in ("sysconf", "sched_getaffinity"):
+names = "getuid killpg getpgid nice sysconf sched_getaffinity O_NOFOLLOW O_NONBLOCK O_CLOEXEC"
+for name in names.split():
     delattr(os, name)
 '''
 TRAINS_AND_DRAWS = """
@@ -34,7 +33,6 @@ from explorer.__main__ import main
 wishes = "--layers 1 --heads 1 --d-model 8 --steps 1".split()
 assert main(["train", "reverse", *wishes]) == main(["runs"]) == 0
 from streamlit.testing.v1 import AppTest
-from explorer.app import reader
 from explorer.app import reader
 from explorer.runs.cluster import workers_here
 from explorer.server.connection_limits import files_are_scarce, raise_file_limit

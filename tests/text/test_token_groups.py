@@ -91,11 +91,10 @@ def test_every_character_of_a_text_read_as_bytes_is_one_group(text: str) -> None
     assert [group.characters for group in groups] == clusters(text)
     assert all(group.is_cut for group in groups)
     for group in groups:
-        count = group.last - group.first + 1
-        for place in range(count):
-            label = texts(tokens)[group.first + place]
-            own = tokens[group.first + place].label
-            assert label == f"{group.characters} {place + 1}/{count} {own}"
+        places = range(group.first, group.last + 1)
+        for part, at in enumerate(places, 1):
+            label = f"{group.characters} {part}/{len(places)} {tokens[at].label}"
+            assert texts(tokens)[at] == label
 
 
 def test_signs_of_a_character_that_can_be_read_keep_their_labels() -> None:
@@ -107,14 +106,9 @@ def test_signs_of_a_character_that_can_be_read_keep_their_labels() -> None:
 
 @given(st.text(max_size=40), st.integers(1, 40))
 def test_a_label_is_as_long_as_asked_and_keeps_both_ends(text: str, longest: int) -> None:
-    shown = cut(text, longest)
-    if len(text) <= longest:
-        assert shown == text
-        return
-    assert len(shown) == longest
     front = longest // 2
-    behind = longest - 1 - front
-    assert shown == text[:front] + "…" + text[len(text) - behind :]
+    behind = text[len(text) - (longest - 1 - front) :]
+    assert cut(text, longest) == (text if len(text) <= longest else f"{text[:front]}…{behind}")
 
 
 def test_marks_mean_themselves() -> None:
