@@ -6,14 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from explorer.runs.spec import (
-    LONGEST_NOTE,
-    MOST_TAGS,
-    RunNotes,
-    as_tags,
-    notes_in,
-    write_notes,
-)
+from explorer.runs.spec import LONGEST_NOTE, MOST_TAGS, RunNotes, as_tags, notes_in, write_notes
 from explorer.system.atomic_files import (
     LARGEST_JSON,
     Lock,
