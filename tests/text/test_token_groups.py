@@ -15,7 +15,7 @@ from explorer.text.token_labels import (
     named_at,
     texts,
 )
-from explorer.text.visible_text import JOINER, cut, literal
+from explorer.text.visible_text import JOINER, cut, literal, literal_sentence
 
 FAMILY, FLAG, EMOJI = "👨‍👩‍👧", "🇫🇷", "😀"
 
@@ -107,14 +107,10 @@ def test_signs_of_a_character_that_can_be_read_keep_their_labels() -> None:
 
 @given(st.text(max_size=40), st.integers(1, 40))
 def test_a_label_is_as_long_as_asked_and_keeps_both_ends(text: str, longest: int) -> None:
-    shown = cut(text, longest)
-    if len(text) <= longest:
-        assert shown == text
-        return
-    assert len(shown) == longest
-    front = longest // 2
-    behind = longest - 1 - front
-    assert shown == text[:front] + "…" + text[len(text) - behind :]
+    shown, front = cut(text, longest), longest // 2
+    end = text[len(text) - (longest - 1 - front) :]
+    assert shown == (text if len(text) <= longest else f"{text[:front]}…{end}")
+    assert len(shown) <= longest
 
 
 def test_marks_mean_themselves() -> None:
@@ -133,6 +129,7 @@ def test_a_hyphen_inside_a_word_needs_no_escape() -> None:
 
 def test_a_text_is_one_line_of_what_can_be_seen_and_cut_at_a_word() -> None:
     assert literal("  one\n\n    two  ") == "one ↵ two"
-    assert "U" in literal("a\u202eb")
-    assert "\u202e" not in literal("a\u202eb")
+    assert {"U", "\u202e"} & {*literal("a\u202eb")} == {"U"}
     assert literal("word " * 1_000, longest=20) == "word word word word…"
+    assert literal_sentence("word " * 40) == "word " * 39 + "word"
+    assert literal_sentence("word," * 1_000).endswith("word… (4,001 more characters)")

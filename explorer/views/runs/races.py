@@ -36,7 +36,7 @@ from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokenizer
 from explorer.text import TextError
 from explorer.text.number_format import megabytes, three
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
 from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
@@ -97,7 +97,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
     except (RunError, TextError) as error:
         say(str(error))
         return
-    st.caption(literal(first_words(what_differs(specs), MOST_NAMED, " · ")))
+    st.caption(literal_sentence(first_words(what_differs(specs), MOST_NAMED, " · ")))
     if parent:
         st.caption(_storage_words(parent, specs))
     st.button(
