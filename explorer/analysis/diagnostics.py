@@ -25,6 +25,10 @@ MATRICES_SAMPLED = 12
 """The most matrices that are compared with random ones, spread evenly over the model."""
 UNIFORM = 0.99
 """A head whose rows have more than this share of the largest possible entropy is uniform."""
+NOTHING_TO_COMPARE = (
+    f"No matrix with finite, different weights has {SMALLEST_SIDE} rows and columns or more, so "
+    "whether the model is trained cannot be told from its singular values."
+)
 SHORTEST_TEXT = 4
 """On fewer keys every head is almost uniform."""
 
@@ -170,7 +174,8 @@ def training_findings(model: nn.Module, tensors: Sequence[TensorSummary]) -> lis
     """Whether the model looks untrained.
 
     Untrained: every norm gain is exactly 1, every bias exactly 0, and none of at most 12
-    matrices has a singular value that a random matrix could not have.
+    matrices has a singular value that a random matrix could not have. Matrices that are constant
+    or not finite are not compared.
     """
     gains = [tensor for tensor in tensors if tensor.kind == "gain"]
     biases = [tensor for tensor in tensors if tensor.kind == "bias"]
@@ -186,12 +191,17 @@ def training_findings(model: nn.Module, tensors: Sequence[TensorSummary]) -> lis
             *(["every bias is exactly 0"] if biases else []),
         ]
     )
+    if not sample:
+        return [Diagnostic("note", "Training not checked", NOTHING_TO_COMPARE)]
     random = f"the singular values of all {len(sample)} sampled matrices are those of random ones"
     if unchanged and (gains or biases) and not learned:
         sentence = f"{initial.capitalize()}, and {random}: the weights are untrained or unread."
         return [Diagnostic("warning", "Looks untrained", sentence)]
-    if sample and not learned:
-        sentence = f"Norms or biases have changed, but {random}: the model was hardly trained."
+    if not learned:
+        start = "Norms or biases have changed, but "
+        if unchanged:  # there are none
+            start = "The model has no norm gain and no bias, and "
+        sentence = f"{start}{random}: the model was hardly trained."
         return [Diagnostic("warning", "Random matrices", sentence)]
     if unchanged and gains and biases:
         sentence = (
@@ -212,6 +222,8 @@ def _sample(tensors: Sequence[TensorSummary]) -> list[str]:
         tensor.name
         for tensor in tensors
         if len(tensor.shape) == 2
+        and not tensor.is_constant
+        and not tensor.not_finite
         and min(tensor.shape) >= SMALLEST_SIDE
         and "positions" not in tensor.name
     ]
@@ -230,9 +242,15 @@ def attention_findings(metrics: Sequence[HeadMetrics]) -> list[Diagnostic]:
         sentence = "The text is too short to tell whether heads attend selectively: type more."
         return [Diagnostic("note", "Attention not checked", sentence)]
     even = {part: ((values > UNIFORM) | values.isnan()).all(-1) for part, values in spread.items()}
+    heads = torch.cat([values.flatten() for values in spread.values()])
+    of_all = sum(of_part.values["spread"].numel() for of_part in metrics)
+    heads = heads[~heads.isnan()]
     if all(bool(layers.all()) for layers in even.values()):
+        every = "every head of every layer"
+        if len(heads) < of_all:
+            every = f"each of the {len(heads):,} heads that have an entropy, of {of_all:,},"
         sentence = (
-            "Over your text every head of every layer attends to all its keys almost equally "
+            f"Over your text {every} attends to all its keys almost equally "
             f"(entropy above {UNIFORM:.0%} of the largest possible): the weights are untrained, "
             "or were read incorrectly."
         )
@@ -241,13 +259,11 @@ def attention_findings(metrics: Sequence[HeadMetrics]) -> list[Diagnostic]:
         f"{part} of layer {layer}"
         for part, layers in even.items()
         for layer, is_even in enumerate(layers.tolist())
-        if is_even
+        if is_even and not spread[part][layer].isnan().all()
     ]
     if flat:
-        sentence = f"Over your text every head attends almost equally in {_named(flat)}."
+        sentence = f"Over your text every measured head attends almost equally in {_named(flat)}."
         return [Diagnostic("note", "A uniform layer", sentence)]
-    heads = torch.cat([values.flatten() for values in spread.values()])
-    heads = heads[~heads.isnan()]
     uniform = int((heads > UNIFORM).sum())
     sentence = f"Over your text {uniform} of {len(heads)} heads attend to all keys almost equally."
     return [Diagnostic("fine", "Selective attention", sentence)]

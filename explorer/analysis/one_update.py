@@ -89,11 +89,14 @@ class OneUpdate:
         return float(sum((move * gradient).sum() for move, gradient in pairs))
 
     def against_gradient(self, name: str) -> float:
-        """The share of the changed weights that move against the sign of this batch's gradient."""
+        """The share of the weights that move against the sign of this batch's gradient.
+
+        Of those that have a gradient and move; NaN if there are none.
+        """
         moved = torch.sign(self.after[name] - self.before[name])
         signs = torch.sign(self.gradients[name])
         both = (moved != 0) & (signs != 0)
-        return float((moved[both] == -signs[both]).double().mean()) if bool(both.any()) else 0.0
+        return float((moved[both] == -signs[both]).double().mean())
 
 
 def take_apart(

@@ -67,6 +67,10 @@ def refusal(views: Sequence[KeptView]) -> str:
     largest = max(views, key=lambda view: view.file_size)
     takes = SESSION_FILE_BYTES.in_words(largest.file_size)
     why = SESSION_FILE_BYTES.refusal(size)
+    if sum(view.file_size == largest.file_size for view in views) > 1:
+        return f"{why} No view is larger than “{largest.title}” with {takes}: remove it first."
+    if len(views) == 1:
+        return f"{why} “{largest.title}” is the only view: keep one with fewer figures."
     return f"{why} The largest is “{largest.title}” with {takes}: remove it first."
 
 

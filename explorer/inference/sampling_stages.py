@@ -39,12 +39,12 @@ class SamplingStages:
     @property
     def cut_by_k(self) -> float:
         """The probability that top-k cuts."""
-        return float(self.tempered.sum() - self.top_k.sum())
+        return float(self.tempered[self.top_k == 0].sum())
 
     @property
     def cut_by_p(self) -> float:
         """The probability that top-p cuts after top-k."""
-        return float(self.top_k.sum() - self.top_p.sum())
+        return float(self.top_k[self.top_p == 0].sum())
 
     def rank(self, token: int) -> int:
         """The rank of a token by its logit, 1 for the likeliest."""

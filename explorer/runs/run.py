@@ -69,6 +69,7 @@ from explorer.system.atomic_files import (
     write_json,
     write_text,
 )
+from explorer.system.data_folders import runs_root
 from explorer.tasks import CUSTOM_TASKS, Task, task_of
 from explorer.tasks.bundled_text import BundledText
 from explorer.text import TextError
@@ -369,15 +370,25 @@ def create_in(
     tokenizer: str | None = None,
     parent: OpenModel | None = None,
 ) -> Run:
-    """Create a run in exactly this folder, which must be empty or not exist."""
+    """Create a run in exactly this folder, which must be empty or not exist.
+
+    The folders beside it count for no quota, except in the app's folder of runs.
+    """
     if not NAME.fullmatch(folder.name):
         raise RunError("A run's folder is named with letters, digits, dashes and underscores only.")
-    run = create(folder.parent, spec, text, tokenizer=tokenizer, parent=parent)
+    root = folder.absolute().parent
+    if root.resolve() != runs_root().resolve():
+        root = root / f"{BEING_MADE}{uuid.uuid4().hex}"
     try:
-        run.folder.rename(folder)
-    except OSError as error:
-        shutil.rmtree(run.folder, ignore_errors=True)
-        raise RunError(f"The folder {folder.name} is not empty.") from error
+        run = create(root, spec, text, tokenizer=tokenizer, parent=parent)
+        try:
+            run.folder.rename(folder)
+        except OSError as error:
+            shutil.rmtree(run.folder, ignore_errors=True)
+            raise RunError(f"The folder {folder.name} is not empty.") from error
+    finally:
+        if root != folder.absolute().parent:
+            shutil.rmtree(root, ignore_errors=True)
     return Run(folder)
 
 

@@ -80,12 +80,27 @@ JOINER = "\u2060"
 """Invisible. It also keeps Streamlit from replacing shortcodes such as `:smile:`."""
 
 
+LONGEST_LABEL, LONGEST_SENTENCE = 80, 1_000
+"""Characters of a label, whose end is cut, and of a sentence, of which it is said."""
+
+
 @lru_cache(maxsize=512)
-def literal(text: str, longest: int = 80) -> str:
+def literal(text: str, longest: int = LONGEST_LABEL) -> str:
     """The text as a label without Markdown; a line break is shown as ↵."""
-    lines = [" ".join(line.split()) for line in text.splitlines()]
-    plain = " ↵ ".join(line for line in lines if line)
+    plain = _in_one_line(text)
     if len(plain) > longest:
         plain = plain[: longest - 1].rstrip() + "…"
     visible = "".join(c if c.isprintable() else readable(c) for c in plain)
     return PUNCTUATION.sub(lambda mark: f"\\{mark[0]}{JOINER}", visible)
+
+
+def literal_sentence(text: str) -> str:
+    """The same of a sentence or a list, whole; a very long one ends in how much is left out."""
+    left_out = len(_in_one_line(text)) - LONGEST_SENTENCE
+    sentence = literal(text, LONGEST_SENTENCE)
+    return f"{sentence} ({left_out + 1:,} more characters)" if left_out > 0 else sentence
+
+
+def _in_one_line(text: str) -> str:
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    return " ↵ ".join(line for line in lines if line)

@@ -52,13 +52,18 @@ def test_no_name_leads_out_of_the_folder_of_runs(tmp_path: Path, subtests: pytes
     assert run_named(root, "reverse-1").spec == tiny_spec()
 
 
-def test_a_run_in_a_folder_of_ones_own(tmp_path: Path) -> None:
+def test_a_run_in_a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_run(tmp_path)  # it counts only in the app's folder of runs
+    monkeypatch.setenv("EXPLORER_LIMIT_RUNS_KEPT", "1")
     assert create_in(tmp_path / "Mine_2", tiny_spec()).folder == tmp_path / "Mine_2"
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    for folder, why in (("Mine_2", "maximum of 1 run"), ("a b", "letters, digits")):
+        with pytest.raises(RunError, match=why):
+            create_in(tmp_path / folder, tiny_spec())
+    monkeypatch.delenv("EXPLORER_RUNS")
     with pytest.raises(RunError, match="not empty"):
         create_in(tmp_path / "Mine_2", tiny_spec())
-    with pytest.raises(RunError, match="letters, digits"):
-        create_in(tmp_path / "a b", tiny_spec())
-    assert [path.name for path in tmp_path.iterdir()] == ["Mine_2"]
+    assert {path.name for path in tmp_path.iterdir()} == {"Mine_2", "reverse-1"}
 
 
 def test_what_makes_no_run_is_said_in_its_words(tmp_path: Path, subtests: pytest.Subtests) -> None:

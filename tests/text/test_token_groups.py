@@ -15,7 +15,7 @@ from explorer.text.token_labels import (
     named_at,
     texts,
 )
-from explorer.text.visible_text import JOINER, cut, literal
+from explorer.text.visible_text import JOINER, cut, literal, literal_sentence
 
 FAMILY, FLAG, EMOJI = "👨‍👩‍👧", "🇫🇷", "😀"
 
@@ -127,6 +127,7 @@ def test_a_hyphen_inside_a_word_needs_no_escape() -> None:
 
 def test_a_text_is_one_line_of_what_can_be_seen_and_cut_at_a_word() -> None:
     assert literal("  one\n\n    two  ") == "one ↵ two"
-    assert "U" in literal("a\u202eb")
-    assert "\u202e" not in literal("a\u202eb")
+    assert {"U", "\u202e"} & {*literal("a\u202eb")} == {"U"}
     assert literal("word " * 1_000, longest=20) == "word word word word…"
+    assert literal_sentence("word " * 40) == "word " * 39 + "word"
+    assert literal_sentence("word," * 1_000).endswith("word… (4,001 more characters)")

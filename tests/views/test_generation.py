@@ -75,7 +75,7 @@ def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
             Sampling(0.005, top_k=50),
             "top-k cuts 950 tokens (probability 0): 1 token can be sampled, 49 round to",
         ),
-        (Sampling(top_k=50), "top-k cuts 950 tokens (probability 0): 50 tokens can be sampled."),
+        (Sampling(top_k=50), "top-k cuts 950 tokens (probability 1.93e−22): 50 tokens can be"),
         (
             Sampling(0.005, top_k=2),
             "top-k cuts 998 tokens (probability 0): 1 token can be sampled, 1 rounds to",

@@ -9,9 +9,8 @@ from streamlit.testing.v1 import AppTest
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import PageViews
-from explorer.runs.run import Run, all_runs, create
+from explorer.runs.run import Run, all_runs
 from explorer.runs.spec import RunNotes
-from explorer.runs.sweep import notes_of
 from explorer.runs.worker import train_to_end
 from explorer.system.data_folders import runs_root
 from explorer.text.number_format import three
@@ -22,7 +21,7 @@ from explorer.views.runs.run_table import ChosenRuns
 from tests import apps
 from tests.apps import said
 from tests.tiny import labelled_table as labelled
-from tests.tiny import tiny_run, tiny_spec, tuned_run
+from tests.tiny import tiny_run, tuned_run
 from tests.views.drawing import pasted, press, run
 from tests.views.fake_cluster import FakeCluster
 
@@ -160,17 +159,6 @@ def test_a_click_starts_a_race_and_its_leader_is_named(
     assert states == ["queued, 1st in line", "queued, 2nd in line"]
     press(at, "stop_all")
     assert {first.last_command(), second.last_command()} == {"stop"}
-
-
-def test_a_finished_race_says_which_run_is_best(trained: list[Run]) -> None:
-    notes = notes_of("Rates")
-    for each in trained:
-        each.note(notes)
-    best = [max(value for _, value in each.metrics().values()) for each in trained]
-    at = page(**RACES, sweep=notes.sweep)
-    words = "runs have reached" if best[0] == best[1] else "is best"
-    assert words in said(at)
-    assert three(max(best)) in said(at)
     assert "There is no such race" in said(page(**RACES, sweep="0" * 12))
 
 
@@ -212,12 +200,6 @@ def test_a_sweep_from_a_trained_model_says_what_it_stores(
     assert "has a vocabulary of its own, which this model does not read" in said(at)
     at.selectbox(key="sweep_task").set_value("characters").run()
     assert "Start from" not in [each.label for each in at.selectbox]
-
-
-def test_a_stranger_sees_and_changes_their_own_alone(small_models: Path, tmp_path: Path) -> None:
-    create(tmp_path, tiny_spec(), owner="a" * 32)
-    tiny_run(tmp_path)
-    assert "No run yet" in said(page())
 
 
 def test_places_are_ordinals() -> None:

@@ -36,10 +36,16 @@ LINES_HTML = """
 
 LINES_WORDS = {
     "toggle": "Click to show or hide this head, double-click to show it alone",
-    "none": ("{row} attends to nothing", "no drawn head attends to {column}"),
+    "none": ("no drawn head attends from {row}", "no drawn head attends to {column}"),
     "most": ("{row} attends most to {column}", "{column} is attended to most by {row}"),
+    "also": "; lines as strong: {count} more",
 }
-"""`none` and `most` have a sentence for a row and one for a column."""
+"""`none` and `most` have a sentence for a row and one for a column; `also` follows for equals."""
+TOO_FAINT = (
+    "no drawn head has {faint:.2g} or more from {{row}}",
+    "no drawn head has {faint:.2g} or more on {{column}}",
+)
+"""Instead of `none` where fainter lines are not sent."""
 
 _VIEW = View("lines", LINES_HTML)
 
@@ -145,11 +151,15 @@ def encode(
     idle = (
         f"{words[0]} on the left, {words[1]} on the right. Point at a token to see its lines alone."
     )
+    sentences: dict[str, Any] = {"title": title, "row": words[0], "column": words[1]}
+    sentences |= {"idle": idle, **LINES_WORDS}
+    if dropped:
+        sentences["none"] = tuple(none.format(faint=faint) for none in TOO_FAINT)
     header: dict[str, Any] = {
         **coded.header(),
         "name": key,
         "tells": tells,
-        "words": {"title": title, "row": words[0], "column": words[1], "idle": idle, **LINES_WORDS},
+        "words": sentences,
         "faint": float(f"{faint:.2g}") if dropped else 0,
         "names": [*(names or (f"head {head}" for head in range(len(weights))))],
         "hues": [*(hues or (head / len(weights) for head in range(len(weights))))],

@@ -241,15 +241,17 @@ function tell(state, pointed) {
   const {data} = state;
   if (!pointed) return tellLine(state.root, data.words.idle);
   const {side, at} = pointed, count = (side ? data.rows : data.columns).length;
-  let best = [0, -1, 0];
+  let best = [0, -1, 0], equal = 0;
   for (const head of activeHeads(state)) for (let i = 0; i < count; i++) {
     const w = side ? weight(state, head, i, at) : weight(state, head, at, i);
-    if (w > best[0]) best = [w, i, head];
+    if (w > best[0]) [best, equal] = [[w, i, head], 0];
+    else if (w === best[0] && w > 0) equal++;
   }
   const parts = side ? {column: data.columns[at], row: data.rows[best[1]]}
     : {row: data.rows[at], column: data.columns[best[1]]};
-  const {none, most} = data.words, value = sent(state, best[0]);
-  const said = best[1] < 0 ? none[side] : `${most[side]}: {value}, ${data.names[best[2]]}`;
+  const {none, most, also} = data.words, value = sent(state, best[0]);
+  const ties = equal ? also.replace("{count}", equal) : "";
+  const said = best[1] < 0 ? none[side] : `${most[side]}: {value}, ${data.names[best[2]]}${ties}`;
   tellLine(state.root, "", [said, {...parts, value}]);
 }
 

@@ -12,13 +12,10 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.export import published_folder
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.checkpoints.findings import draw_folder_findings
 from models.loading.export import adapter_exportable, export_form
 from models.loading.folder_config import OURS
-
-LONGEST_RECORD, LONGEST_REASON = 300, 400
-"""Characters of a training record's text, which anybody may have written, and of a reason."""
 
 
 def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> OpenModel:
@@ -42,7 +39,7 @@ def draw_description(model: OpenModel) -> None:
         model_descriptions.data_attribution(model.run),
         model.expectation and f"Expected after training: {model.expectation}",
     ]
-    if line := " · ".join(literal(words, LONGEST_RECORD) for words in more if words):
+    if line := " · ".join(literal_sentence(words) for words in more if words):
         st.caption(line)
 
 
@@ -54,8 +51,8 @@ def draw_model_export(opened: OpenModel) -> None:
     if export.family is None:
         why, _, nearest = (export.fault or "").partition("; ")
         st.caption(
-            f"It cannot be exported: {literal(why[:1].lower() + why[1:].rstrip('.'))}.",
-            help=literal(nearest[:1].upper() + nearest[1:], LONGEST_REASON) or None,
+            f"It cannot be exported: {literal_sentence(why[:1].lower() + why[1:].rstrip('.'))}.",
+            help=literal_sentence(nearest[:1].upper() + nearest[1:]) or None,
             width="content",
         )
         return

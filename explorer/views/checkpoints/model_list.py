@@ -16,7 +16,7 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.background_downloads import DownloadState
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.text.number_format import megabytes
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.checkpoints.findings import draw_folder_findings
 from explorer.views.shared.download_offer import (
     begin,
@@ -103,7 +103,7 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     columns["Family"].text(entry.family, wrap=False)
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
     columns["Held-out metric"].caption(
-        literal(model_descriptions.short_score(entry.run)), wrap=False
+        literal_sentence(model_descriptions.short_score(entry.run)), wrap=False
     )
     _draw_open_button(columns[""], f"open_{entry.name}", entry, is_chosen)
 
@@ -163,7 +163,7 @@ def _draw_pretrained_model(
     words, size, button = st.columns(PRETRAINED_WIDTHS, gap="small", vertical_alignment="center")
     with words.container(gap=None):
         st.markdown(f"**{literal(model.title)}** · {model.kind}")
-        st.caption(literal(model.good_for[:1].upper() + model.good_for[1:]))
+        st.caption(literal_sentence(model.good_for[:1].upper() + model.good_for[1:]))
     size.caption(f"{size_in_words(model)}, {model.licence}", text_alignment="right")
     if state.kind == "there":
         is_chosen = entry is not None and entry.name == chosen

@@ -1,5 +1,6 @@
 """Patching: causal tracing by token and layer, and path patching by edge."""
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -97,7 +98,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     effect = "comes back" if grid.denoising else "is lost"
     with picture:
         place = token("patched_at", names, on_screen.place, width=320)
-        st.text(_tracing_in_words(grid, question, names, (at.layer, place), what))
+        st.text(tracing_in_words(grid, question, names, (at.layer, place), what))
 
         def pick(row: int, layer: int) -> None:
             choose_head(layer, at.head)
@@ -162,27 +163,36 @@ def _share_error(grid: TracedGrid, question: Question) -> float:
     return question.error / difference if difference else 0.0
 
 
-def _tracing_in_words(
+def tracing_in_words(
     grid: TracedGrid, question: Question, names: Sequence[str], chosen: tuple[int, int], what: str
 ) -> str:
     """The largest share, and the share and the metric of the chosen cell."""
-    tokens = grid.values.shape[1]
-    best = divmod(int(grid.share.abs().nan_to_num().argmax()), tokens)
     effect = "comes back" if grid.denoising else "is lost"
     unit, error = UNITS[question.metric], _share_error(grid, question)
-    most = "most of the difference" if float(grid.share[best]) > 0 else "the largest share"
-    largest = (
-        f"{what}: {most} {effect} at layer {best[0]}, “{names[best[1]]}” ({best[1]}): "
-        f"{three(float(grid.share[best]), error)} of it."
-    )
     metric, clean, corrupted = (
         f"{three(value)} {unit}".strip()
         for value in (float(grid.values[chosen]), grid.clean, grid.corrupted)
     )
-    share = three(float(grid.share[chosen]), error)
+    shares = grid.share.where(grid.share.isfinite(), -torch.inf)
+    layer, place = divmod(int(shares.argmax()), shares.shape[1])
+    most = three(float(shares[layer, place]), error)
+    near = shares[shares >= 0.9 * shares[layer, place]].tolist()
+    others = sum(three(value, error) == most for value in near) - 1
+    share, has_share = float(grid.share[chosen]), bool(shares[layer, place].isfinite())
+    if not has_share:
+        largest = f"{what}: there is no difference between finite metrics to take a share of."
+    elif shares[layer, place] <= 0 or most == "0":
+        largest = f"{what}: at no layer and token is the share of the difference above 0."
+    else:
+        also = f", and as much at {others:,} more" if others else ""
+        largest = (
+            f"{what}: the largest share of the difference {effect} at layer {layer}, "
+            f"“{names[place]}” ({place}){also}: {most} of it."
+        )
+    taken = f"{three(share, error)} of it {effect}, so " if has_share else ""
     return (
-        f"{largest} Chosen: layer {chosen[0]}, “{names[chosen[1]]}” ({chosen[1]}): {share} of it "
-        f"{effect}, so the metric is {metric}, between {corrupted} (corrupted) and {clean} (clean)."
+        f"{largest} Chosen: layer {chosen[0]}, “{names[chosen[1]]}” ({chosen[1]}): {taken}"
+        f"the metric is {metric}, where it is {corrupted} (corrupted) and {clean} (clean)."
     )
 
 
@@ -267,7 +277,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
         way = f"from every earlier head into the {input_name.lower()} of head {at.layer}.{at.head}"
     picture, numbers = widgets.side_by_side(6, 4)
     with picture:
-        st.text(_paths_in_words(question, ends, titles, values))
+        st.text(paths_in_words(question, ends, titles, values))
         heads_grid(
             context,
             edge_grid(wiring, ends, values).mT,
@@ -307,21 +317,29 @@ def edge_title(wiring: Wiring, edge: tuple[int, int]) -> str:
     return f"{node_of(wiring.columns[edge[1]]).title} → {to}"
 
 
-def _paths_in_words(
+def paths_in_words(
     question: Question, ends: Sequence[Place], titles: Sequence[str], values: Sequence[float]
 ) -> str:
     """The strongest edge, and the one to the logits or from the embedding."""
-    numbers = [
-        f"{three(value, question.error)} {UNITS[question.metric]}".rstrip() for value in values
-    ]
-    best = max(range(len(values)), key=lambda at: abs(values[at]))
-    among = f"Strongest of {len(values):,} edges" if len(values) > 1 else "The only edge"
+    unit, error = UNITS[question.metric], question.error
+    known = {at: abs(value) for at, value in enumerate(values) if math.isfinite(value)}
+    best = max(known, key=known.__getitem__, default=None)
+    if best is None or three(known[best], error) == "0":
+        first = f"None of {len(values):,} edges changes the metric by a finite number above 0."
+        best = None
+    else:
+        equal = [at for at in known if three(known[at], error) == three(known[best], error)]
+        also = f", and {len(equal) - 1:,} more are as strong" if len(equal) > 1 else ""
+        among = f"Strongest of {len(known):,} edges" if len(known) > 1 else "The only edge"
+        of_known = "" if len(known) == len(values) else " with a finite value"
+        number = f"{three(values[best], error)} {unit}".rstrip()
+        first = f"{among}{of_known}: {titles[best]}, with {number}{also}."
     others = [
-        f"{titles[at]}: {numbers[at]}."
+        f"{titles[at]}: {f'{three(values[at], error)} {unit}'.rstrip()}."
         for at, end in enumerate(ends)
         if at != best and end.kind in ("logits", "embedding")
     ]
-    return " ".join([f"{among}: {titles[best]}, with {numbers[best]}.", *others])
+    return " ".join([first, *others])
 
 
 def _paths_explained(

@@ -219,13 +219,20 @@ def _draw_next(
     with st.container(gap=None):
         if stopped:
             st.text(f"{stopped} The table shows the last choice; undo it or click another token.")
-        elif sampling.temperature == 0:
-            st.markdown(f"**Next: {name}**, the likeliest: at temperature 0 nothing is sampled.")
-        elif stages.left == 1:
-            st.markdown(f"**Next: {name}**, the only one that is left.")
         else:
-            st.markdown(f"**Next: {name}**, sampled with seed {seed}, probability {share}.")
+            st.markdown(f"**Next: {name}**, {how_chosen(stages, sampling, seed, share)}")
         st.caption(cut_summary(stages, sampling))
+
+
+def how_chosen(stages: SamplingStages, sampling: Sampling, seed: int, share: str) -> str:
+    """How the next token was chosen; `share` is its probability."""
+    if sampling.temperature == 0:
+        equal = int((stages.logits == stages.logits.max()).sum())
+        which = "the likeliest" if equal == 1 else f"the first of the {equal:,} likeliest"
+        return f"{which}: at temperature 0 nothing is sampled."
+    if stages.left == 1:
+        return "the only one that is left."
+    return f"sampled with seed {seed}, probability {share}."
 
 
 def _draw_head(context: PageContext, continuation: Continuation, step: int) -> None:

@@ -17,6 +17,7 @@ from explorer.charts.theme import palette
 from explorer.components.chart import plotly_chart
 from explorer.inference.results_cache import cached
 from explorer.runs.run import Run, open_folder
+from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import TOO_LARGE_TO_MEASURE, InsideRun, has_room
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.measurement import measurements
@@ -68,8 +69,8 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
     plotly_chart(figure, key="landscape", title=title, table=table)
     words = (
         f"The loss on {chosen.held_out_words} at {SIDE} × {SIDE} points of a plane through the "
-        f"weights: {SIDE * SIDE + len(path)} forward passes in all. The lowest is "
-        f"{float(grid.min()):.3g} nats per label. "
+        f"weights: {SIDE * SIDE + len(path)} forward passes in all. "
+        f"{lowest_in_words(grid, heights)} "
     )
     if kind == TRAINING:
         words += (
@@ -85,6 +86,21 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
         )
     st.caption(words)
     return script(landscape_code, chosen.run, kind == RANDOM)
+
+
+def lowest_in_words(grid: Tensor, on_path: Tensor) -> str:
+    """The lowest loss of the plane's points, and a lower one of the snapshots on it, if any is."""
+    finite = grid[grid.isfinite()]
+    if not len(finite):
+        return "No loss is finite."
+    count, lowest = grid.numel() - len(finite), float(finite.min())
+    words = f"The lowest is {three(lowest)} nats per label"
+    if count:
+        words = f"{count} of the losses are not finite; the lowest other is {three(lowest)} nats"
+    of_snapshots = on_path[on_path.isfinite()]
+    if len(of_snapshots) and float(of_snapshots.min()) < lowest:
+        words += f", and between the points a snapshot has {three(float(of_snapshots.min()))}"
+    return f"{words}."
 
 
 def _measure(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], Tensor] | None:

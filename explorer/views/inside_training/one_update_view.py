@@ -1,10 +1,12 @@
 """One update of the weights, a stage at a time: from the batch to the loss after the update."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
 import torch
+from torch import Tensor
 
 from explorer.analysis.batched_passes import MOST, QUICK
 from explorer.analysis.one_update import GOOD_RATIO, OneUpdate, by_block, take_apart
@@ -230,17 +232,28 @@ def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
     label_losses = update.losses[has_label]
     is_cut = losses.numel() < update.losses.numel()
     cut = f" The picture has the first {rows} examples and {columns} positions." if is_cut else ""
-    if label_losses.isfinite().all():
-        mean, most = three(float(label_losses.mean())), three(float(label_losses.max()))
-        words = f"their mean, {mean} nats, is the loss of the batch. The largest is {most} nats."
-    else:
-        count = int((~label_losses.isfinite()).sum())
-        words = (
-            f"{count:,} of {len(label_losses):,} are not finite, since the training has diverged."
-        )
+    words = losses_in_words(label_losses)
     smoothing = chosen.training(update.step).label_smoothing
     smoothed = f" Label smoothing of {three(smoothing)} is included." if smoothing else ""
     st.caption(f"−ln of the probability of each label; {words}{smoothed}{cut}")
+
+
+def losses_in_words(losses: Tensor) -> str:
+    """The mean and the largest of the losses of all labels, (labels,)."""
+    count = int((~losses.isfinite()).sum())
+    if count:
+        verb = "is" if count == 1 else "are"
+        return f"{count:,} of {len(losses):,} {verb} not finite, so the batch has no finite loss."
+    mean, most = (three(float(value)) for value in (losses.mean(), losses.max()))
+    if len(losses) == 1:
+        return f"the only one, {mean} nats, is the loss of the batch."
+    equal = int((losses == losses.max()).sum())
+    largest = f"The largest is {most} nats"
+    if equal == len(losses):
+        largest = "All are equal"
+    elif equal > 1:
+        largest += f", of {equal:,} labels"
+    return f"their mean, {mean} nats, is the loss of the batch. {largest}."
 
 
 def _draw_example(chosen: InsideRun, run_update: RunUpdate, *, with_losses: bool = False) -> None:
@@ -353,12 +366,19 @@ def _draw_matrix(chosen: InsideRun, run_update: RunUpdate) -> None:
             )
     words = f"{pooled(update.gradients[name]).sentence} Blue is above zero, red below."
     if run_update.has_state:
-        words += (
-            f" {three(100 * update.against_gradient(name))} % of the weights move against this "
-            "batch's gradient. The others follow the earlier batches that the optimizer remembers, "
-            "or weight decay."
-        )
+        words += f" {moves_in_words(update.against_gradient(name))}"
     st.caption(words)
+
+
+def moves_in_words(share: float) -> str:
+    """The share of the weights that move against the gradient; NaN if none has one and moves."""
+    if math.isnan(share):
+        return "No weight both has a gradient and moves."
+    others = " The others follow the earlier batches that the optimizer remembers, or weight decay."
+    return (
+        f"{three(100 * share)} % of the weights that have a gradient and move, move against it."
+        f"{others if share < 1 else ''}"
+    )
 
 
 def _draw_after(chosen: InsideRun, run_update: RunUpdate) -> None:

@@ -15,7 +15,7 @@ from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
 from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict
 from explorer.lessons.lesson_catalog import LessonCatalog, lesson_catalog
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal_sentence
 
 LIST = "lessons"
 
@@ -142,6 +142,6 @@ def _draw_predict(name: str, at: int, predict: Predict) -> None:
     if guess is None:
         return
     guesses[name, at] = guess
-    named = literal(right if "“" in right else f"“{right}”")
+    named = literal_sentence(right if "“" in right else f"“{right}”")
     begin = "**Right.**" if guess == right else f"**Not quite: it is {named}.**"
     st.markdown(f"{begin} {predict.why}")

@@ -36,7 +36,7 @@ from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokenizer
 from explorer.text import TextError
 from explorer.text.number_format import megabytes, three
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
 from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
@@ -97,7 +97,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
     except (RunError, TextError) as error:
         say(str(error))
         return
-    st.caption(literal(first_words(what_differs(specs), MOST_NAMED, " · ")))
+    st.caption(literal_sentence(first_words(what_differs(specs), MOST_NAMED, " · ")))
     if parent:
         st.caption(_storage_words(parent, specs))
     st.button(
@@ -206,7 +206,10 @@ def _draw_live(runs: Sequence[Run], axis: str, was_live: bool) -> None:
 
 
 def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
-    """Which run has the best held-out value so far, and at which step it reached it."""
+    """Which run has the best held-out value so far, and at which step it reached it.
+
+    Of equal values that of the fewest steps is named, unless several runs took as few.
+    """
     trained = (row for row in rows if row.best and row.status and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if len(ranked) < min(2, len(rows)):
@@ -218,12 +221,21 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     equal = [row for row in ranked if row.goodness() == first.goodness()]
     reached = f"{first.status.measure} {three(first.best.value)}"
     if len(equal) > 1:
-        earliest = min(equal, key=lambda row: row.best.step if row.best else 0)
-        at = earliest.best.step if earliest.best else 0
-        name = literal(names[earliest.run.name])
-        return f"{len(equal)} runs have reached {reached}; **{name}** was first, at step {at:,}."
+        steps = [row.best.step if row.best else 0 for row in equal]
+        at, quickest = min(steps), steps.count(min(steps))
+        name = f"**{literal(names[equal[steps.index(at)].run.name])}**"
+        if quickest > 1:
+            name = f"{quickest} of them"
+        first_to = f"{name} took the fewest steps, {at:,}"
+        if quickest == len(equal):
+            first_to = f"each took {at:,} steps"
+        return f"{len(equal)} runs have reached {reached}; {first_to}."
     is_over = not any(row.status and row.status.is_active for row in rows)
     verb = "is best" if is_over else "leads"
+    if len(ranked) == 1:
+        verb = "is the only run"
+    elif len(ranked) < len(rows):
+        verb = f"{verb} of {len(ranked)} measured runs"
     name = literal(names[first.run.name])
     return f"**{name}** {verb}: {reached} on held-out data at step {first.best.step:,}."
 

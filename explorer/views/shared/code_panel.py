@@ -26,7 +26,7 @@ from explorer.catalog.typed_model_path import paths_allowed
 from explorer.inference.edited_pass import EditedPass, run_edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.runs.run import Run
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal_sentence
 
 ROOT = Path(__file__).resolve().parents[3]
 WIDTH, LIST_WIDTH = 96, 60
@@ -75,7 +75,8 @@ def code_panel(
             return
         if script is not None:
             text, named = script.text(paths_allowed(is_local()))
-            paths = f", with the path to {literal(' and to '.join(named))} in place of the name"
+            models = literal_sentence(" and to ".join(named))
+            paths = f", with the path to {models} in place of the name"
             st.caption(f"Run this in the folder of the README{paths if named else ''}:")
             st.code(text, language="python")
         for function in functions:

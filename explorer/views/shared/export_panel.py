@@ -24,7 +24,7 @@ from explorer.components import mounting
 from explorer.components.mounting import PageView
 from explorer.export.offline_page import offline_html
 from explorer.export.pictures import as_picture
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal_sentence
 from explorer.views.shared.keep_session import draw_keep, recall
 
 Make = Callable[[], Sequence[Figure]]
@@ -74,7 +74,7 @@ def _draw_export(
 def _choose_figure(figures: Sequence[Figure]) -> Figure:
     """The figure to export, by default the page's own or the one at its top."""
     if len(figures) == 1:
-        st.caption(literal(figures[0].title))
+        st.caption(literal_sentence(figures[0].title))
         return figures[0]
     names = short_titles([figure.title for figure in figures])
     place = st.selectbox(

@@ -27,7 +27,7 @@ from explorer.inference.answers import first_place, score_words
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.lessons.panel import draw_lesson
 from explorer.views.shared.code_panel import Script, code_panel
 from explorer.views.shared.export_panel import Make, export_button, origin
@@ -202,7 +202,7 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
         st.text(NO_FINITE_PROBABILITIES)
         return
     many = "" if answer.kind == "classes" else f"The {len(answer.guesses)} likeliest tokens. "
-    st.caption(f"{many}{literal(answer.note)}")
+    st.caption(f"{many}{literal_sentence(answer.note)}")
     labels = [guess.label for guess in answer.guesses]
     spec = score_bars(labels, [guess.score for guess in answer.guesses], words.score)
     chart(spec, height=28 * len(labels) + 30, key=key, title=title)

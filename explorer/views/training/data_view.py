@@ -21,7 +21,7 @@ from explorer.tasks.data_summary import (
     unknown_words,
 )
 from explorer.text.number_format import three
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.shared.batch_example import BATCH_EXPLAINED, TOKENS_SHOWN, draw_example
 from explorer.views.shared.tables import table
 from models.config import TrainConfig
@@ -62,12 +62,12 @@ def draw_data(task: Task | None) -> None:
     size = task.training_size
     training_data = "drawn anew for each batch" if size is None else f"{size:,} examples"
     st.markdown(
-        f"**Training:** {training_data}. **Held out:** {literal(task.held_out)}. "
+        f"**Training:** {training_data}. **Held out:** {literal_sentence(task.held_out)}. "
         f"{summary.held_out:,} of them are measured; {summary.leaked:,} of these occur in the "
         f"{batches_words}."
     )
     if task.note:
-        st.caption(literal(task.note))
+        st.caption(literal_sentence(task.note))
     _draw_examples(task, training)
     left, right = st.columns(2, gap="medium")
     with left:

@@ -27,7 +27,7 @@ from explorer.runs.spec import RunError, RunSpec, is_step
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError, Token
 from explorer.text.number_format import fixed, three
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.generation.teacher_forcing_view import LEGEND, draw_board, summary
 from explorer.views.shared import widgets
 
@@ -43,8 +43,8 @@ def draw_answer_now(task: Task, forward: ForwardPass) -> None:
         st.markdown(f"{'Next token' if answer.kind == 'next' else 'Answer'}: {words}")
         return
     right = task.answer_text(forward.source)
-    verdict = "correct" if answer.text == right else f"expected: {literal(right)}"
-    st.markdown(f"Answer: **{literal(answer.text)}**{f' · {verdict}' if right else ''}")
+    verdict = "correct" if answer.text == right else f"expected: {literal_sentence(right)}"
+    st.markdown(f"Answer: **{literal_sentence(answer.text)}**{f' · {verdict}' if right else ''}")
 
 
 def _forcing(opened: OpenModel, task: Task, forward: ForwardPass) -> TeacherForcing | None:
