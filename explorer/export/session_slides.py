@@ -14,7 +14,14 @@ from math import ceil
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
-from explorer.charts.figure_data import Figure, FigureData, OfflineView, TableData, short_titles
+from explorer.charts.figure_data import (
+    Figure,
+    FigureData,
+    OfflineView,
+    TableData,
+    is_table,
+    short_titles,
+)
 from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
 from explorer.export.kept_view import KeptView
@@ -117,9 +124,7 @@ def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
 
 def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
     """The figures on a slide: matrices and charts, and tables only where there is nothing else."""
-    pictures = [
-        figure for figure in figures if isinstance(figure, FigureData) or figure.spec is not None
-    ]
+    pictures = [figure for figure in figures if not is_table(figure)]
     legible = [figure for figure in pictures if _is_legible(figure)]
     chosen = (legible or pictures or figures)[:MOST_ON_SLIDE]
     if len(chosen) < 2:
