@@ -1,4 +1,4 @@
-"""Lines, squares and words at places in pixels, for print: what a canvas draws on the screen."""
+"""Lines, boxes and words at places in pixels, for print: what a canvas draws on the screen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,13 +24,14 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Mark:
-    """A square, or a circle, with its side and its opacity."""
+    """A box around a place: its width and height, its colour, its border, round corners."""
 
     at: Place
-    kind: str
-    side: float
+    size: Place
+    colour: str
     opacity: float = 1.0
-    shape: str = "square"
+    border: bool = False
+    round: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,21 +85,24 @@ def network(
         size=quantity("width", **raw),  # of a line its width
         strokeOpacity=quantity("opacity", **raw),
     )
-    dots = [
+    boxes = [
         layer(
-            {"type": shape, "opacity": 1},
+            {"type": "rect", "cornerRadius": 9 if is_round else 0}
+            | {"stroke": LIGHT.muted, "strokeWidth": int(border)},
             [
-                {"x": x, "y": y, "kind": one.kind, "size": one.side**2, "opacity": one.opacity}
+                {"x": x - wide / 2, "x2": x + wide / 2, "y": y - high / 2, "y2": y + high / 2}
+                | {"colour": one.colour, "opacity": one.opacity}
                 for one in marks
-                if one.shape == shape
-                for x, y in [one.at]
+                if (one.border, one.round) == (border, is_round)
+                for (x, y), (wide, high) in [(one.at, one.size)]
             ],
             **at,
-            color=category("kind", scale=scale),
-            size=quantity("size", **raw),
+            x2={"field": "x2"},
+            y2={"field": "y2"},
+            fill=category("colour", scale=None),
             fillOpacity=quantity("opacity", **raw),
         )
-        for shape in ("square", "circle")
+        for border, is_round in sorted({(one.border, one.round) for one in marks})
     ]
     texts = [
         layer(
@@ -118,4 +122,4 @@ def network(
         )
         for angle, muted in sorted({(one.angle, one.muted) for one in words})
     ]
-    return chart(curve, *dots, *texts, width=size[0], height=size[1])
+    return chart(curve, *boxes, *texts, width=size[0], height=size[1])

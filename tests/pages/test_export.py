@@ -70,7 +70,7 @@ def test_every_view_draws_exports_and_has_lines_to_paste(
     monkeypatch.setattr(export_panel, "_choose_figure", keep_figures)
     monkeypatch.setattr(export_panel, "file_formats", keep_views)
     seen: set[str] = set()
-    printed: set[tuple[type, str]] = set()
+    printed: set[tuple[type, str, bool]] = set()
     for (path, asked), part in zip(every_view(), cycle(ATTENTION), strict=False):
         view = next(iter(asked.values()), path)
         with subtests.test(path=path, asked=asked):
@@ -111,7 +111,7 @@ def test_every_view_draws_exports_and_has_lines_to_paste(
             for place, figure in enumerate(figures):
                 every = {ending: make for _, ending, make in formats(figure, drawn)}
                 endings = [*NUMBERS, *([] if place else ["html"])]
-                kind = type(figure), figure.unit
+                kind = type(figure), figure.unit, is_table(figure)
                 endings += [] if kind in printed else PRINTED
                 printed.add(kind)
                 read(figure, {ending: every[ending]() for ending in endings})

@@ -50,7 +50,7 @@ class _Printed:
 
     def chart(self, answer: int) -> Spec:
         lines = [*self._streams(), *sorted(self._edges(), key=lambda line: line.width)]
-        marks = [mark for mark in self._marks() if mark.side > 0.8]
+        marks = [mark for mark in self._marks() if mark.size[0] > 0.8]
         return network(self.size, lines, marks, [*self._words(answer)], COLOURS)
 
     def _streams(self) -> Iterator[Stroke]:
@@ -89,8 +89,8 @@ class _Printed:
                     for token, share in enumerate(shares.nan_to_num(0).clamp(min=0).tolist()):
                         value = carried[token]
                         opacity = 0.35 + 0.65 * value**0.5 if value >= self.least else 0.18
-                        at = self.at(stack, token, layer + AT[place])
-                        yield Mark(at, kind, most * share**0.5, round(opacity, 3))
+                        at, side = self.at(stack, token, layer + AT[place]), most * share**0.5
+                        yield Mark(at, (side, side), COLOURS[kind], round(opacity, 3))
 
     def _words(self, answer: int) -> Iterator[Word]:
         bottom = self.size[1] + 12
