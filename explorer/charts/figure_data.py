@@ -124,6 +124,11 @@ class TableData:
 Figure = FigureData | TableData
 
 
+def is_table(figure: Figure) -> bool:
+    """Whether it is drawn as lines of text, neither as a matrix nor as a chart."""
+    return isinstance(figure, TableData) and figure.spec is None
+
+
 @dataclass(frozen=True)
 class OfflineView:
     """A view on a page, with everything that is needed to draw it elsewhere."""

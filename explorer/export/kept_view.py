@@ -18,8 +18,8 @@ ADDRESS_TOO_LONG = (
 )
 MOST_KEPT_FIGURES = 6
 """Figures of one view on its slide."""
-OF_A_CELL = 60
-"""About the bytes that Python needs for a cell of a table."""
+OF_A_CELL, OF_A_LETTER = 60, 4
+"""About the bytes that Python needs for a cell of a table, and for a letter of a chart as text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,4 +80,4 @@ def _bytes_of(figure: Figure) -> int:
         labels = sum(map(len, (*figure.rows, *figure.columns)))
         return figure.values.nbytes * (1 if figure.allowed is None else 2) + labels
     cells = sum(map(len, figure.columns.values()))
-    return cells * OF_A_CELL * (1 if figure.spec is None else 2)
+    return cells * OF_A_CELL + OF_A_LETTER * len(str(figure.spec or ""))

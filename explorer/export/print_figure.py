@@ -168,7 +168,7 @@ def _table(data: TableData, more: tuple[str, ...], width: float) -> "Figure":
     axes.axis("off")
     names = [plain(name, LONGEST_PRINTED) for name in data.columns]
     if names:
-        _draw_cells(axes, names, cells, more)
+        _draw_cells(figure, axes, names, cells, more)
     if len(rows) > MOST_PRINTED_ROWS or not rows:
         note = (
             f"The first {MOST_PRINTED_ROWS} of {len(rows):,} rows."
@@ -181,8 +181,9 @@ def _table(data: TableData, more: tuple[str, ...], width: float) -> "Figure":
 
 
 def _draw_cells(
-    axes: "Axes", names: list[str], rows: list[list[str]], more: tuple[str, ...]
+    figure: "Figure", axes: "Axes", names: list[str], rows: list[list[str]], more: tuple[str, ...]
 ) -> None:
+    """Each column is as wide as its texts; the page becomes wider if they need more room."""
     table = axes.table(
         rows or [[""] * len(names)],
         colLabels=names,
@@ -192,10 +193,21 @@ def _draw_cells(
     )
     table.auto_set_font_size(False)
     table.set_fontsize(7)
-    for cell in table.get_celld().values():
+    table.set_in_layout(False)  # or the axes would shrink to make room for it
+    table.auto_set_column_width([*range(len(names))])  # when it is drawn
+    room = 1 - 2 * table.AXESPAD
+    longest = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for (_, place), cell in table.get_celld().items():
+        cell.PAD = 0.1 + 0.25 / max(1, longest[place])  # of its text
+        cell.set_height(room / (1 + max(1, len(rows))))
         cell.set_edgecolor(LIGHT.border)
         cell.set_linewidth(0.5)
         cell.get_text().set_fontfamily(["monospace", *more])
+    figure.draw_without_rendering()
+    needed = sum(table[0, place].get_width() for place in range(len(names)))
+    width, height = figure.get_size_inches()
+    beyond = max(0.0, needed / room - 1) * axes.get_position().width * width
+    figure.set_size_inches(width + beyond, height)
 
 
 def _cell_text(cell: object) -> str:

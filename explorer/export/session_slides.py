@@ -14,7 +14,13 @@ from math import ceil
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
-from explorer.charts.figure_data import Figure, FigureData, OfflineView, TableData, short_titles
+from explorer.charts.figure_data import (
+    Figure,
+    FigureData,
+    TableData,
+    is_table,
+    short_titles,
+)
 from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
 from explorer.export.kept_view import KeptView
@@ -39,8 +45,6 @@ LEADING, LETTER = 1.4, 0.65
 """Relative to the size of type: a line's height, and the width of a letter that the font lacks."""
 EM, FIXED = 100, 1 << 16
 """The size in points at which a letter is measured, and FreeType's parts of a point."""
-MAPS = {"pass_map": "The map of the pass"}
-"""Views that only a browser draws."""
 GAP = 16
 FOOT = MARGIN / 2
 LARGEST_SCALE, CHART_SCALE, MATRIX_SCALE = 2.2, 1.4, (1.7, 1.7, 1.35)
@@ -117,9 +121,7 @@ def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
 
 def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
     """The figures on a slide: matrices and charts, and tables only where there is nothing else."""
-    pictures = [
-        figure for figure in figures if isinstance(figure, FigureData) or figure.spec is not None
-    ]
+    pictures = [figure for figure in figures if not is_table(figure)]
     legible = [figure for figure in pictures if _is_legible(figure)]
     chosen = (legible or pictures or figures)[:MOST_ON_SLIDE]
     if len(chosen) < 2:
@@ -139,16 +141,11 @@ def _is_legible(figure: Figure) -> bool:
 
 
 def _left_out(view: KeptView, on_slide: int) -> str:
-    """The figures that a slide lacks, and where to find them."""
-    kinds = {part.kind for part in view.pictures if isinstance(part, OfflineView)}
-    maps = [name for kind, name in MAPS.items() if kind in kinds]
-    sentences = [f"{name} is in the offline page and in the app." for name in maps]
-    count = view.all_figures - on_slide - len(sentences)  # a map counts as the table of its numbers
-    if count > 0:
-        sentences.append(
-            f"This view has {count} more figure{'s'[: count - 1]}: open it in the app."
-        )
-    return " ".join(sentences)
+    """How many figures a slide lacks, and where to find them."""
+    count = view.all_figures - on_slide
+    if count <= 0:
+        return ""
+    return f"This view has {count} more figure{'s'[: count - 1]}: open it in the app."
 
 
 class _Slide:

@@ -18,6 +18,7 @@ from explorer.charts.circuit_charts import (
     edge_cut_curves,
     steering_chart,
 )
+from explorer.charts.network import Stroke, network
 from explorer.charts.position_curves import (
     distance_curve,
     head_curves,
@@ -57,6 +58,7 @@ CHARTS: dict[str, dict[str, Any]] = {
     "bars": score_bars(["a", "a", "<script>"], [0.5, 0.3, 0.2]),
     "bars without numbers": score_bars(["a", "b"], [NAN, 0.5]),
     "no bars": score_bars([], []),
+    "network": network((9, 9), [Stroke([(0, 0)], "k", 2)], [], [], {"k": LIGHT.text}, ["k"]),
     "all zero bars": score_bars(["a"], [0.0]),
     "waves": wave_curves(ROWS),
     "waves without numbers": wave_curves([ROWS[0], ROWS[1] | {"value": NAN}]),

@@ -55,19 +55,19 @@ def test_what_a_browser_sends_is_checked() -> None:
     assert counts(shown) == [5, most]
     assert selection_in([5, -1, -1, -1], shown) == CircuitChoice(5)
     assert selection_in([most, 1, 2, -1], shown) == CircuitChoice(most, (1, 2))
-    assert selection_in([most, 1, 3, 2], shown) == CircuitChoice(most, None, 2), (
-        "there is no head 1.3"
-    )
+    assert selection_in([most, 1, 3, 2], shown) == CircuitChoice(most, None, 2)  # no head 1.3
     assert selection_in([most, -1, -1, most], shown) == CircuitChoice(most)
     for strange in (None, 5, [], [4, 1, 2, 0], [5, 1, 2], [5, 1, 2, 0.0], [True, 1, 2, 0], "5"):
         assert selection_in(strange, shown) is None
 
 
-def test_its_table_has_a_row_for_every_edge() -> None:
-    rows = [*figure(invented(), "demo").rows]
+def test_its_table_has_a_row_for_every_edge_and_its_picture_the_strongest() -> None:
+    table = figure(invented(), "demo", 3)
+    rows, drawn = [*table.rows], str(table.spec)
     assert rows[0] == ("1.2", "logits", "", 4.0, 0.5, 3.5, "5 to")
     assert rows[1] == ("MLP 0", "1.2", "v", 3.0, None, None, "4 John")
     assert len(rows) == len(EDGES)
+    assert [f"'{word}'" in drawn for word in ("John", "q→5.0", "MLP 5")] == [True, True, False]
 
 
 # ---- what is drawn ----------------------------------------------------------------------------

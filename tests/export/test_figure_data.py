@@ -84,13 +84,22 @@ def test_a_table_of_nothing_is_exported_too() -> None:
     nothing: list[dict[str, list[float]]] = [{}, {"step": []}]
     for columns in nothing:
         table = TableData(columns, "nothing")
-        for kind in ("png", "svg"):
-            assert as_picture(table, kind)
+        assert as_picture(table, "png")
         assert b"There are no rows." in as_picture(table, "svg")
         assert as_csv(table)
         assert json.loads(as_json(table))["columns"] == columns
         with np.load(io.BytesIO(as_npz(table)), allow_pickle=False) as found:
             assert set(found.files) == {"about", *(f"columns/{name}" for name in columns)}
+
+
+def test_no_text_of_a_table_is_wider_than_its_column() -> None:
+    wide = {f"column {at}": ["1", "decoder.self_attn"[: 2 * at]] * 30 for at in range(1, 9)}
+    drawn = print_figure.draw(TableData(wide, "Edges"), (), print_figure.PAGE_WIDTH)
+    drawn.draw_without_rendering()
+    for cell in drawn.axes[0].tables[0].get_celld().values():
+        text, box = (each.get_window_extent() for each in (cell.get_text(), cell))
+        assert 0 < box.x0 < text.x0 < text.x1 < box.x1 < drawn.bbox.x1
+        assert 0 < box.y0 < text.y0 < text.y1 < box.y1 < drawn.bbox.y1
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
@@ -101,10 +110,10 @@ def test_every_picture_can_be_printed() -> None:
         (taken(3, 90), "svg"),
         (taken(allowed=torch.zeros(4, 4, dtype=torch.bool)), "png"),
         (taken(scale="diverging", allowed=CAUSAL), "svg"),
-        (nothing, "png"),
+        (nothing, "pdf"),
     ]:
         file = as_picture(picture, kind)
-        assert file.startswith({"png": b"\x89PNG", "svg": b"<?xml"}[kind])
+        assert file.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
         assert len(file) < 2_000_000
         assert b"<script" not in file
     assert as_picture(taken(), "png") == as_picture(taken(), "png")
@@ -201,8 +210,8 @@ def test_no_letter_is_drawn_as_a_box() -> None:
 
 
 def test_a_letter_that_no_font_has_is_its_code_point() -> None:
-    figure = print_figure._figure(named("a𓀀"))
-    assert figure.axes[0].get_yticklabels()[0].get_text() == "a[U+13000]"
+    axes = print_figure._figure(named("a𓀀")).axes[0]
+    assert axes.get_yticklabels()[0].get_text() == "a[U+13000]"
     assert printable("注意 क्ष 😀 a𓀀") == "注意 क्ष 😀 a[U+13000][U+E000]"
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from pypdf import PageObject, PdfReader
 
-from explorer.charts.figure_data import Figure, FigureData, OfflineView, TableData
+from explorer.charts.figure_data import Figure, FigureData, TableData
 from explorer.export import print_figure
 from explorer.export.kept_view import LONGEST_VIEW_NOTE, KeptView
 from explorer.export.session_slides import (
@@ -40,7 +40,7 @@ VIEWS = [
         "<b>$First$</b>", "/attention?layer=0", "Look at 猫.", {"model": "m"}, [], [HEAD, CHART]
     ),
     KeptView("Tokens", "/tokens", "", {"sentence": "a b " * 300}, [], [TABLE]),
-    KeptView("Long " * 16, "/heads", "n" * LONGEST_VIEW_NOTE, {}, [], [HEAD, OTHER, CHART, TABLE]),
+    KeptView("Long " * 16, "/heads", "n" * LONGEST_VIEW_NOTE, {}, [], [HEAD, OTHER, CHART], 9),
     KeptView("Gone", "/masks"),
 ]
 
@@ -81,7 +81,7 @@ def test_its_words_are_text_in_every_script(slides: PdfReader) -> None:
     assert "token" in slides.pages[1].extract_text()
     assert "open it in the app" in slides.pages[3].extract_text()
     lines = [line.strip() for line in slides.pages[2].extract_text().splitlines()]
-    assert "This view has 1 more figure: open it in the app." in lines, "on a line of its own"
+    assert "This view has 6 more figures: open it in the app." in lines, "on a line of its own"
 
 
 def test_every_font_is_in_the_file(slides: PdfReader) -> None:
@@ -134,18 +134,6 @@ def test_others_print_between_two_slides() -> None:
 
     session_pdf("Kept", VIEWS[:2], turn=turn)
     assert len(taken) > 2
-
-
-def test_what_no_slide_can_show_is_named() -> None:
-    map_of_pass = OfflineView("pass_map", "map", b"", 0, None, "", "", "")
-    views = [
-        KeptView("Overview", "/", pictures=[map_of_pass], figures=[HEAD, TABLE]),
-        KeptView("Overview", "/", pictures=[map_of_pass], figures=[HEAD, TABLE], had=8),
-    ]
-    said = [page.extract_text() for page in PdfReader(io.BytesIO(session_pdf("Kept", views))).pages]
-    assert all("The map of the pass is in the offline page and in the app." in e for e in said)
-    assert ["more figure" in each for each in said] == [False, True]
-    assert "This view has 6 more figures: open it in the app." in said[1]
 
 
 def test_a_line_is_as_long_as_the_slide_is_wide() -> None:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.available_models import list_models
-from explorer.charts.figure_data import Figure, FigureData
+from explorer.charts.figure_data import Figure, FigureData, is_table
 from explorer.components.mounting import PageView, PageViews
 from explorer.tasks import TASKS
 from explorer.views.shared import export_panel
@@ -31,7 +31,7 @@ STUDENT = "I am a student"
 """An example of a mask, which is of no model."""
 COMPARED = "experiments/compare"
 """The page names its main figure after both sides."""
-NUMBERS, PRINTED = ("csv", "json", "npz"), ("png", "svg")
+NUMBERS, PRINTED = ("csv", "json", "npz"), ("png", "svg", "pdf")
 """Of every figure, and of one of each kind and unit."""
 ONE_STACK = {"model": "letters"}
 SOMETHING = {
@@ -70,7 +70,7 @@ def test_every_view_draws_exports_and_has_lines_to_paste(
     monkeypatch.setattr(export_panel, "_choose_figure", keep_figures)
     monkeypatch.setattr(export_panel, "file_formats", keep_views)
     seen: set[str] = set()
-    printed: set[tuple[type, str]] = set()
+    printed: set[tuple[type, str, bool]] = set()
     for (path, asked), part in zip(every_view(), cycle(ATTENTION), strict=False):
         view = next(iter(asked.values()), path)
         with subtests.test(path=path, asked=asked):
@@ -102,6 +102,7 @@ def test_every_view_draws_exports_and_has_lines_to_paste(
             assert len(whole) == len(figures)
             titles = [sorted(figure.title for figure in each) for each in (whole, figures)]
             assert titles[0] == titles[1] or path == COMPARED
+            assert not is_table(figures[0]) or all(map(is_table, figures)), "a picture comes first"
             names = *(model.name for model in list_models()), *TASKS, STUDENT
             starts = tuple(f"{name} · " for name in names)
             matrices = [figure for figure in whole if isinstance(figure, FigureData)]
@@ -110,7 +111,7 @@ def test_every_view_draws_exports_and_has_lines_to_paste(
             for place, figure in enumerate(figures):
                 every = {ending: make for _, ending, make in formats(figure, drawn)}
                 endings = [*NUMBERS, *([] if place else ["html"])]
-                kind = type(figure), figure.unit
+                kind = type(figure), figure.unit, is_table(figure)
                 endings += [] if kind in printed else PRINTED
                 printed.add(kind)
                 read(figure, {ending: every[ending]() for ending in endings})
@@ -176,6 +177,7 @@ def read(figure: Figure, files: dict[str, bytes]) -> None:
     if "png" in files:
         assert files["png"].startswith(b"\x89PNG")
         assert b"<svg" in files["svg"]
+        assert files["pdf"].startswith(b"%PDF")
     if "html" in files:
         assert b"Content-Security-Policy" in files["html"]
     lines = list(csv.reader(io.StringIO(files["csv"].decode("utf-8-sig"))))

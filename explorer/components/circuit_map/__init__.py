@@ -18,6 +18,7 @@ from torch import Tensor
 from explorer.analysis.wiring import CircuitNode, Edge
 from explorer.charts.figure_data import TableData, Value
 from explorer.components import events, wire
+from explorer.components.circuit_map.printed import printed_circuit
 from explorer.components.mounting import View
 from explorer.text.token_labels import Label, specials, texts
 
@@ -137,7 +138,7 @@ def circuit_map(
         if circuit.layers <= FEW_LAYERS
         else "content",
         choice=selection.message,
-        figures=lambda: [figure(circuit, title)],
+        figures=lambda: [figure(circuit, title, selection.count)],
         title=title,
         on_chosen_change=tell,
     )
@@ -216,8 +217,8 @@ def encode(circuit: CircuitMap, key: str, title: str) -> bytes:
     return wire.pack(header)
 
 
-def figure(circuit: CircuitMap, title: str) -> TableData:
-    """The edges as a table, with the position that each owes most to."""
+def figure(circuit: CircuitMap, title: str, count: int) -> TableData:
+    """The edges as a table, with the position that each owes most to; a picture of the first."""
     labels = texts(circuit.tokens)
     strongest = [next(iter(drawn_places(scores)), None) for scores in circuit.positions]
     columns: dict[str, Sequence[Value]] = {
@@ -229,7 +230,11 @@ def figure(circuit: CircuitMap, title: str) -> TableData:
         "exact": [edge.exact for edge in circuit.edges],
         "position": ["" if at is None else f"{at} {labels[at]}" for at in strongest],
     }
-    return TableData(columns, title)
+    places = [
+        [(at, float(scores[at])) for at in drawn_places(scores)]
+        for scores in circuit.positions[:count]
+    ]
+    return TableData(columns, title, spec=printed_circuit(circuit, places))
 
 
 def _parts(edges: Sequence[Edge]) -> list[CircuitNode]:

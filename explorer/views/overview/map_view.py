@@ -27,6 +27,7 @@ from explorer.inference.results_cache import cached
 from explorer.text.token_labels import texts
 from explorer.views.overview import page_links, pass_picture, pinned_parts
 from explorer.views.overview.pinned_parts import MapSelection
+from explorer.views.overview.print_map import print_map
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.widgets import ANSWER
 
@@ -148,7 +149,7 @@ def _append(context: PageContext, text: str) -> None:
 
 
 def figures(picture: PassMap, selection: MapSelection, title: str) -> list[Figure]:
-    """The edges that lead to the answer, the strongest first."""
+    """The edges that lead to the answer, the strongest first, and the picture of them."""
     traced = route(picture.flow, picture.flow.starts[selection.answer])
     tokens = {stack.name: texts(stack.tokens) for stack in picture.stacks}
     rows = []
@@ -172,4 +173,5 @@ def figures(picture: PassMap, selection: MapSelection, title: str) -> list[Figur
     rows.sort(key=lambda row: -row[-1])
     names = ("attention", "layer", "head", "query", "key", "share", "importance")
     columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
-    return [TableData(columns, f"{title} · edges to answer {selection.answer}")]
+    spec = print_map(picture, traced, selection.least, selection.answer)
+    return [TableData(columns, f"{title} · edges to answer {selection.answer}", spec=spec)]

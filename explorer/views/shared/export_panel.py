@@ -18,6 +18,7 @@ from explorer.charts.figure_data import (
     as_json,
     as_npz,
     file_name,
+    is_table,
     short_titles,
 )
 from explorer.components import mounting
@@ -59,6 +60,7 @@ def _draw_export(
             for make in (*mine.values(), *others)
             for figure in make()
         ]
+        figures.sort(key=is_table)
         figure = _choose_figure(figures)
         for label, ending, file in file_formats(figure, [*views.values()]):
             st.download_button(
@@ -72,7 +74,7 @@ def _draw_export(
 
 
 def _choose_figure(figures: Sequence[Figure]) -> Figure:
-    """The figure to export, by default the page's own or the one at its top."""
+    """The figure to export, by default the page's own picture or the one at its top."""
     if len(figures) == 1:
         st.caption(literal_sentence(figures[0].title))
         return figures[0]
@@ -93,6 +95,7 @@ def file_formats(
     return [
         ("Figure for print, PNG", "png", partial(as_picture, figure, "png")),
         ("Figure for print, SVG", "svg", partial(as_picture, figure, "svg")),
+        ("Figure for print, PDF", "pdf", partial(as_picture, figure, "pdf")),
         ("Numbers, CSV", "csv", partial(as_csv, figure)),
         ("Numbers, JSON", "json", partial(as_json, figure)),
         ("Numbers, npz", "npz", partial(as_npz, figure)),
