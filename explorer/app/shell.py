@@ -27,7 +27,7 @@ from explorer.app.received_uploads import RECEIVED  # noqa: E402
 from explorer.app.session import Session, session, state_of  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import count_seconds, turn  # noqa: E402
-from explorer.app.typed_text import settle_text  # noqa: E402
+from explorer.app.typed_text import comes_back_after_lesson, settle_text  # noqa: E402
 from explorer.catalog.uploads import largest_upload  # noqa: E402
 from explorer.lessons.lesson import FIRST_PAGE  # noqa: E402
 from explorer.system.limits import MB  # noqa: E402
@@ -62,7 +62,8 @@ def main() -> None:
         follow_address()
     with ExitStack() as history:
         history.enter_context(streamlit_patches.one_entry_in_history())
-        draw_frame(reader)
+        if draw_frame(reader):
+            st.rerun()
         if reader.head_alone is None:
             history.close()
         else:
@@ -83,13 +84,18 @@ def settle_uploads(reader: Session) -> None:
         st.toast(why, duration="infinite")
 
 
-def draw_frame(reader: Session) -> None:
-    """The sidebar and the bar, and from them the context of this run."""
+def draw_frame(reader: Session) -> bool:
+    """The sidebar and the bar, and from them the context of this run.
+
+    Returns whether the next run has another sentence, so that this one need not go on.
+    """
     apply_pending_choices()
+    is_over = False
     models, initial = reader_models.openable(), initial_values()
     entry = settle_model(models) if models else None
     if entry is not None:
         settle_text(entry.example)
+        is_over = comes_back_after_lesson(entry.example)
     reader.sidebar_head, reader.sidebar_foot = draw_sidebar(PAGES)
     reader.head_alone = None
     if entry is None:
@@ -98,6 +104,7 @@ def draw_frame(reader: Session) -> None:
         draw_bar(models, entry, initial)
     for sentence in links.notes():
         say(sentence)
+    return is_over
 
 
 def make_pages(reader: Session) -> None:

@@ -16,11 +16,7 @@ from explorer.components import mounting
 from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
 from explorer.text.visible_text import readable
-from explorer.views.forward_pass.stage_values import (
-    NOTEBOOK_BATCH,
-    NOTEBOOK_IDS,
-    notebook_shapes,
-)
+from explorer.views.forward_pass.stage_values import NOTEBOOK_BATCH, NOTEBOOK_IDS, notebook_shapes
 from explorer.views.shared.pass_position import StageBar, StageClicks
 from models import Transformer
 from models.trace import trace

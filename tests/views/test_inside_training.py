@@ -81,9 +81,7 @@ def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
         assert f"their mean, {three(loss_at(trained, step + 1))} nats" in said(at)
 
 
-def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(
-    runs: Path,
-) -> None:
+def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(runs: Path) -> None:
     made = tiny_run(runs)
     for progress in advance(made.folder, lambda: True):
         assert progress.report.step == 1

@@ -8,11 +8,7 @@ from explorer.app.session import SESSION_KEY, session
 from explorer.catalog.opened_model import OpenModel, open_model
 from explorer.inference import edited_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
-from explorer.interventions.address_text import (
-    KIND_LETTERS,
-    MAX_EDITS,
-    to_address,
-)
+from explorer.interventions.address_text import KIND_LETTERS, MAX_EDITS, to_address
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,

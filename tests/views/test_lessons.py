@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer.app import streamlit_patches
 from explorer.commands.lesson_commands import TEMPLATE
 from explorer.lessons import lesson_catalog
 from tests import apps
 from tests.apps import said
 
 pytestmark = pytest.mark.usefixtures("small_models")
-LESSON = TEMPLATE.read_bytes()
+LESSON, LESSONS = TEMPLATE.read_bytes(), "the cat sleeps"
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +40,35 @@ def test_a_step_stands_on_whatever_page_is_drawn() -> None:
         assert strip["shown"].endswith("&head=1&lesson=own&lesson_step=2")
         assert "Choose head 1 in the bar" in said(at)
     assert told(apps.page("attention/attention"), "lesson_strip") is None
+
+
+@pytest.mark.parametrize(
+    ("before", "typed", "after"), [("ab", LESSONS, "ab"), ("ab", "de", "ab"), ("", "ef", "ef")]
+)
+@pytest.mark.parametrize("ends", [True, False])
+def test_the_sentence_before_a_lesson_comes_back_unless_one_of_ones_own_is_over_it(
+    before: str, typed: str, after: str, ends: bool, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step brings “the cat sleeps” and asks for “de”; one comes and goes as with Back."""
+    (own / "own.toml").write_bytes(LESSON.replace(b'head = "1"', b'text = "de"'))
+
+    def go(**address: str) -> None:
+        at.query_params.clear()
+        at.query_params.update({"model": "letters", **address})
+        for box in at.text_input:
+            box.set_value(address.get("text", ""))
+        with monkeypatch.context() as patch:
+            patch.setattr(streamlit_patches, "came_back", lambda: True)
+            apps.run(at)
+
+    at = apps.page("attention/masks", model="letters", text=before)
+    go(text=LESSONS, lesson="own", lesson_step="1")
+    at.text_input(key="text").set_value(typed).run()
+    if ends:
+        at.switch_page("../../pages/lessons/lessons.py")
+    go(**({} if ends else {"text": typed}))
+    at.switch_page("../../pages/attention/masks.py")
+    assert apps.run(at).text_input(key="text").value == after
 
 
 def test_the_presenter_is_told_the_notes_and_what_follows() -> None:

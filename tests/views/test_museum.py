@@ -82,9 +82,7 @@ def shown(_small_models: Path) -> Iterator[dict[str, AppTest]]:
         yield found
 
 
-def test_every_exhibit_says_what_is_right_and_how_to_spot_it(
-    shown: dict[str, AppTest],
-) -> None:
+def test_every_exhibit_says_what_is_right_and_how_to_spot_it(shown: dict[str, AppTest]) -> None:
     others = zip(EXHIBITS[::5], ("letters", "reviews", "reverse"), strict=True)
     drawn = [(exhibit, shown[exhibit.name]) for exhibit in EXHIBITS]
     drawn += [(each, page(model=other, exhibit=each.label)) for each, other in others]

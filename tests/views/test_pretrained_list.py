@@ -88,9 +88,7 @@ def test_every_pretrained_model_is_a_row_with_size_licence_and_use(
     assert "93 MB, Apache 2.0" in said(at)
 
 
-def test_a_click_begins_shows_how_far_it_is_and_ends_it(
-    states: dict[str, DownloadState],
-) -> None:
+def test_a_click_begins_shows_how_far_it_is_and_ends_it(states: dict[str, DownloadState]) -> None:
     at = press(page(), "get_gpt2")
     assert [state.kind for state in states.values()] == ["running"]
     assert "get_gpt2" not in buttons(at)

@@ -204,7 +204,7 @@ def test_a_sweep_from_a_trained_model_says_what_it_stores(
 
 def test_places_are_ordinals() -> None:
     assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 111)] == [
-        *("1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "111th"),
+        *("1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "111th")
     ]
 
 

@@ -59,10 +59,7 @@ IN_VAIN: Rows = {
         "“version” has no “x” here; showing it as version 3.",
         "“sidebar” has no “gone” here; showing it unfolded.",
     ],
-    "attention/heads?version=99&view=x&later=y": [
-        "This link was made by a newer version of the app. “view” and “later” are unknown here "
-        "and ignored."
-    ],
+    "attention/heads?version=99&view=x&later=y": ["“view” and “later” are unknown here"],
     "attention/heads?version=99&side=Flow": ["newer version of the app. Here it means the same."],
     "attention/heads?hidden=everything": ["“hidden” names “everything”, and no control has that"],
     "attention/heads?side=Backside&metric=Wisdom&best=7&best_is=Odd": [
@@ -86,16 +83,8 @@ IN_VAIN: Rows = {
         "The branches in the address do not fit",
     ],
     "generation/generation?way=Beam+search&length=0": [LENGTH.format("0")],
-    "generation/generation?length=x": [LENGTH.format("x")],
-    "input/positions?scheme=Banana&lab=x&place=999": [
-        "has no “Banana” here; showing",
-        "has no “x” here; showing",
-        "“Position” goes from 0 to",
-    ],
-    "input/positions?other_scheme=Banana&similar_by=x": [
-        "“Beside it” has no “Banana” here; showing",
-        "“Similarity of two positions” has no “x” here; showing",
-    ],
+    "input/positions?scheme=Banana&lab=x&place=999": ["no “Banana” here", "no “x” here", "from 0"],
+    "input/positions?other_scheme=Banana&similar_by=x": ["no “Banana” here", "no “x” here"],
     "attention/query_key?query=1+·+nothing": ["“Query” has no “1 · nothing” here; showing"],
     "forward_pass/forward_pass?stage=encoder.0.resid_mid": ["mid”; showing Tokens."],
     "forward_pass/forward_pass?stage=decoder.1.self_attn.weights&key_token=x&decoder_token=3": [
@@ -182,10 +171,7 @@ CAPTIONS: Rows = {
     "experiments/interventions?model=translation&part=Cross&pinned=q0k3&change=Token": [
         "Token 3 is “"
     ],
-    "experiments/interventions?text=the+cat&edits=1.1~k.d.a.3": [
-        "1 intervention does not apply to this model and text",
-        "(does not apply). There is no key 3 here",
-    ],
+    "experiments/interventions?text=the+cat&edits=1.1~k.d.a.3": ["There is no key 3 here"],
     "experiments/interventions?layer=1&head=2&edits=1.1~h.d.0.1.z": ["head 2, after − before"],
     "experiments/interventions?text=the+cat&layer=0&head=1": [
         "Click a cell to pin it",
@@ -256,10 +242,7 @@ CAPTIONS: Rows = {
             "3,000 characters; 2,000 fit into the address"
         ]
         for way in ("Byte-level+BPE", "WordPiece", "Unigram")
-        for path in (
-            "input/tokenizer_training?learn_how=",
-            "input/tokens?beside=Trained+here:+",
-        )
+        for path in ("input/tokenizer_training?learn_how=", "input/tokens?beside=Trained+here:+")
     },
     "models/checkpoints?model=translation&show=Singular+values&part=Cross": [
         "`decoder.blocks.0.cross_attn.q_proj.weight`",
@@ -310,10 +293,7 @@ PUBLISHED: Rows = {
         f"experiments/compare?with=Another+model&model=bert&other_model={other}&{texts}": [
             f"{other} reads one sentence: the second one is left out there."
         ]
-        for other, texts in (
-            ("reviews", "text=the+cat&pair=a+dog"),
-            ("gpt2", "text=1+2&pair=2+3"),
-        )
+        for other, texts in (("reviews", "text=the+cat&pair=a+dog"), ("gpt2", "text=1+2&pair=2+3"))
     },
 }
 INDUCTION = "experiments/circuits?model=induction&text=abcdeabcdeab&corrupted=adcbeadcbeab"

@@ -11,6 +11,7 @@ from explorer.app.context import current_context, parts_of
 from explorer.app.reader import owner
 from explorer.app.reader_store import OWN_LESSONS
 from explorer.app.session import state_of
+from explorer.app.typed_text import AroundLesson
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
 from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict
@@ -62,6 +63,8 @@ def draw_lesson() -> None:
             st.button("Close", key="leave_lesson", type="tertiary", on_click=_leave)
             return
         step = lesson.steps[at - 1]
+        choices = [some for step in lesson.steps for some in (step.choices, step.done)]
+        state_of(AroundLesson).of_lesson = frozenset(some.get("text", "") for some in choices)
         lesson_strip(_data(lesson, at))
         with st.container(key="lesson_words", gap="small"):
             st.markdown(step.text)
