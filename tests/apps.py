@@ -46,16 +46,8 @@ def said(at: AppTest) -> str:
 
 
 FRAME = {
-    "page_top",
-    "miniature",
-    "miniature-choice",
-    "code_of_views",
-    "kept_list",
-    "theme",
-    "copy_link",
-    "presenter",
-    "presenter_code",
-    "present_button",
+    *("page_top", "miniature", "miniature-choice", "code_of_views", "kept_list", "theme"),
+    *("copy_link", "presenter", "presenter_code", "present_button", "export_screen"),
 }
 """What every page draws."""
 

@@ -213,6 +213,7 @@ export function hatch(context, ink, scale, gap = 5) {
   }
   pen.stroke();
   const pattern = context.createPattern(tile, "repeat");
+  pattern.lines = {gap, colour: pen.strokeStyle, wide: pen.lineWidth / scale};
   pattern.setTransform(new DOMMatrix().scale(1 / scale));
   return pattern;
 }
@@ -321,7 +322,8 @@ export function bracket(pen, ink, x, y, length, tick, across) {
   pen.stroke(new Path2D("M" + corners.join("L")));
 }
 
-// Size a canvas to device pixels; drawing stays in CSS pixels.
+// Size a canvas to device pixels; drawing stays in CSS pixels. While a picture is saved, another pen
+// notes what is drawn (tools/vector_picture.js).
 export function sized(canvas, width, height) {
   const scale = Math.max(1, window.devicePixelRatio || 1);
   const w = Math.max(1, Math.round(width * scale)), h = Math.max(1, Math.round(height * scale));
@@ -330,7 +332,7 @@ export function sized(canvas, width, height) {
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
   context.direction = "ltr";
-  return [context, scale];
+  return [globalThis.explorerPen?.(context, canvas, width, height) ?? context, scale];
 }
 
 // The last line stands right under a picture that is less high than its stage.
@@ -401,6 +403,8 @@ async function mount(component, selector, make, show) {
     for (const [event, ear] of ears) document.removeEventListener(event, ear);
   };
   const turn = ++state.turn, start = performance.now();
+  const pictures = globalThis.explorerPictures ??= new Map();
+  pictures.set(nameOf(component), {root, draw: () => redraw(state, show)});
   state.component = component;
   state.ink = inkOf(root);
   if (!await read(state, component)) return away;

@@ -1,4 +1,4 @@
-"""What only the browser can do: its theme, a link to the page, its storage, and a file on its disk.
+"""What only the browser can do: its theme, a link to the page, its storage, and files on its disk.
 
 Streamlit's page holds its theme in the browser, and no message of a script reaches it. So the
 switch does what the theme switch of Streamlit's own menu does, which the app does not show.
@@ -43,6 +43,22 @@ def copy_link(added: Mapping[str, Sequence[str]], *, key: str) -> None:
 def theme_switch(addresses: Sequence[str], *, key: str) -> None:
     """Light, dark, or as the system has it; kept in the browser for all of these addresses."""
     _THEME(key=key, data=list(addresses), width="content")
+
+
+_VECTORS = component(
+    "explorer_vector_picture",
+    script("tools/vector_picture.js"),
+    style("tools/vector_picture.css"),
+    '<button type="button" hidden>Picture on the screen, SVG</button>',
+)
+
+
+def save_picture(view: str, title: str, file: str) -> None:
+    """A button that saves what the view of this key draws, as vector graphics under this name.
+
+    There is no button for a view without a canvas.
+    """
+    _VECTORS(key="export_screen", data=[view, title, file])
 
 
 _REMEMBER = component("explorer_remember", script("tools/browser_storage.js"))

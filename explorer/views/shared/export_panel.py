@@ -21,7 +21,7 @@ from explorer.charts.figure_data import (
     is_table,
     short_titles,
 )
-from explorer.components import mounting
+from explorer.components import mounting, tools
 from explorer.components.mounting import PageView
 from explorer.export.offline_page import offline_html
 from explorer.export.pictures import as_picture
@@ -54,14 +54,14 @@ def _draw_export(
     with popover("export", ":material/download:") as opened:
         if not opened.open:
             return
-        others = [view.figures for key, view in views.items() if key not in mine]
-        figures = [
-            replace(figure, about={**about, **figure.about})
-            for make in (*mine.values(), *others)
+        others = {key: view.figures for key, view in views.items() if key not in mine}
+        keys = {
+            replace(figure, about={**about, **figure.about}): key
+            for key, make in {**mine, **others}.items()
             for figure in make()
-        ]
-        figures.sort(key=is_table)
-        figure = _choose_figure(figures)
+        }
+        figure = _choose_figure(sorted(keys, key=is_table))
+        tools.save_picture(keys[figure], figure.title, f"{file_name(figure.title)}-screen.svg")
         for label, ending, file in file_formats(figure, [*views.values()]):
             st.download_button(
                 label,
