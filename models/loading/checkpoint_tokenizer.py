@@ -96,10 +96,7 @@ class CheckpointTokenizer:
 def open_library(
     stored: dict[str, Any], settings: Mapping[str, Any]
 ) -> "tuple[tokenizers.Tokenizer, dict[int, str]]":
-    """The tokenizer of a tokenizer.json, without padding, truncation and dropout.
-
-    tokenizer_config.json decides on start and end tokens.
-    """
+    """The tokenizer of a tokenizer.json, without padding, truncation and dropout."""
     import tokenizers  # slow, and needed for texts alone
 
     model, added = stored["model"], stored.get("added_tokens") or []
@@ -121,7 +118,6 @@ def open_library(
     special |= {t["id"]: t["content"] for t in added if t["content"] in masks}
     library = tokenizers.Tokenizer.from_str(json.dumps(stored))
     library.encode_special_tokens = True
-    surround(library, settings)
     return library, special
 
 
@@ -129,27 +125,6 @@ def special_token(settings: Mapping[str, Any], role: str) -> Any:
     """The text of the token of a role; files write it plain, or with its options."""
     token = settings.get(f"{role}_token")
     return token.get("content") if isinstance(token, dict) else token
-
-
-def surround(library: "tokenizers.Tokenizer", settings: Mapping[str, Any]) -> None:
-    """Put a start and an end token around every text where tokenizer_config.json asks for it.
-
-    Otherwise tokenizer.json decides.
-    """
-    from tokenizers.processors import TemplateProcessing
-
-    flags = {role: settings.get(f"add_{role}_token") for role in ("bos", "eos")}
-    if not any(isinstance(flag, bool) for flag in flags.values()):
-        return
-    usual, ends = library.encode("").ids, dict[str, tuple[str, int]]()
-    for role, flag in flags.items():
-        name = special_token(settings, role)
-        number = None if name is None else library.token_to_id(name)
-        if number is not None and (flag if isinstance(flag, bool) else number in usual):
-            ends[role] = (name, number)
-    around = [[ends[role][0]] if role in ends else [] for role in ("bos", "eos")]
-    single = [*around[0], "$A", *around[1]]
-    library.post_processor = TemplateProcessing(single, special_tokens=[*ends.values()])
 
 
 def tokenizer_of_folder(place: Path) -> CheckpointTokenizer | None:

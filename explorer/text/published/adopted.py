@@ -95,7 +95,10 @@ class AdoptedTokenizer(TrainingTokenizer):
         added = {token["content"]: token["id"] for token in stored["added_tokens"]}
         self._specials: dict[str, int] = {}
         ids = {name: self.id_of(name) for name in SPECIALS[reads]}
-        if any(ids[name] != added[name] for name in ids):
+        entries = stored["model"]["vocab"]
+        pieces = {entry[0] for entry in entries} if isinstance(entries, list) else entries
+        beyond = [number for text, number in added.items() if text not in pieces]
+        if beyond != [*range(len(pieces), len(pieces) + len(beyond))]:
             raise TextError(
                 "The tokens of this tokenizer are not numbered one after another, so none can be "
                 "added: choose another one."

@@ -17,19 +17,20 @@ from contextlib import suppress
 from typing import Any
 
 from explorer.text.checked_text import TextError
+from explorer.text.published.added_tokens import all_settings, named_tokens, token_text
 from explorer.text.published.engine import Engine, rows_of, steps_to_json
 from explorer.text.published.library_engine import LibraryEngine
 from explorer.text.published.steps import LibrarySteps
 from explorer.text.published.tokenizer_families import (
+    ROLES,
     byte_level,
     more_special,
-    named_tokens,
     reading_of,
     special_roles,
     whole_file,
     word_pieces,
 )
-from explorer.text.published.tokenizer_files import Files, json_object
+from explorer.text.published.tokenizer_files import Files
 from explorer.text.token import TokenizerStep
 
 ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
@@ -62,22 +63,22 @@ def main() -> None:
 
 def open_engine(files: Files, family: str) -> Engine:
     """The engine for the files of one complete form; TextError says why there is none."""
-    settings = json_object(files, "tokenizer_config.json")
-    roles_file = json_object(files, "special_tokens_map.json")
+    settings = all_settings(files)
     way = reading_of(family, settings)
-    roles = special_roles(way, settings, roles_file)
+    roles = special_roles(way, settings)
     if not any(name in files for name in ("tokenizer.json", "vocab.txt", "merges.txt")):
         from explorer.text.published.sentencepiece_engine import piece_engine
 
         return piece_engine(files, way, settings, roles)
     if "tokenizer.json" in files:
-        stored = whole_file(files, way, settings, roles)
+        stored, roles = whole_file(files, family, settings)
     elif "vocab.txt" in files:
         stored = word_pieces(files, way, settings, roles)
     else:
         stored = byte_level(files, way, settings, roles)
-    engine = LibraryEngine(stored, roles, more_special(files, settings, roles_file))
-    engine.named = named_tokens(settings)
+    engine = LibraryEngine(stored, roles, more_special(settings))
+    named = named_tokens(settings, ROLES)
+    engine.named = {name: token_text(token) or "" for name, token in named.items()}
     return engine
 
 

@@ -4,9 +4,8 @@ The pieces of all steps grow with the square of the text, and few differ from on
 next. So each different piece is sent once, and each step as indices of pieces.
 """
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -40,27 +39,17 @@ class EncodedToken:
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """The special tokens of a tokenizer: their IDs by role, their texts by ID.
-
-    `strips` says for each text whether the token includes the blanks before and after it.
-    """
+    """The special tokens of a tokenizer: their IDs by role, their texts by ID."""
 
     roles: Mapping[str, int]
     texts: Mapping[int, str]
-    strips: Mapping[str, tuple[bool, bool]]
 
     @classmethod
-    def of(
-        cls,
-        roles: Roles,
-        ids: Mapping[str, int],
-        more: Mapping[int, str],
-        strips: Mapping[str, tuple[bool, bool]] | None = None,
-    ) -> "SpecialTokens":
+    def of(cls, roles: Roles, ids: Mapping[str, int], more: Mapping[int, str]) -> "SpecialTokens":
         """Those that are in the vocabulary; `more` are special tokens without a role."""
         role_ids = {role: ids[text] for role, text in roles.items() if text in ids}
         texts = {ids[text]: text for text in roles.values() if text in ids}
-        return cls(role_ids, dict(more) | texts, strips or {})
+        return cls(role_ids, dict(more) | texts)
 
     @property
     def ids(self) -> frozenset[int]:
@@ -68,27 +57,6 @@ class SpecialTokens:
         unknown = self.roles.get("unk")
         shared = [token_id for role, token_id in self.roles.items() if role != "unk"]
         return frozenset(i for i in self.texts if i != unknown or i in shared)
-
-    def parts(self, text: str) -> Iterator[tuple[int, int, int | None]]:
-        """The parts of a text: their spans, and the ID of each that is a special token."""
-        ids = {special: token_id for token_id, special in self.texts.items() if special}
-        specials = sorted(ids, key=len, reverse=True)
-        blanks = [self.strips.get(special, (False, False)) for special in specials]
-        ways = [
-            f"({left * _BLANKS}{re.escape(special)}{right * _BLANKS})"
-            for special, (left, right) in zip(specials, blanks, strict=True)
-        ]
-        at = 0
-        for match in re.finditer("|".join(ways), text) if ways else ():
-            if match.start() > at:
-                yield at, match.start(), None
-            yield *match.span(), ids[specials[(match.lastindex or 1) - 1]]
-            at = match.end()
-        if at < len(text):
-            yield at, len(text), None
-
-
-_BLANKS = r"\s*"
 
 
 class Engine(ABC):
@@ -112,8 +80,8 @@ class Engine(ABC):
         """The tokens of the text alone."""
 
     @abstractmethod
-    def part(self, text: str, at: int) -> list[EncodedToken]:
-        """The tokens of a part of a text that begins at `at` and has no special token."""
+    def prompt(self, text: str) -> list[EncodedToken]:
+        """The tokens of a text whose special tokens are read as such."""
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str: ...
@@ -142,13 +110,7 @@ class Engine(ABC):
 
     def encode_prompt(self, text: str) -> list[Token]:
         """The tokens of a text whose special tokens are read as such; none is added around it."""
-        encoded = list[EncodedToken]()
-        for start, end, special in self.special.parts(text):
-            if special is None:
-                encoded += self.part(text[start:end], start)
-            else:
-                encoded.append(EncodedToken(special, start, end, 0))
-        return self.tokens(encoded, text, marked=self.special_ids)
+        return self.tokens(self.prompt(text), text, marked=self.special_ids)
 
     def many_ids(self, texts: Sequence[str], special: bool) -> list[list[int]]:
         """The IDs of each text, with the special tokens around it or without."""

@@ -16,7 +16,11 @@ _LIBRARY_KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLev
 
 
 class LibraryEngine(Engine):
-    """A tokenizer of the library; `merge_list` as in its file, `renamed` as in `PreparedJson`."""
+    """A tokenizer of the library.
+
+    `merge_list` is as in its file; `added` has all added tokens, `found` those that a typed text
+    may have, by the library's IDs; the entries of those in `renamed` have other texts there.
+    """
 
     def __init__(self, stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> None:
         check_bounds(stored)
@@ -29,44 +33,48 @@ class LibraryEngine(Engine):
         self.library.encode_special_tokens = True
         self.library.no_padding()
         self.library.no_truncation()
+        self.added = {number: text for text, number in prepared.added.items()}
         decoder: dict[int, tokenizers.AddedToken] = self.library.get_added_tokens_decoder()
-        self.added = {token_id: token.content for token_id, token in decoder.items()}
-        self.renamed = frozenset(prepared.renamed)
-        ids = {text: token_id for token_id, text in self.added.items()} | prepared.renamed
-        for name in roles.values():
-            token_id = self.library.token_to_id(name)
-            if name not in ids and token_id is not None:
-                ids[name] = token_id
-        texts = {ids[text]: text for text in prepared.special if text in ids}
+        self.found = {number: t.content for number, t in decoder.items() if not t.special}
+        self.renamed = frozenset(prepared.renamed.values())
+        pairs = ((self.library.token_to_id(text), n) for text, n in prepared.added.items())
+        self._number = {own: number for own, number in pairs if own is not None}
         vocabulary = prepared.stored["model"]["vocab"]
-        largest = len(vocabulary) - 1 if isinstance(vocabulary, list) else max(vocabulary.values())
-        special = SpecialTokens.of(roles, ids, texts, prepared.strips)
-        super().__init__(kind, max([largest, *self.added]) + 1, special)
+        listed = isinstance(vocabulary, list)
+        pieces = {p[0]: i for i, p in enumerate(vocabulary)} if listed else vocabulary
+        ids = {text: pieces[new] for new, text in prepared.renamed.items()}
+        ids |= {text: pieces[text] for text in roles.values() if text in pieces} | prepared.added
+        texts = {ids[text]: text for text in prepared.special if text in ids}
+        special = SpecialTokens.of(roles, ids, texts)
+        super().__init__(kind, max([*pieces.values(), *self.added]) + 1, special)
 
     def normalized(self, text: str) -> str:
         normalizer = self.library.normalizer
         return text if normalizer is None else str(normalizer.normalize_str(text))
 
     def around(self, text: str, pair: str | None) -> list[EncodedToken]:
-        return _tokens_of(self.library.encode(text, pair))
+        return self._tokens_of(self.library.encode(text, pair))
 
     def plain(self, text: str) -> list[EncodedToken]:
-        return _tokens_of(self.library.encode(text, add_special_tokens=False))
+        return self._tokens_of(self.library.encode(text, add_special_tokens=False))
 
-    def part(self, text: str, at: int) -> list[EncodedToken]:
-        encoding = self.library.encode(text, add_special_tokens=False)
-        spans = zip(encoding.ids, encoding.offsets, strict=True)
-        return [EncodedToken(i, at + start, at + end, 0) for i, (start, end) in spans]
+    def prompt(self, text: str) -> list[EncodedToken]:
+        self.library.encode_special_tokens = False
+        try:
+            return self.plain(text)
+        finally:
+            self.library.encode_special_tokens = True
 
     def decode(self, ids: Sequence[int]) -> str:
-        plain_ids = [token_id for token_id in ids if token_id not in self.special_ids]
+        own = {number: own for own, number in self._number.items()}
+        plain_ids = [own.get(number, number) for number in ids if number not in self.special_ids]
         return str(self.library.decode(plain_ids, skip_special_tokens=False))
 
     def piece_label(self, token_id: int) -> str | None:
+        if token_id in self.added:
+            return readable(self.added[token_id])
         token = self.library.id_to_token(token_id)
-        if token is None:
-            return None
-        return readable(token) if token_id in self.added else self.token_label(token)
+        return None if token is None else self.token_label(token)
 
     def token_label(self, token: str) -> str:
         """The label of a token of the model, or of letters before any merge."""
@@ -78,21 +86,20 @@ class LibraryEngine(Engine):
 
     def piece_id(self, entry: str) -> int | None:
         token_id = self.library.token_to_id(entry)
-        return None if token_id is None else int(token_id)
+        return None if token_id is None else self._number.get(token_id, int(token_id))
 
-
-def _tokens_of(encoding: tokenizers.Encoding) -> list[EncodedToken]:
-    columns = (
-        encoding.ids,
-        encoding.offsets,
-        encoding.special_tokens_mask,
-        encoding.sequence_ids,
-        encoding.type_ids,
-    )
-    return [
-        EncodedToken(token_id, *span, of=None if special else of or 0, segment=segment)
-        for token_id, span, special, of, segment in zip(*columns, strict=True)
-    ]
+    def _tokens_of(self, encoding: tokenizers.Encoding) -> list[EncodedToken]:
+        columns = (
+            [self._number.get(token_id, token_id) for token_id in encoding.ids],
+            encoding.offsets,
+            encoding.special_tokens_mask,
+            encoding.sequence_ids,
+            encoding.type_ids,
+        )
+        return [
+            EncodedToken(token_id, *span, of=None if special else of or 0, segment=segment)
+            for token_id, span, special, of, segment in zip(*columns, strict=True)
+        ]
 
 
 def _kind(stored: dict[str, Any]) -> str:

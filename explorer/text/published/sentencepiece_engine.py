@@ -4,6 +4,7 @@ The families number the same pieces differently and put different tokens around 
 `Numbering` has these differences.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,22 +13,10 @@ from sentencepiece import SentencePieceProcessor
 
 from explorer.text.checked_text import TextError
 from explorer.text.published.engine import WORD_START, EncodedToken, Engine, SpecialTokens
+from explorer.text.published.mbart_languages import MBART, MBART_50
 from explorer.text.published.tokenizer_families import Roles, added_entries
 from explorer.text.published.tokenizer_files import Files, file_bytes, json_object
 from explorer.text.visible_text import readable
-
-MBART = tuple(
-    "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT "
-    "lv_LV my_MM ne_NP nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN".split()
-)
-MBART_50 = (
-    *MBART,
-    *(
-        "af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN pl_PL ps_AF "
-        "pt_XX sv_SE sw_KE ta_IN te_IN th_TH tl_XX uk_UA ur_PK xh_ZA gl_ES sl_SI".split()
-    ),
-)
-"""The languages of mBART, in the order of their token IDs."""
 
 Around = tuple[int | str, ...]
 FAIRSEQ = {
@@ -51,7 +40,7 @@ class Numbering:
     """
 
     processor: SentencePieceProcessor
-    special: SpecialTokens = field(default_factory=lambda: SpecialTokens({}, {}, {}))
+    special: SpecialTokens = field(default_factory=lambda: SpecialTokens({}, {}))
     unknown: int = 0
     size: int = 0
     single: Around = ("$A",)
@@ -123,7 +112,7 @@ def numbering_of(
     for token_id, text, special in added:
         if special and token_id < LARGEST_ID and token_id not in texts:
             texts[token_id] = text
-    numbering.special = SpecialTokens(numbering.special.roles, texts, {})
+    numbering.special = SpecialTokens(numbering.special.roles, texts)
     numbering.size = max([numbering.size - 1, *texts]) + 1
     return numbering
 
@@ -213,14 +202,13 @@ def _t5(
 def _llama(
     processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
 ) -> Numbering:
-    """The model's own IDs; its start token before each text unless the settings say otherwise."""
+    """The model's own IDs, and the ends around each text that the settings ask for."""
     ids = _controls(processor, roles)
     special = SpecialTokens.of(roles, ids, {token_id: text for text, token_id in ids.items()})
     around: list[Around] = []
-    for role, otherwise in (("bos", True), ("eos", False)):
-        setting = settings.get(f"add_{role}_token")
+    for role in ("bos", "eos"):
         token_id = special.roles.get(role)
-        is_added = token_id is not None and (otherwise if setting is None else setting is True)
+        is_added = token_id is not None and settings.get(f"add_{role}_token") is True
         around.append((token_id,) if is_added and token_id is not None else ())
     before, after = around
     return Numbering(
@@ -281,8 +269,15 @@ class PieceEngine(Engine):
     def plain(self, text: str) -> list[EncodedToken]:
         return self._tokens_of(text, 0)
 
-    def part(self, text: str, at: int) -> list[EncodedToken]:
-        return self._pieces(text, at, 0)
+    def prompt(self, text: str) -> list[EncodedToken]:
+        ids = {special: token_id for token_id, special in self.special.texts.items() if special}
+        ways = "|".join(re.escape(special) for special in sorted(ids, key=len, reverse=True))
+        tokens, at = list[EncodedToken](), 0
+        for match in re.finditer(ways, text) if ways else ():
+            tokens += self._pieces(text[at : match.start()], at, 0)
+            tokens.append(EncodedToken(ids[match.group()], *match.span(), 0))
+            at = match.end()
+        return tokens + self._pieces(text[at:], at, 0)
 
     def decode(self, ids: Sequence[int]) -> str:
         pieces = [self._numbering.piece_of(i) for i in ids if i not in self.special_ids]

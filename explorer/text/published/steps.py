@@ -147,7 +147,7 @@ class LibrarySteps:
         engine, add, text = self._engine, self._collector.add, self._text
         encoding = self._library.encode(text, add_special_tokens=False)
         words = self._words()
-        if engine.added.keys().isdisjoint(encoding.ids) and engine.normalized(text) != text:
+        if engine.found.keys().isdisjoint(encoding.ids) and engine.normalized(text) != text:
             normal = engine.normalized(text)
             what = "Lowercase" if normal == text.lower() else "Normalise"
             piece = self._collector.piece(engine.token_label(normal), 0, len(text))
@@ -201,7 +201,7 @@ class LibrarySteps:
     def _tokens(self, encoding: tokenizers.Encoding) -> list[str]:
         """The tokens of an encoding, an added token without the spaces that it includes."""
         tokens = zip(encoding.ids, encoding.tokens, strict=True)
-        return [self._engine.added.get(token_id, token) for token_id, token in tokens]
+        return [self._engine.found.get(token_id, token) for token_id, token in tokens]
 
     def _whole(self, word: list[Unit]) -> Piece:
         label = self._engine.token_label("".join(unit.token for unit in word))

@@ -3,14 +3,26 @@
 A vocab.txt, or a vocab.json with merges.txt, becomes a tokenizer.json that reads the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from explorer.text.checked_text import TextError
+from explorer.text.published.added_tokens import (
+    FLAGS,
+    AddedToken,
+    Settings,
+    declared_tokens,
+    extra_tokens,
+    gathered,
+    named_tokens,
+    token_text,
+)
+from explorer.text.published.mbart_languages import MBART, MBART_50
+from explorer.text.published.rebuilt_parts import LISTED, PARTS, Part, around, ends
 from explorer.text.published.tokenizer_files import Files, file_lines, json_object
 
-ROLES = ("pad", "bos", "eos", "unk", "cls", "sep", "mask")
-LONGEST_SPECIAL = 1_000
+ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+"""In the order in which the reference adds their tokens."""
 
 FAMILIES = {
     "bert": "Bert",
@@ -20,13 +32,17 @@ FAMILIES = {
     "gpt2": "GPT2",
     "gptj": "GPT2",
     "gpt_neo": "GPT2",
+    "phi": "GPT2",
+    "starcoder2": "GPT2",
+    "opt": "GPT2",
     "gpt_neox": "GPTNeoX",
-    "opt": "OPT",
     "roberta": "Roberta",
     "bart": "Roberta",
+    "blenderbot": "Blenderbot",
     "xlm-roberta": "XLMRoberta",
     "camembert": "Camembert",
     "mbart": "MBart",
+    "pegasus": "Pegasus",
     "marian": "Marian",
     "t5": "T5",
     "mt5": "T5",
@@ -41,6 +57,12 @@ FAMILIES = {
     "bloom": "Bloom",
 }
 """The kind of tokenizer of each family; a folder may name another one."""
+UNREGISTERED = ("llama", "bloom")
+"""Families of which the reference builds a tokenizer anew only where the folder names its class."""
+AS_STORED = ("mistral", "phi3", "gpt_bigcode", "stablelm")
+"""Families whose tokenizer.json counts as it is, whatever class the folder names."""
+AS_REGISTERED = ("qwen2",)
+"""Families of which the folder's class never counts."""
 
 SAME = {
     "DistilBert": "Bert",
@@ -48,84 +70,94 @@ SAME = {
     "MobileBert": "Bert",
     "Bart": "Roberta",
     "Longformer": "Roberta",
-    "CodeLlama": "Llama",
-    "MT5": "T5",
-    "Qwen3": "Qwen2",
+    "CodeGen": "GPT2",
 }
+"""Classes that the reference has under two names."""
+ALIKE = {"CodeLlama": "Llama", "MT5": "T5", "Qwen3": "Qwen2"}
+"""Names of classes whose older files are read as those of another."""
 GENERAL = {"PreTrained", "PreTrainedTokenizer", "TokenizersBackend", "Tokenizers", ""}
 
 _FAIRSEQ = {
-    "pad": "<pad>",
     "bos": "<s>",
     "eos": "</s>",
     "unk": "<unk>",
-    "cls": "<s>",
     "sep": "</s>",
+    "pad": "<pad>",
+    "cls": "<s>",
     "mask": "<mask>",
 }
 _END = "<|endoftext|>"
 _DEFAULTS: dict[str, dict[str, str]] = {
     "Bert": {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
     "GPT2": {"bos": _END, "eos": _END, "unk": _END},
-    "GPTNeoX": {"bos": _END, "eos": _END, "unk": _END},
-    "OPT": {"pad": "<pad>", "bos": "</s>", "eos": "</s>", "unk": "</s>"},
+    "GPTNeoX": {"bos": _END, "eos": _END, "unk": _END, "pad": "<|padding|>"},
     "Roberta": _FAIRSEQ,
+    "Blenderbot": _FAIRSEQ,
     "XLMRoberta": _FAIRSEQ,
     "Camembert": _FAIRSEQ,
     "MBart": _FAIRSEQ,
-    "MBart50": _FAIRSEQ,
+    "MBart50": {role: text for role, text in _FAIRSEQ.items() if role != "bos"},
+    "Pegasus": {"pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask_2>"},
     "Marian": {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"},
     "T5": {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"},
     "Llama": {"bos": "<s>", "eos": "</s>", "unk": "<unk>"},
-    "Gemma": {"pad": "<pad>", "bos": "<bos>", "eos": "<eos>", "unk": "<unk>"},
-    "Qwen2": {"pad": _END, "eos": _END},
+    "Gemma": {"pad": "<pad>", "bos": "<bos>", "eos": "<eos>", "unk": "<unk>", "mask": "<mask>"},
+    "Qwen2": {"pad": _END, "eos": _END, "unk": _END},
     "Bloom": {"pad": "<pad>", "bos": "<s>", "eos": "</s>", "unk": "<unk>"},
 }
+_MASKS_LIKE_WORDS = ("Roberta", "Blenderbot", "Camembert", "MBart", "MBart50")
+"""Kinds whose mask takes the place of a word and its space; Roberta's tokenizer.json says so."""
+MOST_EXTRA = 10_000
 
 
 def reading_of(family: str, settings: Mapping[str, Any]) -> str:
     """The kind of tokenizer that the folder names, else its family's."""
     named = settings.get("tokenizer_class")
     name = _class_name(named) if isinstance(named, str) else ""
-    own = FAMILIES.get(family, family)
-    if name in GENERAL or (own == "OPT" and name == "GPT2"):
-        return own
-    return SAME.get(name, name)
+    if name in GENERAL or family in AS_REGISTERED:
+        return FAMILIES.get(family, family)
+    return SAME.get(name, ALIKE.get(name, name))
 
 
 def _class_name(name: str) -> str:
     return name.removesuffix("Fast").removesuffix("Tokenizer")
 
 
+def rebuilt_class(family: str, settings: Settings, stored: Part) -> str | None:
+    """The kind in `PARTS` that the reference builds anew; None where it follows tokenizer.json."""
+    named, own = settings.get("tokenizer_class"), FAMILIES.get(family)
+    if family in AS_STORED:
+        return None
+    if family not in AS_REGISTERED and isinstance(named, str):
+        name = _class_name(named)
+        own = SAME.get(name, name)
+        if own == "Llama" and _has_bytes(stored):
+            return None
+    elif family in UNREGISTERED:
+        return None
+    return own if own in PARTS else None
+
+
+def _has_bytes(stored: Part) -> bool:
+    names = ("normalizer", "pre_tokenizer", "decoder", "post_processor")
+    return "'ByteLevel'" in str([stored.get(name) for name in names])
+
+
 class Roles(dict[str, str]):
     """The text of the token that plays each role."""
 
 
-def special_roles(way: str, settings: Mapping[str, Any], special: Mapping[str, Any]) -> Roles:
-    """The roles of tokenizer_config.json, then special_tokens_map.json, then the family.
-
-    No token has a role that is null in a file.
-    """
+def special_roles(way: str, settings: Settings) -> Roles:
+    """The roles of the settings, then of the family. No token has a role that is null there."""
     roles = Roles(_DEFAULTS.get(way, {}))
-    for source in (special, settings):
-        for role in ROLES:
-            if f"{role}_token" in source:
-                text = token_text(source[f"{role}_token"])
-                if text is None:
-                    roles.pop(role, None)
-                else:
-                    roles[role] = text
+    for role in ROLES:
+        if f"{role}_token" in settings:
+            text = token_text(settings[f"{role}_token"])
+            if text is None:
+                roles.pop(role, None)
+            else:
+                roles[role] = text
     return roles
-
-
-def token_text(token: Any) -> str | None:
-    """The text of a special token as the files write it: plain, or with its options."""
-    text = token.get("content") if isinstance(token, dict) else token
-    if text is None or text == "":
-        return None
-    if not isinstance(text, str) or len(text) > LONGEST_SPECIAL:
-        raise TextError("a special token in its settings is not a short text.")
-    return text
 
 
 def added_entries(
@@ -143,318 +175,130 @@ def added_entries(
     declared_texts = {token_text(token) for token in listed.values()}
     for text, number in added.items():
         if text not in declared_texts and type(number) is int and 0 <= number < 10**8:
-            yield number, text[:LONGEST_SPECIAL], text in special
+            yield number, text[:1_000], text in special
 
 
-def whole_file(files: Files, way: str, settings: dict[str, Any], roles: Roles) -> dict[str, Any]:
-    """tokenizer.json as the reference reads it.
+def whole_file(files: Files, family: str, settings: Settings) -> tuple[Part, Roles]:
+    """tokenizer.json as the reference reads it, and the roles.
 
-    The classes in `REBUILT` take only vocabulary and merges from it: their settings decide how a
-    text is cut. Tokens that only the files beside it name are added.
+    The classes in `PARTS` take only the vocabulary from it. Tokens that only the files beside it
+    name are added.
     """
     stored = json_object(files, "tokenizer.json")
-    model, added = stored.get("model"), stored.get("added_tokens")
-    if not isinstance(model, dict) or not isinstance(added or [], list):
-        return stored
+    model, own = stored.get("model"), stored.get("added_tokens") or []
+    kind = rebuilt_class(family, settings, stored)
+    roles = special_roles(kind or reading_of(family, settings), settings)
+    if not isinstance(model, dict) or not _are_tokens(own):
+        return stored, roles
     vocabulary = model.get("vocab")
-    listed = {
-        token["content"]: token
-        for token in added or []
-        if isinstance(token, dict) and isinstance(token.get("content"), str)
-    }
-    beside = {token["content"]: token for token in added_tokens(files, settings, roles, {})}
-    pieces = vocabulary if isinstance(vocabulary, dict) else {}
-    if isinstance(vocabulary, list):
-        pieces = {p[0]: i for i, p in enumerate(vocabulary) if isinstance(p, list) and p}
-    numbers = {**pieces, **{text: token.get("id") for text, token in listed.items()}}
-    used = set(numbers.values())
-    for text, token in beside.items():
-        if text in listed:
-            continue
-        number = numbers.get(text, token["id"])
-        if text not in numbers and number in used:
-            raise TextError(f"{text[:40]!r} was added with an ID that another token has.")
-        listed[text], numbers[text] = token | {"id": number}, number
-        used.add(number)
-    for text in named_tokens(settings).values():
-        if text not in numbers:
-            following = max((n for n in numbers.values() if type(n) is int), default=-1) + 1
-            listed[text] = {"id": following, "content": text, "special": True}
-            numbers[text] = following
-    stored["added_tokens"] = sorted(listed.values(), key=_number)
-    if way in FREE_ENDS and any(type(settings.get(f"add_{e}_token")) is bool for e in _ENDS):
-        around = ends(way, settings, roles, numbers)
-        if around is not None or _adds(stored.get("post_processor")):
-            stored["post_processor"] = around
-    kind = rebuilt_class(way, settings)
-    if kind and not isinstance(vocabulary, dict):
-        raise TextError(f"{_name(kind)}'s tokenizer does not read its list of pieces.")
-    if kind == "Bert":
-        stored |= bert_parts(settings, roles, pieces, numbers)
-    elif kind:
-        stored |= byte_parts(kind, settings, pieces, model.get("merges") or [])
-        if kind == "Roberta":
-            prefix = _flag(settings, "add_prefix_space", False)
-            stored["post_processor"] = _roberta(settings, roles, numbers, prefix)
-    return stored
+    if kind and isinstance(vocabulary, list) != (kind in LISTED):
+        raise TextError(f"its vocabulary is not one that {kind}'s tokenizer reads.")
+    return complete(files, kind, settings, roles, stored, stored.get("post_processor")), roles
 
 
-_ENDS = ("bos", "eos")
+def _are_tokens(own: Any) -> bool:
+    return isinstance(own, list) and all(
+        isinstance(token, dict)
+        and isinstance(token.get("content"), str)
+        and type(token.get("id")) is int
+        for token in own
+    )
 
 
-def _adds(processor: Any) -> bool:
-    return isinstance(processor, dict) and processor.get("type") == "TemplateProcessing"
-
-
-def _number(token: dict[str, Any]) -> int:
-    return token["id"] if isinstance(token.get("id"), int) else LARGEST_NUMBER
-
-
-LARGEST_NUMBER = 10**9
-REBUILT = ("Bert", "GPT2", "GPTNeoX", "OPT", "Roberta", "Qwen2")
-"""Kinds of which the reference takes from tokenizer.json no more than vocabulary and merges."""
-
-
-def rebuilt_class(way: str, settings: Mapping[str, Any]) -> str | None:
-    """The kind in `REBUILT` that the reference opens; None where it follows tokenizer.json."""
-    named = settings.get("tokenizer_class")
-    is_general = isinstance(named, str) and _class_name(named) in GENERAL - {""}
-    return way if way in REBUILT and not is_general else None
-
-
-def named_tokens(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Special tokens with a name of their own, as a chat template calls them: `boi_token`."""
-    usual = {f"{role}_token" for role in ROLES}
-    extra = settings.get("extra_special_tokens")
-    own = {name: token for name, token in settings.items() if name.endswith("_token")}
-    named = own | (extra if isinstance(extra, dict) else {})
-    texts = {
-        name: token_text(token)
-        for name, token in named.items()
-        if name not in usual and isinstance(token, (str, dict))
-    }
-    return {name: text for name, text in texts.items() if text}
-
-
-def more_special(files: Files, settings: dict[str, Any], special: dict[str, Any]) -> frozenset[str]:
-    """Special tokens of the settings that have no role."""
-    texts = {text for _, text, is_special in added_entries(settings, {}) if is_special}
-    for source in (settings, special):
-        for name in ("additional_special_tokens", "extra_special_tokens"):
-            listed = source.get(name)
-            for token in listed if isinstance(listed, list) else []:
-                texts.add(token_text(token) or "")
-    return frozenset((texts | set(named_tokens(settings).values())) - {""})
-
-
-Settings = Mapping[str, Any]
-
-_QWEN2 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-BYTE_LEVEL = ("GPT2", "GPTNeoX", "OPT", "Roberta", "Qwen2")
-ADDS_ITS_START = ("OPT", "Llama", "Gemma")
-"""Kinds that put the start token before a text unless the settings say otherwise."""
-
-FREE_ENDS = ("GPT2", "GPTNeoX", "OPT", "Llama", "Gemma", "Qwen2", "Bloom", "PreTrained", "")
-"""Kinds whose settings decide which tokens are around a text."""
-
-
-def word_pieces(files: Files, way: str, settings: Settings, roles: Roles) -> dict[str, Any]:
+def word_pieces(files: Files, way: str, settings: Settings, roles: Roles) -> Part:
     """vocab.txt: one token for each line; its ID is the number of the line."""
     if way != "Bert":
         raise TextError(f"a vocab.txt as {_name(way)} reads it is not known here.")
     vocabulary = {token: number for number, token in enumerate(file_lines(files, "vocab.txt"))}
-    return {
-        **bert_parts(settings, roles, vocabulary, vocabulary),
-        "added_tokens": added_tokens(files, settings, roles, vocabulary),
-    }
+    return complete(files, way, settings, roles, {"model": {"vocab": vocabulary}}, None)
 
 
-def bert_parts(
-    settings: Settings, roles: Roles, vocabulary: Mapping[str, Any], numbers: Mapping[str, Any]
-) -> dict[str, Any]:
-    """BERT's tokenizer, as its settings say: the file but for its added tokens.
-
-    `numbers` has these too.
-    """
-    if settings.get("do_basic_tokenize") is False or settings.get("never_split"):
-        raise TextError("its settings ask for another splitting of words than BERT's.")
-    start, end = roles.get("cls", "[CLS]"), roles.get("sep", "[SEP]")
-    unknown = roles.get("unk", "[UNK]")
-    for text in (start, end, unknown):
-        if text not in numbers:
-            raise TextError(f"its vocabulary has no {text[:40]}.")
-    return {
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": True,
-            "handle_chinese_chars": _flag(settings, "tokenize_chinese_chars", True),
-            "strip_accents": _flag(settings, "strip_accents", None),
-            "lowercase": _flag(settings, "do_lower_case", True),
-        },
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": template(
-            [(start, 0), ("$A", 0), (end, 0)],
-            [(start, 0), ("$A", 0), (end, 0), ("$B", 1), (end, 1)],
-            numbers,
-        ),
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": unknown,
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100,
-            "vocab": vocabulary,
-        },
-    }
+BYTE_LEVEL = ("GPT2", "GPTNeoX", "Roberta", "Blenderbot", "Qwen2")
 
 
-def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> dict[str, Any]:
+def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> Part:
     """vocab.json has the token IDs, merges.txt one merge per line in the order of training."""
     if way not in BYTE_LEVEL:
         raise TextError(f"vocab.json and merges.txt as {_name(way)} reads them are not known here.")
-    vocabulary = json_object(files, "vocab.json")
     lines = file_lines(files, "merges.txt")
     merges = [line.split(" ") for line in lines if line and not line.startswith("#version")]
-    prefix = _flag(settings, "add_prefix_space", False)
-    added = added_tokens(files, settings, roles, vocabulary)
-    numbers = vocabulary | {token["content"]: token["id"] for token in added}
-    return {
-        **byte_parts(way, settings, vocabulary, merges),
-        "post_processor": _roberta(settings, roles, numbers, prefix)
-        if way == "Roberta"
-        else ends(way, settings, roles, numbers),
-        "added_tokens": added,
-    }
+    model = {"vocab": json_object(files, "vocab.json"), "merges": merges}
+    return complete(files, way, settings, roles, {"model": model}, None)
 
 
-def byte_parts(
-    way: str, settings: Settings, vocabulary: Mapping[str, Any], merges: Sequence[Any]
-) -> dict[str, Any]:
-    """A byte-level tokenizer of this kind, but for its added tokens and those around a text."""
-    prefix = _flag(settings, "add_prefix_space", False)
-    splits: dict[str, Any] = {
-        "type": "ByteLevel",
-        "add_prefix_space": prefix,
-        "trim_offsets": True,
-        "use_regex": way != "Qwen2",
-    }
-    if way == "Qwen2":
-        words = {"type": "Split", "pattern": {"Regex": _QWEN2}, "behavior": "Isolated"}
-        splits = {"type": "Sequence", "pretokenizers": [words | {"invert": False}, splits]}
-    return {
-        "normalizer": {"type": "NFC"} if way in ("Qwen2", "GPTNeoX") else None,
-        "pre_tokenizer": splits,
-        "decoder": {
-            "type": "ByteLevel",
-            "add_prefix_space": True,
-            "trim_offsets": True,
-            "use_regex": True,
-        },
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": "",
-            "end_of_word_suffix": "",
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "vocab": vocabulary,
-            "merges": merges,
-        },
-    }
+def complete(
+    files: Files, kind: str | None, settings: Settings, roles: Roles, stored: Part, ends_of: Any
+) -> Part:
+    """The file with all added tokens and, of a kind that is built anew, its other parts."""
+    vocabulary = stored["model"].get("vocab")
+    if isinstance(vocabulary, list):
+        pieces = {p[0]: i for i, p in enumerate(vocabulary) if isinstance(p, list) and p}
+    else:
+        pieces = vocabulary if isinstance(vocabulary, dict) else {}
+    own: list[AddedToken] = stored.get("added_tokens") or []
+    extra = [*extra_tokens(settings), *_of_class(kind, settings)]
+    is_whole = "tokenizer.json" in files
+    named = _named("" if is_whole and kind == "Roberta" else kind, settings, roles)
+    special = {*roles.values(), *map(str, map(token_text, extra))}
+    declared = [token for _, token in declared_tokens(files, settings, own, special)]
+    kept = [] if kind else own
+    added = [*gathered(declared, named, extra, kept, pieces)]
+    if kind == "Qwen2":  # which adds its special tokens once more, without options
+        plain = set(map(token_text, [*named, *extra]))
+        usual = dict.fromkeys((*FLAGS, "normalized"), False) | {"special": True}
+        added = [token | usual if token["content"] in plain else token for token in added]
+    numbers = pieces | {token["content"]: token["id"] for token in added}
+    whole = stored | {"added_tokens": added}
+    if kind is None:
+        return whole
+    whole |= PARTS[kind](stored, settings, roles)
+    whole["post_processor"] = around(kind, settings, roles, numbers, ends_of)
+    if not is_whole and whole["post_processor"] is None:
+        whole["post_processor"] = ends(settings, roles, numbers)
+    return whole
 
 
-def ends(
-    way: str, settings: Settings, roles: Roles, numbers: Mapping[str, Any]
-) -> dict[str, Any] | None:
-    """The start and end tokens around each text, where the settings or the kind ask for them."""
-    bos, eos = roles.get("bos"), roles.get("eos")
-    before = [bos] if bos and _flag(settings, "add_bos_token", way in ADDS_ITS_START) else []
-    after = [eos] if eos and _flag(settings, "add_eos_token", False) else []
-    if not before and not after:
-        return None
-    single = [*before, "$A", *after]
-    second = [*before, "$B", *after]
-    return template(
-        [(name, 0) for name in single],
-        [(name, 0) for name in single] + [(name, 1) for name in second],
-        numbers,
-    )
+def _named(kind: str | None, settings: Settings, roles: Roles) -> list[Any]:
+    """The tokens with a role or another name, with their options where the files say them."""
+    named: list[Any] = []
+    for role in ROLES:
+        token = settings.get(f"{role}_token", roles.get(role) if kind is not None else None)
+        if isinstance(token, str) and role == "mask" and kind in _MASKS_LIKE_WORDS:
+            token = {"content": token, "lstrip": True, "special": True}
+        if token is not None:
+            named.append(token)
+    return [*named, *named_tokens(settings, ROLES).values()]
 
 
-def template(
-    single: list[tuple[str, int]], pair: list[tuple[str, int]], numbers: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The library's description of the tokens around a text; $A and $B are the texts."""
-
-    def item(name: str, segment: int) -> dict[str, Any]:
-        if name in ("$A", "$B"):
-            return {"Sequence": {"id": name[1], "type_id": segment}}
-        return {"SpecialToken": {"id": name, "type_id": segment}}
-
-    around = {name for name, _ in pair if name not in ("$A", "$B")}
-    for name in around:
-        if name not in numbers:
-            raise TextError(f"its vocabulary has no {name[:40]}.")
-    return {
-        "type": "TemplateProcessing",
-        "single": [item(*part) for part in single],
-        "pair": [item(*part) for part in pair],
-        "special_tokens": {
-            name: {"id": name, "ids": [numbers[name]], "tokens": [name]} for name in around
-        },
-    }
+def _of_class(kind: str | None, settings: Settings) -> list[str]:
+    """Special tokens that a class has where the settings list none."""
+    if "extra_special_tokens" in settings and kind != "MBart50":
+        return []
+    match kind:
+        case "T5":
+            count = settings.get("extra_ids", 100)
+            if type(count) is not int or not 0 <= count <= MOST_EXTRA:
+                raise TextError(f"extra_ids in its settings is not a number up to {MOST_EXTRA:,}.")
+            return [f"<extra_id_{place}>" for place in range(count)]
+        case "Camembert":
+            return ["<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"]
+        case "MBart":
+            return [*MBART]
+        case "MBart50":
+            return [*MBART_50]
+        case "Pegasus":
+            return ["<mask_1>", *[f"<unk_{place}>" for place in range(2, 103)]]
+    return []
 
 
-def added_tokens(
-    files: Files, settings: Settings, roles: Roles, vocabulary: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """The tokens outside the model that the library must know: the declared ones and the mask."""
-    tokens: dict[str, dict[str, Any]] = {}
+def more_special(settings: Settings) -> frozenset[str]:
+    """Special tokens of the settings that have no role."""
+    tokens = [*extra_tokens(settings), *named_tokens(settings, ROLES).values()]
     declared = settings.get("added_tokens_decoder")
-    options = declared if isinstance(declared, dict) else {}
-    for number, text, special in sorted(
-        added_entries(settings, json_object(files, "added_tokens.json"))
-    ):
-        flags = options.get(str(number))
-        flags = flags if isinstance(flags, dict) else {}
-        tokens[text] = {"id": number, "content": text, "special": special} | {
-            name: flags.get(name) is True for name in ("single_word", "lstrip", "rstrip")
-        }
-        tokens[text]["normalized"] = flags.get("normalized", not special) is True
-    mask = roles.get("mask")
-    if mask is not None and mask in vocabulary and mask not in tokens:
-        tokens[mask] = {"id": vocabulary[mask], "content": mask, "special": False}
-        tokens[mask]["lstrip"] = mask == "<mask>"  # it takes the place of a word and its space
-    return list(tokens.values())
-
-
-def _roberta(
-    settings: Settings, roles: Roles, numbers: Mapping[str, Any], prefix: Any
-) -> dict[str, Any]:
-    start, end = roles.get("cls", "<s>"), roles.get("sep", "</s>")
-    for text in (start, end):
-        if text not in numbers:
-            raise TextError(f"its vocabulary has no {text[:40]}.")
-    return {
-        "type": "RobertaProcessing",
-        "sep": [end, numbers[end]],
-        "cls": [start, numbers[start]],
-        "trim_offsets": _flag(settings, "trim_offsets", True),
-        "add_prefix_space": prefix,
-    }
-
-
-def _flag(settings: Settings, name: str, otherwise: bool | None) -> bool | None:
-    value = settings.get(name)
-    if value is None:
-        return otherwise
-    if not isinstance(value, bool):
-        raise TextError(f"{name} in its settings is neither true nor false.")
-    return value
+    for token in declared.values() if isinstance(declared, dict) else []:
+        if isinstance(token, dict) and token.get("special") is True:
+            tokens.append(token)
+    return frozenset(text for text in map(token_text, tokens) if text)
 
 
 def _name(way: str) -> str:

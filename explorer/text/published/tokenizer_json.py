@@ -153,15 +153,15 @@ def _check_text(name: str, key: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class PreparedJson:
-    """The file for the library; `renamed` has the ID of each special token that was renamed.
+    """The file for the library; `added` has the ID of each added token, which may be another there.
 
-    `strips` says for each special token whether it includes the blanks before and after it.
+    `renamed` are the special tokens whose entry in the vocabulary was renamed, by their new text.
     """
 
     stored: dict[str, Any]
-    renamed: dict[str, int]
+    added: dict[str, int]
+    renamed: dict[str, str]
     special: frozenset[str]
-    strips: dict[str, tuple[bool, bool]]
 
 
 def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> PreparedJson:
@@ -181,18 +181,15 @@ def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> 
     special.discard(mask or "")
     if model.get("byte_fallback") is True:
         special -= BYTE_TOKENS
-    renamed = _rename(model, special)
-    strips = {
-        token["content"]: (token.get("lstrip") is True, token.get("rstrip") is True)
-        for token in added
-        if token["content"] in special
-    }
-    stored["added_tokens"] = [
-        {**_USUAL_FLAGS, **token, "special": token["content"] in special}
-        for token in added
-        if token["content"] not in renamed
-    ]
-    return PreparedJson(stored, renamed, frozenset(special), strips)
+    numbers = {token["content"]: token["id"] for token in added}
+    renamed = _rename(model, special, unknown)
+    if unknown is not None:  # typed, it is plain text too
+        special = special | {unknown}
+    listed = [{**_USUAL_FLAGS, **token, "special": token["content"] in special} for token in added]
+    gone = set(renamed.values())
+    listed.sort(key=lambda token: token["content"] in gone)  # these get new IDs in the library
+    stored["added_tokens"] = listed
+    return PreparedJson(stored, numbers, renamed, frozenset(special))
 
 
 def _keep_spaces(part: Any) -> None:
@@ -207,24 +204,33 @@ def _keep_spaces(part: Any) -> None:
 _USUAL_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 
 
-def _rename(model: dict[str, Any], special: set[str]) -> dict[str, int]:
-    """Rename the special tokens to entries that no text contains."""
+def _rename(model: dict[str, Any], special: set[str], unknown: str | None) -> dict[str, str]:
+    """Rename the special tokens to entries that no text contains: the old texts by the new ones.
+
+    Gaps in the IDs get such entries too, so that an added token does not get the ID of another.
+    """
     unreachable = f"\U0010fffd{secrets.token_hex(8)}"
     vocabulary, renamed = model["vocab"], {}
     if isinstance(vocabulary, list):
         for index, entry in enumerate(vocabulary):
-            if entry[0] in special and index != model.get("unk_id"):
-                renamed[entry[0]] = index
+            if entry[0] in special or (entry[0] == unknown and index == model.get("unk_id")):
+                renamed[f"{unreachable}{index}"] = entry[0]
                 entry[0] = f"{unreachable}{index}"
         return renamed
     for text in special & vocabulary.keys() - {model.get("unk_token")}:
-        token_id = renamed[text] = vocabulary.pop(text)
+        token_id = vocabulary.pop(text)
+        renamed[f"{unreachable}{token_id}"] = text
         vocabulary[f"{unreachable}{token_id}"] = token_id
     if renamed and model.get("merges"):
-        model["merges"] = [merge for merge in model["merges"] if not _uses(merge, renamed)]
+        gone = set(renamed.values())
+        model["merges"] = [merge for merge in model["merges"] if not _uses(merge, gone)]
+    used = set(vocabulary.values())
+    if len(used) <= max(used) < 2 * len(used):
+        gaps = set(range(max(used))) - used
+        vocabulary |= {f"{unreachable}{token_id}": token_id for token_id in gaps}
     return renamed
 
 
-def _uses(merge: Any, renamed: dict[str, int]) -> bool:
+def _uses(merge: Any, gone: set[str]) -> bool:
     left, right = merge if isinstance(merge, list) else (*merge.split(" ", 1), "")[:2]
-    return left in renamed or right in renamed or left + right in renamed
+    return left in gone or right in gone or left + right in gone

@@ -1,0 +1,54 @@
+"""Every key of a tokenizer's settings with other values: as the reference reads it, or refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.text.published.conftest import Made
+from tests.text.published.test_parity import llama3, neox
+from tests.text.published.tokenizer_folders import FOLDERS
+from tests.text.published.tokenizer_fuzz import CONFIG, DIFFERENT, changes_of, judge
+
+WHOLE = ("gpt2", "bert", "roberta", "qwen2", "llama", "mistral", "gemma", "t5", "xlm-roberta")
+BASES = [*(f"{name}.json" for name in (*WHOLE, "camembert", "mbart")), "gpt2", "bert", "opt"]
+ALONE = {
+    "gpt_neox": (neox, "GPTNeoXTokenizer"),
+    "llama": (llama3, "PreTrainedTokenizerFast"),
+    "phi": (llama3, "CodeGenTokenizer"),
+}
+"""Families of a tokenizer.json that is made here, and its class."""
+STEP = 61
+"""Between the changes that the quick run tries."""
+
+
+def faults(base: Path, family: str, folder: Path, step: int) -> list[str]:
+    shutil.copytree(base, folder, dirs_exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"model_type": family}))
+    wrong = []
+    for number, change in enumerate([None, *[*changes_of(folder)][::step]]):
+        changed = shutil.copytree(folder, folder.parent / f"{folder.name} {number}")
+        if change is not None:
+            change.make(changed)
+        outcome, words = judge(changed, family, change.key if change else "")
+        shutil.rmtree(changed)
+        if outcome == DIFFERENT:
+            wrong.append(f"{change}: {words}")
+    return wrong
+
+
+@pytest.mark.parametrize(
+    "step", [STEP, pytest.param(1, marks=pytest.mark.thorough)], ids=["a few", "all"]
+)
+@pytest.mark.parametrize("name", [*BASES, *ALONE])
+def test_no_setting_is_read_otherwise(name: str, step: int, made: Made, tmp_path: Path) -> None:
+    if name in ALONE:
+        base, (make, kind) = tmp_path / "alone", ALONE[name]
+        base.mkdir()
+        (base / "tokenizer.json").write_text(make().to_str())
+        (base / CONFIG).write_text(json.dumps({"tokenizer_class": kind}))
+        assert faults(base, name, tmp_path / "model", step) == []
+        return
+    family = FOLDERS[name.removesuffix(".json")][0]
+    assert faults(made(name), family, tmp_path / "model", step) == []
