@@ -21,11 +21,11 @@ from models.families.layout import Columns, Same
 from models.loading.adapter_settings import AdapterSettings
 from models.loading.safe_files import ADAPTER_CONFIG, CheckpointError, quoted, read_json, title
 from models.loading.stored_weights import Weights
-from models.loading.weight_files import ADAPTER_WEIGHTS, open_file
+from models.loading.weight_files import ADAPTER_WEIGHTS, PEFT_PREFIX, open_file
 from models.lora import LoRALinear, lora_leaves
 from models.model import Transformer
 
-PEFT_PREFIX, A, B, WEIGHT = "base_model.model.", ".lora_A.weight", ".lora_B.weight", ".weight"
+A, B, WEIGHT = ".lora_A.weight", ".lora_B.weight", ".weight"
 EMBEDDING = re.compile(r"\.(lora_embedding_[AB]|base_layer\.weight)$")
 TASK_TYPES = {"language-model": "CAUSAL_LM", "classifier": "SEQ_CLS"}
 

@@ -23,13 +23,9 @@ WITHOUT_EFFECT = {
 """Settings that name the model, or tell how an adapter is trained or made before its training."""
 INITIALIZATIONS = (True, False, None, "gaussian", "orthogonal", "eva", "lora_ga")
 """Those that leave the model's own matrices as they are."""
-HEADS_BY_TASK = {
-    "SEQ_CLS": ["classifier", "score"],
-    "TOKEN_CLS": ["classifier", "score"],
-    "QUESTION_ANS": ["qa_outputs"],
-}
-"""The modules that the library saves whole without being told to."""
-TASKS = (None, "CAUSAL_LM", "SEQ_2_SEQ_LM", "FEATURE_EXTRACTION", *HEADS_BY_TASK)
+CLASSIFIER_HEADS = ("classifier", "score")
+"""The modules that the library saves whole of a classifier without being told to."""
+TASKS = (None, "CAUSAL_LM", "SEQ_2_SEQ_LM", "FEATURE_EXTRACTION", "SEQ_CLS")
 LARGEST_ALPHA = 1e6
 MOST_NAMES = 2_000
 
@@ -40,9 +36,9 @@ class AdapterSettings:
     def __init__(self, values: Mapping[str, Any], folder: str) -> None:
         self._values, self._what = values, f"{ADAPTER_CONFIG} in {folder}"
         if values.get("peft_type") != "LORA":
-            raise CheckpointError(f"{self._what} is of another kind of adapter; LoRA is read here.")
+            self._refuse("peft_type", values.get("peft_type"))
         for name, value in values.items():
-            if name not in FOLLOWED | WITHOUT_EFFECT and value not in (None, False):
+            if name not in FOLLOWED | WITHOUT_EFFECT and not (value is None or value is False):
                 self._refuse(name)
         first = values.get("init_lora_weights", True)
         if not any(
@@ -62,7 +58,7 @@ class AdapterSettings:
         self._layers = [layers] if isinstance(layers, str) and layers else layers
         if isinstance(saved, str):
             self._refuse("modules_to_save", saved)
-        self._saved = [*saved, *HEADS_BY_TASK.get(values.get("task_type") or "", [])]
+        self._saved = [*saved, *(CLASSIFIER_HEADS if values.get("task_type") == "SEQ_CLS" else ())]
         is_all = isinstance(self._targets, str) and self._targets.lower() == "all-linear"
         if not self._targets or is_all:
             self._refuse("target_modules", self._targets)
@@ -109,20 +105,19 @@ class AdapterSettings:
             return bool(names) and self._matches(setting, names, module)
         return any(f".{module}".endswith(f".{name}") for name in names)
 
-    def _is_target(self, module: str) -> bool:
-        """Whether the library gives this module an adapter."""
-        if self._is_named("exclude_modules", self._excluded, module) or any(
-            self._matches("modules_to_save", rf"(^|.*\.){name}($|\..*)", module)
-            for name in self._saved
-        ):
-            return False
+    def _left_out_by(self, module: str) -> str | None:
+        """The setting by which the library gives this module no adapter; None where it does."""
+        if self._is_named("exclude_modules", self._excluded, module):
+            return "exclude_modules"
+        for name in self._saved:
+            if self._matches("modules_to_save", rf"(^|.*\.){name}($|\..*)", module):
+                return "modules_to_save"
         if not self._is_named("target_modules", self._targets, module):
-            return False
+            return "target_modules"
         if self._numbers in (None, []) or module in self._targets:
-            return True
-        number = self._layer(module)
+            return None
         numbers = self._numbers if isinstance(self._numbers, list) else [self._numbers]
-        return number is not None and number in numbers
+        return None if self._layer(module) in numbers else "layers_to_transform"
 
     def _layer(self, module: str) -> int | None:
         """The first number in the name, after a name that `layers_pattern` allows."""
@@ -149,24 +144,30 @@ class AdapterSettings:
             )
         module = parameter.rpartition(".")[0]
         is_adapted = module in adapted and parameter.endswith(".weight")
-        if is_matrix and self._is_target(module) is not is_adapted:
-            does = "does not name" if is_adapted else "names"
-            lacks = "has" if is_adapted else "lacks"
-            raise CheckpointError(
-                f"{self._what} {does} {quoted(module)} in target_modules, which the file of the "
-                f"adapter {lacks}."
+        by = self._left_out_by(module) if is_matrix else None
+        if is_matrix and (by is None) is not is_adapted:
+            does = (
+                f"names {quoted(module)} in target_modules"
+                if by is None
+                else (f"leaves out {quoted(module)} by {by}")
             )
+            lacks = "lacks" if by is None else "has"
+            raise CheckpointError(f"{self._what} {does}, which the file of the adapter {lacks}.")
 
     def alpha(self, module: str, rank: int) -> float:
         """α of a module whose matrices have this rank; the first pattern that matches counts."""
-        if self._of(self._ranks, "rank_pattern", module, self._values.get("r", 8)) != rank:
+        asked = self._of(self._ranks, "rank_pattern", module, self._values.get("r", 8))
+        if type(asked) is not int or asked != rank:
             raise CheckpointError(
-                f"{self._what} gives {quoted(module)} another rank than its matrices, {rank}."
+                f"{self._what} gives {quoted(module)} another rank, by r or rank_pattern, than its "
+                f"matrices have, which is {rank}."
             )
         default = self._values.get("lora_alpha", 8)
         alpha = self._of(self._alphas, "alpha_pattern", module, default)
         if type(alpha) not in (int, float) or not 0 < abs(alpha) <= LARGEST_ALPHA:
-            raise CheckpointError(f"{self._what} has no lora_alpha that can be calculated with.")
+            raise CheckpointError(
+                f"{self._what} has no lora_alpha or alpha_pattern that can be calculated with."
+            )
         return float(alpha * rank**0.5 if self._values.get("use_rslora") else alpha)
 
     def _of(self, patterns: Mapping[str, Any], setting: str, module: str, default: Any) -> Any:

@@ -1,6 +1,6 @@
 """Reading the config of a folder, in our own format or that of a published family."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,28 @@ from models.loading.safe_files import (
     read_json,
     title,
 )
-from models.loading.weight_files import ADAPTER_WEIGHTS, adapter_fault, check_adapter, model_folder
+from models.loading.weight_files import (
+    ADAPTER_WEIGHTS,
+    PEFT_PREFIX,
+    Shapes,
+    adapter_fault,
+    check_adapter,
+    model_folder,
+    open_file,
+)
 
 OURS = "ours"
+CLASSIFIES, AS_CLASSIFIER, OUTPUT = "SEQ_CLS", "ForSequenceClassification", ("head.out.weight",)
+LABELS = ("id2label", "label2id")
 ENDS = ("eos_token_id", "decoder_start_token_id")
 
 
 @dataclass(frozen=True)
 class FolderConfig:
-    """The config of a folder, read; `unfollowed` names its settings that are not supported."""
+    """The config of a folder, read; `unfollowed` names its settings that are not supported.
+
+    `head` are the tensors of a classifier's head that an adapter brings, by their plain names.
+    """
 
     folder: Path
     config: TransformerConfig
@@ -41,6 +54,7 @@ class FolderConfig:
     family: Family | None = None
     model_type: str = OURS
     unfollowed: tuple[str, ...] = ()
+    head: Shapes = field(default_factory=dict)
 
 
 def read_folder_config(folder: Path) -> FolderConfig:
@@ -54,7 +68,8 @@ def read_folder_config(folder: Path) -> FolderConfig:
     if not is_folder(folder):
         raise CheckpointError(f"There is no checkpoint folder {title(folder)}.")
     check_adapter(adapter, title(folder))
-    folder, alone = model_folder(folder), title(folder)
+    place, alone = folder, title(folder)
+    folder = model_folder(folder)
     if adapter and not is_there(folder, CONFIG):
         raise CheckpointError(adapter_fault(alone))
     values = read_json(folder, CONFIG)
@@ -65,7 +80,9 @@ def read_folder_config(folder: Path) -> FolderConfig:
     try:
         if model_type is None:
             return FolderConfig(folder, TransformerConfig.from_dict(values), run)
-        return _describe_published(folder, values, model_type, run)
+        return _describe_published(folder, values, model_type, run, place if adapter else None)
+    except CheckpointError:
+        raise
     except ValueError as error:
         raise CheckpointError(f"{CONFIG} in {title(folder)} is no model: {error}") from error
     except ArithmeticError as error:
@@ -115,12 +132,17 @@ def generation_settings(folder: Path) -> dict[str, Any]:
 
 
 def _describe_published(
-    folder: Path, values: dict[str, Any], model_type: object, run: dict[str, Any]
+    folder: Path,
+    values: dict[str, Any],
+    model_type: object,
+    run: dict[str, Any],
+    adapter: Path | None = None,
 ) -> FolderConfig:
     family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
     if family is None:
         own = ", and code that a folder brings along is never run" if "auto_map" in values else ""
         raise ValueError(f"the family {quoted(model_type)} is not supported{own}; {SUGGESTION}.")
+    values, head = _with_head(values, family, adapter) if adapter else (values, {})
     published = family.read(values)
     published.require("quantization_config", None)
     published.require("per_layer_config", None)
@@ -134,7 +156,44 @@ def _describe_published(
     if config.head == "classifier":
         run = {"classes": published.classes()} | run
         unfollowed += published.unfollowed_labels()
-    return FolderConfig(folder, config, run, family, str(model_type), unfollowed)
+    return FolderConfig(folder, config, run, family, str(model_type), unfollowed, head)
+
+
+def _with_head(
+    values: dict[str, Any], family: Family, adapter: Path
+) -> tuple[dict[str, Any], Shapes]:
+    """The config of the classifier whose head an adapter brings, and the head's tensors.
+
+    It has a class for every row of the head. The config as it is where there is no such head.
+    CheckpointError where the task of the adapter asks for another head than there is.
+    """
+    task = read_json(adapter, ADAPTER_CONFIG).get("task_type")
+    is_classifier = family.read(values).head("") == "classifier"
+    fault = f"{ADAPTER_CONFIG} in {title(adapter)} asks for task_type {quoted(task)}, "
+    if task not in (None, CLASSIFIES):
+        if is_classifier:
+            raise CheckpointError(f"{fault}but the model beside it is a classifier.")
+        return values, {}
+    made = values | {"architectures": [AS_CLASSIFIER]}
+    try:
+        layouts = dict(family.layouts(family.config(family.read(made))))
+    except ValueError:
+        layouts = {}
+    weights = open_file(adapter, ADAPTER_WEIGHTS)
+    stored = {family.plain(n.removeprefix(PEFT_PREFIX)): weights.shape(n) for n in weights.names}
+    head = {
+        name: stored[name]
+        for name, layout in layouts.items()
+        if name in stored and layout.ours[0].startswith("head.")
+    }
+    rows = next((shape[0] for name, shape in head.items() if layouts[name].ours == OUTPUT), None)
+    if rows is None:
+        if task is not None and not is_classifier:
+            raise CheckpointError(f"{fault}but its file holds no head of a classifier.")
+        return values, {}
+    if rows != len(family.read(values).classes()):
+        made = {name: value for name, value in made.items() if name not in LABELS}
+    return made | {"num_labels": rows}, head
 
 
 def with_known_tokens(config: TransformerConfig) -> TransformerConfig:

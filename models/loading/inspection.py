@@ -19,7 +19,7 @@ from models.loading.folder_config import FolderConfig, read_folder_config
 from models.loading.memory import available_memory
 from models.loading.safe_files import CONFIG, CheckpointError, quoted, title
 from models.loading.stored_weights import Weights
-from models.loading.weight_files import open_weights
+from models.loading.weight_files import Shapes, open_weights
 from models.model import Transformer
 from models.positional import PositionalEncoding
 
@@ -33,7 +33,8 @@ class Inspection:
 
     `layouts` maps the names of the files to ours; `missing`, `unused` and `misshapen` are
     names as the files have them, `copies` those that repeat another. `unfollowed` are
-    settings of the config that are not supported, or that the files contradict.
+    settings of the config that are not supported, or that the files contradict. `head` are the
+    tensors that an adapter brings, which the files may lack or have in other shapes.
     """
 
     folder: Path
@@ -47,6 +48,7 @@ class Inspection:
     misshapen: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
+    head: Shapes = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
@@ -81,12 +83,15 @@ def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
     for name, layout in candidates:
         if name not in weights.tensors or not parameters.keys() >= set(layout.ours):
             continue
+        if contents.head.get(name, weights.shape(name)) != weights.shape(name):
+            continue
         if filled >= set(layout.ours):
             copies.append(name)
         else:
             layouts[name] = layout
             filled |= set(layout.ours)
     named = {ours: name for name, layout in reversed(candidates) for ours in layout.ours}
+    lacking = dict.fromkeys(named.get(n, n) for n in parameters if n not in filled)
     return Inspection(
         folder=contents.folder,
         family=contents.model_type,
@@ -94,13 +99,14 @@ def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
         run=contents.run,
         weights=weights,
         layouts=layouts,
-        missing=tuple(dict.fromkeys(named.get(n, n) for n in parameters if n not in filled)),
+        missing=tuple(name for name in lacking if name not in contents.head),
         unused=tuple(n for n in weights.names if n not in layouts and n not in copies),
         misshapen=tuple(
             n for n, layout in layouts.items() if not fits(n, layout, weights, parameters)
         ),
         copies=tuple(copies),
         unfollowed=(*contents.unfollowed, *_contradicted(contents.config, config)),
+        head=contents.head,
     )
 
 
@@ -210,6 +216,12 @@ def fits(name: str, layout: Same, weights: Weights, parameters: Mapping[str, Ten
 def check_inspection(inspection: Inspection) -> None:
     """CheckpointError unless the files hold all of the model and it fits into memory."""
     folder, weights = inspection.folder, inspection.weights
+    if inspection.head and inspection.missing:
+        raise CheckpointError(
+            f"The adapter makes {title(folder)} a classifier, but neither of them holds "
+            f"{quoted(inspection.missing[0])}, which would be random; save it with the adapter, by "
+            "modules_to_save."
+        )
     if missing := inspection.missing:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise CheckpointError(

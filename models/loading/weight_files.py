@@ -5,7 +5,7 @@ a gap. Pickled weights are refused, since opening them can run code.
 """
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 from math import prod
@@ -54,6 +54,7 @@ MOST_SHARDS = 1_000
 MOST_ENTRIES = 10_000
 """Files of a folder that are listed where none has the expected name."""
 WRAPPERS = ("_orig_mod.", "module.", "base_model.model.")
+Shapes = Mapping[str, tuple[int, ...]]
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 PICKLES = (b"PK\x03\x04", *(bytes((0x80, version)) for version in range(2, 6)))
 """How an archive of pickles or a single one starts."""
@@ -248,7 +249,7 @@ def _check_shard_name(folder: Path, name: str) -> None:
         )
 
 
-ADAPTER_WEIGHTS = "adapter_model.safetensors"
+ADAPTER_WEIGHTS, PEFT_PREFIX = "adapter_model.safetensors", "base_model.model."
 
 
 def _only_file(folder: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
+from peft import PeftModel
 from safetensors.torch import load_file, save_file
 
 from models.config import TrainConfig, TransformerConfig
@@ -24,8 +24,6 @@ from models.training import Batch, TrainState, train
 from tests.closeness import assert_close_to
 from tests.parity.test_export import AUTO, OURS
 from tests.tiny import assert_equal_weights, ids_of, shake, weights
-
-TARGETS = {"gpt2": ["c_attn", "c_proj"], "llama": ["q_proj", "v_proj", "down_proj"]}
 
 
 def adapted(config: TransformerConfig, targets: Sequence[str], rank: int = 2) -> Transformer:
@@ -81,56 +79,39 @@ def test_peft_loads_what_we_write(family: str, head: str, tmp_path: Path) -> Non
         assert_close_to(answers(load_checkpoint(both).model, config), expected)
 
 
-@pytest.mark.parametrize("family", TARGETS)
-@pytest.mark.parametrize("stabilized", [False, True])
-def test_we_read_what_peft_saves(family: str, stabilized: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", OURS)
+def test_an_adapter_brings_the_head_of_a_classifier(family: str, tmp_path: Path) -> None:
+    """To a language model, as peft saves it and as we do; the adapter alone names its model."""
     config = OURS[family].replace(dropout=0.0)
+    classes: dict[str, Any] = {"head": "classifier", "n_classes": 3}
+    if family == "bert":
+        classes |= {"d_classifier": 24, "classifier_activation": "tanh"}
+    model = adapted(config.replace(**classes), ("q_proj", "v_proj"))
+    body = shake(Transformer(config), 0.1)
+    body.load_state_dict(parent_of(model).state_dict(), strict=False)
     folder, adapter = tmp_path / "model", tmp_path / "adapter"
-    export_checkpoint(folder, shake(Transformer(config), 0.1))
-    reference = AUTO[config.head].from_pretrained(folder, local_files_only=True).eval()
-    end = TARGETS[family][-1]
-    settings = LoraConfig(
-        r=3, lora_alpha=5, target_modules=TARGETS[family], use_rslora=stabilized,
-        alpha_pattern={end: 7}, rank_pattern={end: 2}, task_type="CAUSAL_LM",
-    )  # fmt: skip
-    theirs = get_peft_model(reference, settings).eval()
-    shake(theirs, 0.1)
-    theirs.save_pretrained(str(adapter))
-    base = AUTO[config.head].from_pretrained(folder, local_files_only=True)
-    again = PeftModel.from_pretrained(base, str(adapter)).eval()
-    both = together(folder, adapter, tmp_path / "both")
-    ours = load_checkpoint(both)
-    assert ours.unused == ()
-    assert_close_to(answers(ours.model, config), answers(again, config))
-
-
-SETTINGS: list[dict[str, Any]] = [
-    {"alpha_pattern": {"^model.layers.[01].*q_proj": 7, "(q|v)_proj": 3, "q_proj": 9}},
-    {"rank_pattern": {r"^model\.layers\.0\..*": 2, "v_proj": 4}, "use_rslora": True},
-    {"target_modules": r".*layers\.\d+\.(?:self_attn|mlp).*?\.(q|down)_proj"},
-    {"exclude_modules": r".*\.1\..*", "init_lora_weights": "gaussian"},
-    {"layers_to_transform": [0, 2], "layers_pattern": "layers", "init_lora_weights": False},
-    {"layers_to_transform": 1, "modules_to_save": ["norm"], "init_lora_weights": "orthogonal"},
-    {"modules_to_save": ["k_proj", "lm_head"], "lora_dropout": 0.5, "fan_in_fan_out": True},
-]
-
-
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_every_setting_is_read_as_peft_reads_it(settings: dict[str, Any], tmp_path: Path) -> None:
-    """Those that name modules by patterns, that leave some out, and that save some whole."""
-    config = OURS["llama"].replace(dropout=0.0, tie_embeddings=False)
-    folder, adapter = tmp_path / "model", tmp_path / "adapter"
-    export_checkpoint(folder, shake(Transformer(config), 0.1))
-    base = AUTO[config.head].from_pretrained(folder, local_files_only=True)
-    usual: dict[str, Any] = {"r": 6, "lora_alpha": 5, "target_modules": ["q_proj", "v_proj"]}
-    made = get_peft_model(base, LoraConfig(**usual | settings))
-    shake(made, 0.1)
-    made.save_pretrained(str(adapter))
-    base = AUTO[config.head].from_pretrained(folder, local_files_only=True)
-    again = PeftModel.from_pretrained(base, str(adapter)).eval()
-    for place in (together(folder, adapter, tmp_path / "both"), adapter):
-        ours = load_checkpoint(place).model
-        assert_close_to(answers(ours, config), answers(again, config))
+    export_checkpoint(folder, body)
+    export_adapter(adapter, model, str(folder))
+    reference = AUTO["classifier"].from_pretrained(folder, num_labels=3, local_files_only=True)
+    theirs = PeftModel.from_pretrained(reference, str(adapter)).eval()
+    theirs.save_pretrained(str(tmp_path / "again"))
+    expected = answers(model, config)
+    assert_close_to(answers(theirs, config), expected)
+    both = together(folder, tmp_path / "again", tmp_path / "both")
+    for place in (adapter, both):
+        ours = load_checkpoint(place)
+        assert ours.run == {"classes": ["LABEL_0", "LABEL_1", "LABEL_2"]}
+        assert_close_to(answers(ours.model, config), expected)
+    replaced(lambda file: [file.pop(n) for n in [*file] if "lora" not in n and "pool" in n])(both)
+    if family == "bert":
+        with pytest.raises(CheckpointError, match="neither of them holds pooler"):
+            load_checkpoint(both)
+    replaced(lambda file: [file.pop(n) for n in [*file] if "lora" not in n])(both)
+    with pytest.raises(CheckpointError, match="SEQ_CLS, but its file holds no head"):
+        load_checkpoint(both)
+    changed(task_type="TOKEN_CLS")(both)
+    with pytest.raises(CheckpointError, match="TOKEN_CLS, which is not supported"):
+        load_checkpoint(both)
 
 
 @pytest.mark.parametrize("wrapper", ["_orig_mod.", "module.", "base_model.model."])
@@ -216,7 +197,7 @@ def added(**sizes: tuple[int, int]) -> Change:
 MODEL = "base_model.model."
 A_NAME = MODEL + "decoder.blocks.0.self_attn.q_proj.lora_A.weight"
 WRONG: list[tuple[Change, str]] = [
-    (changed(peft_type="LOHA"), "another kind"),
+    (changed(peft_type="LOHA"), "asks for peft_type LOHA"),
     (changed(use_dora=True), "use_dora"),
     (changed(bias="all"), "asks for bias all"),
     (changed(lora_alpha="8"), "no lora_alpha"),
@@ -238,8 +219,8 @@ WRONG: list[tuple[Change, str]] = [
     (changed(strange=[3]), "asks for strange"),
     (changed(alpha_pattern={"(": 3}), "in alpha_pattern, which is not readable"),
     (changed(target_modules="(.*.*)*" * 500), "takes too long"),
-    (changed(r=3), "another rank than its matrices"),
-    (changed(target_modules=["q_proj"]), "does not name .* in target_modules"),
+    (changed(r=3), "another rank, by r or rank_pattern"),
+    (changed(target_modules=["q_proj"]), "leaves out .* by target_modules"),
     (changed(modules_to_save=["norm"]), "in modules_to_save"),
 ]
 """Also a stranger's tensor, one that is too wide, one of no rank, and those of an embedding."""
