@@ -50,8 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    thorough = config.getoption("--thorough")
-    hypothesis.settings.load_profile("thorough" if thorough else "quick")
+    hypothesis.settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
     if budget.LEDGER not in os.environ:  # in the process that starts the others
         descriptor, os.environ[budget.LEDGER] = tempfile.mkstemp(prefix="explorer-tests-")
         os.close(descriptor)

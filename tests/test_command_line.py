@@ -219,8 +219,7 @@ def test_the_folder_of_another_model_is_not_taken_for_the_one_that_is_asked_for(
 
 
 def test_an_interruption_while_it_is_imported_is_quiet(tmp_path: Path) -> None:
-    interrupted = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
-    (tmp_path / "torch.py").write_text(interrupted)
+    (tmp_path / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     ended = subprocess.run(
         [sys.executable, "-m", "explorer", "get"],
         cwd=ROOT,
@@ -371,8 +370,7 @@ def test_other_tools_get_the_runs_metrics(root: Path, capsys: pytest.CaptureFixt
 
 
 def test_generate_and_resume_speak_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = trained_run(root)
-    said = printed(capsys, "generate", str(run.folder), "hello")
+    said = printed(capsys, "generate", str(trained_run(root).folder), "hello")
     assert set(said) == {"text", "ids"}
     paused = tiny_run(root)
     assert printed(capsys, "resume", str(paused.folder))["state"] == "done"

@@ -51,8 +51,7 @@ def has_program(name: str) -> bool:
 @pytest.mark.parametrize("name", SERVICES)
 def test_no_container_has_rights_or_writes_into_its_root(name: str) -> None:
     service = SERVICES[name]
-    user = str(service["user"])
-    assert not {"0", "root"} & {*user.split(":")}
+    assert not {"0", "root"} & {*str(service["user"]).split(":")}
     assert service["read_only"]
     assert service["cap_drop"] == ["ALL"]
     assert "no-new-privileges:true" in service["security_opt"]
@@ -138,8 +137,7 @@ def test_what_runs_may_take_fits_into_the_container_that_trains() -> None:
 
 def test_what_the_proxy_mounts_is_there() -> None:
     config, *_ = [word for word in SERVICES["proxy"]["command"] if word.endswith(".conf")]
-    inside = [volume.split(":")[1] for volume in SERVICES["proxy"]["volumes"]]
-    assert config in inside
+    assert config in [volume.split(":")[1] for volume in SERVICES["proxy"]["volumes"]]
     for volume in SERVICES["proxy"]["volumes"]:
         assert (DEPLOY / volume.split(":")[0]).is_file()
 

@@ -104,8 +104,7 @@ def room_imports() -> Iterator[tuple[str, str]]:
 
 def test_a_room_knows_only_those_before_it() -> None:
     rank = {name: at for at, name in enumerate(ORDER)}
-    found = {(module, to) for module, to in room_imports() if rank[room(module)] < rank[to]}
-    assert found == set()
+    assert {(module, to) for module, to in room_imports() if rank[room(module)] < rank[to]} == set()
 
 
 def test_the_longest_chain_of_rooms_is_short() -> None:

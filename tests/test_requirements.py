@@ -61,8 +61,7 @@ def test_the_tests_require_what_they_import() -> None:
 
 def test_what_is_installed_is_what_is_written() -> None:
     both = required("requirements.txt") | required("requirements-dev.txt")
-    installed = {package: version(package).partition("+")[0] for package in both}
-    assert installed == both
+    assert {package: version(package).partition("+")[0] for package in both} == both
 
 
 def test_the_package_is_built_with_what_the_tests_have() -> None:

@@ -86,10 +86,9 @@ def keeps_of(
     lengths = [length, length - 3] + [0] * (batch - 2)
     if config.kind != "encoder-decoder":
         return {"keep": keep_of_lengths(lengths, length, side)}
-    shorter = [max(0, each - 1) for each in lengths]
     return {
         "source_keep": keep_of_lengths(lengths, length, side),
-        "target_keep": keep_of_lengths(shorter, length - 1, side),
+        "target_keep": keep_of_lengths([max(0, each - 1) for each in lengths], length - 1, side),
     }
 
 

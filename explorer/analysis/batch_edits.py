@@ -101,5 +101,4 @@ def _row_by_row(heads: tuple[int, ...], value: Tensor, site: str) -> tuple[Tenso
     """The index of head `heads[i]` in row i of the batch."""
     for head in heads:
         check_index("head", head, value.shape[1], site)
-    rows = torch.arange(len(heads), device=value.device)
-    return rows, torch.tensor(heads, device=value.device)
+    return torch.arange(len(heads), device=value.device), torch.tensor(heads, device=value.device)

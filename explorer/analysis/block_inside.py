@@ -88,8 +88,7 @@ def block_inside(forward: ForwardPass, stack: str, layer: int) -> BlockInside:
     own = [stage for stage in own if stage.kind not in LEFT_OUT]
     reads = {stage.name: _reads(stage, every) for stage in own}
     outside = [name for names in reads.values() for name in names if name not in reads]
-    inputs = [every[name] for name in dict.fromkeys(outside)]
-    stages = _in_order(inputs, own)
+    stages = _in_order([every[name] for name in dict.fromkeys(outside)], own)
     columns = _columns(stages)
     cells = _cells(forward, stack, layer, stages)
     parts = [

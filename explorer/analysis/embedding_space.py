@@ -34,8 +34,7 @@ def token_paths(forward: ForwardPass, stack: str, places: Sequence[int]) -> Toke
     """The paths of the tokens at these places, from the recorded pass, without computing any."""
     tokens = forward.source if stack == "encoder" else forward.target
     ids = tuple(tokens[place].id for place in places)
-    model = forward.trace.model
-    part = getattr(model, stack)
+    part = getattr(forward.trace.model, stack)
     with torch.no_grad():
         embedded = part.embedding.weight[list(ids)] * part.embedding_scale
     steps, states = ["embedding"], [embedded]

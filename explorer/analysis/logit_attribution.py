@@ -99,9 +99,8 @@ class Contributions:
 
     @property
     def total(self) -> float:
-        of_heads = sum(float(heads.double().sum()) for heads in self.heads.values())
         return (
-            of_heads
+            sum(float(heads.double().sum()) for heads in self.heads.values())
             + float(self.feed_forward.double().sum())
             + sum(self.embedding.values())
             + self.constant

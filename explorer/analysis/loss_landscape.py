@@ -119,6 +119,5 @@ def _difference(weights: Weights, origin: Weights) -> Tensor:
 
 
 def _shaped(vector: Tensor, like: Weights) -> dict[str, Tensor]:
-    sizes = [value.numel() for value in like.values()]
-    parts = vector.split(sizes)
+    parts = vector.split([value.numel() for value in like.values()])
     return {name: part.view_as(like[name]) for name, part in zip(like, parts, strict=True)}

@@ -200,10 +200,9 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> "Pos
     with torch.device("meta"), NoInitialization():  # filling it would load torch's compiler
         bare = RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
     buckets = bare.buckets(places[None] - places[:, None])
-    numbers = bare.buckets(offsets).tolist()
     lines = [
         ("bucket", -offset, float(number))
-        for offset, number in zip(offsets.tolist(), numbers, strict=True)
+        for offset, number in zip(offsets.tolist(), bare.buckets(offsets).tolist(), strict=True)
         if offset <= 0 or not causal
     ]
     return PositionScheme(

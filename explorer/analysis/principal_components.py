@@ -70,8 +70,7 @@ def sample_rows(size: int, most: int) -> Tensor:
     """At most `most` whole numbers below `size`, in order; the same every time."""
     if size <= most:
         return torch.arange(size)
-    random = torch.Generator().manual_seed(SEED)
-    return torch.randperm(size, generator=random)[:most].sort().values
+    return torch.randperm(size, generator=torch.Generator().manual_seed(SEED))[:most].sort().values
 
 
 def principal_axes(table: Tensor) -> PrincipalAxes:

@@ -182,8 +182,7 @@ def query_key_pair(
     forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
 ) -> QueryKeyPair:
     """One query and one key of a head. Cost grows with n² × d."""
-    at = site(part, layer)
-    q, keys, sharing = _query_and_keys(forward, at, head, query)
+    q, keys, sharing = _query_and_keys(forward, site(part, layer), head, query)
     config = forward.config
     bias = forward.bias(part, layer, head)
     added = None if bias is None else bias[query].detach().double()
@@ -259,8 +258,7 @@ def by_distance(
         values = _turned(positions, q, keys[key], moved - int(places[key]), forward)
         what = "score"
     else:
-        at = torch.tensor([here])
-        bias = positions.bias(at, moved, slice(head, head + 1))
+        bias = positions.bias(torch.tensor([here]), moved, slice(head, head + 1))
         if bias is None:
             return None
         values, what = bias.detach()[0, 0, 0].double(), "bias"

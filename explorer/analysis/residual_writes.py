@@ -173,8 +173,7 @@ def key_contribution(
     bias = write.attention.o_proj.bias
     with torch.no_grad():
         head_write = write.through(head, write.heads[head])[0]
-        none = torch.zeros_like(head_write)
-        constant = none if bias is None else bias.detach()
+        constant = torch.zeros_like(head_write) if bias is None else bias.detach()
         weight, value = forward.weights(part, layer, head)[query, key], values[group, key]
         recorded = forward.trace[f"{stack}.{layer}.resid_post"][forward.row, query]
         frozen = write.frozen

@@ -71,13 +71,12 @@ def teacher_forcing(
     steps = generate(model, start, keep=keep_all, max_length=len(targets), greedy=True)
     generated = [int(step.ids) for step in steps]
     nats = -logits.log_softmax(-1).gather(-1, targets[:, None])[:, 0]
-    last_of_prompt = int(target[prompt_length - 1])
     return TeacherForcing(
         inputs=tuple(target[prompt_length - 1 : -1].tolist()),
         targets=tuple(targets.tolist()),
         predicted=tuple(logits.argmax(-1).tolist()),
         probabilities=(-nats).exp(),
         nats=nats,
-        free_inputs=(last_of_prompt, *generated[:-1]),
+        free_inputs=(int(target[prompt_length - 1]), *generated[:-1]),
         generated=tuple(generated),
     )

@@ -68,8 +68,7 @@ def value_of(name: str) -> str:
 def values_of(name: str) -> list[str]:
     """The values of a list in the address."""
     row_of(name)
-    values = st.query_params.get_all(name)[:MOST_VALUES]
-    return [_bounded(name, value) for value in values]
+    return [_bounded(name, value) for value in st.query_params.get_all(name)[:MOST_VALUES]]
 
 
 def is_named(name: str) -> bool:

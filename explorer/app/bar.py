@@ -147,8 +147,7 @@ def _draw_head_choice(context: PageContext, entry: ModelEntry) -> Callable[[], N
         _Picker("head", heads, head, NUMBER_WIDTH),
     )
     if reader.draws_head_alone:
-        place = _group(st.container(width="content"), width="content")
-        return partial(_draw_in, place, numbers)
+        return partial(_draw_in, _group(st.container(width="content"), width="content"), numbers)
     for picker in numbers:
         picker.draw()
     return None

@@ -105,8 +105,7 @@ def _make(file: Path) -> None:
         file.unlink()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = file.with_name(f"{OWN_FILE}.{secrets.token_hex(8)}")
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as opened:
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
         opened.write(secrets.token_bytes(SECRET_BYTES))
     with suppress(FileExistsError):
         os.link(new, file)

@@ -55,5 +55,4 @@ def _place_of(section: str, pages: Sized, is_here: bool) -> DeltaGenerator:
         return st.container(height=LINK_HEIGHT, border=False, vertical_alignment="center")
     head = f"**{section}**" if is_here else section
     # With a key, the browser would keep a section of an earlier page unfolded.
-    unfolded = st.expander(head, expanded=is_here, type="compact")
-    return unfolded.container(gap="xsmall")
+    return st.expander(head, expanded=is_here, type="compact").container(gap="xsmall")

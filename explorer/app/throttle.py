@@ -64,8 +64,7 @@ class Line:
 
     def append(self, place: PlaceInLine) -> None:
         """Put it behind the reader's other places, or the reader behind the others."""
-        owners = self._networks.setdefault(place.network, {})
-        owners.setdefault(place.owner, deque()).append(place)
+        self._networks.setdefault(place.network, {}).setdefault(place.owner, deque()).append(place)
 
     def pop(self) -> PlaceInLine:
         """Take the next place; its reader and network go to the end."""

@@ -159,8 +159,7 @@ class BoundedTransformer(Transformer):
         tap: Tap = NO_TAP,
     ) -> Tensor:
         inputs = (target,) if memory is None else (memory[..., 0], target)
-        shape = shape_of(self.config, inputs, read_at, tap, cache)
-        with room_for(self.config, shape):
+        with room_for(self.config, shape_of(self.config, inputs, read_at, tap, cache)):
             tap = _with_steps(tap)
             return super().decode(target, memory, memory_keep, keep, cache, read_at, tap)
 

@@ -147,8 +147,7 @@ def _index_of(root: str) -> RunIndex:
 def keep_order(spec: Path, there: RunListing) -> None:
     """Date the settings of a new run after those of the newest, even if the clock was set back."""
     newest = there.everybodys[0].began if there.everybodys else 0
-    began = spec.stat().st_mtime_ns
-    if 0 <= newest - began < LARGEST_STEP_BACK:
+    if 0 <= newest - spec.stat().st_mtime_ns < LARGEST_STEP_BACK:
         os.utime(spec, ns=(newest + 1, newest + 1))
 
 
@@ -191,8 +190,7 @@ def _listing(
         by_owner[run.owner].append(run)
     for run in (*runs, *aside):  # a new run does not take the name of one that may come back
         highest[run.owner, run.task] = max(highest[run.owner, run.task], run.number)
-    by_name = {run.name: run for run in runs}
-    return RunListing(by_name, runs, by_owner, highest, aside, incomplete)
+    return RunListing({run.name: run for run in runs}, runs, by_owner, highest, aside, incomplete)
 
 
 def _subfolders(root: str) -> Iterator[str]:

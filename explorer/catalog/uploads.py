@@ -224,8 +224,7 @@ def _copy(source: BinaryIO, path: Path) -> bytes:
         raise ModelError(
             f"This upload holds {path.name[:60]} twice: choose the folder of one model."
         )
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as target:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
         while block := source.read(1 << 20):
             digest.update(block)
             target.write(block)
@@ -261,8 +260,7 @@ def _one_at_a_time(root: Path) -> Iterator[None]:
 
 
 def _write_owner(folder: Path, whose: Uploader) -> None:
-    handle = os.open(folder / OWNER_MARK, os.O_WRONLY | os.O_CREAT, 0o600)
-    with os.fdopen(handle, "w") as file:
+    with os.fdopen(os.open(folder / OWNER_MARK, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
         file.write(" ".join(whose))
 
 

@@ -43,10 +43,9 @@ def wave_curves(rows: Sequence[Mapping[str, float | str]], compared: Iterable[fl
     x = quantity("position", title="position", scale=fixed(0, last))
     y = quantity("value", title="value", scale=fixed(*ends))
     line = {"type": "line", "interpolate": "monotone", "point": {"size": 18}}
-    tooltip = [text_line("dimension"), number_line("position", places=0), number_line("value")]
     return chart(
         layer(line, x=x, y=y, **colour_and_dash("dimension")),
-        ruler(x, tooltip),
+        ruler(x, [text_line("dimension"), number_line("position", places=0), number_line("value")]),
         rows=[{**row, "value": finite(float(row["value"]))} for row in rows],
     )
 
@@ -64,11 +63,10 @@ def offset_curve(
     x = quantity("offset", title="distance of the two positions", scale=fixed(0, len(rows) - 1))
     y = {"title": unit, "scale": fixed(*ends)}
     low, mean = quantity("smallest", **y), quantity("mean", **y)
-    tooltip = [number_line("offset", "distance", 0), *map(number_line, names[1:])]
     return chart(
         layer({"type": "area", "opacity": 0.18}, x=x, y=low, y2={"field": "largest"}),
         layer({"type": "line", "point": {"size": 18}}, x=x, y=mean),
-        ruler(x, tooltip),
+        ruler(x, [number_line("offset", "distance", 0), *map(number_line, names[1:])]),
         rows=[dict(zip(names, (row[0], *map(finite, row[1:])), strict=True)) for row in rows],
     )
 
@@ -106,12 +104,11 @@ def distance_curve(points: Sequence[tuple[int, float]], actual: int, unit: str) 
     own = [row for row in rows if row["distance"] == actual]
     x = _distances("distance", [row["distance"] for row in rows])
     y = quantity("value", title=unit, scale=fixed(*around_zero(row["value"] for row in rows)))
-    tooltip = [number_line("distance", places=0), number_line("value", unit, 4)]
     return chart(
         layer({"type": "line"}, x=x, y=y),
         layer({"type": "rule", "strokeDash": [2, 4], "color": MIDDLE}, own, x=x),
         layer({"type": "point", "filled": True, "size": 90}, own, x=x, y=y),
-        ruler(x, tooltip),
+        ruler(x, [number_line("distance", places=0), number_line("value", unit, 4)]),
         rows=rows,
     )
 
@@ -133,12 +130,11 @@ def position_curve(values: Sequence[float], trained: int, unit: str) -> Spec:
     y = quantity("value", title=unit, scale=fixed(low, high + ROOM_FOR_TEXT * (high - low)))
     border = [{"position": trained, "text": "longer than in training →"}]
     text = {"type": "text", "align": "left", "dx": 6, "y": 8, "color": MIDDLE}
-    tooltip = [number_line("position", places=0), number_line("value", unit)]
     return chart(
         layer({"type": "line"}, x=x, y=y),
         layer({"type": "rule", "strokeDash": [4, 3], "color": MIDDLE}, border, x=x),
         layer(text, border, x=x, text={"field": "text", "type": "nominal"}),
-        ruler(x, tooltip),
+        ruler(x, [number_line("position", places=0), number_line("value", unit)]),
         rows=rows,
     )
 

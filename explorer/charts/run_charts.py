@@ -161,11 +161,10 @@ def parallel_runs(
     hidden = {"showgrid": False, "zeroline": False, "fixedrange": True}
     titles = [plain_label(name) for name in columns]
     across = {"tickvals": [*range(len(axes))], "ticktext": titles, "side": "top"} | hidden
-    room = {"l": 24, "r": 72, "t": 40, "b": 16}
     return figure_of(
         *lines,
         height=PARALLEL_HEIGHT,
-        margin=room,
+        margin={"l": 24, "r": 72, "t": 40, "b": 16},
         xaxis={**across, "range": [-0.1, len(axes) - 0.7]},
         yaxis={**hidden, "visible": False, "range": [-0.06, 1.1]},
         annotations=ticks,

@@ -103,9 +103,8 @@ def _vocabulary(moving: MovingTokens, palette: Palette) -> go.Scatter3d:
 def _ways(places: Tensor, hues: Sequence[str]) -> go.Scatter3d:
     """One line for each token, all in one trace, with a gap after each line."""
     gap = torch.full((1, *places.shape[1:]), torch.nan, dtype=places.dtype)
-    lines = torch.cat([places, gap]).transpose(0, 1).flatten(0, 1)
     return go.Scatter3d(
-        **_coordinates(lines),
+        **_coordinates(torch.cat([places, gap]).transpose(0, 1).flatten(0, 1)),
         name=WAYS_TRACE,
         mode="lines",
         line={"width": 2, "color": [hue for hue in hues for _ in range(len(places) + 1)]},

@@ -65,8 +65,7 @@ def spread(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
 
     There are at most `most`, and one more where the last was not chosen.
     """
-    share = one_in(points, most)
-    sampled = list(points[::share])
+    sampled = list(points[:: one_in(points, most)])
     return sampled if sampled[-1:] == list(points[-1:]) else [*sampled, points[-1]]
 
 
@@ -183,13 +182,12 @@ def lines_over_steps(
     low, high = around_zero(value for _, _, value in rows)
     axis = {"values": STEP_TICKS, "labelExpr": WHOLE_STEPS}
     x = quantity("step", title="step", axis=axis, scale={"type": "symlog", "nice": False})
-    legend = {"columns": LEGEND_COLUMNS, "labelLimit": WIDEST_LINE_NAME}
     lines = layer(
         {"type": "line", "point": {"size": 22}},
         [{"step": step, of: name, "value": finite(value)} for step, name, value in rows],
         x=x,
         y=quantity("value", title=unit, scale=fixed(low, high if high > low else 1.0)),
-        **colour_and_dash(of, legend=legend),
+        **colour_and_dash(of, legend={"columns": LEGEND_COLUMNS, "labelLimit": WIDEST_LINE_NAME}),
         tooltip=[text_line(of), number_line("step", places=0), number_line("value")],
     )
     return chart(vertical_rule(x, rule_at), lines)

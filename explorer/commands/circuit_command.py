@@ -101,8 +101,7 @@ def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair],
         template_pairs = make_pairs(opened, template, args.count, args.seed)
         remark = template_pairs.note
         return [*template_pairs.pairs], [remark] if remark else []
-    pair = TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)
-    return [pair], []
+    return [TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)], []
 
 
 def _named(what: str, typed: str | None, names: Iterable[str]) -> str:

@@ -61,8 +61,7 @@ def follow(folder: Path) -> None:
                 return
             if updates is None or message == ANEW:
                 training = spec.with_hot(dict(zip(HOT, values, strict=True))).training
-                batch = partial(task.batch, training=training)
-                updates = train(model, batch, training, state)
+                updates = train(model, partial(task.batch, training=training), training, state)
             next(updates, None)
     except RuntimeError as error:  # the run's status has the first process's own errors
         raise RunError("The first process of this training has ended.") from error

@@ -107,8 +107,7 @@ def answer_of(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> Ans
     if opened.config.head == "none":
         return Answer("text", "")
     if opened.config.head == "classifier":
-        names = class_names(opened)
-        guesses = _best(opened, output, names.__getitem__)
+        guesses = _best(opened, output, class_names(opened).__getitem__)
         return Answer("classes", guesses[0].label, guesses, score_sentence(opened.config))
     if opened.config.head == "masked-language-model":
         return _behind_mask(opened, output, tokens)

@@ -94,8 +94,7 @@ def _run(opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention])
         again = rerun(opened, forward, tuple(source), tuple(target), in_core)
     except EditError as error:  # each edit applies alone, but not all together
         return EditedPass(forward, not_applicable=dict.fromkeys(range(len(edits)), str(error)))
-    edited = dataclasses.replace(again, edits=applied)
-    return EditedPass(edited, applied, reasons, tuple(in_core))
+    return EditedPass(dataclasses.replace(again, edits=applied), applied, reasons, tuple(in_core))
 
 
 def _to_core(

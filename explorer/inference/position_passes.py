@@ -222,8 +222,7 @@ def extrapolate(
     stacks = [[row] for row in (tokens, forward.target if forward.source else ()) if row]
     sites = (*CHEAP_SITES, "*.final")
     passed = record(placed, *stacks, read_at=slice(-1, None), sites=sites)
-    at = site(reads, layer)
-    weights = passed.weights(at, head=head)[0].detach()
+    weights = passed.weights(site(reads, layer), head=head)[0].detach()
     entropy = -(weights * weights.clamp(min=1e-30).log()).sum(-1)
     nats, model = None, placed.model
     if model.config.kind == "decoder" and isinstance(model.head, LanguageModelHead):

@@ -67,12 +67,11 @@ def sampling_stages(logits: Tensor, sampling: Sampling) -> SamplingStages:
     cool = Sampling(sampling.temperature)
     after_k = replace(cool, top_k=sampling.top_k)
     tempered, after_top_k, final = (choose_from(row, step)[0] for step in (cool, after_k, sampling))
-    top_k = torch.where(after_top_k > 0, tempered, 0.0)
     return SamplingStages(
         logits=logits,
         plain=choose_from(row, ALL_OPEN)[0],
         tempered=tempered,
-        top_k=top_k,
+        top_k=torch.where(after_top_k > 0, tempered, 0.0),
         top_p=torch.where(final > 0, tempered, 0.0),
         final=final,
     )

@@ -56,8 +56,7 @@ def _read_number(text: str) -> int:
 
 
 def _one_of(letters: dict[str, str]) -> Codec:
-    names = {letter: name for name, letter in letters.items()}
-    return letters.__getitem__, names.__getitem__
+    return letters.__getitem__, {letter: name for name, letter in letters.items()}.__getitem__
 
 
 def _pack(text: str) -> str:

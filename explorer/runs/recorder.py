@@ -211,8 +211,7 @@ class RunRecorder:
 
     def _keep(self) -> None:
         """Save the state for a resume; the previous state stays until this one is complete."""
-        folder = step_folder(self.run.folder / "state", self.state.step)
-        self._save(folder, state=self.state)
+        self._save(step_folder(self.run.folder / "state", self.state.step), state=self.state)
         _drop_all_but(self.run.folder / "state", 1)
 
     def abandon(self) -> None:

@@ -196,8 +196,7 @@ class Run:
 
     def has_trained(self) -> bool:
         """Whether its status or metrics show any update."""
-        rows = self.metrics().rows
-        return self.status_or_new().step > 0 or any(row.step > 0 for row in rows)
+        return self.status_or_new().step > 0 or any(row.step > 0 for row in self.metrics().rows)
 
     def metrics(self) -> Metrics:
         """The metrics so far; `update` it to follow the run."""

@@ -137,10 +137,9 @@ def _change(field: str, before: object, after: object) -> str:
 
 def _differing(every: Sequence[Mapping[str, object]]) -> list[str]:
     """The fields that differ, without those that follow from another field."""
-    fields = dict.fromkeys(field for settings in every for field in settings)
     return [
         field
-        for field in fields
+        for field in dict.fromkeys(field for settings in every for field in settings)
         if len({str(settings.get(field)) for settings in every}) > 1
         and not _follows(every, field, FOLLOWS.get(field))
     ]
@@ -151,8 +150,7 @@ def _follows(every: Sequence[Mapping[str, object]], field: str, leader: str | No
     if leader is None:
         return False
     pairs = {(str(settings.get(leader)), str(settings.get(field))) for settings in every}
-    leaders = {leader_value for leader_value, _ in pairs}
-    return 1 < len(leaders) == len(pairs)
+    return 1 < len({leader_value for leader_value, _ in pairs}) == len(pairs)
 
 
 def _word(field: str) -> str:

@@ -76,8 +76,7 @@ class RunSpec(PlainData):
         """A copy with these values of settings that may change while it trains."""
         training = {name: value for name, value in values.items() if name in HOT}
         every = values.get("evaluate_every", self.evaluate_every)
-        changed = self.training.replace(**training)
-        return self.replace(training=changed, evaluate_every=every)
+        return self.replace(training=self.training.replace(**training), evaluate_every=every)
 
     def fault(self) -> str | None:
         """A sentence that says why this cannot be run; None if it can."""

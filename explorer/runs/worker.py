@@ -247,8 +247,7 @@ def _words_for_target(recorder: RunRecorder) -> str:
     if not recorder.has_reached_target:
         return ""
     status = recorder.status
-    reached = three(status.value or 0.0)
-    return f"Reached {status.measure} {reached} on held-out data."
+    return f"Reached {status.measure} {three(status.value or 0.0)} on held-out data."
 
 
 def _advice(run: Run) -> str:

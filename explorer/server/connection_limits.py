@@ -153,8 +153,7 @@ def connection_made(connection: Any, transport: Transport) -> None:
         parser.next_event = partial(next_event, parser, parser.next_event)  # type: ignore[method-assign]
     soft, _ = limits("NOFILE")
     if soft != INFINITY and len(connection.connections) > soft // 2:
-        answer = FULL.format(seconds=RETRY_AFTER, sentence=SESSIONS.refusal())
-        transport.write(answer.encode())
+        transport.write(FULL.format(seconds=RETRY_AFTER, sentence=SESSIONS.refusal()).encode())
         transport.close()
 
 

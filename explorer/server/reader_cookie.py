@@ -66,8 +66,7 @@ def _has_key(scope: Scope) -> bool:
 
 
 def _is_by_tls(scope: Scope) -> bool:
-    by_proxy = Headers(scope=scope).get("x-forwarded-proto", "")
-    return "https" in {scope.get("scheme"), by_proxy}
+    return "https" in {scope.get("scheme"), Headers(scope=scope).get("x-forwarded-proto", "")}
 
 
 def _is_page(scope: Scope, answer: Message) -> bool:

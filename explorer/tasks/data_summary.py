@@ -66,8 +66,7 @@ def examples_of(task: Task, batch: Batch, most: int) -> list[Example]:
     for row in range(min(most, len(batch.labels))):
         inputs = tuple(tuple(map(token_of, ids[row].tolist())) for ids in batch.inputs)
         if batch.labels.dim() == 1:
-            name = task.classes[int(batch.labels[row])]
-            examples.append(Example(inputs, (), name))
+            examples.append(Example(inputs, (), task.classes[int(batch.labels[row])]))
             continue
         labels = [IGNORED if i == IGNORE else token_of(i) for i in batch.labels[row].tolist()]
         examples.append(Example(inputs, tuple(labels)))
@@ -148,5 +147,4 @@ def _unknown(task: Task, inputs: Sequence[Tensor]) -> tuple[int, int]:
 def _rows(task: Task, batch: Batch) -> set[tuple[int, ...]]:
     """The first input of each row, without padding, which identifies an example."""
     ids = batch.inputs[0]
-    is_token = _real(task, ids)
-    return {tuple(row[keep].tolist()) for row, keep in zip(ids, is_token, strict=True)}
+    return {tuple(row[keep].tolist()) for row, keep in zip(ids, _real(task, ids), strict=True)}

@@ -72,8 +72,7 @@ class Dates(GeneratedTask):
             formats = torch.randint(len(FORMATS), (len(rows),), generator=random)
         dates = [date.fromordinal(FIRST.toordinal() + day - 1) for day in rows[:, 0].tolist()]
         texts = ("".join(FORMATS[n](day)) for day, n in zip(dates, formats.tolist(), strict=True))
-        answers = (day.isoformat() for day in dates)
-        pairs = zip(texts, answers, strict=True)
+        pairs = zip(texts, (day.isoformat() for day in dates), strict=True)
         return pair_batch(self.tokenizer, *pair_rows(self.tokenizer, pairs))
 
     def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:

@@ -77,8 +77,7 @@ class Reverse(LetterTask):
 
     def answers(self, words: Rows) -> Rows:
         pad = self.tokenizer.id_of(PAD)
-        lengths = (words != pad).sum(-1, keepdim=True)
-        backwards = lengths - 1 - torch.arange(words.shape[1])
+        backwards = (words != pad).sum(-1, keepdim=True) - 1 - torch.arange(words.shape[1])
         return words.gather(1, backwards.clamp(min=0)).masked_fill(backwards < 0, pad)
 
     def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:

@@ -118,8 +118,7 @@ def tokenizer_for(choice: str | TrainedWith, training: str, reads: Reads = DECOD
     of the text.
     """
     if choice == WORDS:
-        words = Counter(words_of(training.lower()))
-        common = [word for word, _ in words.most_common(MAX_WORDS)]
+        common = [word for word, _ in Counter(words_of(training.lower())).most_common(MAX_WORDS)]
         return word_tokenizer(common, reads, lowercase=True)
     if choice == SUBWORDS:
         return byte_tokenizer(training, MAX_SUBWORDS, reads)

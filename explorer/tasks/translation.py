@@ -69,8 +69,7 @@ class TranslationTask(BuiltinTask):
 
     @cached_property
     def held_out_batch(self) -> Batch:
-        rows = self._rows(held_out=True, count=HELD_OUT_SENTENCES)
-        return pair_batch(self.tokenizer, *rows)
+        return pair_batch(self.tokenizer, *self._rows(held_out=True, count=HELD_OUT_SENTENCES))
 
     @property
     def training_size(self) -> int:

@@ -343,8 +343,7 @@ def _look_up(entries: Sequence[str], reads: Reads, lowercase: bool) -> Library:
 
 def _add_special_tokens(library: Library, reads: Reads) -> Library:
     """Add the special tokens, and where they go around a text."""
-    specials = SPECIALS[reads]
-    library.add_special_tokens([AddedToken(name, special=True) for name in specials])
+    library.add_special_tokens([AddedToken(name, special=True) for name in SPECIALS[reads]])
     around = [(name, library.token_to_id(name)) for name in reads if name != "$A"]
     library.post_processor = TemplateProcessing(single=list(reads), special_tokens=around)
     return library

@@ -165,8 +165,7 @@ class _Header:
                 raise self._fault(f"gives {quoted(name)} twice")
             values[name] = self._value(name, self._number("I"))
         check_whole(values, self._fault)
-        entries = [self._tensor() for _ in range(n_tensors)]
-        return values, self._place(values, entries)
+        return values, self._place(values, [self._tensor() for _ in range(n_tensors)])
 
     def _check_start(self) -> None:
         start = self._take(min(24, self._size))

@@ -152,12 +152,10 @@ class HookedPass:
             ):
                 slope = by[id(value)]
                 slope = slope if which == 2 else self._before_rotation(slope)
-                width = slope.shape[-1]
-                of_heads = weight.unflatten(0, (-1, width))  # (g, w, d)
+                of_heads = weight.unflatten(0, (-1, slope.shape[-1]))  # (g, w, d)
                 of_heads = of_heads.repeat_interleave(self.heads // len(of_heads), 0)
                 found.append(_before(layer.attn_norm, self.streams[at], slope[0] @ of_heads))
-            mlp = by[id(self.mlp_inputs[at])]
-            found.append(_before(layer.mlp_norm, self.middles[at], mlp))
+            found.append(_before(layer.mlp_norm, self.middles[at], by[id(self.mlp_inputs[at])]))
         return torch.cat([*found, by[id(self.last)]]).detach()
 
     def _before_rotation(self, slope: Tensor) -> Tensor:

@@ -138,8 +138,7 @@ def softmax(x: Tensor) -> Tensor:
 
 def _embed(one: Again) -> Tensor:
     scale = one.config.d_model**0.5 if one.config.scale_embedding else 1.0
-    ids = one.values.ids(one.stage.stack)[one.rows]
-    rows: Tensor = one.module.weight[ids].double()
+    rows: Tensor = one.module.weight[one.values.ids(one.stage.stack)[one.rows]].double()
     return rows * scale
 
 
@@ -214,8 +213,7 @@ def _activation(one: Again) -> Tensor:
 
 def _pooled(one: Again) -> Tensor:
     x, pad = one.whole(), one.config.pad_id
-    ids = one.values.ids(one.stage.stack)
-    real = x if pad is None else x[ids != pad]
+    real = x if pad is None else x[one.values.ids(one.stage.stack) != pad]
     pick = {"first": lambda: real[:1], "last": lambda: real[-1:]}
     return pick.get(one.config.pooling, lambda: real.mean(0, keepdim=True))()
 

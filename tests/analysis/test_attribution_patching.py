@@ -37,8 +37,7 @@ def edges_by_hand(contrast: Contrast, steps: int) -> Tensor:
     for site, places in wiring.readers.items():
         at[site] = added[first : first + len(places)]
         first += len(places)
-    found = _mean_slope(contrast, steps, factors, at)
-    return found * wiring.is_edge
+    return _mean_slope(contrast, steps, factors, at) * wiring.is_edge
 
 
 def writers_by_hand(contrast: Contrast, steps: int) -> Tensor:
@@ -51,8 +50,7 @@ def writers_by_hand(contrast: Contrast, steps: int) -> Tensor:
     at, first = {}, 0
     for site, places in wiring.writers.items():
         some = factors[first : first + len(places)]
-        lost = clean[site][0] - corrupted[site][0]
-        at[site] = some[:, None, None] * lost
+        at[site] = some[:, None, None] * (clean[site][0] - corrupted[site][0])
         first += len(places)
     return _mean_slope(contrast, steps, factors, at)
 
@@ -111,8 +109,7 @@ def test_parts_have_estimates_where_edges_have_none(config: TransformerConfig, s
 
 def test_the_whole_way_is_the_whole_difference() -> None:
     """The embedding's estimate over many steps, which is an integral over the way."""
-    contrast = contrast_of(CONFIGS["decoder"])
-    found = attribute_writers(contrast, steps=400)
+    found = attribute_writers(contrast_of(CONFIGS["decoder"]), steps=400)
     assert float(found.writers[0]) == pytest.approx(found.clean - found.corrupted, rel=1e-2)
 
 

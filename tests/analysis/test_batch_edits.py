@@ -67,8 +67,7 @@ def test_a_batch_of_changes_is_one_change_each() -> None:
             value = PLAIN[site][:1].clone()
             (value if at is None else value[:, head])[:] += values[row]
             close(found[site][row], value[0])
-            alone = trace(MODEL, IDS[:1], edits=[Replace(site, value)])
-            close(found.output[row], alone.output[0])
+            close(found.output[row], trace(MODEL, IDS[:1], edits=[Replace(site, value)]).output[0])
 
 
 def test_cells_that_are_left_out_are_cut_edges() -> None:

@@ -102,8 +102,7 @@ def test_a_long_text_and_wide_vectors_are_pooled(tmp_path: Path) -> None:
     sizes: dict[str, Any] = {"n_heads": 12, "d_model": 240, "d_ff": 300, "max_len": 80}
     opened = saved_and_opened(tmp_path, "long", **sizes)
     forward = forward_pass.run_text(opened, "the cat sleeps " * 23)
-    count = len(forward.target)
-    assert count > 2 * MOST_ROWS
+    assert len(forward.target) > 2 * MOST_ROWS
     for part in block_inside(forward, "decoder", 0).parts:
         heads, rows, columns = part.cells.shape
         assert heads * rows * columns <= MOST_INSIDE_CELLS

@@ -295,8 +295,7 @@ def test_edges_are_cut_in_the_pass_with_its_edits() -> None:
     silent = Scale("decoder.0.self_attn.head_out", head=2)
     passed = Recorded(CONFIGS["decoder"], silent, SetCell(f"{at}.mask", 4, 1, False))
     found = cut(passed, SELF, 1, 1, draws=1)
-    weights = passed.trace.weights(at, 1)[0]
-    assert found.edges == int((weights > 0).sum())
+    assert found.edges == int((passed.trace.weights(at, 1)[0] > 0).sum())
     close(found.strongest[-1], cut_alone(passed, Scale(f"{at}.head_out", head=1)))
 
 
@@ -351,8 +350,7 @@ def test_every_cell_is_a_pass_of_its_own(
     assert found.values.shape == (config.n_layers, 5)
     for layer, position in product(range(config.n_layers), range(5)):
         at = f"{config.stacks[-1]}.{layer}.{site}"
-        edit = ReplaceAt(at, position, values[at][0, position])
-        alone = metric_of(contrast, passed, edit)
+        alone = metric_of(contrast, passed, ReplaceAt(at, position, values[at][0, position]))
         assert float(found.values[layer, position]) == pytest.approx(alone, abs=1e-6)
     ends = [metric_of(contrast, text) for text in both]
     assert [found.clean, found.corrupted] == pytest.approx(ends, abs=1e-6)
@@ -361,8 +359,7 @@ def test_every_cell_is_a_pass_of_its_own(
 def test_the_embedding_of_the_only_other_token_is_the_whole_difference() -> None:
     for denoising in (True, False):
         found = grid_of(contrast_of(CONFIGS["decoder"]), RESIDUAL, denoising)
-        shares = found.share
-        assert shares[0].tolist() == pytest.approx([0, 0, 1, 0, 0], abs=1e-6)
+        assert found.share[0].tolist() == pytest.approx([0, 0, 1, 0, 0], abs=1e-6)
         assert found.normalised[0, 2] == pytest.approx(1 if denoising else 0, abs=1e-6)
         assert found.change[0, 2] == pytest.approx(found.clean - found.corrupted, abs=1e-6)
 

@@ -107,8 +107,7 @@ def test_differences_of_writes_are_those_head_by_head(config: TransformerConfig)
 
 def test_paths_of_a_head_and_into_it_and_their_grid() -> None:
     wiring = wiring_of(config_of("decoder", n_layers=3))
-    out = edges_from(wiring, 1, 2, "k")
-    ends = [wiring.rows[row] for row, _ in out]
+    ends = [wiring.rows[row] for row, _ in edges_from(wiring, 1, 2, "k")]
     kinds = [("feed-forward", 1), *[("head", 2)] * 3, ("feed-forward", 2), ("logits", 0)]
     assert [(end.kind, end.layer) for end in ends] == kinds
     into = edges_into(wiring, 1, 2, "v")

@@ -158,8 +158,7 @@ def test_a_path_begins_at_the_embedding_and_ends_where_the_head_reads(name: str)
         assert_close_to(found.states[0], part.embedding(ids) * part.embedding_scale)
         last = forward.trace[f"{stack}.{len(part.blocks) - 1}.resid_post"][0]
         assert_close_to(found.states[-1], last)
-        some = token_paths(forward, stack, places[-1:])
-        assert_close_to(some.states, found.states[:, -1:])
+        assert_close_to(token_paths(forward, stack, places[-1:]).states, found.states[:, -1:])
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -180,8 +179,7 @@ def test_what_is_read_times_the_unembedding_gives_the_logits(name: str) -> None:
     products = read.states[-1] @ rows.T * head.scale
     logits = products if head.bias is None else products + head.bias
     last = forward.trace[f"{stack}.{len(model.last_stack.blocks) - 1}.resid_post"]
-    expected = model.read(model.last_stack.norm(last))[0]
-    assert_close_to(logits, expected)
+    assert_close_to(logits, model.read(model.last_stack.norm(last))[0])
 
 
 def test_what_enters_the_first_layer_is_a_step_only_where_it_is_another() -> None:

@@ -187,8 +187,7 @@ def attention_by_hand(
             ]
             longest[query, key] = int(torch.stack([through(p).norm() for p in parts]).argmax())
             shares[query, key] = share(after[query], through(torch.stack(parts).sum(0)))
-        kept = behind(sum_norm(residual), before[query], total)
-        shares[query, keys] = share(after[query], kept)
+        shares[query, keys] = share(after[query], behind(sum_norm(residual), before[query], total))
     shares = shares / shares.sum(1, keepdim=True)
     return shares[:, :keys], shares[:, keys], longest
 

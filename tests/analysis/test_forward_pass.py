@@ -170,8 +170,7 @@ def test_recomputing_leaves_the_model_as_it_is() -> None:
 
 def test_nothing_grows_with_layers_times_heads_times_tokens_squared() -> None:
     """What is kept of a pass through every stage: streams and heads' outputs, block by block."""
-    shakespeare = opened_model.open_model("shakespeare")
-    of = forward_pass.run_text(shakespeare, "to be or not to be " * 9)
+    of = forward_pass.run_text(opened_model.open_model("shakespeare"), "to be or not to be " * 9)
     kept: dict[tuple[str, ...], Trace] = {}
 
     def record(sites: tuple[str, ...]) -> Trace:
@@ -331,7 +330,6 @@ def test_every_row_of_the_answers_has_its_own_best_among_the_columns() -> None:
     values = of["probabilities"]
     for row in range(len(values)):
         drawn = cut_stage(of, of.stages["probabilities"], row, 0, str)
-        best = values[torch.tensor(drawn.rows)].argmax(-1).tolist()
-        assert set(best) <= set(drawn.columns)
+        assert set(values[torch.tensor(drawn.rows)].argmax(-1).tolist()) <= set(drawn.columns)
         assert drawn.columns[:2] == tuple(values[row].topk(2).indices.tolist())
         assert len(set(drawn.columns)) == len(drawn.columns) <= 16

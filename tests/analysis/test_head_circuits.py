@@ -107,8 +107,7 @@ def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
 
 def test_a_head_that_reads_what_another_writes_has_a_score_of_one() -> None:
     """The keys of one read the only direction that the other writes; its queries read another."""
-    model = shaken(config_of())
-    here = head_weights(model, 1, 0)
+    here = head_weights(shaken(config_of()), 1, 0)
     value, output = torch.zeros(4, 12).double(), torch.zeros(12, 4).double()
     value[0, 3], output[5, 0] = 1.0, 2.0
     key, query = torch.zeros(4, 12).double(), torch.zeros(4, 12).double()
@@ -147,12 +146,9 @@ def test_the_eigenvalues_are_those_of_the_circuit_from_tokens_to_tokens(
         circuit = words @ through @ read.T  # (v, v)
         every = torch.linalg.eigvals(circuit)
         every = every[every.abs().argsort(descending=True)]
-        few = found.eigenvalues
-        assert_close_to(few.abs().sort(descending=True).values, every.abs()[:w], 1e-5)
-        score = float(every.real.sum() / every.abs().sum())
-        assert found.score == pytest.approx(score, abs=1e-4)
-        own = circuit.diagonal()
-        top = (circuit > own).sum(0) < 5
+        assert_close_to(found.eigenvalues.abs().sort(descending=True).values, every.abs()[:w], 1e-5)
+        assert found.score == pytest.approx(float(every.real.sum() / every.abs().sum()), abs=1e-4)
+        top = (circuit > circuit.diagonal()).sum(0) < 5
         assert found.own_in_top == pytest.approx(float(top.double().mean()))
 
 

@@ -381,8 +381,7 @@ def test_both_numbers_are_those_of_each_line_alone(kind: str, tmp_path: Path) ->
     assert bool(found.measured.all())
     stack = config.stacks[0]
     for line, row in enumerate(rows):
-        ids = torch.tensor([[token.id for token in row]])
-        seen = trace(opened.model, ids)
+        seen = trace(opened.model, torch.tensor([[token.id for token in row]]))
         counted = [at for at, token in enumerate(row) if at and not token.special]
         for layer in range(layers):
             block: Any = opened.model.last_stack.blocks[layer]

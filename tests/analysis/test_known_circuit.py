@@ -139,8 +139,7 @@ def test_at_the_clean_text_alone_the_gradient_misses_it(name: str) -> None:
 
     So EAP gives the strongest edge less than a tenth of what it carries, EAP-IG about as much.
     """
-    wiring = wiring_of(opened(name).config)
-    place = strongest_edges(exact(name), between_heads(wiring))[0]
+    place = strongest_edges(exact(name), between_heads(wiring_of(opened(name).config)))[0]
     carried = float(exact(name).flatten()[place])
     assert carried > 3
     assert abs(float(estimates(name, 1).flatten()[place])) < 0.1 * carried

@@ -140,15 +140,13 @@ def test_the_loss_is_the_cross_entropy_of_the_text(monkeypatch: pytest.MonkeyPat
     assert loss is not None
     ids = ids_of([forward.target])[0]
     for value, seen in zip(loss, (forward, again), strict=True):
-        expected = F.cross_entropy(logits(seen)[:-1].double(), ids[1:])
-        assert abs(value - float(expected)) < 1e-6
+        assert abs(value - float(F.cross_entropy(logits(seen)[:-1].double(), ids[1:]))) < 1e-6
     _, its = opened("reverse")
     assert over_text(its, its).loss is None, "it predicts no next token"
 
 
 def test_kl_is_that_of_torch_and_ranks_count_from_one() -> None:
-    generator = torch.Generator().manual_seed(0)
-    p, q = torch.randn(2, 50, 9, generator=generator)
+    p, q = torch.randn(2, 50, 9, generator=torch.Generator().manual_seed(0))
     expected = F.kl_div(q.log_softmax(-1), p.log_softmax(-1), reduction="none", log_target=True)
     close(output_change.kl(p, q).float(), expected.sum(-1))
     assert (output_change.kl(p, p) == 0).all()

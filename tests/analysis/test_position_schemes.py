@@ -58,8 +58,7 @@ def test_sinusoids_and_rotations_depend_on_the_distance_alone() -> None:
 
 def test_what_follows_from_the_distance_alone_is_told_from_what_does_not() -> None:
     learned = Transformer(SMALL.replace(positions="learned"))
-    known = {"sinusoidal": True, "rotary": True, "learned": False}
-    for name, knows in known.items():
+    for name, knows in {"sinusoidal": True, "rotary": True, "learned": False}.items():
         found = made(name, learned if name == "learned" else None)
         assert (found.knows_distance, found.by_cosine().knows_distance) == (knows, knows), name
     assert not made("sinusoidal", width=7).knows_distance

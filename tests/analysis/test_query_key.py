@@ -106,8 +106,7 @@ def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: F
         head_stages_of(found, part, 0, 0, range(last - 2, last), range(1, 3)),
     )
     for name in ("dots", "scaled", "logits", "weights"):
-        cut = getattr(one, name)[last - 2 :, 1:3]
-        close(getattr(some, name), cut)
+        close(getattr(some, name), getattr(one, name)[last - 2 :, 1:3])
     close(some.out, one.out[last - 2 :])
     assert some.difference < 1e-6
 
@@ -178,8 +177,7 @@ def test_a_key_is_turned_as_the_model_turns_it(tmp_path: Path) -> None:
         k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
         for distance, value in curve.points:
             turned = positions.rotation(torch.tensor([query]))(q[:, 1:2, query : query + 1])
-            place = torch.tensor([query - distance])
-            moved = positions.rotation(place)(k[:, 1:2, key : key + 1])
+            moved = positions.rotation(torch.tensor([query - distance]))(k[:, 1:2, key : key + 1])
             expected = float((turned * moved).sum()) * found.config.scale
             assert value == pytest.approx(expected, abs=1e-5), (name, distance)
 

@@ -77,8 +77,7 @@ def test_written_tokens_are_told_apart_by_their_labels() -> None:
         (["le", "chat"], ["le", "chat"]),
         (["␣", "le", "␣", "chat"], ["␣le", "␣chat"]),
     ]:
-        tokens = [Token(9, label) for label in written]
-        assert words_in(tokens, "typed text") == words
+        assert words_in([Token(9, label) for label in written], "typed text") == words
 
 
 def test_two_sentences_share_no_word_and_special_tokens_go_with_the_one_before() -> None:
@@ -132,8 +131,7 @@ def test_special_tokens_are_aligned_by_their_role_or_left_out() -> None:
     body = spans("ab", "ab")
     split = spans("ab", "a", "b")
     first = [OPENS, *body]
-    second = [special("[CLS]"), *split, special("[SEP]", 2)]
-    found = align_tokens(first, second, "ab")
+    found = align_tokens(first, [special("[CLS]"), *split, special("[SEP]", 2)], "ab")
     assert labels(found) == ["<s>/[CLS]", "ab"]
     assert (found.first, found.second) == (((0,), (1,)), ((0,), (1, 2)))
     assert found.left_out == ((), (3,))
@@ -158,8 +156,7 @@ def test_the_bytes_of_an_emoji_are_one_group_unless_both_have_the_same() -> None
     letters = byte_tokenizer("ab " * 9, 260, DECODER).encode(text)
     emoji = [at for at, token in enumerate(letters) if token.label.startswith("<0x")]
     assert len(emoji) == 4
-    characters = character_tokenizer("ab😀", DECODER).encode(text)
-    found = align_tokens(letters, characters, text)
+    found = align_tokens(letters, character_tokenizer("ab😀", DECODER).encode(text), text)
     assert labels(found) == ["<s>", "a", "😀", "b"]
     assert found.first[2] == tuple(emoji)
     same = align_tokens(letters, letters, text)
@@ -182,8 +179,7 @@ def test_every_token_is_in_one_group_and_rows_still_sum_to_one(text: str, seed: 
             weights = torch.rand(
                 len(side), len(side), generator=torch.Generator().manual_seed(seed)
             ).softmax(-1)
-            sums = pool_map(weights, groups, groups).sum(-1)
-            assert_close_to(sums, torch.ones(len(groups)))
+            assert_close_to(pool_map(weights, groups, groups).sum(-1), torch.ones(len(groups)))
 
 
 def test_a_map_made_by_hand_over_groups() -> None:
@@ -300,8 +296,7 @@ def test_the_head_of_a_cell_is_the_one_that_exceeds_its_other_queries_to_the_sam
 
 
 def test_equal_labels_are_told_apart_by_their_places() -> None:
-    swapped = WEIGHTS[:, [0, 2, 1, 3]]
-    assert summary(swapped, torch.ones_like(CAUSAL)).startswith(
+    assert summary(WEIGHTS[:, [0, 2, 1, 3]], torch.ones_like(CAUSAL)).startswith(
         "“the” (0) attends to “the” (0): 1.00, the largest weight. “the” (0), the first key, gets"
     )
     assert summary(WEIGHTS) == (

@@ -167,8 +167,7 @@ def test_a_part_that_asks_behind_another_page_does_not_lead_back(
     run = drawn()
     assert (run.page_script_hash, run.query_string, run.fragment_id_queue) == ("b", "of b", [])
     assert run.is_history_navigation
-    original = streamlit_patches.STREAMLITS_QUEUE
-    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", original)
+    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", streamlit_patches.STREAMLITS_QUEUE)
     assert drawn().page_script_hash == "a", "Streamlit turns to the page: queue may go"
 
 
@@ -190,8 +189,7 @@ def test_what_is_clicked_while_a_run_goes_on_does_not_pile_up(
 
     last = ["typed-9", *(f"9-{each}" for each in range(200))]
     assert waiting() == last + [f"8-{each}" for each in range(streamlit_patches.CLICKS)]
-    original = streamlit_patches.STREAMLITS_QUEUE
-    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", original)
+    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", streamlit_patches.STREAMLITS_QUEUE)
     assert len(waiting()) == 2_001, "Streamlit bounds them: the first lines of queue may go"
 
 
@@ -233,8 +231,7 @@ streamlit_patches.run_again_with(held)
 
 
 def test_what_was_clicked_before_a_session_drew_anything_is_done_after() -> None:
-    probe = AppTest.from_string(CLICKED).run()
-    sent = WidgetState(id=probe.button[0].proto.id, trigger_value=True)
+    sent = WidgetState(id=AppTest.from_string(CLICKED).run().button[0].proto.id, trigger_value=True)
     new = AppTest.from_string(CLICKED)
     new.session_state["sent"] = [sent]
     new.run()

@@ -65,8 +65,7 @@ def test_only_a_reader_at_this_machine_may_upload_more_than_200_megabytes(
         at = page("models/checkpoints")
         monkeypatch.setattr(uploads, "available_memory", lambda: 10**12)
         for _ in range(2):
-            form = at.file_uploader(key="uploaded_model_0")
-            assert form.proto.max_upload_size_mb == reader
+            assert at.file_uploader(key="uploaded_model_0").proto.max_upload_size_mb == reader
             assert config.get_option(streamlit_patches.UPLOAD_LIMIT) == server
             at.run()
 

@@ -53,8 +53,7 @@ def test_a_list_that_the_browser_remembers_comes_back_without_its_pictures() -> 
     kept, again = KeptSessions(), KeptSessions()
     kept.call(MINE, "My talk")
     kept.add(MINE, view("a"))
-    listed = json.loads(json.dumps((kept.of(MINE) or KeptSession()).listed()))
-    again.take_back(MINE, listed)
+    again.take_back(MINE, json.loads(json.dumps((kept.of(MINE) or KeptSession()).listed())))
     again.take_back(MINE, {"views": []})
     found = again.of(MINE)
     assert titles(found) == ["a"]
@@ -81,8 +80,7 @@ def test_the_longest_text_fits_into_an_address_that_is_kept() -> None:
     """Letters that take nine characters of it each; what does not fit is refused at once."""
     kept, longest = KeptSessions(), "/attention?text=" + "%E7%8C%AB" * TEXT_LIMIT
     assert kept.add(MINE, KeptView("a", longest)) == ""
-    listed = (kept.of(MINE) or KeptSession()).listed()
-    found = read_list(listed)
+    found = read_list((kept.of(MINE) or KeptSession()).listed())
     assert titles(found) == ["a"]
     assert "shorten its text" in kept.add(MINE, KeptView("b", longest * 2))
 

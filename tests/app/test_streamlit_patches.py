@@ -181,8 +181,7 @@ def test_what_a_page_does_not_draw_stays_in_the_address() -> None:
             at.session_state["told"] = told
             at.run()
             assert at.session_state["layer"] == 3
-        found = dict(at.query_params)
-        assert found == left, "Streamlit keeps it by itself: keep_in_address may go"
+        assert dict(at.query_params) == left, "Streamlit keeps it by itself: keep_in_address may go"
 
 
 def messages_of(change: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:

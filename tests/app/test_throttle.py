@@ -233,8 +233,7 @@ def test_a_short_piece_is_not_cut_up(clock: Clock, monkeypatch: pytest.MonkeyPat
 def test_work_that_takes_no_step_does_not_count_for_ever(
     turns: RecordedTurns, clock: Clock
 ) -> None:
-    stuck = turns.ask(begins=True)
-    assert stuck.is_set()
+    assert turns.ask(begins=True).is_set()
     other = turns.ask(begins=True)
     turns.look()
     assert not other.is_set()

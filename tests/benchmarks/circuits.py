@@ -128,8 +128,7 @@ def estimates() -> Iterator[Row]:
     The embedding's exact value is the whole difference, the largest of all: where its estimate is
     wrong, so is r of all parts.
     """
-    places = plain_wiring(opened().config).columns
-    heads = torch.tensor([place.kind == "head" for place in places])
+    heads = torch.tensor([place.kind == "head" for place in plain_wiring(opened().config).columns])
     for title in fitting_templates(opened()):
         found = contrasts(asked(title, PAIRS if title == INDIRECT else FEW))
         exact = torch.stack([exact_of(each) for each in found])

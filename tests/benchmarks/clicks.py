@@ -186,8 +186,7 @@ def on_heads(model: str, visitor: Visitor) -> Iterator[float]:
         before = visitor.picture("attention_head")
         yield seconds_of(partial(visitor.pick, "overview", layer=layer, head=head), view, ANOTHER)
         assert visitor.picture("attention_head") != before, "no other head was painted"
-        title = page.get_by_text(re.compile(rf"Layer {layer}, head {head}\b")).first
-        expect(title).to_be_visible()
+        expect(page.get_by_text(re.compile(rf"Layer {layer}, head {head}\b")).first).to_be_visible()
         visitor.rest()
 
 
@@ -230,6 +229,5 @@ def on_merges(visitor: Visitor) -> Iterator[float]:
         page.get_by_role("heading", level=1).click()
         for step in range(1, STEPS + 1):
             yield seconds_of(partial(page.keyboard.press, key), app, RESTED)
-            at = page.get_by_text(f"Merges: {begin + by * step:,} of {MERGES:,}")
-            expect(at).to_be_visible()
+            expect(page.get_by_text(f"Merges: {begin + by * step:,} of {MERGES:,}")).to_be_visible()
             visitor.rest()

@@ -61,8 +61,7 @@ def overview(heads: Tensor, into: Path) -> tuple[Drawing, OfflineView]:
     small = thumbnails_of_weights(heads)
     data = encode_grid(small, "layer", "head", name="overview")
     queries, keys = small.shape[2:]
-    height = height_of_grid(LAYERS, queries, keys, HEADS)
-    view = GRID.offline("overview", data, height, [0, 0])
+    view = GRID.offline("overview", data, height_of_grid(LAYERS, queries, keys, HEADS), [0, 0])
     return written(view, into, f"overview-{heads.shape[-1]}"), view
 
 
@@ -125,8 +124,7 @@ def plotly_edges(script: Path, edges: Sequence[tuple[int, int, int, float]], int
         x, y = [key, key + 0.1, query], [layer, layer + 0.26, layer + 0.26]
         drawn = {"mode": "lines", "line": line, "x": x, "y": y, "showlegend": False}
         traces.append({"type": "scatter", **drawn})
-    layout = {"width": 1160, "height": 620}
-    path = _plotly(script, traces, layout, into / "plotly-edges.html")
+    path = _plotly(script, traces, {"width": 1160, "height": 620}, into / "plotly-edges.html")
     return Drawing(path, ".scatterlayer path.js-line", len(edges))
 
 

@@ -83,8 +83,7 @@ def reference() -> Any:
     """The reference library's model, with attention that gives its weights."""
     from transformers import GPT2LMHeadModel
 
-    model = GPT2LMHeadModel.from_pretrained(saved().name, attn_implementation="eager")
-    return model.eval()
+    return GPT2LMHeadModel.from_pretrained(saved().name, attn_implementation="eager").eval()
 
 
 def ours(positions: int = 1024) -> Transformer:
@@ -273,8 +272,7 @@ def every_head_patched() -> Iterator[Row]:
 def a_pass(model: Transformer, text: torch.Tensor) -> ForwardPass:
     """A pass as the app keeps it."""
     tokens = tuple(Token(i, str(i), 0, 1) for i in text[0].tolist())
-    seen = looked(model, text)
-    return ForwardPass("", model.config, (), tokens, (), seen, Answer("next", ""))
+    return ForwardPass("", model.config, (), tokens, (), looked(model, text), Answer("next", ""))
 
 
 def watched_forward() -> Iterator[Row]:

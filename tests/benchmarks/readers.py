@@ -70,8 +70,7 @@ def a_bare_page_like(server: Server) -> Iterator[Server]:
         async with readers_of(server.url, "attention", 1) as (reader,):
             return len((await ask(reader)).elements)
 
-    lines = f"range({asyncio.run(elements()) - OTHERS})"
-    with a_page_of(BARE.replace(LINES, lines)) as bare:
+    with a_page_of(BARE.replace(LINES, f"range({asyncio.run(elements()) - OTHERS})")) as bare:
         yield bare
 
 

@@ -163,8 +163,7 @@ def decoder() -> Iterator[Row]:
     def step() -> None:
         batch = text(next(at))
         optimizer.zero_grad(set_to_none=True)
-        logits = theirs(*batch.inputs).flatten(0, 1)
-        loss = cross_entropy(logits, batch.labels.flatten())
+        loss = cross_entropy(theirs(*batch.inputs).flatten(0, 1), batch.labels.flatten())
         loss.backward()
         nn.utils.clip_grad_norm_(theirs.parameters(), HOW.clip)
         optimizer.step()
@@ -197,8 +196,7 @@ def recorded() -> Iterator[Row]:
     batch = partial(task.batch, training=spec.training)
     bare = train(Transformer(spec.model, seed=spec.weights_seed), batch, spec.training)
     with tempfile.TemporaryDirectory() as folder:
-        run = create(Path(folder), spec)
-        recording = advance(run.folder, is_bounded=True)
+        recording = advance(create(Path(folder), spec).folder, is_bounded=True)
         list(islice(recording, 50))
         found = timed(lambda: list(islice(recording, LONG)), lambda: list(islice(bare, LONG)), 3)
         recording.close()  # type: ignore[attr-defined]
@@ -209,8 +207,7 @@ def recorded() -> Iterator[Row]:
 
 
 def snapshot() -> Iterator[Row]:
-    config = CONFIG.replace(d_model=64, d_ff=192, n_layers=2)
-    model = Transformer(config)
+    model = Transformer(CONFIG.replace(d_model=64, d_ff=192, n_layers=2))
     steps = train(model, text, HOW)
     with tempfile.TemporaryDirectory() as folder:
         found = timed(

@@ -123,8 +123,7 @@ def first_paint() -> Iterator[Row]:
 
 
 def arrives(visitor: Visitor) -> list[float]:
-    page = visitor.load("/")
-    return [page.evaluate(UNTIL_ARRIVED) / 1000]
+    return [visitor.load("/").evaluate(UNTIL_ARRIVED) / 1000]
 
 
 # ---- message and paint ------------------------------------------------------------------------
@@ -144,8 +143,7 @@ def message() -> Iterator[Row]:
             choice = [TOKENS - 1, -1, -1, least, -1, -1, *[-1] * 5]
             view = drawing._VIEW.offline(KEY, data, 620, choice)
             ours = drawings.written(view, Path(folder), "map")
-            script = peers.scripts()["plotly.min.js"]
-            theirs = drawings.plotly_edges(script, edges, Path(folder))
+            theirs = drawings.plotly_edges(peers.scripts()["plotly.min.js"], edges, Path(folder))
             see(ours)
             see(theirs)
             whole, handed = by_turns(partial(last_paint, ours), partial(last_paint, theirs), ROUNDS)

@@ -26,10 +26,9 @@ class Drawn:
 
     def items(self) -> dict[str, dict[str, Any]]:
         """By name and position: where what is drawn stands; "port" before what reads k or v."""
-        found = json.loads(self.view.get_attribute("data-place") or "")
         return {
             f"{'port ' if each['key'].startswith('port') else ''}{each['title']}@{each['at']}": each
-            for each in found
+            for each in json.loads(self.view.get_attribute("data-place") or "")
         }
 
     def point(self, name: str) -> str:

@@ -141,9 +141,8 @@ def test_long_inputs_stay_usable(visitor: Visitor) -> None:
     visitor.pick(GRID, layer=1, head=1)
     visitor.changed(HEAD, before)
     visitor.open(f"/attention?model=long-gpt2&view=Lines&text={'abcdefgh+' * 60}")
-    named = re.compile(r"lines from 5\d\d query tokens to 5\d\d key tokens")
     expect(visitor.widget("attention_lines").locator("canvas").first).to_have_attribute(
-        "aria-label", named
+        "aria-label", re.compile(r"lines from 5\d\d query tokens to 5\d\d key tokens")
     )
 
 

@@ -194,8 +194,7 @@ def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> 
 
 
 def test_another_page_opens_at_its_top(visitor: Visitor) -> None:
-    page = visitor.open("/checkpoints")
-    main = page.get_by_test_id("stMain")
+    main = visitor.open("/checkpoints").get_by_test_id("stMain")
     main.evaluate("main => main.scrollTo(0, 10_000)")
     assert main.evaluate("main => main.scrollTop") > 0
     main.get_by_test_id("stPageLink").last.get_by_role("link").click()

@@ -55,8 +55,7 @@ def test_a_session_leaves_as_a_page_as_slides_and_as_a_talk(
         assert f">{note}</p>" in saved_page(kept, tmp_path)
         area.fill(f"{note} More.")
         for _ in range(2):  # each click gives a file
-            talk = saved(kept, "toml", tmp_path).read_text("utf-8")
-            assert f'notes = "{note} More."' in talk
+            assert f'notes = "{note} More."' in saved(kept, "toml", tmp_path).read_text("utf-8")
     path = saved(kept, "html", tmp_path)
     slides = PdfReader(io.BytesIO(saved(kept, "pdf", tmp_path).read_bytes()))
     assert len(slides.pages) == 2

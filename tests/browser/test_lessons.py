@@ -88,8 +88,7 @@ def begin(visitor: Visitor, lesson: Lesson) -> None:
     """From the page with all lessons."""
     page = visitor.open("/lessons")
     page.evaluate(PAINTED)
-    link = page.get_by_role("link", name=f"Start: {lesson.title}", exact=True)
-    visitor.until_run(link.click)
+    visitor.until_run(page.get_by_role("link", name=f"Start: {lesson.title}", exact=True).click)
 
 
 def move(visitor: Visitor, by: int) -> Locator:
@@ -112,8 +111,7 @@ def stands_at(visitor: Visitor, lesson: Lesson, at: int) -> None:
 def predict(visitor: Visitor, asked: Predict) -> None:
     """Take the right option; then the reason is there."""
     panel = visitor.widget("lesson_words")
-    options = panel.get_by_test_id("stButtonGroup").get_by_role("radio")
-    options.nth(asked.right - 1).click()
+    panel.get_by_test_id("stButtonGroup").get_by_role("radio").nth(asked.right - 1).click()
     expect(panel.get_by_text("Right.", exact=True)).to_be_visible()
 
 
@@ -212,8 +210,7 @@ def test_lessons_are_walked_to_their_end(
 def test_lessons_with_a_pretrained_model_are_walked(
     tmp_path: Path, visit: Visit, subtests: pytest.Subtests
 ) -> None:
-    env = {"EXPLORER_EXAMPLES": str(folder_with_smollm2())}
-    with Server(tmp_path / "runs", env=env) as server:
+    with Server(tmp_path / "runs", env={"EXPLORER_EXAMPLES": str(folder_with_smollm2())}) as server:
         reader = visit(server.url)
         for name in OF_SMOLLM2:
             with subtests.test(name=name):
@@ -288,8 +285,7 @@ def test_keys_alone_go_through_it_and_what_a_script_writes_is_seen(visitor: Visi
 def test_the_panel_never_covers_what_it_speaks_of(visitor: Visitor) -> None:
     """Also in a low and narrow window, where the control has to be scrolled to."""
     visitor.sized(390, 720)
-    lesson = opened(visitor, 1)
-    control = visitor.widget(str(lesson.steps[0].control))
+    control = visitor.widget(str(opened(visitor, 1).steps[0].control))
 
     def is_above() -> bool:
         panel, box = visitor.widget("lesson_panel").bounding_box(), control.bounding_box()

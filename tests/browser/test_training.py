@@ -70,8 +70,7 @@ def test_the_form_is_in_line_and_not_cut_and_a_typed_text_needs_no_key(visitor: 
     expect(page.get_by_role("combobox", name="Positions")).to_have_value("sinusoidal")
     expect(page.get_by_role("combobox", name="Schedule")).to_be_visible()
     visitor.settled()
-    choices = page.get_by_test_id("stMain").get_by_role("combobox")
-    assert choices.evaluate_all(CUT_CHOICES) == []
+    assert page.get_by_test_id("stMain").get_by_role("combobox").evaluate_all(CUT_CHOICES) == []
     stop = page.get_by_text("Stop at a target")
     assert stop.evaluate("label => label.scrollWidth <= label.clientWidth + 1")
 
@@ -92,8 +91,7 @@ def test_the_form_is_in_line_and_not_cut_and_a_typed_text_needs_no_key(visitor: 
 def test_the_curve_and_the_map_of_a_run_are_seen_at_once_and_deleting_covers_no_sidebar(
     visitor: Visitor, server: Server
 ) -> None:
-    run = trained_run(server.runs)
-    page = visitor.open(f"/training?run={run.name}")
+    page = visitor.open(f"/training?run={trained_run(server.runs).name}")
     charts = page.get_by_test_id("stVegaLiteChart")
     for width in (1440, 1280):
         visitor.sized(width)

@@ -21,8 +21,7 @@ NUMBER = re.compile(r"\*\*([^*]*\d[^*]*)\*\*")
 
 def claims(page: Path) -> list[tuple[str, list[str]]]:
     """Every address of a tutorial with the numbers after it, up to the next address."""
-    text = " ".join(page.read_text("utf-8").split())
-    _, *found = LINK.split(text)
+    _, *found = LINK.split(" ".join(page.read_text("utf-8").split()))
     return [
         (address, NUMBER.findall(after))
         for address, after in zip(found[::2], found[1::2], strict=True)

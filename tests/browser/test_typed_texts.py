@@ -88,5 +88,4 @@ def test_many_tokens_stay_within_their_view(visitor: Visitor) -> None:
     visitor.drawn("stages")
     view = visitor.widget("stages")
     expect(view.locator(".about")).to_contain_text("32 of 1,6")
-    outside = [panel for panel in view.locator(".panel").all() if not inside(view, panel)]
-    assert outside == []
+    assert [panel for panel in view.locator(".panel").all() if not inside(view, panel)] == []

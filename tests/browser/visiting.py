@@ -354,8 +354,7 @@ class Visitor:
     def drawn(self, key: str = "") -> None:
         """Wait until a canvas view (the one under this key, or any) has been painted."""
         place = f".st-key-{key} " if key else ""
-        painted = self.page.locator(f"{place}[data-painted]").first
-        painted.wait_for(state="visible", timeout=60_000)
+        self.page.locator(f"{place}[data-painted]").first.wait_for(state="visible", timeout=60_000)
 
     def cell(self, key: str, row: float, column: float) -> tuple[Locator, Position]:
         """The canvas of the view under this key, and the middle of one of its cells on it."""
@@ -422,8 +421,7 @@ class Visitor:
         """
         self.drawn(key)
         self.settled()
-        canvas = self.widget(key).locator("canvas").first
-        url: str = canvas.evaluate("canvas => canvas.toDataURL()")
+        url: str = self.widget(key).locator("canvas").first.evaluate("canvas => canvas.toDataURL()")
         return url
 
     def changed(self, key: str, before: str) -> str:

@@ -125,8 +125,7 @@ def test_what_opens_nothing_is_not_fetched(site: Site, subtests: pytest.Subtests
 def test_what_is_too_large_is_not_fetched(
     site: Site, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = (published / "gpt2").iterdir()
-    site.put_model(ID, {each.name: each.read_bytes() for each in made})
+    site.put_model(ID, {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()})
     monkeypatch.setenv("EXPLORER_LIMIT_DOWNLOAD_BYTES", "1000")
     with pytest.raises(
         ModelError, match=r"^This model is .* MB; the limit is 0.001 MB\. Choose a smaller one\.$"

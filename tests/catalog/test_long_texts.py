@@ -50,8 +50,7 @@ def test_the_oldest_leave_and_what_was_opened_last_long_ago(
     assert long_texts.read(names[0]) is not None, "opened now"
     monkeypatch.setenv("EXPLORER_LIMIT_TEXTS_BYTES", "28000")
     long_texts.sweep()
-    kept = [long_texts.read(name) is not None for name in names]
-    assert kept == [True, False, False, True]
+    assert [long_texts.read(name) is not None for name in names] == [True, False, False, True]
     os.utime(texts_root() / "all" / f"{names[3]}.txt", (1e9, 1e9))
     monkeypatch.setenv("EXPLORER_LIMIT_TEXTS_DAYS", "30")
     long_texts.sweep()

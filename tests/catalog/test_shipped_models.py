@@ -202,8 +202,7 @@ def test_translation_crosses() -> None:
 
 def test_a_command_gives_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three steps instead of hundreds."""
-    few = TrainConfig(steps=3, batch_size=8)
-    monkeypatch.setitem(TASKS["reverse"].__dict__, "training", few)
+    monkeypatch.setitem(TASKS["reverse"].__dict__, "training", TrainConfig(steps=3, batch_size=8))
     heard: list[tuple[str, int, int]] = []
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):

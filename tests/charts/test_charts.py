@@ -248,8 +248,7 @@ def test_a_long_loss_is_a_mean_of_neighbours_at_whole_steps() -> None:
 
 
 def test_32_runs_have_32_looks() -> None:
-    names = [f"lr {n}" for n in range(32)]
-    spec = overlaid_curves(names, "step", "loss", LIGHT, is_stepped=False)
+    spec = overlaid_curves([f"lr {n}" for n in range(32)], "step", "loss", LIGHT, is_stepped=False)
     encoding = spec["layer"][0]["encoding"]
     looks = zip(
         encoding["color"]["scale"]["range"],

@@ -69,8 +69,7 @@ def moving(steps: int = 3, tokens: int = 2) -> MovingTokens:
 
 
 def test_tokens_are_drawn_at_a_step_and_in_a_frame_of_every_step() -> None:
-    figure = moving_scatter(moving(), ["one", "two", "three"], DARK, start=1)
-    sent = plain(figure)
+    sent = plain(moving_scatter(moving(), ["one", "two", "three"], DARK, start=1))
     vocabulary, ways, near, tokens = sent["data"]
     assert (tokens["x"], tokens["y"], tokens["text"]) == ([1, 1], [0, 1], ["a", "b"])
     assert ways["x"] == [0, 1, 2, None, 0, 1, 2, None]

@@ -136,8 +136,7 @@ def test_neighbouring_hues_are_told_apart_by_every_eye() -> None:
     for mode, eye in product(theme.PALETTES, EYES):
         series = theme.palette(mode).series
         for first in range(0, len(series), theme.TOLD_APART):
-            row = series[first : first + theme.TOLD_APART]
-            for one, other in combinations(row, 2):
+            for one, other in combinations(series[first : first + theme.TOLD_APART], 2):
                 distance = np.linalg.norm(seen(one, eye) - seen(other, eye))
                 assert distance > JUST_NOTICED, (mode, eye, one, other)
     for mode in theme.PALETTES:

@@ -182,8 +182,7 @@ def show_film(tokens: int, run: str, said: str = "") -> None:
             draw(at)
         moments.append(Moment(step, messages, [("Writes", said or f"<i>{step}</i>")]))
     message = encode_film(moments, 4, "film", run, "film_step", curves, ((10, "forms"),))
-    count = len(FILM_STEPS)
-    film(message, key="film", title="demo", curves=curves, count=count, on_compare=choose)
+    film(message, key="film", title="demo", curves=curves, count=len(FILM_STEPS), on_compare=choose)
     draw(4)
 
 

@@ -44,14 +44,13 @@ def invented(words: Sequence[Label] = WORDS, layers: int = 6) -> CircuitMap:
         Move(each.layer, each.head, first + each.query, first + each.key, each.size)
         for each in MOVES
     ]
-    nodes = {MOVER: NodeScore(3.5, 3.25), LATE: NodeScore(-1.0), FIRST: NodeScore(1.5, 1.25)}
     return CircuitMap(
         tokens=words,
         corrupted=other,
         layers=layers,
         edges=EDGES,
         positions=positions,
-        nodes=nodes,
+        nodes={MOVER: NodeScore(3.5, 3.25), LATE: NodeScore(-1.0), FIRST: NodeScore(1.5, 1.25)},
         moves=moves,
         place=len(words) - 1,
         output="Mary − John",

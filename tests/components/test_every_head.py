@@ -72,8 +72,7 @@ def is_shown(page: Page, layer: int, head: int) -> None:
     name = f"demo, layer {layer}, head {head}"
     expect(page.locator(".view.matrix")).to_have_attribute("data-head", f"{layer},{head}")
     expect(page.locator(".title")).to_have_text(name)
-    label = re.compile(f"^{name}, ")
-    expect(page.locator(".matrix canvas")).to_have_attribute("aria-label", label)
+    expect(page.locator(".matrix canvas")).to_have_attribute("aria-label", re.compile(f"^{name}, "))
 
 
 def test_what_is_drawn_is_what_the_server_sends(open_demo: OpenDemo) -> None:

@@ -31,8 +31,7 @@ def test_a_head_names_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: Ope
     told(visitor, "(1, 2), run 4")
     expect(visitor.widget("large").locator(".notes")).to_contain_text("max over 4×4 cells")
     expect(visitor.point("large", 11, 7)).to_contain_text("layer 11, head 7")
-    unknown = visitor.point("unknown", 1, 2)
-    expect(unknown).to_contain_text("head 2: its weights are not a number")
+    expect(visitor.point("unknown", 1, 2)).to_contain_text("head 2: its weights are not a number")
     expect(visitor.widget("unknown").locator(".notes")).to_contain_text("grey: not a number")
 
 

@@ -51,8 +51,7 @@ def test_the_part_that_the_page_shows_is_lit_and_each_part_and_layer_is_a_way(
     pictures = [visitor.picture(key) for key in KEYS]
     assert len(set(pictures)) == len(KEYS), "two kinds of model look the same"
     for key in KEYS:
-        said = visitor.widget(key).locator("canvas")
-        expect(said).to_have_attribute("aria-label", "demo")
+        expect(visitor.widget(key).locator("canvas")).to_have_attribute("aria-label", "demo")
 
 
 def test_what_a_browser_may_send_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:

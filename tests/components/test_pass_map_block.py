@@ -101,8 +101,7 @@ def test_every_cell_has_the_colour_of_its_value_and_every_part_its_shape(
             assert np.abs(shown - expected)[known].max() <= SHADE, label
     boxes = inside(page).locator(".box")
     expect(boxes).to_have_count(20)
-    labels = boxes.evaluate_all("all => all.map(each => each.ariaLabel)")
-    assert labels[:6] == [
+    assert boxes.evaluate_all("all => all.map(each => each.ariaLabel)")[:6] == [
         "Residual stream: tokens 7 × d_model 16. Opens Forward pass.",
         "Norm: tokens 7 × d_model 16. Opens Forward pass.",
         "Queries, head 1: heads 4 × tokens 7 × d_head 4. Opens Forward pass.",

@@ -137,8 +137,7 @@ def test_the_browser_reads_what_python_wrote_and_says_no_digit_that_was_not_sent
 
 
 def test_a_signed_picture_is_right_to_half_a_shade_and_its_outliers_are_its_end() -> None:
-    random = torch.Generator().manual_seed(3)
-    pictures = torch.randn(3, 8, 9, generator=random)
+    pictures = torch.randn(3, 8, 9, generator=torch.Generator().manual_seed(3))
     pictures[1, 2, 3], pictures[2] = 900.0, 0.0
     ends, plane = wire.signed_shades(pictures)
     codes = np.frombuffer(plane, np.uint8).reshape(pictures.shape)

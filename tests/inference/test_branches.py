@@ -60,8 +60,7 @@ def test_a_forced_token_makes_a_branch_and_every_step_is_taken_back() -> None:
     assert found == branched
     elsewhere = appended.go_to(1).append([9], forced=True, behind=0)
     assert (str(elsewhere), elsewhere.undo().path()) == ("0d5-6-7.1.0f9", (5,))
-    looked = appended.undo().go_to(0).redo()
-    assert looked == appended, "one may look around before making it again"
+    assert appended.undo().go_to(0).redo() == appended, "one may look around before making it again"
 
 
 def test_of_many_ways_back_the_oldest_are_forgotten() -> None:

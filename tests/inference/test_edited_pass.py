@@ -175,8 +175,7 @@ def test_patches_into_a_model_that_writes_keep_its_answer() -> None:
 def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
     letters = byte_tokenizer(LETTERS, 280, DECODER)
     grouped = saved_and_opened(tmp_path, "grouped", letters, n_heads=4, n_kv_heads=2)
-    models = [*(opened_model.open_model(name) for name in ("translation", "reviews")), grouped]
-    for found in models:
+    for found in [*(opened_model.open_model(name) for name in ("translation", "reviews")), grouped]:
         forward = run_text(found, found.example)
         given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
         whole = trace(found.model, *given, sites=("*.head_out",))
@@ -251,8 +250,7 @@ def test_a_direction_of_texts_is_added_after_its_layer(name: str) -> None:
             direction = by_hand(found, part, 0, texts)
             close(core_edits.steering_direction(found, edit), direction)
             of_core = core.Add(f"{part.split('.')[0]}.0.resid_post", direction, -2.5)
-            expected = passed(found, forward, of_core)
-            close(logits(found, again.forward), expected)
+            close(logits(found, again.forward), passed(found, forward, of_core))
             assert "−2.50 × (“" in describe_edit(found, forward, edit)
     if found.config.kind == "encoder-decoder":
         across = run_edited(found, forward, (Steer(C, 0, None, 1.0, (found.example, short)),))

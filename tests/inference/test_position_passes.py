@@ -80,8 +80,7 @@ def test_trained_numbers_are_never_made_up(make: Make) -> None:
     opened, _ = make("decoder", "sinusoidal")
     positions = in_scheme(opened, "sinusoidal", 60).model.last_stack.positions
     table = dict(positions.named_buffers())["pe"][0]
-    formula = sinusoids(torch.arange(60), opened.config.d_model).float()
-    assert_close_to(table, formula)
+    assert_close_to(table, sinusoids(torch.arange(60), opened.config.d_model).float())
 
 
 def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) -> None:
@@ -115,8 +114,7 @@ def test_without_positions_and_causal_mask_nothing_changes_but_the_order(
         assert result.largest < 1e-5
         for part in found.parts:
             before = result.before.weights(part.name, 0, 1)
-            after = result.put_back(part.name, 0, 1)
-            assert_close_to(after, before)
+            assert_close_to(result.put_back(part.name, 0, 1), before)
 
 
 def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -> None:

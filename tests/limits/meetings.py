@@ -231,8 +231,7 @@ def another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the processes that train have nothing to do."""
     monkeypatch.setattr(Cluster, "connect", lambda _: None)
     monkeypatch.setattr(cluster_module, "_keys", lambda _: [])
-    start = Cluster(tmp_path).train_new
-    said = refused(RunError, start, tiny_spec(), None, OWNER, OWNER)
+    said = refused(RunError, Cluster(tmp_path).train_new, tiny_spec(), None, OWNER, OWNER)
     assert not list(tmp_path.glob("reverse*")), "nothing is left of it"
     return said
 

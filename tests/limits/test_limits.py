@@ -23,10 +23,9 @@ def test_who_meets_it_reads_its_sentence(
     name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meeting = MEETINGS[name]
-    asked = inspect.signature(meeting.meet).parameters.values()
     given: dict[str, Any] = {
         each.name: request.getfixturevalue(each.name)
-        for each in asked
+        for each in inspect.signature(meeting.meet).parameters.values()
         if each.default is each.empty
     }
     if meeting.most is not None:

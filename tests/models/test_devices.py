@@ -93,8 +93,7 @@ class Given:
     def results(self) -> Iterator[Tensor]:
         """Everything that the core computes for this model."""
         yield self.model(*self.inputs)
-        recorded = trace(self.model, *self.inputs, **self.keeps)
-        yield from recorded.values.values()
+        yield from trace(self.model, *self.inputs, **self.keeps).values.values()
         whole = trace(self.model, *self.inputs, sites=("*.positions", "*.q", "*.k", "*.mask"))
         stack = self.config.stacks[-1]
         yield whole.weights(f"{stack}.0.self_attn")

@@ -155,8 +155,7 @@ def test_the_lecture_handout() -> None:
     assert documents.PositionalEncoding(d_model=512, max_len=5000).pe.shape == (1, 5000, 512)
     mha = documents.MultiHeadAttention(d_model=512, num_heads=8)
     assert sum(p.numel() for p in mha.parameters()) == 1_050_624
-    x = torch.randn(2, 5, 512)
-    assert mha(x).shape == (2, 5, 512)
+    assert mha(torch.randn(2, 5, 512)).shape == (2, 5, 512)
     q, k, v = torch.randn(3, 2, 8, 5, 64)
     mask = torch.tensor([1, 1, 0, 1, 0])
     output, attention_weights = documents.scaled_dot_product_attention(q, k, v, mask)

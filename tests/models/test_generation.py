@@ -69,8 +69,7 @@ def test_writing_stops_at_the_end_token_and_fills_up_with_padding() -> None:
     model = saying([0, 0, 3, 4, 5, 5], pad_id=0, generation=GenerationConfig(eos_ids=(5,)))
     steps = list(generate(model, torch.tensor([[4], [2], [3]]), greedy=True))
     assert written(steps).tolist() == [[5, 0, 0], [3, 4, 5], [4, 5, 0]]
-    finished = [step.finished.int().tolist() for step in steps]
-    assert finished == [[1, 0, 0], [1, 0, 1], [1, 1, 1]]
+    assert [step.finished.int().tolist() for step in steps] == [[1, 0, 0], [1, 0, 1], [1, 1, 1]]
     unpadded = saying([0, 0, 3, 4, 5, 1], pad_id=None, generation=GenerationConfig(eos_ids=(5,)))
     ids = unpadded.generate(torch.tensor([[4], [2]]), greedy=True)
     assert ids.tolist() == [[4, 5, 5, 5], [2, 3, 4, 5]], "without padding the end is repeated"
@@ -82,8 +81,7 @@ def test_writing_stops_where_positions_end(kind: str, positions: str, use_cache:
     model = writer(kind, positions=positions, max_len=7)
     steps = list(generate(model, ids_of(2, 5), max_length=50, use_cache=use_cache))
     assert len(steps) == (3 if kind == "decoder" else 7)
-    full = list(generate(model, ids_of(2, 7), max_length=1, use_cache=use_cache))
-    assert len(full) == 1
+    assert len(list(generate(model, ids_of(2, 7), max_length=1, use_cache=use_cache))) == 1
 
 
 LOGITS = torch.randn(6, 11, generator=torch.Generator().manual_seed(1)).double() * 2
@@ -187,7 +185,6 @@ def test_an_encoder_decoder_begins_with_its_start_token_and_its_first_token() ->
         assert ids.shape == (3, 4)
         assert (ids[:, 0] == start).all()
     forced = GenerationConfig(forced_first_id=7)
-    begins = begun("encoder-decoder", source, generation=forced)[:, :2]
-    assert begins.tolist() == [[1, 7]] * 3
+    assert begun("encoder-decoder", source, generation=forced)[:, :2].tolist() == [[1, 7]] * 3
     assert not (begun("encoder-decoder", source)[:, 1] == 7).all()
     assert torch.equal(begun("decoder", one, generation=forced), begun("decoder", one))

@@ -102,13 +102,11 @@ def test_setting_the_mask_changes_only_what_it_should() -> None:
     assert not torch.allclose(changed.output[:, 3], PLAIN.output[:, 3])
     assert (changed.weights(LAST)[:, :, 3, 1] == 0).all()
     close(edited(SetCell(f"{LAST}.mask", 3, 1, False)).output, changed.output)
-    ahead = edited(SetCell(MASK, 1, 4, True))
-    assert (ahead.weights(FIRST)[:, :, 1, 4] > 0).all()
+    assert (edited(SetCell(MASK, 1, 4, True)).weights(FIRST)[:, :, 1, 4] > 0).all()
 
 
 def test_a_mask_may_be_set_over_padding_and_in_cross_attention() -> None:
-    keep = keep_of_lengths([6, 4], 6)
-    seen = trace(MODEL, IDS, keep=keep, edits=[mask_of("*.mask", EVERYTHING)])
+    seen = trace(MODEL, IDS, keep=keep_of_lengths([6, 4], 6), edits=[mask_of("*.mask", EVERYTHING)])
     assert (seen.weights(FIRST) > 0).all()
     blind = trace(MODEL, IDS, edits=[mask_of("*.mask", NOTHING)])
     assert (blind.weights(FIRST) == 0).all()
@@ -176,8 +174,7 @@ def test_what_is_added_is_added_at_every_position_and_row_by_row() -> None:
 @pytest.mark.usefixtures("shapes_unchecked")
 def test_what_is_added_reaches_generated_tokens_with_and_without_the_cache() -> None:
     """Each token is the likeliest of a whole pass with the same edit."""
-    direction = torch.randn(12, generator=torch.Generator().manual_seed(2))
-    add = Add(STREAM, direction, 3.0)
+    add = Add(STREAM, torch.randn(12, generator=torch.Generator().manual_seed(2)), 3.0)
     taps = {use_cache: RecordingTap((), [add]) for use_cache in (True, False)}
     written = {
         use_cache: MODEL.generate(IDS, 6, greedy=True, use_cache=use_cache, tap=tap)

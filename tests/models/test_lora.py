@@ -26,8 +26,7 @@ def test_at_first_it_is_the_parent_exactly(name: str) -> None:
     config = ODDITIES[name]
     parent, inputs = shaken(config), inputs_of(config)
     before = parent(*inputs)
-    model = add_lora(parent, 2, targets=tuple(target_ranks(config)))
-    assert torch.equal(model(*inputs), before)
+    assert torch.equal(add_lora(parent, 2, targets=tuple(target_ranks(config)))(*inputs), before)
 
 
 @pytest.mark.parametrize("name", ODDITIES)
@@ -39,8 +38,7 @@ def test_watched_fused_derived_and_merged_are_one(name: str) -> None:
     assert_close_to(merged(model)(*inputs), fused.output)
     for site in watched.sites:
         if site.endswith(".weights"):
-            derived = fused.weights(site.removesuffix(".weights"))
-            assert_close_to(derived, watched[site])
+            assert_close_to(fused.weights(site.removesuffix(".weights")), watched[site])
 
 
 def test_training_changes_the_adapters_alone() -> None:

@@ -283,8 +283,7 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
                 page = panel("forward_pass/forward_pass", folders[model], model=model, stage=name)
                 values = as_array(page.made["values"])
                 if kind == "tokens":
-                    shown = page.column("token ID")
-                    assert [f"{value:,.0f}" for value in values] == shown
+                    assert [f"{value:,.0f}" for value in values] == page.column("token ID")
                     continue
                 rows, columns = page.header("stage_values")["places"]
                 values = values.reshape(-1, values.shape[-1])

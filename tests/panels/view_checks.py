@@ -57,8 +57,7 @@ def space(page: Panel) -> None:
     made = page.made["nearest"]
     assert len(tables) == len(made)
     for table, found in zip(tables, made, strict=True):
-        cosines = [three(cosine) for _, cosine in found.pairs(0)]
-        assert list(table["cosine similarity"]) == cosines
+        assert list(table["cosine similarity"]) == [three(cosine) for _, cosine in found.pairs(0)]
 
 
 def pair(page: Panel) -> None:
@@ -67,14 +66,12 @@ def pair(page: Panel) -> None:
     rows = dict(zip(page.at.table[1].value["step"], page.at.table[1].value["value"], strict=True))
     number = int(str(page.at.selectbox(key="number").value))
     assert rows["all keys: output of this head"] == three(float(made["output"][number]))
-    mine = three(float(made["for_this_key"][number]))
-    assert rows["this key: weight × value × W_O"] == mine
+    assert rows["this key: weight × value × W_O"] == three(float(made["for_this_key"][number]))
 
 
 def lens(page: Panel) -> None:
     best = page.made["logits"].double().softmax(-1).max(-1).values
-    column = page.column("1.")
-    assert [cell.split()[-1] for cell in column] == [three(float(each)) for each in best]
+    assert [cell.split()[-1] for cell in page.column("1.")] == [three(float(each)) for each in best]
     terms = page.made["terms"]
     drawn = torch.cat([*terms.heads.values(), terms.feed_forward[:, None]], 1)
     picture = torch.from_numpy(page.picture("made_of")).float()
@@ -86,8 +83,7 @@ def lens(page: Panel) -> None:
 
 
 def finder(page: Panel) -> None:
-    layer = page.at.session_state["layer"]
-    seen = page.picture("heads_table")[layer]
+    seen = page.picture("heads_table")[page.at.session_state["layer"]]
     title = page.at.selectbox(key="metric").value
     name = next(each.name for each in METRICS.values() if each.title == title)
     torch.testing.assert_close(
@@ -133,8 +129,7 @@ def spectrum(page: Panel) -> None:
 
 
 def statistics(page: Panel) -> None:
-    state = page.at.session_state
-    page.says(page.made["scores"]["entropy"][state["head"]])
+    page.says(page.made["scores"]["entropy"][page.at.session_state["head"]])
 
 
 def ledger(page: Panel) -> None:
@@ -168,8 +163,7 @@ def before_after(page: Panel) -> None:
             printed["change in loss per token"] = f"{signed(change)} nats"
     assert dict(zip(page.column("what"), page.column("value"), strict=True)) == printed
     bars = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
-    shown = [bar["value"] for bar in bars]
-    np.testing.assert_allclose(shown, made["scores"].flatten(), rtol=1e-5)
+    np.testing.assert_allclose([bar["value"] for bar in bars], made["scores"].flatten(), rtol=1e-5)
     for when, answer in zip(("before", "after"), made.get("answers", ()), strict=False):
         assert f"Generated {when}: {answer or 'no readable text'}" in page.words()
 
@@ -181,8 +175,7 @@ def pooled(page: Panel) -> None:
 
 
 def every_head(page: Panel) -> None:
-    layer = page.at.session_state["layer"]
-    seen = torch.from_numpy(page.picture("heads_off")[layer])
+    seen = torch.from_numpy(page.picture("heads_off")[page.at.session_state["layer"]])
     torch.testing.assert_close(seen, page.made["changes"], rtol=1e-3, atol=1e-4)
 
 
@@ -315,8 +308,7 @@ def card(page: Panel) -> None:
     page.says(*made["scores"].values(), made["effect"].to_answer, made["effect"].to_against)
     if "copied" in made:
         page.says(made["copied"].score, made["copied"].own_in_top)
-    layer = page.at.session_state["layer"]
-    if layer:
+    if page.at.session_state["layer"]:
         composed = made["composed"][1].mT
         picture = torch.from_numpy(page.picture("composition")).double()
         torch.testing.assert_close(picture, composed, rtol=2e-4, atol=2e-4)

@@ -24,10 +24,9 @@ MANY, OTHER = "a" * 32, "b" * 32
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
     """Every file below it, with the time at which it was written."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {
         path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in files
+        for path in sorted(path for path in folder.rglob("*") if path.is_file())
     }
 
 
@@ -49,8 +48,7 @@ def test_the_quotas_count_what_can_be_brought_back_until_it_has_to_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [create(tmp_path, tiny_spec(), owner=MANY) for _ in range(2)]
-    theirs = create(tmp_path, tiny_spec(), owner=OTHER)
-    delete(theirs)
+    delete(create(tmp_path, tiny_spec(), owner=OTHER))
     delete(runs[0])
     assert len(sizes_of(tmp_path, index_of(tmp_path).now())) == 3
     monkeypatch.setenv("EXPLORER_LIMIT_RUNS_OF_READER", "2")
@@ -69,8 +67,7 @@ def test_it_is_removed_for_good_after_a_while_whichever_way_the_clock_was_set(
     monkeypatch.setenv("EXPLORER_LIMIT_UNDO_SECONDS", "600")
     now = time.time()
     for away, is_kept in ((0, True), (-5, True), (601, False), (-601, True)):
-        run = tiny_run(tmp_path)
-        delete(run)
+        delete(tiny_run(tmp_path))
         monkeypatch.setattr(deleting.time, "time", lambda away=away: now + away)
         assert bool(set_aside_of(tmp_path, None)) is is_kept, away
         sweep(tmp_path)
@@ -132,8 +129,7 @@ def test_a_run_of_an_older_version_is_listed_with_its_curves(tmp_path: Path) -> 
     older = {name: plain[name] for name in ("task", "model", "training", "weights_seed")}
     older["training"] = {name: plain["training"][name] for name in ("lr", "steps", "batch_size")}
     (run.folder / "spec.json").write_text(json.dumps(older))
-    lines = (run.folder / "metrics.jsonl").read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     without = [{name: row[name] for name in row if name != "seconds"} for row in rows]
     (run.folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in without))
     (found,) = all_runs(tmp_path)

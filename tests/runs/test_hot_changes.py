@@ -28,15 +28,13 @@ def changed_at_three_and_seven(run: Run, steps: int) -> None:
 def test_a_change_is_in_force_from_the_next_update_on(tmp_path: Path) -> None:
     run = tiny_run(tmp_path, lr=0.01, warmup=0, schedule="constant")
     changed_at_three_and_seven(run, 12)
-    rates = [row.lr for row in run.metrics().rows if row.lr is not None]
-    assert rates == [0.01] * 3 + [0.02] * 9
+    assert [row.lr for row in run.metrics().rows if row.lr is not None] == [0.01] * 3 + [0.02] * 9
     assert [(each.step, dict(each.values)) for each in run.changes()] == [
         (3, {"lr": 0.02, "label_smoothing": 0.1}),
         (7, {"clip": 0.5, "evaluate_every": 4}),
     ]
     assert run.requested_values() == {}
-    now = run.training_now()
-    assert now == run.spec.training.replace(lr=0.02, label_smoothing=0.1, clip=0.5)
+    assert run.training_now() == run.spec.training.replace(lr=0.02, label_smoothing=0.1, clip=0.5)
     made = json.loads((run.folder / "checkpoint" / "run.json").read_text())
     assert made["training"] == run.spec.training.to_dict()
     assert [each["step"] for each in made["changes"]] == [3, 7]

@@ -78,8 +78,7 @@ def test_a_speed_is_of_the_precision_and_of_the_text(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(run_size, "in_precision", watched)
     monkeypatch.setattr(run_size, "reserve", room)
-    texts = [" ".join(f"{word} {n}" for n in range(900)) for word in ("sea", "sky")]
-    for text in texts:
+    for text in [" ".join(f"{word} {n}" for n in range(900)) for word in ("sea", "sky")]:
         task = CUSTOM_TASKS["characters"].build(text)
         for precision in ("float32", "bfloat16"):
             spec = default_spec(task)

@@ -49,8 +49,7 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
 
 def test_a_run_leaves_everything_a_reader_looks_for_and_nothing_to_do(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    reports = list(advance(run.folder))
-    assert [progress.report.step for progress in reports] == list(range(1, 13))
+    assert [progress.report.step for progress in advance(run.folder)] == list(range(1, 13))
     status = run.status()
     assert (status.state, status.step, status.share) == ("done", 12, 1.0)
     assert status.measure == "exact match"
@@ -109,8 +108,7 @@ def test_pause_and_stop_are_obeyed_at_the_next_update(tmp_path: Path) -> None:
             if progress.report.step == 3:
                 run.command(word)
         assert (run.status().state, run.status().step) == (state, 3)
-        made = load_checkpoint(run.folder / "checkpoint")
-        assert made.run["title"] == f"{run.name} at step 3"
+        assert load_checkpoint(run.folder / "checkpoint").run["title"] == f"{run.name} at step 3"
         assert train_to_end(run.folder) == state
         assert run.status().step == 3
         run.command("resume")
@@ -267,8 +265,7 @@ def test_a_disk_that_fills_while_it_trains_is_a_sentence_and_the_run_goes_on_aft
     assert not list(run.folder.rglob(".step-*")), "nothing half-written is left"
     run.command("resume")
     assert train_to_end(run.folder) == "done"
-    steps = [step for step, _ in run.metrics().losses()]
-    assert steps == list(range(1, 13))
+    assert [step for step, _ in run.metrics().losses()] == list(range(1, 13))
 
 
 def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(tmp_path: Path) -> None:

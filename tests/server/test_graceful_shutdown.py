@@ -116,8 +116,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         async with connect(line) as first, connect(line):
             process.send_signal(signal.SIGTERM)
             await first.wait_closed()
-            health = f"http://127.0.0.1:{port}/healthz"
-            assert await asyncio.to_thread(status_of, health) == 503
+            assert await asyncio.to_thread(status_of, f"http://127.0.0.1:{port}/healthz") == 503
             process.send_signal(signal.SIGTERM)
 
     with running(tmp_path, seconds=3_600) as (process, port):

@@ -77,8 +77,7 @@ def test_another_head_of_128_tokens_is_less_than_35_000_bytes(app: Server) -> No
     """Everything that the change sends, with weights without a pattern: they take most bytes."""
     words = "+".join(WORDS[at % 11] for at in range(127))
     _, answer = run_in_thread(another_head(app.url, f"model=long&text={words}"))
-    random = torch.Generator().manual_seed(0)
-    noise = (2 * torch.randn(128, 128, generator=random)).softmax(-1)
+    noise = (2 * torch.randn(128, 128, generator=torch.Generator().manual_seed(0))).softmax(-1)
     tokens = [f"token{at}" for at in range(128)]
     picture = encode(noise, tokens, tokens, scale="sequential", allowed=None, words={})
     assert len(picture) <= 17_000

@@ -138,8 +138,7 @@ def test_what_is_no_request_passes() -> None:
 
 def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:
     scope = scope_of(headers={"origin": "null"}, kind="websocket") | {"extensions": {}}
-    sent = ask(HostCheck(Inside()), scope).sent
-    assert [each["type"] for each in sent] == ["websocket.close"]
+    assert [each["type"] for each in ask(HostCheck(Inside()), scope).sent] == ["websocket.close"]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from tests.server.asking import Answer, Inside, ask, scope_of
 
 def given(answer: Answer) -> tuple[str, set[str]]:
     """The key, and what is said of it; empty where none is given."""
-    said = answer.headers.get("set-cookie", "")
-    value, *about = said.split("; ")
+    value, *about = answer.headers.get("set-cookie", "").split("; ")
     return value.removeprefix(f"{COOKIE}="), set(about)
 
 
@@ -25,8 +24,7 @@ def test_the_first_page_brings_a_key_that_no_script_and_no_other_site_reads() ->
 
 
 def test_who_has_a_key_keeps_it() -> None:
-    known = scope_of(headers={"cookie": f"a=b; {COOKIE}={'0' * 32}"})
-    answer = ask(ReaderCookie(Inside()), known)
+    answer = ask(ReaderCookie(Inside()), scope_of(headers={"cookie": f"a=b; {COOKIE}={'0' * 32}"}))
     assert "set-cookie" not in answer.headers
     assert answer.headers["cache-control"] == "no-cache"
 
@@ -40,8 +38,7 @@ def test_what_is_no_key_is_replaced(value: str) -> None:
 
 def test_what_came_by_tls_goes_only_by_tls() -> None:
     cookie = ReaderCookie(Inside())
-    by_proxy = scope_of(headers={"x-forwarded-proto": "https"})
-    for scope in (scope_of(scheme="https"), by_proxy):
+    for scope in (scope_of(scheme="https"), scope_of(headers={"x-forwarded-proto": "https"})):
         (said,) = ask(cookie, scope).headers.getlist("set-cookie")
         name, _, value = said.partition("=")
         key, *about = value.split("; ")
@@ -63,8 +60,7 @@ def test_by_tls_a_key_counts_that_no_other_server_can_have_set() -> None:
 
 
 def test_only_a_page_brings_one() -> None:
-    script = Inside("text/javascript")
-    assert given(ask(ReaderCookie(script), scope_of("/static/a.js")))[0] == ""
+    assert given(ask(ReaderCookie(Inside("text/javascript")), scope_of("/static/a.js")))[0] == ""
     assert given(ask(ReaderCookie(Inside(status=404)), scope_of()))[0] == ""
     assert ask(ReaderCookie(Inside()), scope_of(kind="websocket")).status == 101
     unchanged = Inside("", status=304)

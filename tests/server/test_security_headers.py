@@ -24,8 +24,7 @@ def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
         Route("/broken", lambda request: 1 / 0),
         WebSocketRoute("/socket", _talk),
     ]
-    inside = SecurityHeaders(Starlette(routes=routes))
-    client = TestClient(inside, raise_server_exceptions=False)
+    client = TestClient(SecurityHeaders(Starlette(routes=routes)), raise_server_exceptions=False)
     for path in ["/plain", "/parts", "/nothing", "/broken"]:
         answer = client.get(path)
         for name, value in HEADERS.items():

@@ -333,8 +333,7 @@ def test_every_table_is_read_as_written_and_its_rows_are_counted() -> None:
         table, filled = file.getvalue(), [(cell.strip(), label) for cell, label in rows if cell]
         pairs, note = read_pairs(table, ("text", "label"))
         assert set(pairs) == set(filled)
-        counts = sum(map(int, re.findall(r"\d+", note)))
-        assert len(pairs) + counts == len(rows), note
+        assert len(pairs) + sum(map(int, re.findall(r"\d+", note))) == len(rows), note
         at = rng.randrange(len(table))
         with suppress(TextError):
             read_pairs(table[:at] + table[at + 1 :], ("text", "label"))

@@ -64,8 +64,7 @@ def test_a_batch_follows_from_seed_and_step() -> None:
         assert all(map(torch.equal, one.inputs, again.inputs)), name
         assert torch.equal(one.labels, again.labels), name
         other_step = task.batch(8, task.training)
-        other_seed = task.batch(7, task.training.replace(seed=1))
-        for other in (other_step, other_seed):
+        for other in (other_step, task.batch(7, task.training.replace(seed=1))):
             assert not torch.equal(other.inputs[0], one.inputs[0]), name
 
 
@@ -144,8 +143,7 @@ def random_rows(count: int, length: int, seed: int) -> torch.Tensor:
 
 def test_the_order_of_a_row_decides_and_neither_padding_nor_company_does() -> None:
     drawn = random_rows(2_000, 6, seed=2)
-    padded = pad(drawn, (0, 4))
-    assert torch.equal(is_held_out(drawn), is_held_out(padded))
+    assert torch.equal(is_held_out(drawn), is_held_out(pad(drawn, (0, 4))))
     assert torch.equal(is_held_out(drawn)[7:8], is_held_out(drawn[7:8]))
     assert not torch.equal(is_held_out(drawn), is_held_out(drawn.flip(-1)))
     share = is_held_out(random_rows(20_000, 8, seed=1)).float().mean().item()
@@ -214,8 +212,7 @@ def test_every_sentence_has_the_label_that_it_means() -> None:
         assert CLASSES[labels[rows.index(padded)]] == label, text
     trained_on, labels = task.training_rows.inputs[0], task.training_rows.labels
     for word in ("good", "awful", "not", "never"):
-        having = (trained_on == task.tokenizer.id_of(word)).any(-1)
-        assert len(labels[having].unique()) >= 2, word
+        assert len(labels[(trained_on == task.tokenizer.id_of(word)).any(-1)].unique()) >= 2, word
 
 
 # ---- translation ---------------------------------------------------------------------
@@ -245,8 +242,7 @@ def test_translations() -> None:
         assert french.translate(text.split()) is None, text
     translation = french.translate("the black cat does not see a dog".split())
     assert translation is not None
-    aligned = dict(zip(translation.french, translation.alignment, strict=True))
-    assert aligned == {
+    assert dict(zip(translation.french, translation.alignment, strict=True)) == {
         "le": (0, 2), "chat": (2,), "noir": (1,), "ne": (3, 4), "voit": (5,), "pas": (3, 4),
         "de": (6,), "chien": (7,),
     }  # fmt: skip

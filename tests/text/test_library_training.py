@@ -44,8 +44,7 @@ def test_a_genome_without_a_space_is_learned_from_in_pieces(way: str) -> None:
     """The library's time grows with the square of a word's length, and here no word is long."""
     learned = train_merges(GENOME, 40, way)
     assert len(learned.merges) == 40
-    ends = np.flatnonzero(learned.states[0] == 0)
-    assert np.diff(ends, prepend=-1).max() == LONGEST_WORD + 1
+    assert np.diff(np.flatnonzero(learned.states[0] == 0), prepend=-1).max() == LONGEST_WORD + 1
     assert learned.counts_after(0).tokens == len(GENOME)
     for step in (0, 20, 39):
         first = learned.counts_after(step).pairs[0]

@@ -95,8 +95,7 @@ def test_learning_from_text_full_of_special_tokens_makes_none() -> None:
     tokenizer = byte_tokenizer("<s><pad> <s> <pad></s>" * 500, 300)
     typed = {token.id for token in tokenizer.encode("<s><pad>") if not token.special}
     assert not typed & tokenizer.special_ids
-    words = word_tokenizer(["<s>", "<pad>", "cat"])
-    assert words.vocab_size == 4
+    assert word_tokenizer(["<s>", "<pad>", "cat"]).vocab_size == 4
 
 
 @ALL

@@ -78,10 +78,9 @@ class EdgeScores:
 
     def strongest_edges(self, count: int, exact: Sequence[float] = ()) -> list[Edge]:
         """The strongest edges, with the exact values of the first of them."""
-        values = [*exact, *[None] * count]
         return [
             self.edge(*place, value)
-            for place, value in zip(self.strongest(count), values, strict=False)
+            for place, value in zip(self.strongest(count), [*exact, *[None] * count], strict=False)
         ]
 
     def edge(self, reader: int, writer: int, exact: float | None = None) -> Edge:

@@ -66,8 +66,7 @@ def source_tokens(
     if not has_words(opened.config):
         return ()
     forward, place = clean_pass(opened, pair), pair.place
-    part = f"{last_streams(opened.config)[0]}.self_attn"
-    weights = forward.weights(part, layer, head)[place]
+    weights = forward.weights(f"{last_streams(opened.config)[0]}.self_attn", layer, head)[place]
     most = weights.topk(min(SOURCES, int((weights > 0).sum()))).indices
     logits = direct_logits(forward, layer, place, source_writes(forward, layer, head)[most])
     to_answer = logits[:, pair.answer] - logits[:, pair.against]

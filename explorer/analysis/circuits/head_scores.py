@@ -187,8 +187,7 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
             Score("Copying", copied.score, "Σλ / Σ|λ| of the OV circuit"),
             Score("Own token in top 5", copied.own_in_top, "share of tokens in their own top 5"),
         ]
-        chance = three(copied.by_chance)
-        notes.append(ON_WEIGHTS.format(tokens=len(copied.ranks), chance=chance))
+        notes.append(ON_WEIGHTS.format(tokens=len(copied.ranks), chance=three(copied.by_chance)))
         enough = max(THRESHOLD, ABOVE_CHANCE * copied.by_chance)
         share = "share of tokens in their own top 5"
         names.append(name_clause("copying head", share, copied.own_in_top, enough))

@@ -148,8 +148,7 @@ class PassValues:
             derived: Tensor = derive(stage.part, stage.layer, self.head)
             return derived
         if stage.kind == "concat":
-            heads = self._recorded_value(self.stages[stage.reads[0]])
-            return heads.transpose(0, 1).flatten(1)
+            return self._recorded_value(self.stages[stage.reads[0]]).transpose(0, 1).flatten(1)
         if not stage.site or stage.kind in COMPUTED:
             return self._computed_value(stage, None)
         value = self._recorded_value(stage)
@@ -162,8 +161,7 @@ class PassValues:
         for name in stage.aliases:
             if name in self.forward.trace:
                 return self.forward.trace[name][self.forward.row]
-        sites = cheap_sites(self.config, stage.stack, stage.layer)
-        return self.record(sites)[stage.site][0]
+        return self.record(cheap_sites(self.config, stage.stack, stage.layer))[stage.site][0]
 
     def _computed_value(
         self, stage: Stage, dtype: torch.dtype | None, rows: slice = ALL, columns: Some = ALL

@@ -139,8 +139,7 @@ def draw_uploads(numbers: Numbers) -> None:
         }
         for upload in stored
     ]
-    names = [upload.folder.name for upload in stored]
-    chosen = choose_in_table("all_uploads", names, rows)
+    chosen = choose_in_table("all_uploads", [upload.folder.name for upload in stored], rows)
     draw_deletion("admin_delete_uploads", "upload", chosen, delete_uploads)
 
 

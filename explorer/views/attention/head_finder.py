@@ -65,11 +65,10 @@ def head_strip(
         )
         for rank in places
     ]
-    title = map_title(at.called, at.part, f"Heads by {order[:1].lower()}{order[1:]}")
     ranked(
         items,
         key=key,
-        title=title,
+        title=map_title(at.called, at.part, f"Heads by {order[:1].lower()}{order[1:]}"),
         selected=(at.layer, at.head),
         on_pick=choose_head,
         pooled=small.pooled,
@@ -81,8 +80,7 @@ def _choose(metrics: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:
     with st.container(horizontal=True, vertical_alignment="top"):
         with st.container(width=220):
             usual = [title for title, metric in metrics.items() if metric.name in FIRST_CHOICES]
-            first = (usual or [*metrics])[0]
-            title = one_of("metric", list(metrics), first, as_list=True)
+            title = one_of("metric", list(metrics), (usual or [*metrics])[0], as_list=True)
         order = one_of("best_is", (HIGHEST, LOWEST))
         count = one_of("best", HEADS_SHOWN)
     return metrics[title], order, count

@@ -50,8 +50,7 @@ def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
     ]
     if head is not None:
         what = "Scores with position bias" if head.adds_bias else "Scores"
-        top = float(head.scores.abs().max())
-        signed = {"scale": "diverging", "unit": "score", "top": top}
+        signed = {"scale": "diverging", "unit": "score", "top": float(head.scores.abs().max())}
         has_masked_rows = not masks.both.any(-1).all()
         sums = "Weights: rows sum to 1" + (", fully masked rows to 0" if has_masked_rows else "")
         pictures += [

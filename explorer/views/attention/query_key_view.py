@@ -227,8 +227,7 @@ VALUE_HEIGHT, MOST_NUMBERS = 110, 32
 
 def draw_value_path(context: PageContext, query: int, key: int) -> None:
     """The key's value up to the residual stream, then one dimension of it with all its terms."""
-    at = context.choice
-    contribution = key_contribution(context.forward, *at.place, query, key)
+    contribution = key_contribution(context.forward, *context.choice.place, query, key)
     order = contribution.head_write.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     # chosen on the Forward pass page or by a link
     number = address.whole_number(address.current_value("number"), len(contribution.head_write))
@@ -238,8 +237,7 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
         st.markdown("**From the weight to the residual stream**")
         _draw_value_bars(contribution, order)
     with numbers:
-        names = [str(option) for option in options]
-        number = int(one_of("number", names, as_list=True))
+        number = int(one_of("number", [str(option) for option in options], as_list=True))
         lines = stream_terms(contribution).items()
         tables.value_table(
             [(name, three(float(values[number]))) for name, values in lines],

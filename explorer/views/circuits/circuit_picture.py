@@ -86,8 +86,7 @@ def picture_of(
         part = f"{scores.wiring.stack}.self_attn"
         return positions, tuple(moves(clean_pass(opened, pair), part, edges, positions))
 
-    key = "circuit picture", question.key, method
-    positions, moved = cached(opened, key, make)
+    positions, moved = cached(opened, ("circuit picture", question.key, method), make)
     columns, parts = scores.wiring.columns, [*exact_parts] or [None] * len(scores.writers)
     return CircuitMap(
         tokens=pair.clean,

@@ -210,8 +210,7 @@ def _draw_spectra(opened: OpenModel, layer: int, head: int) -> None:
         lambda: spectra(head_weights(opened.model, layer, head)),
     )
     st.markdown("**Singular values**")
-    columns = st.columns(2)
-    for name, column, spectrum in zip(("QK", "OV"), columns, qk_and_ov, strict=True):
+    for name, column, spectrum in zip(("QK", "OV"), st.columns(2), qk_and_ov, strict=True):
         with column:
             values, random = spectrum.values.tolist(), spectrum.random.tolist()
             spec = singular_value_curves(values, random)

@@ -114,12 +114,11 @@ def _draw_agreement(
             r = correlation([estimates[at] for at in some], [exact[at] for at in some])
             if r is not None:
                 st.text(f"Pearson's r of estimate and exact value over {what}: {r:.3f}.")
-        missed = sorted(parts, key=lambda at: -abs(exact[at] - estimates[at]))[:NAMED]
         st.text(
             "Where the estimate is furthest from the exact value: "
             + "; ".join(
                 f"{names[at]} ({three(estimates[at])} estimated, {three(exact[at])} exact)"
-                for at in missed
+                for at in sorted(parts, key=lambda at: -abs(exact[at] - estimates[at]))[:NAMED]
             )
             + "."
         )

@@ -109,12 +109,11 @@ def _own(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
 
 
 def _table(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
-    largest = TABLE_BYTES.most
     file = st.file_uploader(
         f"A table with the columns {', '.join(COLUMNS)}; answers may be left out",
         type=["csv"],
         key="pair_table",
-        max_upload_size=-(-largest // MB),
+        max_upload_size=-(-TABLE_BYTES.most // MB),
         width=520,
     )
     metric = _metric(context)
@@ -122,8 +121,7 @@ def _table(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
         return {}, metric
     if not TABLE_BYTES.allows(file.size):
         raise PairError(TABLE_BYTES.refusal(file.size))
-    pairs = pairs_of_csv(file.getvalue())
-    return {f"Line {line}": pair for line, pair in pairs.items()}, metric
+    return {f"Line {line}": pair for line, pair in pairs_of_csv(file.getvalue()).items()}, metric
 
 
 def _metric(context: PageContext) -> str:

@@ -144,8 +144,7 @@ def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -
     if not can_generate(opened):
         st.text(CANNOT_GENERATE)
         return ""
-    usual = question.pairs[0].texts.corrupted
-    prompt = text_field("steer_prompt", usual)
+    prompt = text_field("steer_prompt", question.pairs[0].texts.corrupted)
     if not prompt.strip():
         st.text("There is nothing to continue: type a prompt.")
         return ""

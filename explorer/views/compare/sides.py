@@ -60,10 +60,8 @@ def _another_head(context: PageContext, first: MapSide) -> MapSide:
     narrow = {"as_list": True, "width": NUMBER_WIDTH}
     layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
     layer = one_of("other_layer", layers, str(first.layer), **narrow)
-    default = heads[(first.head + 1) % part.heads]
-    head = one_of("other_head", heads, default, **narrow)
-    title = SAME_HEAD.format(layer, head)
-    return replace(first, title=title, layer=int(layer), head=int(head))
+    head = one_of("other_head", heads, heads[(first.head + 1) % part.heads], **narrow)
+    return replace(first, title=SAME_HEAD.format(layer, head), layer=int(layer), head=int(head))
 
 
 def _another_sentence(context: PageContext, first: MapSide) -> MapSide:
@@ -84,8 +82,7 @@ def _another_model(context: PageContext, first: MapSide) -> MapSide:
         return (config.kind, config.head) != (mine.kind, mine.head)
 
     def fault(entry: ModelEntry) -> str:
-        pair = _pair_for(entry, context)
-        return why_unreadable(entry, at.text, pair, reads_prompts=at.special)
+        return why_unreadable(entry, at.text, _pair_for(entry, context), reads_prompts=at.special)
 
     others = [entry for name, entry in context.models.items() if name != at.model]
     others = sorted(others, key=is_other_kind)

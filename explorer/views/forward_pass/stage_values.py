@@ -152,8 +152,7 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
     with st.container(gap="xxsmall"):
         if cell is not None:  # above the matrix, in view when a cell is clicked
             _draw_equation(values, stage, view, cell)
-        title = stage_title(opened.name, values, stage)
-        _draw_matrix(values, stage, view, at, cell, title)
+        _draw_matrix(values, stage, view, at, cell, stage_title(opened.name, values, stage))
     st.caption(" ".join([*stage_notes(values, stage, view, at), recorded_as]))
     if stage.part:
         pass_position.head_page_links(at.tokens[stage.stack], _key(values, at))
@@ -295,8 +294,7 @@ def _key(values: PassValues, at: PassPosition) -> int:
     chosen = at.columns.get(pass_position.key_of(stage.part))
     if chosen is not None or stage.layer is None:
         return chosen or 0
-    query = at.tokens[stage.stack]
-    return strongest(values.forward, stage.part, stage.layer, values.head, query)
+    return strongest(values.forward, stage.part, stage.layer, values.head, at.tokens[stage.stack])
 
 
 def stage_notes(values: PassValues, stage: Stage, view: StageCut, at: PassPosition) -> list[str]:

@@ -45,8 +45,7 @@ def draw_beam_search(context: PageContext) -> Script:
     or_stop(lambda: require_probabilities(torch.tensor(scores)))
 
     def continue_from_node(node: int) -> None:
-        branches = current_branches(context, prompt)
-        append_tokens(branches, beams.path(node), forced=True, behind=0)
+        append_tokens(current_branches(context, prompt), beams.path(node), forced=True, behind=0)
         widget_state.put("way", "Token by token")
 
     tree(

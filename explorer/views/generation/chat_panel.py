@@ -32,8 +32,7 @@ def draw_chat_panel(context: PageContext) -> None:
         return
     if template is None:
         return
-    is_in_address = address.is_named(USER)
-    with st.expander("Chat prompt", is_in_address, key="chat", on_change="rerun") as panel:
+    with st.expander("Chat prompt", address.is_named(USER), key="chat", on_change="rerun") as panel:
         if not panel.open:
             return
         form, preview = widgets.side_by_side(5, 8)
@@ -65,8 +64,7 @@ def _choose_messages(context: PageContext) -> tuple[str, str, bool]:
     how: dict[str, Any] = {"has_lines": True, **controls.PERSISTENT}
     user = controls.text_field(USER, usual, height=90, **how)
     system = controls.text_field(SYSTEM, height=68, **how)
-    begins = controls.switch(ANSWER, **controls.PERSISTENT)
-    return system, user, begins
+    return system, user, controls.switch(ANSWER, **controls.PERSISTENT)
 
 
 def _draw_prompt(prompt: ChatPrompt, user: str, sentence: str) -> None:

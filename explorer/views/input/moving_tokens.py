@@ -65,10 +65,8 @@ def draw_moving_tokens(context: PageContext, choice: SpaceChoice, place: int) ->
     st.caption(caption_of(space, choice))
     if place in choice.places:
         name = literal(named_at(choice.tokens, place))
-        of = choice.table_name.lower()
-        st.markdown(f"**Nearest to {name} at every step, in the {of}**")
-        steps = nearest_by_step(space, choice.places.index(place), labels)
-        table(steps, most_rows=STEPS_IN_SIGHT)
+        st.markdown(f"**Nearest to {name} at every step, in the {choice.table_name.lower()}**")
+        table(nearest_by_step(space, choice.places.index(place), labels), most_rows=STEPS_IN_SIGHT)
 
 
 def nearest_by_step(space: EmbeddingSpace, place: int, labels: Labels) -> dict[str, list[str]]:

@@ -97,8 +97,7 @@ def space_code(
     print(places)  # by step and token, on three axes
 
     tables, this = [choice.rows_of(name) for name in choice.tables], torch.tensor([token])
-    nearest = [nearest_tokens(table, table[this], count, this) for table in tables]
-    for neighbours in nearest:
+    for neighbours in [nearest_tokens(table, table[this], count, this) for table in tables]:
         print(neighbours.ids, neighbours.cosines)
 
 
@@ -131,8 +130,7 @@ def draw_neighbours_of_one(choice: SpaceChoice) -> ChosenToken:
     tokens = choice.tokens
     words = [place for place, word in enumerate(tokens) if not word.special]
     place = token("near", tokens, words[-1] if words else len(tokens) - 1)
-    typed = text_field("near_text", placeholder="One token")
-    typed_id, why = one_token(choice.opened, typed)
+    typed_id, why = one_token(choice.opened, text_field("near_text", placeholder="One token"))
     if why:
         st.text(why)
     chosen = tokens[place].id if typed_id is None else typed_id

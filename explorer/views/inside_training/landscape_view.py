@@ -112,8 +112,7 @@ def _measure(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], T
     on_path = len(chosen.steps) if kind == TRAINING else 0
 
     def points() -> PlanePoints:
-        key = "landscape plane", *whose
-        return cached(chosen.first, key, lambda: _points(chosen, kind))
+        return cached(chosen.first, ("landscape plane", *whose), lambda: _points(chosen, kind))
 
     def piece(at: int) -> Tensor:
         grid, batch = points(), chosen.held_out

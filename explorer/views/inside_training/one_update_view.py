@@ -275,8 +275,7 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     left, right = widgets.side_by_side(1, 1)
     with left:
         names = [f"after step {step:,}" for step in steps]
-        default = _default_step(chosen, steps)
-        at = stepper("update_after", len(steps), default, names=names)
+        at = stepper("update_after", len(steps), _default_step(chosen, steps), names=names)
     with right:
         stage = stepper("update_stage", len(STAGES), 0, names=list(STAGES), arrows=True)
     step = steps[at]

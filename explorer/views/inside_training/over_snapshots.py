@@ -46,8 +46,7 @@ COPIES = BATCHES + 10
 
 def draw_head_scores(chosen: InsideRun) -> Script | None:
     """Draw heads down, steps across; a click on a cell shows that head at that step."""
-    config = chosen.first.config
-    titles = {part.title: part.name for part in parts(config)}
+    titles = {part.title: part.name for part in parts(chosen.first.config)}
     metrics = {metric.title: metric for metric in METRICS.values()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         title = one_of("scores_part", [*titles], [*titles][-1])
@@ -70,11 +69,10 @@ def draw_head_scores(chosen: InsideRun) -> Script | None:
     values = torch.stack([step[metric.name].flatten() for step in scores], dim=1)
     layers, heads = scores[0][metric.name].shape
     rows = [f"L{layer}H{head}" for layer in range(layers) for head in range(heads)]
-    columns = [f"{step:,}" for step in chosen.steps]
     matrix(
         values,
         rows,
-        columns,
+        [f"{step:,}" for step in chosen.steps],
         key="scores_over_steps",
         title=f"{metric.title} of every head of {chosen.run.title} over its training",
         row_name="head",

@@ -144,8 +144,7 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
         return ReplaceToken(part, position, token_id, token_label(opened, token_id))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        typed = text_field("new_token", placeholder="One token")
-        token_id, why = one_token(opened, typed)
+        token_id, why = one_token(opened, text_field("new_token", placeholder="One token"))
         edit = None if token_id is None else replace_by(token_id)
         edit_button(context, edit, "Replace", "replace_token", type="primary")
         if (mask := opened.tokenizer.mask_id) is not None:

@@ -58,8 +58,7 @@ def draw_exhibit(context: PageContext) -> Script | None:
         draw_how_to_spot(exhibit, f"How to spot it: {printed} printed, {counted} counted.")
         lines = script(parameters_code, context.opened)
     elif exhibit.name == "random-labels":
-        accuracies = paired_training.random_label_accuracies()
-        draw_how_to_spot(exhibit, f"How to spot it: {accuracies}")
+        draw_how_to_spot(exhibit, f"How to spot it: {paired_training.random_label_accuracies()}")
         lines = script(paired_training.random_labels_code)
     _draw_details(exhibit, context.opened)
     return lines

@@ -144,8 +144,7 @@ def _choose_edge(edge: list[float], picture: PassMap) -> None:
             pin(PinnedCell())
         return
     name = names[int(part)]
-    stack = name.split(".")[0]
-    shares = picture.flow.stacks[stack]
+    shares = picture.flow.stacks[name.split(".")[0]]
     if layer not in range(len(shares)) or head not in range(picture.heads):
         return
     queries, keys = shares[int(layer)].attentions[name].keys.shape

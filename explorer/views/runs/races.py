@@ -195,10 +195,9 @@ def _draw_live(runs: Sequence[Run], axis: str, was_live: bool) -> None:
                 "Stop all", key="stop_all", icon=":material/stop:", on_click=_stop, args=(runs,)
             )
     draw_curves(readable, axis, "race")
-    ranked = sorted(readable, key=lambda row: -row.goodness())
     table = [
         {"settings": names[row.run.name]} | {name: row.cells()[name] for name in RACE_COLUMNS}
-        for row in ranked
+        for row in sorted(readable, key=lambda row: -row.goodness())
     ]
     draw_cells(table, key="race_table")
     if is_live != was_live:

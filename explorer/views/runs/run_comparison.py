@@ -58,8 +58,7 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
         else:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
-            curves = _curves(by_name, axis, "value")
-            _draw(curves, axis, title, f"{key}_held_out", is_stepped=True)
+            _draw(_curves(by_name, axis, "value"), axis, title, f"{key}_held_out", is_stepped=True)
     has_no_seconds = [
         name
         for name, metrics in by_name.items()
@@ -148,10 +147,9 @@ def comparison_columns(specs: Sequence[RunSpec]) -> dict[str, list[float] | list
     differing = [
         name for name in fields if len({str(settings.get(name)) for settings in all_settings}) > 1
     ]
-    names = [*ALWAYS, *(name for name in differing if name not in ALWAYS)]
     return {
         name: _values([settings.get(name) for settings in all_settings])
-        for name in names[:MOST_SETTINGS]
+        for name in [*ALWAYS, *(name for name in differing if name not in ALWAYS)][:MOST_SETTINGS]
     }
 
 

@@ -97,8 +97,7 @@ def pinned_anywhere() -> PinnedCell:
 def drawn_heads(context: PageContext) -> tuple[int, ...]:
     """The heads that are drawn as lines: the chosen one, unless the reader picked others."""
     at = context.choice
-    heads = str(IN_ADDRESS.texts().get("drawn", ""))
-    return parse_heads(heads, context.part.heads) or (at.head,)
+    return parse_heads(str(IN_ADDRESS.texts().get("drawn", "")), context.part.heads) or (at.head,)
 
 
 def pin(cell: PinnedCell) -> None:

@@ -53,8 +53,7 @@ def draw_miniature() -> None:
 
 @fragment()
 def _draw_behind(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None:
-    text = forward.typed
-    if asks_for(KEY, text) or information_flow.has_flow(opened, forward):
+    if asks_for(KEY, forward.typed) or information_flow.has_flow(opened, forward):
         _draw(context, opened, forward)
 
 
@@ -63,10 +62,9 @@ def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None
     answer = 0
     if len(flow.starts) > 1:
         answer = first_place(opened, forward.last_stack_tokens)
-    traced = information_flow.cached_route(opened, forward, answer)
     drawing.miniature(
         flow,
-        traced,
+        information_flow.cached_route(opened, forward, answer),
         key=KEY,
         title="The forward pass; each part links to its page",
         parts=[(name, PASS_PARTS[name][0]) for name in _parts()],
@@ -80,8 +78,7 @@ def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None
 
 def mark_layer(context: PageContext) -> None:
     """Mark the chosen layer in the miniature that is already drawn."""
-    lit = _lit()
-    drawing.mark(KEY, _parts(), lit, _layer(context), by="head-")
+    drawing.mark(KEY, _parts(), _lit(), _layer(context), by="head-")
 
 
 def _lit() -> tuple[str, ...]:

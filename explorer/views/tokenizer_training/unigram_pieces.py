@@ -56,8 +56,7 @@ def draw_unigram(text: str, most: int, sentence: str) -> int:
     with right:
         st.markdown("**Dropped from the larger size**")
         before = larger.pieces[1:] if larger else ()
-        dropped = [piece for piece in before if piece[0] not in trained.scores]
-        _draw_pieces(dropped, "learn_dropped")
+        _draw_pieces([piece for piece in before if piece[0] not in trained.scores], "learn_dropped")
     _draw_segmentations(trained, sentence)
     return step
 

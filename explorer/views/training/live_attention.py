@@ -73,8 +73,7 @@ def _losses_at(opened: OpenModel, task: Task, spec: RunSpec) -> tuple[int, Gener
     step = opened.run.get("steps")
     if not is_step(step):
         return None
-    batch = task.batch(step, spec.training)
-    return step, generalisation(opened.model, batch, task.held_out_batch)
+    return step, generalisation(opened.model, task.batch(step, spec.training), task.held_out_batch)
 
 
 def draw_generalisation(step_and_losses: tuple[int, Generalisation] | None) -> None:

@@ -99,12 +99,11 @@ def choose_run() -> Run | None:
         runs.setdefault(run.name, run)
     if widget_state.get("run") != name or _address_decides():
         widget_state.put("run", name)
-    labels = reader_models.labels(runs)
     picked = st.selectbox(
         "Run",
         list(runs),
         index=None,
-        format_func=labels.__getitem__,
+        format_func=reader_models.labels(runs).__getitem__,
         placeholder="Choose an earlier run" if runs else "No run yet",
         disabled=not runs,
         key="run",

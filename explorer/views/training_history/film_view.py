@@ -69,8 +69,7 @@ def draw_two_moments(context: PageContext, history: History) -> None:
         for moment in (by_step[first], by_step[second])
     )
     top = max(float(before.values.max()), float(after.values.max())) or 1.0
-    keys = "moment_first", "moment_second"
-    draw_map_pair(before, after, top, models=(title, title), keys=keys)
+    draw_map_pair(before, after, top, models=(title, title), keys=("moment_first", "moment_second"))
 
 
 def is_too_long(forward: ForwardPass) -> bool:
@@ -86,17 +85,15 @@ def draw_film(context: PageContext, history: History) -> None:
     if is_too_long(history.last):  # the last step's answer may be longer than that on screen
         return
     at, name = context.choice, history.run.title
-    scores = history.scores(at.part)
-    formation = _formation_of_head(context, scores)
+    formation = _formation_of_head(context, history.scores(at.part))
     exact = _bytes(context, history) <= MOST_FILM_BYTES
     name_of_score = f"{formation.score}, layer {formation.layer}, head {formation.head}"
     curves = (*_curves(history), Curve(name_of_score, tuple(formation.scores), share=True))
     steps = [moment.step for moment in history.passes]
     usual = at.training_step if at.training_step in steps else steps[-1]
     _check_step(steps, usual)
-    message = _encoded(context, history, formation, curves, exact, steps.index(usual))
     film(
-        message,
+        _encoded(context, history, formation, curves, exact, steps.index(usual)),
         key=FILM,
         title=f"Training of {name}",
         curves=curves,
@@ -105,8 +102,7 @@ def draw_film(context: PageContext, history: History) -> None:
     )
     head_column, all_heads_column = st.columns(2, gap="large")
     with head_column:
-        title = head_title(name, at.part, at.layer, at.head)
-        st.markdown(widgets.bold_title(title))
+        st.markdown(widgets.bold_title(head_title(name, at.part, at.layer, at.head)))
         _draw_map(context, history, history.passes[-1])
     with all_heads_column:
         st.markdown(widgets.bold_title(map_title(name, at.part, "All heads")))

@@ -74,6 +74,5 @@ def test_what_cannot_be_done_is_one_sentence(
             out = tmp_path / "finding.json"
             assert main([*INDUCTION, "--out", str(out), *line.split()]) == 2
             said = capsys.readouterr()
-            last = said.err.splitlines()[-1]
-            assert sentence in last
+            assert sentence in said.err.splitlines()[-1]
             assert not out.exists()

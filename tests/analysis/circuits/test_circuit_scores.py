@@ -94,8 +94,7 @@ def test_scores_are_means_over_the_pairs_with_their_spread(opened: OpenModel) ->
         scores = scores_of(opened, found)
         assert len(found) == len(question.pairs)
         alone = [attribute_writers(contrast_of(opened, each), steps) for each in question.pairs]
-        expected = torch.stack([each.writers for each in alone])
-        assert_close_to(scores.writers, expected.mean(0))
+        assert_close_to(scores.writers, torch.stack([each.writers for each in alone]).mean(0))
         assert scores.clean == pytest.approx(
             [each.clean_value for each in question.pairs], abs=1e-4
         )

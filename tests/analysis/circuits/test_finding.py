@@ -169,7 +169,6 @@ def test_a_class_is_kept_by_its_name() -> None:
     negation = open_checkpoint(SHIPPED / "negation", "negation")
     texts = TextPair("the food was not very good", "the food was really very good")
     question = question_of(negation, [texts], "Class score")
-    measured = circuit_command.measure(negation, question, "EAP", 3)
-    made = finding_of(negation, question, measured)
+    made = finding_of(negation, question, circuit_command.measure(negation, question, "EAP", 3))
     assert (made.pairs[0].answer, made.pairs[0].against) == ("negative", "")
     assert finding_from(made.to_json().encode()) == made

@@ -65,8 +65,7 @@ def test_a_curve_is_a_pass_for_every_strength(name: str, metric: str, published:
                     (pair.texts.clean, found.clean[at]),
                     (pair.texts.corrupted, found.corrupted[at]),
                 ):
-                    tokens = run_text(opened, text).tokens
-                    ids = ids_of([tokens])
+                    ids = ids_of([run_text(opened, text).tokens])
                     segments = torch.zeros_like(ids) if name == "bert" else None
                     for strength in (-10.0, -0.5, 0.0, 3.0):
                         add = Add(site, direction, strength)
@@ -87,8 +86,7 @@ def test_one_strength_of_the_curve_is_the_intervention(published: Path) -> None:
     pair = question.pairs[0]
     edited = run_edited(opened, run_text(opened, pair.texts.clean), [steer])
     assert edited.applied == (steer,)
-    logits = edited.forward.trace.output[:, -1]
-    close(found.clean[0], pair.outcome(logits))
+    close(found.clean[0], pair.outcome(edited.forward.trace.output[:, -1]))
 
 
 def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> None:

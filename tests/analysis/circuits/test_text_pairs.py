@@ -86,8 +86,7 @@ def test_the_metrics_are_those_of_the_logits(induction: OpenModel) -> None:
     assert set(expected) == set(metrics_of(induction.config))
     for metric, values in expected.items():
         pair = pair_of(induction, CLEAN, SWAPPED, "c", "e", metric=metric)
-        found = torch.tensor([pair.clean_value, pair.corrupted_value])
-        assert_close_to(found, torch.stack(values))
+        assert_close_to(torch.tensor([pair.clean_value, pair.corrupted_value]), torch.stack(values))
     assert pair_of(induction, CLEAN, SWAPPED, "c", "no token", metric=PROBABILITY).names[0] == "c"
     assert pair_of(induction, CLEAN, SWAPPED, "none", "neither", metric=KL).clean_value == 0
 
@@ -97,8 +96,7 @@ def test_a_class_is_an_answer_by_its_name(negation: OpenModel) -> None:
     pair = pair_of(negation, GOOD, BAD, "Positive", "negative")
     assert pair.names == ("positive", "negative")
     assert pair.clean_value > 0 > pair.corrupted_value
-    said = refusal(negation, GOOD, BAD, "good", metric=CLASS_SCORE)
-    assert said == (
+    assert refusal(negation, GOOD, BAD, "good", metric=CLASS_SCORE) == (
         "“good” is no class of this model: give one of “negative”, “neutral”, “positive”."
     )
 
@@ -111,8 +109,7 @@ def test_an_answer_typed_without_its_space_is_read_with_it() -> None:
     assert typed.notes == ("“be” is read as “␣be”.", "“the” is read as “␣the”.")
     spaced = pair_of(shakespeare, *texts, " be", " the")
     assert (spaced.answer, spaced.against, spaced.notes) == (typed.answer, typed.against, ())
-    behind_a_space = pair_of(shakespeare, texts[0] + " ", texts[1] + " ", "t", "m")
-    assert behind_a_space.names == ("t", "m")
+    assert pair_of(shakespeare, texts[0] + " ", texts[1] + " ", "t", "m").names == ("t", "m")
     said = refusal(shakespeare, *texts, "Maryland", "be")
     assert said.startswith("“Maryland” is ")
     assert said.endswith(": give one token.")
@@ -180,8 +177,7 @@ def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None
         "This page needs a model with one stack, and this one has an encoder and a decoder: choose "
         "another, or patch single heads on the page Interventions."
     )
-    headless = reverse.config.replace(kind="encoder", head="none")
-    assert text_pairs.why_no_circuits(headless) == (
+    assert text_pairs.why_no_circuits(reverse.config.replace(kind="encoder", head="none")) == (
         "This model has no output head, so there is no output to compare: choose another."
     )
     opened = open_checkpoint(reference_bert(tmp_path / "bert"), "bert")

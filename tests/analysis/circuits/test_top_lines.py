@@ -47,8 +47,7 @@ def test_what_is_measured_is_kept_as_numbers_and_found_again() -> None:
     read = tokenize_lines(opened, lines_in(TEXT))
     found = activations_of(opened, read)
     assert not bool(found.measured.any())
-    shares = list(measure(opened, read, found))
-    assert shares[-1] == 1.0
+    assert list(measure(opened, read, found))[-1] == 1.0
     (path,) = activations_root().iterdir()
     assert path.name == f"{digest_of(opened, read)}.safetensors"
     assert b"cat" not in path.read_bytes()
@@ -69,8 +68,7 @@ def test_only_the_servers_user_reads_what_is_kept_and_no_text_is_in_it() -> None
     (path,) = activations_root().iterdir()
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
-    tensors = load(path.read_bytes())
-    assert {each.dtype for each in tensors.values()} == {torch.float32, torch.int16}
+    assert {each.dtype for each in load(path.read_bytes()).values()} == {torch.float32, torch.int16}
     assert b"secret" not in path.read_bytes()
 
 
@@ -83,8 +81,7 @@ def test_it_goes_on_where_it_was_stopped() -> None:
     exciting_lines_of_first = next(steps)
     assert 0 < exciting_lines_of_first <= 1
     assert activations_of(opened, read) is found
-    done = int(found.measured.sum())
-    assert len(best_lines(found, "norm", 0, 0, 100)) <= done
+    assert len(best_lines(found, "norm", 0, 0, 100)) <= int(found.measured.sum())
     list(measure(opened, read, found))
     assert bool(found.measured.all())
 
@@ -118,8 +115,7 @@ def test_the_oldest_leave_and_a_damaged_file_is_measured_anew(
     monkeypatch.setenv("EXPLORER_LIMIT_ACTIVATIONS_KEPT", "5000")
     for number in range(8):
         read = tokenize_lines(opened, tuple(f"the cat {number}{word}" for word in "abcdef"))
-        found = activations_of(opened, read)
-        list(measure(opened, read, found))
+        list(measure(opened, read, activations_of(opened, read)))
         names.append(digest_of(opened, read))
         for at, path in enumerate(sorted(activations_root().iterdir())):
             assert path.suffix == ".safetensors", at

@@ -119,8 +119,7 @@ def test_what_was_interrupted_is_kept_while_a_server_is_busy_and_goes_on_where_i
     left = stop_in_the_middle(site, model, large)
     site.status[large] = 503
     before = len(site.ranges_of(large))
-    sentence = refused(model)
-    assert "HTTP status 503; try again, and it goes on where it stopped." in sentence
+    assert "HTTP status 503; try again, and it goes on where it stopped." in refused(model)
     assert len(site.ranges_of(large)) == before + TRIES
     assert fetched_bytes(model.folder) == left
     del site.status[large]

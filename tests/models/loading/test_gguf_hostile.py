@@ -292,8 +292,7 @@ def test_a_file_that_is_none_is_refused(gguf_folder: Path, tmp_path: Path, opene
 def test_a_file_that_changes_meanwhile_is_refused(gguf_folder: Path, tmp_path: Path) -> None:
     """It is read, not mapped: what is cut off cannot end the process."""
     file = Path(shutil.copy(gguf_folder / NAME, tmp_path))
-    weights = gguf_weights(read_gguf_header(file))
-    with weights.open() as read:
+    with gguf_weights(read_gguf_header(file)).open() as read:
         read(NORM)
         os.truncate(file, 4_000)
         with pytest.raises(CheckpointError, match=r"changed while it was read; open it again\.$"):
