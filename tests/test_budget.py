@@ -25,9 +25,7 @@ def test_the_folders_together_keep_to_the_goal() -> None:
     assert {kind: total for kind, total in sums.items() if total > allowed["all"][kind]} == {}
 
 
-def test_a_load_above_the_budget_fails_and_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_load_above_the_budget_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(budget.LEDGER, str(tmp_path / "ledger"))
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/docs/test_site.py::test_site (call)")
     with pytest.raises(AssertionError, match="tests/docs has 1 loads and its budget is 0: use few"):

@@ -316,9 +316,7 @@ def test_runs_are_found_by_their_words(root: Path, capsys: pytest.CaptureFixture
     assert "damaged" in lines[0]
 
 
-def test_any_checkpoint_of_a_run_is_measured_as_it_was_then(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_checkpoint_is_measured_as_then(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = trained_run(root, task="sort")
     values = dict(run.metrics().values())
     for step, folder in run.snapshots()[1:]:

@@ -57,9 +57,7 @@ def test_hiding_keeps_every_row_a_distribution(
 
 @SIZES
 @given(some.integers(1, 9), some.integers(1, 12), some.integers(0, 10_000), some.integers(10, 100))
-def test_the_cut_keeps_the_fewest_keys_that_reach_the_share(
-    rows: int, columns: int, seed: int, mass: int
-) -> None:
+def test_the_cut_keeps_the_fewest_keys(rows: int, columns: int, seed: int, mass: int) -> None:
     weights, share = attention(rows, columns, seed), mass / 100
     for before, after in zip(weights, keep_mass(weights, share), strict=True):
         held = after[after > 0]
@@ -115,9 +113,7 @@ def said(made: AdjustedWeights) -> str:
     return " ".join(made.notes)
 
 
-def test_without_options_it_is_the_head_itself_also_among_others(
-    readings: dict[str, ForwardPass],
-) -> None:
+def test_without_options_it_is_the_head_itself(readings: dict[str, ForwardPass]) -> None:
     options = Options(weighting="value", hidden=(0,), mass=70, words=True)
     for name, forward in readings.items():
         for part in forward.parts:
@@ -148,9 +144,7 @@ def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, ForwardPass
             assert f"{part.heads} heads of {whose}" in said(made)
 
 
-def test_what_is_weighed_is_what_the_head_adds_to_the_stream(
-    readings: dict[str, ForwardPass],
-) -> None:
+def test_what_is_weighed_is_what_the_head_adds(readings: dict[str, ForwardPass]) -> None:
     """The vectors behind the lengths, of all keys and heads, add up to the attention's output."""
     for name in ("translation", "letters", "reviews", "grouped"):
         forward = readings[name]
@@ -179,9 +173,7 @@ def test_rows_add_up_to_one_only_where_they_do(readings: dict[str, ForwardPass])
         assert adds_up not in said(adjust_head(forward, SELF, 0, 0, options)), options
 
 
-def test_a_pair_is_taken_apart_without_losing_a_cell_and_its_words_are_merged(
-    published: Path,
-) -> None:
+def test_a_pair_is_taken_apart_without_losing_a_cell_and_words_are_merged(published: Path) -> None:
     opened = opened_model.open_checkpoint(published / "bert", "bert")
     pair, whole = run_text(opened, "the capital", "a dog opened"), 0.0
     for name in ("A→A", "A→B", "B→A", "B→B"):

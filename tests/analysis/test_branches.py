@@ -267,9 +267,7 @@ def cut_alone(passed: Recorded, *cuts: Edit) -> Tensor:
     return kl(passed.alone(), passed.alone(*cuts))
 
 
-def test_the_strongest_edges_are_cut_first(
-    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_strongest_edges_first(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     monkeypatch.setattr(batched_passes, "NUMBERS_HELD", 3000)
     for name in ("decoder", "after", "grouped", "beside", "first"):
         passed = Recorded(CONFIGS[name])
@@ -339,9 +337,7 @@ def grid_of(contrast: Contrast, site: str, denoising: bool) -> TracedGrid:
 
 
 @grid("site, denoising, config", SITES, (True, False), TRACED.values())
-def test_every_cell_is_a_pass_of_its_own(
-    config: TransformerConfig, site: str, denoising: bool
-) -> None:
+def test_each_cell_is_its_own_pass(config: TransformerConfig, site: str, denoising: bool) -> None:
     contrast = contrast_of(config)
     found = grid_of(contrast, site, denoising)
     both = contrast.clean, contrast.corrupted

@@ -74,9 +74,7 @@ def of_attention(opened: OpenModel) -> list[Diagnostic]:
     )
 
 
-def test_a_shipped_model_is_sound_and_a_fresh_one_of_its_config_is_not(
-    subtests: pytest.Subtests,
-) -> None:
+def test_a_shipped_model_is_sound_and_an_untrained_one_is_not(subtests: pytest.Subtests) -> None:
     for folder in sorted(CHECKPOINTS.iterdir()):
         with subtests.test(folder=folder.name):
             trained = opened_model.open_checkpoint(folder, folder.name)

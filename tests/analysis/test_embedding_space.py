@@ -36,9 +36,7 @@ def test_the_nearest_are_those_with_the_largest_cosine_and_not_the_token_itself(
 
 
 @pytest.mark.parametrize("chunk", [7, 16_384])
-def test_parts_of_a_table_give_what_the_whole_gives(
-    chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_a_table_give_the_same_as_all(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CHUNK", chunk)
     values, asked = noise(60, 8), noise(5, 8, seed=2)
     cosines = torch.nn.functional.cosine_similarity(asked[:, None], values[None], dim=-1)
@@ -115,9 +113,7 @@ def test_a_narrow_a_constant_or_an_infinite_table() -> None:
         principal_axes(values)
 
 
-def test_of_a_large_table_as_many_rows_are_measured_as_are_worth_the_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_a_large_table_rows_that_fit_the_work_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(rows_measured(torch.empty(49_152, 576, device="meta"))) == 49_152
     assert 90_000 < len(rows_measured(torch.empty(250_000, 768, device="meta"))) < 250_000
     assert len(rows_measured(torch.empty(128_000, 4_096, device="meta"))) == 1_024

@@ -72,9 +72,7 @@ def test_the_edges_carry_a_row_of_the_rollout(graph: tuple[int, int, int, bool])
 
 @settings(deadline=None, max_examples=15)
 @given(GRAPHS)
-def test_rollout_is_the_sum_over_all_paths_and_no_less_flows(
-    graph: tuple[int, int, int, bool],
-) -> None:
+def test_rollout_sums_all_paths_and_no_less_flows(graph: tuple[int, int, int, bool]) -> None:
     mixing = stack(*graph)
     tokens, last = len(mixing[0]), len(mixing[0]) - 1
     found = rollout(mixing)

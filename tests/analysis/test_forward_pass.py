@@ -98,9 +98,7 @@ def every_cell_is_opened(values: PassValues) -> None:
     assert {"output projection", "projected", "products", "head out"} <= taken_apart
 
 
-def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
-    found: ForwardPass,
-) -> None:
+def test_every_stage_follows_from_those_before_and_every_number_opens(found: ForwardPass) -> None:
     assert worst(found) <= EXACT
     every_cell_is_opened(values_of(found, head=found.config.n_heads - 1))
 
@@ -194,9 +192,7 @@ def backwards(gives: Callable[..., Any]) -> Callable[..., Any]:
     return lambda of, offsets: gives(of, -offsets)
 
 
-def test_a_mistake_in_the_models_positions_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_in_positions_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for scheme, whose, name, mistaken, stage in (
         ("sinusoidal", positional, "sinusoids", larger, "pos_embed"),
         ("rotary", RotaryPositions, "frequencies", larger, "0.self_attn.q"),

@@ -121,9 +121,7 @@ def test_a_head_that_reads_what_another_writes_has_a_score_of_one() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_eigenvalues_are_those_of_the_circuit_from_tokens_to_tokens(
-    shape: dict[str, Any],
-) -> None:
+def test_the_eigenvalues_are_those_of_the_circuit_between_tokens(shape: dict[str, Any]) -> None:
     model = model_of(shape)
     config, stack = model.config, model.last_stack
     w = config.head_width

@@ -212,9 +212,7 @@ def test_every_kind_of_attention_is_measured_layer_by_layer(
             assert_close_to(whole.values[name], alone.values[name])
 
 
-def test_special_tokens_are_those_of_the_columns_and_what_is_left_out_is_not_counted(
-    forward: ForwardPass,
-) -> None:
+def test_special_tokens_are_of_columns_and_left_out_rows_not_counted(forward: ForwardPass) -> None:
     part = "encoder.self_attn"
     (found,) = metrics_by_layer(forward, part)
     special = torch.tensor([token.special for token in forward.source])
@@ -420,9 +418,7 @@ def test_a_sequence_is_different_tokens_twice_with_what_stands_around_every_text
         assert rows != repeated_random_tokens(opened, seed=1)
 
 
-def test_the_induction_heads_are_found_and_their_keys_compose_with_the_previous_token_heads() -> (
-    None
-):
+def test_induction_heads_are_found_and_their_keys_compose_with_the_previous_token_heads() -> None:
     opened = opened_model.open_model("induction")
     scores = standard_scores(opened)
     assert float(scores["induction"][1].min()) > 0.6

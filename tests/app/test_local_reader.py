@@ -21,9 +21,7 @@ def sits_here(monkeypatch: pytest.MonkeyPatch, address: str | None, **headers: s
     return reader.is_local()
 
 
-def test_a_reader_is_local_where_nothing_says_that_others_get_in(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_reader_is_local_where_nobody_else_can_come(monkeypatch: pytest.MonkeyPatch) -> None:
     for address in ("localhost", "127.0.0.1", "127.1.2.3", "::1"):
         for host in ("localhost:8501", "127.0.0.1:8501", "[::1]:8501", "localhost"):
             for scheme in ("http", "https"):
@@ -38,9 +36,7 @@ def test_a_reader_is_local_where_nothing_says_that_others_get_in(
         assert not sits_here(monkeypatch, "localhost", **HERE, **{name: "1.2.3.4"}), name
 
 
-def test_a_proxy_that_says_nothing_is_known_by_the_address_of_the_page(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_silent_proxy_is_known_by_the_address_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """It asks for `localhost:8501`, as its settings name the server, and hands the origin on."""
     for origin in (
         *("https://explorer.example.com", "http://192.168.0.7:8501", "http://localhost.example"),

@@ -23,9 +23,7 @@ def as_another_process(text: str) -> str:
     return reader.digest(text)
 
 
-def test_a_network_cannot_be_found_by_trying_all(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_network_is_found_by_trying_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the file, which the server's user alone reads."""
     monkeypatch.setattr(reader.st, "context", type("Context", (), {"ip_address": ADDRESS}))
     said = reader.network_digest()

@@ -52,9 +52,7 @@ class Left(BaseException):
     """What ends a run, as Streamlit's own do."""
 
 
-def test_from_the_start_of_the_server_on_a_reader_who_waits_may_leave(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_from_the_start_on_a_reader_who_waits_may_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     async def start() -> None:
         async with app.lifespan(app.app):
             pass
@@ -154,9 +152,7 @@ def test_a_part_is_drawn_only_where_the_page_has_it(monkeypatch: pytest.MonkeyPa
     assert ask_behind(at, ["gone"], monkeypatch) == ["left"], left
 
 
-def test_a_part_that_asks_behind_another_page_does_not_lead_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_part_that_asks_from_another_page_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
     def drawn() -> RerunData:
         requests = ScriptRequests()
         whole = RerunData(page_script_hash="b", query_string="of b", is_history_navigation=True)
@@ -171,9 +167,7 @@ def test_a_part_that_asks_behind_another_page_does_not_lead_back(
     assert drawn().page_script_hash == "a", "Streamlit turns to the page: queue may go"
 
 
-def test_what_is_clicked_while_a_run_goes_on_does_not_pile_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_clicks_while_a_run_goes_on_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each message looks through all that waits: with 80,000 the loop stood still for a second."""
 
     def waiting() -> list[str]:

@@ -49,9 +49,7 @@ def test_the_limit_of_uploads_follows_the_reader_unless_it_was_named() -> None:
 
 
 @pytest.mark.usefixtures("usual_limit")
-def test_only_a_reader_at_this_machine_may_upload_more_than_200_megabytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_a_local_reader_may_upload_over_200_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server takes no more than somebody may; what is free later changes no form."""
     for is_local, free, reader, server in [
         (False, 3_000, 200, 200),
@@ -92,9 +90,7 @@ def connected(session: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
     return running, runs
 
 
-def test_the_files_of_a_session_are_freed_and_its_page_is_run_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_files_of_a_session_are_freed_and_it_runs_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not streamlit_patches.is_connected("a"), "where nothing is served"
     assert not streamlit_patches.cookies_of("a")
     assert streamlit_patches.session_id() == ""
@@ -121,9 +117,7 @@ def test_the_files_of_a_session_are_freed_and_its_page_is_run_again(
     assert streamlit_patches.cookies_of("b") == {}
 
 
-def test_a_folder_of_too_many_files_is_refused_in_a_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_folder_of_too_many_files_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AppSession, "_handle_file_urls_request", None)
     streamlit_patches.bound_files_of_an_upload()
     sent: list[ForwardMsg] = []

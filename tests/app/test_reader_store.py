@@ -110,9 +110,7 @@ def test_what_a_browser_sends_is_bounded() -> None:
     assert len(found.views[0].note) == LONGEST_VIEW_NOTE
 
 
-def test_the_session_that_was_used_longest_ago_leaves_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_session_used_longest_ago_leaves_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_KEPT_BYTES", "25000")
     kept = KeptSessions()
     for owner in ("a", "b"):
@@ -146,9 +144,7 @@ def test_a_reader_finds_their_own_lessons_and_the_first_leave_where_there_are_ma
     assert kept.of("you") == {}
 
 
-def test_lessons_of_who_opened_theirs_longest_ago_leave_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_lessons_opened_longest_ago_leave_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_OWN_LESSONS_BYTES", "100")
     kept = OwnLessons()
     kept.add("first", LESSON, 60)

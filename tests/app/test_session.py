@@ -59,9 +59,7 @@ NONSENSE: list[tuple[dict[str, str], str]] = [
 ]
 
 
-def test_nonsense_in_the_address_is_said_until_something_else_is_chosen(
-    subtests: pytest.Subtests,
-) -> None:
+def test_nonsense_in_the_address_is_said_until_another_is_chosen(subtests: pytest.Subtests) -> None:
     for address, sentence in NONSENSE:
         with subtests.test(address=address):
             at = app(**address)

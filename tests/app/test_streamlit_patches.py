@@ -198,9 +198,7 @@ def messages_of(change: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sent
 
 
-def test_what_is_changed_at_once_is_one_entry_in_the_history(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_changes_at_once_is_one_entry_in_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
     def change(params: Any) -> None:
         params["model"] = "bert"
         params["layer"] = "3"

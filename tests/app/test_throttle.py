@@ -82,9 +82,7 @@ def thread() -> Iterator[Callable[[Callable[[], None]], Future[None]]]:
         yield pool.submit
 
 
-def test_within_a_turn_no_other_is_taken(
-    turns: RecordedTurns, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_other_turn_within_a_turn(turns: RecordedTurns, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fragment within the run of its page has that run's turn; drawn alone, one of its own."""
     monkeypatch.setattr(throttle.reader, "network", lambda: "there")
     monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
@@ -230,9 +228,7 @@ def test_a_short_piece_is_not_cut_up(clock: Clock, monkeypatch: pytest.MonkeyPat
     turns.give_back(other)
 
 
-def test_work_that_takes_no_step_does_not_count_for_ever(
-    turns: RecordedTurns, clock: Clock
-) -> None:
+def test_work_without_a_step_does_not_count_for_ever(turns: RecordedTurns, clock: Clock) -> None:
     assert turns.ask(begins=True).is_set()
     other = turns.ask(begins=True)
     turns.look()

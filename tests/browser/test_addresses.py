@@ -31,9 +31,7 @@ def test_nonsense_in_an_address_does_no_harm(visitor: Visitor) -> None:
         visitor.no_mishap()
 
 
-def test_a_link_repeats_what_is_chosen_and_leaves_it_to_its_owner(
-    visitor: Visitor, visit: Visit
-) -> None:
+def test_a_link_repeats_what_is_chosen_but_not_for_others(visitor: Visitor, visit: Visit) -> None:
     """The sentence, hidden keys and a pinned cell; lines of two heads; a stage; an edited pass."""
     friend = visit()
     visitor.open("/attention?model=shakespeare&layer=0&head=0&text=To+be")

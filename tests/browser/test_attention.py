@@ -107,9 +107,7 @@ def test_the_display_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
         visitor.says(said)
 
 
-def test_quick_clicks_lose_nothing_and_a_wrong_view_is_said_under_its_buttons(
-    visitor: Visitor,
-) -> None:
+def test_quick_clicks_lose_nothing_and_a_wrong_view_is_said_below_it(visitor: Visitor) -> None:
     page, views = visitor.open(OURS + "&view=Foo"), ("Matrix", "Lines", "Tokens")
     visitor.drawn(HEAD)
     visitor.drawn(GRID)
@@ -179,9 +177,7 @@ def cells_of(visitor: Visitor, of: str) -> list[float]:
     return [*map(float, str(panel(visitor, of).get_attribute("data-cells")).split())]
 
 
-def test_the_stages_of_a_head_follow_the_keys_the_pointer_and_the_equation(
-    visitor: Visitor,
-) -> None:
+def test_the_stages_of_a_head_follow_the_keys_the_pointer_the_equation(visitor: Visitor) -> None:
     text = "To+be,+or+not+to+be"
     page = visitor.open(f"/head_steps?model=shakespeare&layer=1&head=1&text={text}&pinned=q5k2")
     visitor.drawn("stages")

@@ -52,9 +52,7 @@ def uploaded(visitor: Visitor, path: str) -> str:
     return visitor.query()["model"]
 
 
-def test_a_file_opens_and_what_is_damaged_or_too_much_is_one_sentence(
-    visitor: Visitor, tmp_path: Path
-) -> None:
+def test_a_file_opens_and_damage_or_size_is_one_sentence(visitor: Visitor, tmp_path: Path) -> None:
     raw = good(letters="".join(sorted(pre_tokenizers.ByteLevel.alphabet()))).written()
     (cut := tmp_path / "cut.gguf").write_bytes(raw[:-100])
     (whole := tmp_path / "tiny.Q8_0.gguf").write_bytes(raw)
@@ -74,9 +72,7 @@ def test_a_file_opens_and_what_is_damaged_or_too_much_is_one_sentence(
     visitor.says(re.compile("^tiny.Q8_0 · Decoder self-attention"))
 
 
-def test_a_folder_opens_for_its_reader_and_by_its_address(
-    visitor: Visitor, visit: Visit, tmp_path: Path
-) -> None:
+def test_a_folder_opens_by_its_address(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
     """It has more than eight megabytes, which is more than one message of a form may have."""
     mine = tiny.reference_bert(tmp_path / "minilm", seed=5, hidden_size=512, num_hidden_layers=2)
     assert (mine / "model.safetensors").stat().st_size > 9_000_000
@@ -104,9 +100,7 @@ def test_a_folder_opens_for_its_reader_and_by_its_address(
     opens(stranger, name)
 
 
-def test_a_view_is_chosen_by_the_keyboard_and_the_list_is_whole_and_leads_to_more(
-    visitor: Visitor,
-) -> None:
+def test_a_view_is_chosen_by_the_keyboard_and_the_list_is_whole(visitor: Visitor) -> None:
     page = visitor.open("/checkpoints?model=shakespeare")
     # The list has no scroll box of its own, whose edge could fall into a row.
     assert visitor.widget("model_list").evaluate("rows => rows.scrollHeight <= rows.clientHeight")

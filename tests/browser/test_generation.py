@@ -22,9 +22,7 @@ def chips(visitor: Visitor, key: str) -> Locator:
     return visitor.widget(key).locator(".chip")
 
 
-def test_a_token_is_sampled_another_forced_and_a_branch_undone_and_gone_on_from(
-    visitor: Visitor,
-) -> None:
+def test_a_token_is_sampled_another_forced_and_a_branch_undone_and_redone(visitor: Visitor) -> None:
     page = visitor.open(GENERATION)
     tree = nodes(visitor, "branches_tree")
     visitor.widget("draw").get_by_role("button").click()
@@ -80,9 +78,7 @@ def test_a_text_grows_with_its_maps_until_it_ends(visitor: Visitor) -> None:
     expect(page.locator(".where")).to_have_text("Token: 4 of 4")
 
 
-def test_a_chat_prompt_is_the_sentence_with_its_line_ends_and_special_tokens(
-    visitor: Visitor,
-) -> None:
+def test_a_chat_prompt_is_the_text_with_line_ends_and_special_tokens(visitor: Visitor) -> None:
     page = visitor.open("/generation?model=long-gpt2&text=the+cat&temperature=0.0")
     page.get_by_text("Chat prompt").click()
     expect(chips(visitor, "chat_tokens").last).to_have_text("↵")

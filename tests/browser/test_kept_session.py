@@ -35,9 +35,7 @@ def saved_page(visitor: Visitor, folder: Path) -> str:
     return saved(visitor, "html", folder).read_text("utf-8")
 
 
-def test_a_session_leaves_as_a_page_as_slides_and_as_a_talk(
-    visit: Visit, browser: Browser, tmp_path: Path
-) -> None:
+def test_a_session_is_page_slides_and_talk(visit: Visit, browser: Browser, tmp_path: Path) -> None:
     """Of two views, the charts first; the click on a file ends the typing."""
     kept = visit()  # who has kept nothing before
     keep(kept, MATRIX, 1)

@@ -198,9 +198,7 @@ OF_SMOLLM2 = [name for name, lesson in LESSONS.items() if opens_smollm2(lesson)]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_lessons_are_walked_to_their_end(
-    visitor: Visitor, subtests: pytest.Subtests, part: int
-) -> None:
+def test_lessons_reach_their_end(visitor: Visitor, subtests: pytest.Subtests, part: int) -> None:
     for name in [name for name in LESSONS if name not in OF_SMOLLM2][part::PARTS]:
         with subtests.test(name=name):
             walk(visitor, LESSONS[name])

@@ -28,9 +28,7 @@ def test_an_opened_chart_is_drawn(visitor: Visitor) -> None:
         expect(chart.get_by_text("WebGL is not supported")).to_have_count(0)
 
 
-def test_the_tokens_of_a_space_move_through_every_layer_and_stay_where_they_are(
-    visitor: Visitor,
-) -> None:
+def test_the_tokens_of_a_space_move_through_all_layers_and_then_stay(visitor: Visitor) -> None:
     """By the button, after which another neighbour leaves them there, and by the slider."""
     visitor.open("/embedding_space?model=shakespeare")
     plot = visitor.widget("embedding_points").locator(".js-plotly-plot")

@@ -131,9 +131,7 @@ def test_a_page_is_presented_and_left(visitor: Visitor) -> None:
     assert "present" not in visitor.query()
 
 
-def test_a_second_window_that_is_blocked_is_said_and_full_screen_still_ends_it(
-    visitor: Visitor,
-) -> None:
+def test_a_blocked_second_window_is_said_and_full_screen_still_ends_it(visitor: Visitor) -> None:
     begin(visitor, "/attention")
     visitor.page.wait_for_function("() => Boolean(document.fullscreenElement)")
     own = "window.ownOpen ??= window.open; window.open = "
@@ -147,9 +145,7 @@ def test_a_second_window_that_is_blocked_is_said_and_full_screen_still_ends_it(
     is_over(visitor)
 
 
-def test_everything_on_every_page_is_readable_from_the_last_row(
-    visit: Visit, subtests: pytest.Subtests
-) -> None:
+def test_every_page_is_readable_from_the_last_row(visit: Visit, subtests: pytest.Subtests) -> None:
     hall = visit(width=1280, height=720)
     note_canvas_type(hall.context)
     for page in PAGES:
@@ -289,9 +285,7 @@ def test_a_lecture(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
     visitor.titled("Lessons")
 
 
-def test_letters_are_keys_only_where_they_are_needed_and_can_be_turned_off(
-    visitor: Visitor,
-) -> None:
+def test_letters_are_keys_only_where_needed_and_can_be_turned_off(visitor: Visitor) -> None:
     """Also when the page is loaded anew; and a tab made from another is a talk of its own."""
     page = visitor.open("/attention")
     page.wait_for_function(READY)

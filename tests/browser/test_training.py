@@ -111,9 +111,7 @@ def test_the_curve_and_the_map_of_a_run_are_seen_at_once_and_deleting_covers_no_
     page.keyboard.press("Escape")
 
 
-def test_two_tabs_steer_one_run_and_both_show_the_truth(
-    visitor: Visitor, visit: Visit, server: Server
-) -> None:
+def test_two_tabs_steer_one_run_and_agree(visitor: Visitor, visit: Visit, server: Server) -> None:
     run = tiny_run(server.runs, steps=5_000)
     run.command("step")
     train_to_end(run.folder)
@@ -137,9 +135,7 @@ def test_two_tabs_steer_one_run_and_both_show_the_truth(
         becomes(tab, run, PAUSED)
 
 
-def test_a_model_is_fine_tuned_and_compared_with_what_it_started_from(
-    visitor: Visitor, server: Server
-) -> None:
+def test_a_model_is_tuned_and_compared_with_its_start(visitor: Visitor, server: Server) -> None:
     page = visitor.open("/training?task=reverse&start_from=reverse")
     visitor.fill("Steps", "5")
     press(visitor, "start_training")
@@ -166,9 +162,7 @@ def test_two_trainings_of_the_museum_are_shown_and_stopped(visitor: Visitor) -> 
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
 
 
-def test_a_film_shows_every_step_without_the_server_and_keeps_its_step(
-    visitor: Visitor, server: Server
-) -> None:
+def test_a_film_needs_no_server_and_keeps_its_step(visitor: Visitor, server: Server) -> None:
     text = "the black cat sleeps"
     run = trained_run(server.runs, task="translation")
     visitor.open(f"/training_history?model={run.name}&text={text}&part=Cross&layer=0&head=1")

@@ -36,9 +36,7 @@ def said_on(visitor: Visitor) -> str:
     return re.sub(r"[\u2060\u2066-\u2069]", "", f"{texts}\n{spoken}")
 
 
-def test_the_numbers_of_the_tutorials_are_on_their_pages(
-    visitor: Visitor, subtests: pytest.Subtests
-) -> None:
+def test_the_tutorials_state_numbers_of_pages(visitor: Visitor, subtests: pytest.Subtests) -> None:
     for page in TUTORIALS:
         with subtests.test(page=page.stem):
             for address, numbers in claims(page):

@@ -78,9 +78,7 @@ def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path
             hub.fetch_from_hub(missing)
 
 
-def test_one_set_of_weights_is_fetched_and_no_code(
-    site: Site, published: Path, subtests: pytest.Subtests
-) -> None:
+def test_one_set_of_weights_no_code(site: Site, published: Path, subtests: pytest.Subtests) -> None:
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     files["chat_template.jinja"] = b"{{ messages }}"
     others = [

@@ -40,9 +40,7 @@ def test_no_other_file_and_no_changed_text_is_read(monkeypatch: pytest.MonkeyPat
     assert long_texts.read(long) is None, "longer than a text may be"
 
 
-def test_the_oldest_leave_and_what_was_opened_last_long_ago(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_oldest_leave_and_what_was_opened_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [long_texts.keep(str(number) * 3_000) for number in range(4)]
     for age, name in enumerate(names):
         os.utime(texts_root() / "all" / f"{name}.txt", (1e9 + age, 1e9 + age))

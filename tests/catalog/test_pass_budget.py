@@ -132,9 +132,7 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
     assert order == ["loaded", "passed"]
 
 
-def test_a_pass_takes_a_step_at_each_layer(
-    opened: OpenModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_steps_at_each_layer(opened: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[None] = []
     monkeypatch.setattr(cooperative, "step", lambda: steps.append(None))
     trace(opened.model, ids_of(1, 5), sites=CHEAP_SITES)
@@ -154,9 +152,7 @@ def test_a_pass_with_steps_is_the_pass(name: str) -> None:
     assert all(torch.equal(stepped[site], plain[site]) for site in plain.sites)
 
 
-def test_a_pass_in_its_room_waits_for_none(
-    opened: OpenModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_in_its_room_never_waits(opened: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pass_budget, "MEMORY", Budget(lambda: 1_000))
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     for _ in range(2):  # what was reserved is given back

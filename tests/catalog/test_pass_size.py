@@ -98,8 +98,7 @@ def test_weights_that_are_edited_are_counted(positions: str) -> None:
 
 
 @grid(
-    "kind, positions, oddity, texts",
-    *(("decoder", "encoder-decoder"), POSITIONS, ODDITIES, (1, 3)),
+    "kind, positions, oddity, texts", *(("decoder", "encoder-decoder"), POSITIONS, ODDITIES, (1, 3))
 )
 def test_a_step_with_a_cache_takes_what_is_said(
     kind: str, positions: str, oddity: str, texts: int

@@ -116,9 +116,7 @@ def test_only_new_runs_are_looked_at_and_nothing_while_none_comes_or_goes(tmp_pa
 
 
 @pytest.mark.parametrize("runs", [60, 240])
-def test_the_list_of_models_opens_no_file_of_any_run(
-    runs: int, small_models: Path, tmp_path: Path
-) -> None:
+def test_the_list_opens_no_file_of_any_run(runs: int, small_models: Path, tmp_path: Path) -> None:
     """However many there are; those that are listed were read once."""
     root = tmp_path / "runs"
     for number in range(1, runs + 1):

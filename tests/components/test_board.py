@@ -5,9 +5,7 @@ from playwright.sync_api import expect
 from tests.components.conftest import OpenDemo, told
 
 
-def test_a_cell_says_itself_and_a_row_that_can_be_picked_is_picked_once(
-    open_demo: OpenDemo,
-) -> None:
+def test_a_cell_says_itself_and_a_row_to_be_picked_is_picked_once(open_demo: OpenDemo) -> None:
     visitor = open_demo("board")
     view = visitor.widget("board").locator(".board")
     view.locator("td").first.hover()

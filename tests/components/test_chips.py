@@ -49,9 +49,7 @@ def test_a_chip_says_what_it_is_lights_its_span_and_is_picked(open_demo: OpenDem
     expect(shaded.locator(".sentence")).to_have_text("a is token 0 of 3")
 
 
-def test_where_the_chips_of_a_long_text_of_two_texts_and_of_one_character_stand(
-    open_demo: OpenDemo,
-) -> None:
+def test_where_chips_of_a_long_text_a_pair_and_one_character_stand(open_demo: OpenDemo) -> None:
     visitor = open_demo("chips")
     later = visitor.widget("later")  # scrolls to what is marked, and the page does not
     expect(later.locator(".chip.later")).to_have_count(99)

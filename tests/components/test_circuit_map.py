@@ -127,9 +127,7 @@ def test_parts_and_edges_stand_in_their_places_and_say_their_scores(open_demo: O
     assert x["1.2", 0] < x["logits", 0] < x["1.2", 5]
 
 
-def test_what_is_chosen_is_told_and_what_the_page_chooses_is_on_the_card(
-    open_demo: OpenDemo,
-) -> None:
+def test_what_is_chosen_is_told_and_the_page_chooses_for_the_card(open_demo: OpenDemo) -> None:
     drawn, most = opened(open_demo), len(EDGES)
     drawn.click("1.2@5")
     told(drawn.visitor, f"({CircuitChoice(most, (1, 2))!r},)")

@@ -172,9 +172,7 @@ def test_every_view_fits_a_narrow_window_and_comes_back(open_demo: OpenDemo) -> 
         visitor.shows(key, before)
 
 
-def test_a_number_is_said_and_painted_as_a_sentence_of_the_page_rounds_it(
-    open_demo: OpenDemo,
-) -> None:
+def test_a_number_is_said_and_painted_as_the_sentences_round_it(open_demo: OpenDemo) -> None:
     visitor, faults = open_demo("rounded"), []
     for key in ("matrix", "cells"):
         for place, value in enumerate(TIES):

@@ -100,9 +100,7 @@ def test_what_is_drawn_is_what_the_server_sends(open_demo: OpenDemo) -> None:
             assert (header["low"], header["high"], header["steps"]) == (0, 1, wire.UNIT_STEPS)
 
 
-def test_a_click_draws_another_head_while_the_server_is_silent(
-    slow: tuple[Visitor, SlowLine],
-) -> None:
+def test_a_click_draws_a_head_while_the_server_is_silent(slow: tuple[Visitor, SlowLine]) -> None:
     """What the server sends at last changes nothing, and an answer to an earlier pick neither."""
     guest, line = slow
     page = opened(guest)

@@ -67,9 +67,7 @@ SEEN = """() => {
 }"""
 
 
-def test_the_step_is_kept_in_the_address_compared_and_played_to_the_last(
-    open_demo: OpenDemo,
-) -> None:
+def test_the_step_is_in_the_address_compared_and_played_to_the_last(open_demo: OpenDemo) -> None:
     visitor = open_demo("film", "kept", "&film_step=2")
     page, slider = visitor.page, visitor.page.get_by_role("slider", name="Training step")
     shows(visitor, 2)

@@ -35,9 +35,7 @@ def test_a_head_names_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: Ope
     expect(visitor.widget("unknown").locator(".notes")).to_contain_text("grey: not a number")
 
 
-def test_many_layers_stand_in_columns_that_fill_the_room_and_the_keys_go_through_them(
-    open_demo: OpenDemo,
-) -> None:
+def test_many_layers_fill_the_room_in_columns_that_the_keys_follow(open_demo: OpenDemo) -> None:
     visitor = open_demo("deep")
     page, rows = visitor.page, 0
     for width, height in [(1920, 1080), (700, 720), (1280, 720)]:

@@ -25,9 +25,7 @@ def point(view: Locator, row: int) -> Locator:
     return view.locator(".sentence")
 
 
-def test_a_query_says_what_it_attends_to_most_in_the_heads_that_are_drawn(
-    open_demo: OpenDemo,
-) -> None:
+def test_a_query_says_what_it_attends_to_most_in_the_drawn_heads(open_demo: OpenDemo) -> None:
     visitor = open_demo("lines")
     view, weights = visitor.widget("lines"), heads(4, 12, 12)[:, 5]
     sentence, best = point(view, 5), int(weights.argmax())

@@ -154,9 +154,7 @@ def test_a_held_cell_and_a_hidden_column_are_told_and_come_back(open_demo: OpenD
     expect(page.get_by_text("hides 0", exact=True)).to_be_visible()
 
 
-def test_every_size_is_painted_and_pictures_beside_each_other_have_cells_of_one_size(
-    open_demo: OpenDemo,
-) -> None:
+def test_every_size_is_painted_and_pictures_in_a_row_have_equal_cells(open_demo: OpenDemo) -> None:
     for size in (1, 512, 1024):
         visitor = open_demo("matrix", str(size))
         expect(visitor.point("matrix", 0, 0)).to_have_text("<s>0 attends to <s>0: 1.00")

@@ -27,9 +27,7 @@ def click(visitor: Visitor, level: float) -> None:
     canvas.click(position={"x": 40, "y": y})
 
 
-def test_the_part_that_the_page_shows_is_lit_and_each_part_and_layer_is_a_way(
-    open_demo: OpenDemo,
-) -> None:
+def test_the_part_of_the_page_is_lit_and_each_part_and_layer_is_a_way(open_demo: OpenDemo) -> None:
     visitor = open_demo("miniature")
     view = visitor.widget("words")
     parts, current = view.get_by_role("button"), view.locator("[aria-current=true]")

@@ -465,9 +465,7 @@ def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> Non
     assert see(visitor, "cut").notes().endswith(said)
 
 
-def test_the_wheel_opens_rows_where_there_are_many_and_the_picture_follows_the_window(
-    open_demo: OpenDemo,
-) -> None:
+def test_the_wheel_opens_many_rows_and_the_picture_follows_the_window(open_demo: OpenDemo) -> None:
     visitor = open_demo("flow", "deep")
     drawn, mouse = see(visitor, "deep"), visitor.page.mouse
     before = levels(drawn)

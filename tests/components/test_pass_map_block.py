@@ -78,9 +78,7 @@ def part_named(kind: str, tail: str) -> BlockPart:
     return next(part for part in parts if part.name == f"decoder.0.{tail}")
 
 
-def test_every_cell_has_the_colour_of_its_value_and_every_part_its_shape(
-    open_demo: OpenDemo,
-) -> None:
+def test_every_cell_has_the_colour_of_its_value_each_part_its_shape(open_demo: OpenDemo) -> None:
     for kind in ("beside", "grouped"):
         page = open_demo("pass_map", kind).page
         for label, tail in (

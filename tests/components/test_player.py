@@ -46,9 +46,7 @@ def test_buttons_keys_and_the_slider_step(open_demo: OpenDemo) -> None:
     expect(page.locator(".player .playing")).to_have_count(0)
 
 
-def test_playing_draws_every_step_and_ends_at_the_last_or_with_any_other_action(
-    open_demo: OpenDemo,
-) -> None:
+def test_playing_draws_every_step_and_ends_at_the_last_or_an_action(open_demo: OpenDemo) -> None:
     page = moves(open_demo("player"))
     page.get_by_role("button", name="Play").click()
     plays(page)

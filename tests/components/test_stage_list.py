@@ -18,9 +18,7 @@ def here(page: Page) -> Locator:
     return page.locator(".stage_list [aria-current=step]")
 
 
-def test_only_the_section_of_the_chosen_stage_is_open_and_the_keys_move(
-    open_demo: OpenDemo,
-) -> None:
+def test_only_the_section_of_the_chosen_stage_is_open_and_keys_move(open_demo: OpenDemo) -> None:
     visitor = open_demo("stage_list")
     page, view = visitor.page, visitor.page.locator(".view.stage_list")
     expect(view.locator(".one")).to_have_text(["Tokens", "Sum"])
@@ -61,9 +59,7 @@ def test_only_the_section_of_the_chosen_stage_is_open_and_the_keys_move(
     expect(view.locator(".spoken")).to_have_text("Answer, Logits")
 
 
-def test_after_a_click_on_a_cell_the_keys_step_and_after_tab_the_arrows_move_the_cell(
-    open_demo: OpenDemo,
-) -> None:
+def test_after_a_click_on_a_cell_keys_step_after_tab_arrows_move_it(open_demo: OpenDemo) -> None:
     visitor = open_demo("stage_list", "beside")
     page, canvas = visitor.page, visitor.page.locator(".matrix canvas")
     pinned = page.locator(".matrix .place")

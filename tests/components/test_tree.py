@@ -14,9 +14,7 @@ def fades(stage: Locator, sides: str) -> None:
     wait_until(lambda: stage.evaluate(MORE) == sides, f"a tree that goes on at {sides}")
 
 
-def test_a_node_says_itself_and_is_picked_and_the_end_of_a_long_way_is_in_sight(
-    open_demo: OpenDemo,
-) -> None:
+def test_a_node_says_itself_is_picked_and_the_end_of_a_long_way_seen(open_demo: OpenDemo) -> None:
     visitor = open_demo("tree")
     view, long = visitor.widget("tree").locator(".tree"), visitor.widget("long").locator(".tree")
     assert view.locator(".node .number").all_inner_texts() == ["", "0.5", "0.25", "0.1"]

@@ -116,9 +116,7 @@ def read_by(reader: Page, sent: torch.Tensor) -> list[tuple[float, str]]:
     return found
 
 
-def test_the_browser_reads_what_python_wrote_and_says_no_digit_that_was_not_sent(
-    reader: Page,
-) -> None:
+def test_the_browser_reads_what_python_wrote_and_says_no_other_digit(reader: Page) -> None:
     for sent in map(weights, SEEDS):
         expected = there_and_back(sent)[1].reshape(-1)
         got = read_by(reader, sent)

@@ -41,9 +41,7 @@ samplings = st.builds(
 
 
 @given(values=st.lists(st.floats(-20, 20), min_size=2, max_size=12), sampling=samplings)
-def test_the_last_stage_is_what_the_model_draws_from(
-    values: list[float], sampling: Sampling
-) -> None:
+def test_the_last_stage_is_what_is_drawn_from(values: list[float], sampling: Sampling) -> None:
     found = sampling_stages(torch.tensor(values), sampling)
     assert_close_to(found.final, choose_from(torch.tensor(values)[None], sampling)[0])
     for stage in (found.plain, found.tempered, found.final):

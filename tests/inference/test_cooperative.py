@@ -188,9 +188,7 @@ def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_w
     assert opened(other).name == "other", "nothing is kept for who is done"
 
 
-def test_a_reader_who_waits_may_leave_and_the_work_goes_on(
-    letters: OpenModel, tmp_path: Path
-) -> None:
+def test_a_waiting_reader_may_leave_and_work_goes_on(letters: OpenModel, tmp_path: Path) -> None:
     """Whether it is for the same thing or for the memory that another takes."""
     begun, ends = Event(), Event()
     entry = brought_model(tiny.reference_gpt2(tmp_path / "asked"))

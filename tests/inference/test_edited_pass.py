@@ -302,9 +302,7 @@ def test_a_history_reads_a_few_other_texts_only() -> None:
     assert "at most 16 texts in all" in again.not_applicable[8]
 
 
-def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_weights_of_all_cut_layers_share_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     found, forward = opened("letters")
     layer = forward.part(D).heads * len(forward.target) ** 2
     monkeypatch.setattr(edited_pass, "MOST_WEIGHTS", layer)
@@ -319,9 +317,7 @@ def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
     assert "all weights of every layer with a cut edge" in again.not_applicable[4]
 
 
-def test_edits_that_fit_one_by_one_and_not_together_are_all_not_applicable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_edits_that_fit_only_one_by_one_are_not_applicable(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*given: Any) -> ForwardPass:
         raise core.EditError("Not together.")
 

@@ -46,9 +46,7 @@ def gpt2(published: Path) -> OpenModel:
     return opened_model.open_entry(available_models.brought_model(published / "gpt2"))
 
 
-def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
-    opened: OpenModel,
-) -> None:
+def test_every_head_is_a_distribution_made_of_its_scores_and_mask(opened: OpenModel) -> None:
     whole = run_text(opened, opened.example)
     assert run_text(opened, opened.example) is whole
     for found in (whole, mask_examples.padded(opened, whole)[1]):

@@ -104,9 +104,7 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
 
 @settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
 @given(order=st.permutations(range(7)))
-def test_without_positions_and_causal_mask_nothing_changes_but_the_order(
-    make: Make, order: list[int]
-) -> None:
+def test_without_positions_and_mask_only_the_order_changes(make: Make, order: list[int]) -> None:
     for kind in ("encoder", "encoder-decoder"):
         opened, found = make(kind, "none", max_len=9)
         assert len(found.tokens) == 7

@@ -35,9 +35,7 @@ def test_a_model_is_found_whose_tokenizer_knows_all_words(models: dict[str, Mode
     assert reader(models, "letters", "the cat " * 30) == "", "it is too long for all"
 
 
-def test_one_for_the_same_comes_first_then_the_pretrained_one(
-    models: dict[str, ModelEntry],
-) -> None:
+def test_one_for_the_same_comes_first_then_a_pretrained_one(models: dict[str, ModelEntry]) -> None:
     published = replace(models["letters"], name="published", family="gpt2")
     first = replace(published, name=pretrained_models.FIRST)
     every = models | {"published": published, pretrained_models.FIRST: first}

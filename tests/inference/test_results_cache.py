@@ -105,9 +105,7 @@ def test_what_was_made_goes_with_its_model(small_models: Path) -> None:
     assert made() is None
 
 
-def test_what_nobody_uses_goes_after_a_time(
-    opened: OpenModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_unused_goes_after_a_time(opened: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each use begins the time anew."""
     now = 0.0
     monkeypatch.setattr(store, "_results", store.cache_of(1_000, timer=lambda: now))

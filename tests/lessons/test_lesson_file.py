@@ -162,9 +162,7 @@ def test_texts_that_never_end_are_found_in_linear_time(text: str) -> None:
         lesson_from(text.encode(), "own.toml")
 
 
-def test_a_name_that_no_address_can_have_and_a_file_that_is_not_there_are_said(
-    tmp_path: Path,
-) -> None:
+def test_a_name_that_no_address_can_have_and_a_missing_file_are_said(tmp_path: Path) -> None:
     for file in ("Own.toml", "own.txt", "a b.toml", ".toml", "../own.toml"):
         with pytest.raises(LessonError, match="name the file in small letters"):
             lesson_from(toml(TOP, ("[[steps]]", STEP)), file)

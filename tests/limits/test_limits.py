@@ -41,9 +41,7 @@ def test_a_public_server_has_the_second_column(monkeypatch: pytest.MonkeyPatch) 
     assert {limit.name: limit.most for limit in TABLE} == {each.name: each.public for each in TABLE}
 
 
-def test_the_environment_wins_over_the_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_environment_wins_over_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "limits.toml"
     file.write_text("run_steps = 2_000\nqueue = 7\n")
     monkeypatch.setenv("EXPLORER_LIMITS", str(file))

@@ -65,9 +65,7 @@ def test_enough_beams_find_the_best_of_all(kind: str, alpha: float, seed: int) -
 
 @pytest.mark.usefixtures("shapes_unchecked")
 @grid("kind, beams, max_length", ("decoder", "encoder-decoder"), (1, 2), (4, 50))
-def test_what_stands_at_the_end_competes_with_as_many_ended_texts(
-    kind: str, beams: int, max_length: int
-) -> None:
+def test_the_end_competes_with_as_many_ended_texts(kind: str, beams: int, max_length: int) -> None:
     """The best of all that ended and all that stand, whether the length or the positions end."""
     won_open = 0
     for seed in range(12, 16):

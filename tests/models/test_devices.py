@@ -193,9 +193,7 @@ def test_dropout_is_a_function_of_seed_and_step_on_every_device(device: torch.de
     assert dropped(1, 2) == dropped(1, 2)
 
 
-def test_the_random_generator_of_an_accelerator_is_seeded_and_given_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_generator_of_an_accelerator_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seen on a stand-in: torch asks the module named like the type of the device."""
     state = [torch.tensor([7])]
     stand_in = SimpleNamespace(

@@ -163,9 +163,7 @@ SITES_OF_IT = r": it has decoder\.embed, .*, decoder\.\*\.mlp\.out, .* \(\* is a
         (torch.tensor([[3, -1]]), (), "The ID -1 is not in the vocabulary, 0 to"),
     ],
 )
-def test_sites_and_ids_of_no_pass_are_refused_in_one_sentence(
-    ids: Any, sites: Any, sentence: str
-) -> None:
+def test_sites_and_ids_of_no_pass_are_one_sentence(ids: Any, sites: Any, sentence: str) -> None:
     config = config_of("decoder")
     model, inputs = shaken(config), inputs_of(config)
     ids = inputs[0] if ids is None else ids

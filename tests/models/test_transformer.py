@@ -99,9 +99,7 @@ def test_pooling_sees_real_tokens_only() -> None:
 
 
 @grid("pooling, width", ("first", "mean", "last"), (None, 8))
-def test_a_classifier_is_its_formula_and_padding_moves_no_class(
-    pooling: str, width: int | None
-) -> None:
+def test_a_classifier_is_its_formula_despite_padding(pooling: str, width: int | None) -> None:
     config = config_of(
         "encoder", head="classifier", pooling=pooling, d_classifier=width, n_classes=4
     )

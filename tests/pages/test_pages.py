@@ -192,9 +192,7 @@ def test_what_is_said_of_a_map_is_computed_from_it(monkeypatch: pytest.MonkeyPat
     assert "so read as <unk>: “zorp”, “blik”, “fnord”." in said(at)
 
 
-def test_the_expected_pattern_is_said_as_the_weight_that_it_gets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_expected_pattern_is_said_as_its_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
     opened = open_model("reverse")
     at = apps.page("overview/overview", model="reverse", text=opened.example)
@@ -217,9 +215,7 @@ def test_a_checkpoint_is_opened_by_its_button() -> None:
     assert at.text_input(key="text").value == "31415"
 
 
-def test_masks_open_with_the_triangle_of_the_notebook(
-    small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_masks_open_with_the_triangle(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = apps.page("attention/masks", model="translation")
     assert at.session_state["example"] == "I am a student"
     figure = apps.exported(at, monkeypatch)

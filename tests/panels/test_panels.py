@@ -254,9 +254,7 @@ def test_the_lines_of_a_view_make_its_numbers(
             check(panel(path, folders[model], STATE.get(path), model=model, **address))
 
 
-def test_the_lines_of_two_schemes_open_the_model_that_has_the_learned_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_lines_of_two_schemes_open_the_learned_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
     for first, second in [("Sinusoidal", "Learned"), ("Learned", "Sinusoidal")]:
         asked = {"model": "shakespeare", "scheme": first, "other_scheme": second}
@@ -310,9 +308,7 @@ def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
         page.shows("stage_values", "values")
 
 
-def test_the_lines_begin_with_the_token_that_must_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_begin_with_the_token_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_forced_to_begin(tmp_path / "folders", "begins")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "folders"))
     page = panel(
@@ -324,9 +320,7 @@ def test_the_lines_begin_with_the_token_that_must_be(
     assert page.board("forcing")[2] == [label(int(each)) for each in page.made["forcing"].predicted]
 
 
-def test_what_fills_up_a_prompt_is_not_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_filling_of_a_prompt_is_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "folders"
     save_model(folder, "filled", None, "the cat dog", tie_embeddings=False)
     cat = word_tokenizer(WORDS, DECODER).encode("the cat dog")[-2].id

@@ -275,9 +275,7 @@ def test_a_given_cluster_is_used_and_a_run_outlives_the_worker_that_trains_it(
     assert len(processes_of(root)) == processes, "somebody else's cluster is not ours to end"
 
 
-def test_an_address_of_elsewhere_is_not_believed_from_a_file(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_file_names_an_address_elsewhere(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "Client", lambda *_, **__: pytest.fail("nobody is asked"))
     root.mkdir()
     elsewhere = [f"{protocol}://192.0.2.1:8786" for protocol in ("tcp", "tls")]

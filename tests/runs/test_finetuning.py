@@ -105,9 +105,7 @@ def test_a_published_model_gets_a_head_and_keeps_its_tokenizer_when_it_is_gone(
     )
 
 
-def test_an_adapter_is_exported_as_peft_has_it(
-    tmp_path: Path, bert: Path, letters: OpenModel
-) -> None:
+def test_an_adapter_is_exported_as_in_peft(tmp_path: Path, bert: Path, letters: OpenModel) -> None:
     run = tuned_run(tmp_path, open_folder(bert), "sentences", labelled_table(), **LORA)
     train_to_end(run.folder)
     assert adapter_to_folder(run.folder / "checkpoint", tmp_path / "out") == "bert"

@@ -87,9 +87,7 @@ def test_a_spec_survives_json_and_refuses_what_it_does_not_know() -> None:
         RunSpec.from_dict({"training": {}})
 
 
-def test_a_damaged_spec_is_one_sentence_and_the_other_runs_go_on(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_damaged_spec_stops_no_other_run(tmp_path: Path, subtests: pytest.Subtests) -> None:
     damaged, whole = tiny_run(tmp_path), tiny_run(tmp_path)
     sentence = r"^The run reverse-1 cannot be read: [^\n]+$"
     numbers = '{"task": 1, "model": 2, "training": 3}'

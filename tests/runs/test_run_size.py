@@ -99,9 +99,7 @@ def test_what_has_no_room_here_is_estimated(monkeypatch: pytest.MonkeyPatch) -> 
     assert not expected_speed(task, default_spec(task)).is_timed
 
 
-def test_a_training_too_large_is_refused_before_it_is_built(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_too_large_training_is_refused_before_its_build(monkeypatch: pytest.MonkeyPatch) -> None:
     task = TASKS["reverse"]
     assert memory_fault(task, default_spec(task)) is None
     with pytest.raises(RunError, match=r"This model has [\d,]+ parameters"):

@@ -85,9 +85,7 @@ def test_a_state_that_is_damaged_gives_way_to_the_one_before(tmp_path: Path) -> 
     assert run.status().step == 4
 
 
-def test_a_run_without_a_whole_state_keeps_what_it_has_and_does_not_begin_again(
-    tmp_path: Path,
-) -> None:
+def test_a_run_without_a_whole_state_keeps_what_it_has_and_stays_ended(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     drive(run, steps=3)
     for file in (run.folder / "state" / "step-000003").iterdir():
@@ -198,9 +196,7 @@ def without_dropout(folder: Path, steps: int) -> Run:
     return create_in(folder, replace(spec, model=spec.model.replace(dropout=0.0)))
 
 
-def test_two_processes_make_the_updates_of_one_and_are_interrupted_with_their_state_saved(
-    tmp_path: Path,
-) -> None:
+def test_two_processes_make_the_updates_of_one_and_save_when_interrupted(tmp_path: Path) -> None:
     """Shares of three and two texts, in parts, with another rate from the second update on."""
     one, two = (without_dropout(tmp_path / name, 1_000_000) for name in ("one", "two"))
     for run in (one, two):

@@ -74,9 +74,7 @@ async def test_only_a_reload_is_let_in_when_it_is_full(monkeypatch: pytest.Monke
     await asyncio.gather(*there)
 
 
-def test_a_page_that_is_open_is_told_why_it_is_not_connected(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_open_page_is_told_why_it_is_not_connected(monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks whether the server is there, and shows what else than 200 comes back."""
     look = scope_of("/_stcore/health", {"accept": "*/*"})
     assert ask(ConnectionLimits(Inside()), look).status == 200
@@ -152,9 +150,7 @@ def test_half_of_the_files_are_for_connections(monkeypatch: pytest.MonkeyPatch) 
         assert [SESSIONS.refusal() in str(line.write.call_args) for line in lines] == closed
 
 
-def test_a_request_of_many_lines_is_refused_before_they_are_parsed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_request_of_many_lines_is_refused_unparsed(monkeypatch: pytest.MonkeyPatch) -> None:
     config = Config(Inside(), log_config=None, http="h11")
     config.load()
     monkeypatch.setattr(HTTP, "connection_made", HTTP.connection_made)

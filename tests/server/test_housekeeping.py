@@ -65,9 +65,7 @@ def halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Halves]:
         sys.modules[PANDAS] = real
 
 
-def test_a_chart_waits_until_pandas_is_whole(
-    halves: Halves, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_chart_waits_for_whole_pandas(halves: Halves, monkeypatch: pytest.MonkeyPatch) -> None:
     def go_on(name: str) -> ModuleType:
         halves.second.set()  # somebody waits
         return import_module(name)

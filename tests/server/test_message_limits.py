@@ -90,9 +90,7 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return seconds
 
 
-def test_who_says_too_much_waits_and_is_heard(
-    waited: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_says_too_much_waits(waited: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_RATE", "10")
     inside, _ = say(*[RERUN] * 200)
     assert len(inside.heard) == 200

@@ -62,9 +62,7 @@ def test_answers_and_connections_are_counted() -> None:
     assert after == (before[0] + 1, before[1] + 1)
 
 
-def test_pages_are_counted_by_their_names_with_their_errors(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pages_are_counted_by_name_with_their_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttle, "session", lambda: Session(page="tokens"))
     names = ("explorer_page_seconds_count", "explorer_page_errors_total")
     before = [figure(name, page="tokens") for name in names]

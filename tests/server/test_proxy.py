@@ -125,9 +125,7 @@ def places(front: Proxy) -> dict[str, str]:
     return {key: ask(front, key=key) for key in KEYS}
 
 
-def test_a_reader_stays_at_one_replica_and_both_are_used(
-    front: Proxy, played: list[Played]
-) -> None:
+def test_a_reader_stays_at_one_replica_of_both_used(front: Proxy, played: list[Played]) -> None:
     at = places(front)
     assert set(at.values()) == {each.name for each in played}
     assert places(front) == at
@@ -154,9 +152,7 @@ def test_of_a_replica_that_ends_or_is_full_the_readers_go_on_at_the_other(
     assert ask(front).startswith("503 The app is being started; open it again in a minute.")
 
 
-def test_a_file_of_a_session_is_looked_for_where_the_session_is(
-    front: Proxy, played: list[Played]
-) -> None:
+def test_a_file_is_looked_for_where_its_session_is(front: Proxy, played: list[Played]) -> None:
     first, second = played
     at_first = next(key for key, name in places(front).items() if name == first.name)
     first.status = 404  # it was away meanwhile, and knows the session no more
@@ -189,9 +185,7 @@ FIRST_LINES = b" / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
 UPGRADE = b"Upgrade: websocket\r\n\r\n"
 
 
-def test_a_request_in_pieces_is_refused_before_a_replica_hears_of_it(
-    front: Proxy, played: list[Played]
-) -> None:
+def test_a_request_in_pieces_reaches_no_replica(front: Proxy, played: list[Played]) -> None:
     """Each line of a head and each chunk of a body costs the replica as much as a message."""
     head = b"GET" + FIRST_LINES
     assert reply(front, head + b"Cookie: " + b"a" * 36_000 + b"\r\n\r\n").startswith(
@@ -233,9 +227,7 @@ def test_who_is_silent_or_has_too_many_connections_is_refused(
             wait_until(lambda: any(each.ended for each in played), "its end: nobody reads it")
 
 
-def test_what_the_proxy_notes_holds_no_text_and_no_session(
-    front: Proxy, played: list[Played]
-) -> None:
+def test_the_notes_of_the_proxy_hold_no_text_no_session(front: Proxy, played: list[Played]) -> None:
     ask(front, f"/attention?text={TEXT}", KEYS[0])
     for each in played:
         each.end()

@@ -70,9 +70,7 @@ def test_twelve_large_uploads_stay_within_what_one_reader_may_have(world: World)
 
 
 @pytest.mark.usefixtures("small")
-def test_many_small_files_count_for_what_they_are(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_small_files_count_in_full(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     bound(monkeypatch, uploads_receiving_of_reader=3 * LEAST_COUNTED)
     answers = all_of(*(world.put("a") for _ in range(5)))
     assert [each.status for each in answers] == [204, 204, 204, 413, 413]

@@ -50,9 +50,7 @@ def learnt(task: Task, steps: int, batch_size: int) -> float:
     return task.measure(model).value
 
 
-def test_every_task_of_a_text_reads_its_batches_with_each_tokenizer(
-    subtests: pytest.Subtests,
-) -> None:
+def test_all_tasks_of_a_text_read_batches_with_each_tokenizer(subtests: pytest.Subtests) -> None:
     for name in OWN:
         for tokenizer in (None, *CUSTOM_TASKS[name].tokenizers):
             with subtests.test(name=name, tokenizer=tokenizer):
@@ -133,9 +131,7 @@ def characters() -> LanguageTask:
     return task
 
 
-def test_the_last_tenth_is_held_out_and_windows_predict_the_next_token(
-    characters: LanguageTask,
-) -> None:
+def test_the_last_tenth_is_held_out_and_windows_predict_the_next(characters: LanguageTask) -> None:
     """The end is written in capitals, and a training batch never holds any."""
     assert characters.example == "the cat sat on the mat. the cat"
     tokenizer = characters.tokenizer
@@ -152,9 +148,7 @@ def test_the_last_tenth_is_held_out_and_windows_predict_the_next_token(
     assert not torch.equal(batch.labels, characters.batch(1, characters.training).labels)
 
 
-def test_measuring_reads_the_held_out_text_and_a_shipped_model_all_of_it(
-    characters: LanguageTask,
-) -> None:
+def test_measuring_reads_held_out_text_or_all_for_a_shipped_model(characters: LanguageTask) -> None:
     model = Transformer(characters.model)
     few = characters.measure(model).value
     assert few == pytest.approx(characters.measuring_everything().measure(model).value, rel=0.2)

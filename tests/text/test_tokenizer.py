@@ -79,9 +79,7 @@ def test_an_emoji_is_several_tokens_over_one_character_and_what_is_unknown_one()
 
 
 @ALL
-def test_typed_text_never_becomes_a_special_token_nor_after_a_round_trip_through_json(
-    tokenizer: Tokenizer,
-) -> None:
+def test_typed_text_is_no_special_token_nor_after_a_trip_through_json(tokenizer: Tokenizer) -> None:
     again = Tokenizer.from_json(tokenizer.to_json())
     assert again.to_json() == tokenizer.to_json()
     assert (again.kind, again.lowercase) == (tokenizer.kind, tokenizer.lowercase)

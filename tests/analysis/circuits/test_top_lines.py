@@ -107,9 +107,7 @@ def test_a_line_that_is_longer_than_the_model_reads_is_cut() -> None:
         tokenize_lines(small, ("the cat",))
 
 
-def test_the_oldest_leave_and_a_damaged_file_is_measured_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_oldest_leave_and_a_damaged_file_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = opened_model.open_model("letters")
     names = []
     monkeypatch.setenv("EXPLORER_LIMIT_ACTIVATIONS_KEPT", "5000")

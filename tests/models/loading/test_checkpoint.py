@@ -78,9 +78,7 @@ def test_saving_replaces_the_whole_folder(tmp_path: Path) -> None:
     assert names(tmp_path) == {"one"}, "nothing is left beside it"
 
 
-def test_a_save_that_fails_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_save_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Transformer(SMALL)
     save_checkpoint(tmp_path / "one", model, run={"first": True})
 
@@ -126,9 +124,7 @@ BAD_STATES = {
 }
 
 
-def test_a_state_is_not_pickled_and_another_or_a_damaged_one_is_told_in_a_sentence(
-    tmp_path: Path,
-) -> None:
+def test_a_state_is_not_pickled_and_a_wrong_or_damaged_one_is_said(tmp_path: Path) -> None:
     config, model, folder = TrainConfig(), Transformer(SMALL), tmp_path / "one"
     state = TrainState.fresh(model, config)
     next(train(model, batch_at, config, state))

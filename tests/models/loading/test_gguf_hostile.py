@@ -261,9 +261,7 @@ def test_a_hostile_file_is_one_sentence(gguf_folder: Path, opener: Opener) -> No
     assert not_refused_as_told(opener, gguf_folder, FILES | FIELDS | LARGE | NUMBERS) == []
 
 
-def test_of_several_files_none_is_preferred(
-    gguf_folder: Path, tmp_path: Path, opener: Opener
-) -> None:
+def test_none_of_several_files_preferred(gguf_folder: Path, tmp_path: Path, opener: Opener) -> None:
     folder = Path(shutil.copytree(gguf_folder, tmp_path / "two"))
     shutil.copy(folder / NAME, folder / "another.gguf")
     assert refused(opener, folder) == (

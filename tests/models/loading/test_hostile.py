@@ -324,9 +324,7 @@ def test_each_damage_to_a_published_folder_is_refused_in_its_sentence(
     assert not_refused_as_told(opener, gpt2, cases) == []
 
 
-def test_each_damage_to_a_folder_of_ours_is_refused_in_its_sentence(
-    ours: Path, opener: Opener
-) -> None:
+def test_each_damage_to_our_folder_is_refused_in_its_sentence(ours: Path, opener: Opener) -> None:
     assert not_refused_as_told(opener, ours, OURS) == []
 
 

@@ -26,9 +26,7 @@ KERNEL = (
 """The names in both versions of its interface."""
 
 
-def test_in_a_container_it_is_what_is_left_of_its_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_a_container_its_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it holds in memory alone is no room."""
     monkeypatch.setattr(memory, "_available", lambda: 1_000)
     for limits, (limit, usage, files, in_memory) in zip(memory.LIMITS, KERNEL, strict=True):
