@@ -103,9 +103,7 @@ def first_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b 
 
 def last_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
     """The last real token, wherever the padding is."""
-    if keep is None:
-        return x[:, -1]
-    return first_kept(x.flip(1), keep.flip(1))
+    return x[:, -1] if keep is None else first_kept(x.flip(1), keep.flip(1))
 
 
 def mean_of_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:

@@ -179,8 +179,7 @@ class NestedCircuits:
         """One point for each size. Costs (2 + draws) × p passes that are about twice a plain one,
         and p plain ones."""
         draws = self.random_orders(seed)
-        for size in sizes(len(self.order)):
-            yield self.point(draws, size)
+        yield from (self.point(draws, size) for size in sizes(len(self.order)))
 
     def random_orders(self, seed: int = 0) -> list[Tensor]:
         """All edges in random orders, always the same from one seed."""

@@ -63,8 +63,7 @@ def js_divergence(head: Tensor, others: Tensor) -> Tensor:
 
 def pairwise_divergence(weights: Tensor) -> Iterator[Tensor]:
     """Divergence of every head (n, r, k) to itself and the heads after it, one after another."""
-    for at in range(len(weights)):
-        yield js_divergence(weights[at], weights[at:])
+    yield from (js_divergence(weights[at], weights[at:]) for at in range(len(weights)))
 
 
 def divergence_matrix(rows: Sequence[Tensor]) -> Tensor:

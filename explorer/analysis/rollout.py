@@ -115,8 +115,7 @@ def flow_to(layers: Sequence[Tensor], token: int) -> Iterator[float]:
             above, below = (level + 1) * tokens + int(rows[at]), level * tokens + lower
             network.join(above, below, int(whole[at, lower]))
         rows = whole.any(0).nonzero()[:, 0]
-    for column in range(tokens):
-        yield network.most(top * tokens + token, column) / UNITS
+    yield from (network.most(top * tokens + token, column) / UNITS for column in range(tokens))
 
 
 class Network:

@@ -92,8 +92,7 @@ def tensor_summary(name: str, tensor: Tensor) -> TensorSummary:
 
 def summarized(model: nn.Module) -> Iterator[TensorSummary]:
     """The statistics of every parameter; a tied one appears once."""
-    for name, parameter in model.named_parameters():
-        yield tensor_summary(name, parameter)
+    yield from (tensor_summary(name, parameter) for name, parameter in model.named_parameters())
 
 
 def _slices(tensor: Tensor) -> Iterator[Tensor]:

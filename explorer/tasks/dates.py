@@ -91,9 +91,7 @@ class Dates(GeneratedTask):
 
     def answer(self, source: Tokens) -> Tokens:
         day = _read("".join(token.label for token in source if not token.special))
-        if day is None:
-            return ()
-        return self.answer_of(day[0].isoformat(), source)
+        return () if day is None else self.answer_of(day[0].isoformat(), source)
 
 
 def _read(text: str) -> tuple[date, tuple[str, ...]] | None:

@@ -182,6 +182,4 @@ class ReverseEncoder(GeneratedTask):
 
     def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
         """Each position attends to its mirror image, in a text as long as in training."""
-        if len(source) != LETTERS_AT_ONCE:
-            return None
-        return torch.eye(LETTERS_AT_ONCE).flip(-1)
+        return None if len(source) != LETTERS_AT_ONCE else torch.eye(LETTERS_AT_ONCE).flip(-1)

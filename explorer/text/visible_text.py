@@ -17,9 +17,7 @@ def readable(text: str) -> str:
     can neither hide nor turn the text around it.
     """
     label = "".join(readable_character(character) for character in text)
-    if label and unicodedata.combining(label[0]):
-        return "◌" + label
-    return label
+    return "◌" + label if label and unicodedata.combining(label[0]) else label
 
 
 def cut(text: str, longest: int) -> str:

@@ -99,6 +99,4 @@ def _like_preset(config: TransformerConfig, name: str) -> TransformerConfig:
 
 def kind_of(family: str) -> str:
     """The kind of model of a family or a document."""
-    if family in PRESETS:
-        return PRESETS[family].kind
-    return LIKE[family][0]
+    return PRESETS[family].kind if family in PRESETS else LIKE[family][0]

@@ -75,9 +75,7 @@ WORK: dict[str, Work] = {
     "maximum flow": lambda _, forward: [
         *flow_to([*half_residual_layers(forward, PART, 2)], len(forward.target) - 1)
     ],
-    "teacher forcing": lambda opened, forward: teacher_forcing(
-        opened.model, None, ids(forward)[0], 1
-    ),
+    "teacher forcing": lambda opened, run: teacher_forcing(opened.model, None, ids(run)[0], 1),
     "token paths": lambda _, forward: token_paths(forward, "decoder", (0, 1)),
     "weights": lambda opened, _: [*summarized(opened.model)],
     "diagnostics": lambda opened, _: training_findings(opened.model, [*summarized(opened.model)]),

@@ -246,9 +246,7 @@ def test_a_matrix_without_a_partner_of_its_shape_is_named_with_both_shapes() -> 
     back = weight_changes(other, model)
     assert UnpairedMatrix("decoder.blocks.1.mlp.up_proj", None, (32, 16)) in back.unpaired
     assert back.compared == found.compared
-    assert len(found.unpaired) + found.compared == sum(
-        each.dim() == 2 for each in model.parameters()
-    )
+    assert len(found.unpaired) + found.compared == sum(w.dim() == 2 for w in model.parameters())
 
 
 def test_a_rank_is_that_of_the_singular_values_and_none_of_what_is_not_finite() -> None:

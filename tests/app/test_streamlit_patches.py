@@ -187,9 +187,7 @@ def test_what_a_page_does_not_draw_stays_in_the_address() -> None:
 def messages_of(change: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The addresses that are sent to the browser while this changes the parameters."""
     sent: list[str] = []
-    run = SimpleNamespace(
-        enqueue=lambda message: sent.append(message.page_info_changed.query_string)
-    )
+    run = SimpleNamespace(enqueue=lambda each: sent.append(each.page_info_changed.query_string))
     state = SafeSessionState(SessionState(), lambda: None)
     monkeypatch.setattr(streamlit_query_params, "get_script_run_ctx", lambda: run)
     monkeypatch.setattr(streamlit_patches, "get_session_state", lambda: state)

@@ -108,9 +108,7 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
-    parser.add_argument(
-        "--renew", action="store_true", help="write the rows of these into the file"
-    )
+    parser.add_argument("--renew", action="store_true", help="write these rows into the file")
     given = parser.parse_args()
     asked: list[str] = given.names
     if unknown := [name for name in asked if name not in BENCHMARKS]:

@@ -76,9 +76,7 @@ CHARTS: dict[str, dict[str, Any]] = {
         [("pair 0", [(1.0, 0.0), (0.0, 1.0)]), ("pair 1", [(0.0, 0.0)] * 2)], 1
     ),
     "spectrum": singular_value_curves([3.0, 2.0, 0.0], [2.5, 1.5, 0.5]),
-    "spectrum, logarithmic": singular_value_curves(
-        [3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6, logarithmic=True
-    ),
+    "logarithms": singular_value_curves([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6, logarithmic=True),
     "spectrum of zeros": singular_value_curves([0.0, 0.0], [0.0, 0.0], 0.0, logarithmic=True),
     "spectrum of one": singular_value_curves([3.0], [2.5], 2.6),
     "loss": loss_curves(400, math.log(27)),
@@ -88,7 +86,7 @@ CHARTS: dict[str, dict[str, Any]] = {
     "pairs": before_after_bars(["cat", "dog"], [0.75, 0.25], [0.5, 0.5]),
     "pairs without numbers": before_after_bars(["cat", "dog"], [0.75, 0.25], [NAN, INF]),
     "edges": edge_cut_curves([EdgeCut(1, 0.5, 0.1, 0.0, 0.2), EdgeCut(2, 1.5, 0.2, 0.1, 0.3)]),
-    "edges without numbers": edge_cut_curves(
+    "edges, no numbers": edge_cut_curves(
         [EdgeCut(1, 0.5, NAN, NAN, INF), EdgeCut(2, NAN, 0, 0, 0)]
     ),
     "no edge with a number": edge_cut_curves([EdgeCut(1, NAN, NAN, NAN, NAN)]),
@@ -169,7 +167,7 @@ def test_of_many_ranks_the_first_and_the_last_are_drawn() -> None:
         assert len(drawn) == min(count, MOST_SINGULAR_VALUES) == len(set(drawn)), count
         assert drawn == sorted(drawn), count
         assert not count or (drawn[0], drawn[-1]) == (0, count - 1)
-    chart = CHARTS["spectrum, logarithmic"]
+    chart = CHARTS["logarithms"]
     assert all(row["value"] > 0 for row in chart["datasets"]["rows"])
     assert chart["datasets"]["rows"][2]["own"] == 0.0, "whole on hover"
     assert all(ends and ends[0] > 0 for ends in domains(chart, "y"))
@@ -215,7 +213,7 @@ def test_what_is_no_number_has_no_bar_and_is_said() -> None:
     assert chart["params"][0]["value"][0].endswith("0.750 → no value")
     rows = CHARTS["products without numbers"]["datasets"]["rows"]
     assert [row["value"] for row in rows] == [None, None, 1.0]
-    for name, top in (("edges", 1.5), ("edges without numbers", 0.5), ("no edge with a number", 1)):
+    for name, top in (("edges", 1.5), ("edges, no numbers", 0.5), ("no edge with a number", 1)):
         assert domains(CHARTS[name], "y") == [[0, top], [0, top]], name
 
 

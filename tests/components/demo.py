@@ -152,9 +152,7 @@ def demo_cells(show: str) -> None:
 
 
 def demo_chips(show: str) -> None:
-    picked = chips(
-        words(SENTENCE), key="chips", text=SENTENCE, highlight=4, on_pick=lambda place: None
-    )
+    picked = chips(words(SENTENCE), key="chips", text=SENTENCE, highlight=4, on_pick=lambda _: None)
     st.text(f"picked {picked}")
     chips(MANY[:400], key="later", highlight=300, later=301, height=94)
     chips(EMOJI, key="emoji")

@@ -39,9 +39,7 @@ ODDITIES = {
     "learned positions, rms": config_of("encoder-decoder", positions="learned", norm="rms"),
     "no last norm": config_of("decoder", final_norm=False),
     "odd width": config_of("decoder", d_model=9),
-    "one table for both stacks": config_of(
-        "encoder-decoder", share_embeddings=True, src_vocab_size=None
-    ),
+    "one table for both": config_of("encoder-decoder", share_embeddings=True, src_vocab_size=None),
     "words behind a mask": config_of("encoder", head="masked-language-model", n_segments=2),
     "the last token decides": config_of("decoder", head="classifier", pooling="last"),
     "parallel": config_of("decoder", parallel=True, positions="rotary", d_rotary=2),

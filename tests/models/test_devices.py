@@ -99,8 +99,7 @@ class Given:
         yield whole.weights(f"{stack}.0.self_attn")
         yield whole.weights(f"{stack}.1.self_attn", 1)
         if is_writer(self.config):
-            for edit in self.edits:
-                yield trace(self.model, *self.inputs, edits=[edit]).output
+            yield from (trace(self.model, *self.inputs, edits=[edit]).output for edit in self.edits)
             yield from self.generated()
         if self.config.head != "none":
             yield from self.learnt()

@@ -29,9 +29,8 @@ def test_a_rate_of_a_billion_stops_and_good_weights_stay(optimizer: str, tmp_pat
     status = run.status()
     assert status.state == "failed"
     assert status.message.count(".\n") == 0
-    assert status.message.endswith(
-        "; the model of step 0 is kept, and a lower learning rate may help."
-    )
+    kept = "; the model of step 0 is kept, and a lower learning rate may help."
+    assert status.message.endswith(kept)
     assert status.step < 1 + STEPS_OF_PATIENCE
     task = run.task()
     assert kept_weights(run)

@@ -121,8 +121,7 @@ class World:
 
 def form(size: int) -> Iterator[bytes]:
     yield HEAD
-    for _ in range(size // len(BLOCK)):
-        yield BLOCK
+    yield from (BLOCK for _ in range(size // len(BLOCK)))
     yield BLOCK[: size % len(BLOCK)] + TAIL
 
 

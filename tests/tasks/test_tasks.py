@@ -125,9 +125,7 @@ def test_a_pattern_that_expects_nothing_is_none() -> None:
 
 
 def test_an_unknown_task_is_refused_in_a_sentence() -> None:
-    with pytest.raises(
-        TextError, match="no task called 'sing'; there are reverse, reverse-encoder, copy"
-    ):
+    with pytest.raises(TextError, match="task called 'sing'; there are reverse, reverse-encoder,"):
         task_of("sing")
     assert task_of("reverse") is TASKS["reverse"]
     assert {"characters", "subwords", "sentences", "pairs"} <= set(CUSTOM_TASKS)

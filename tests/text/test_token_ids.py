@@ -29,9 +29,7 @@ def test_what_is_no_number_of_a_token_is_told() -> None:
         with pytest.raises(TextError, match=f"^{re.escape(TYPE_IDS)}$"):
             NUMBERS.encode(text)
     for text, number in [("50", "50"), ("1 2 999999999", "999999999")]:
-        with pytest.raises(
-            TextError, match=rf"^Token {number} does not exist: .* 50, from 0 on\.$"
-        ):
+        with pytest.raises(TextError, match=rf"Token {number} does not exist: .* 50, from 0 on\.$"):
             NUMBERS.encode(text)
     with pytest.raises(TextError, match=r"\.$"):
         NUMBERS.encode("1 " * 1_000_000)

@@ -109,8 +109,7 @@ def contrast_of(opened: OpenModel, pair: TokenPair) -> Contrast:
 
 def attributions(opened: OpenModel, question: Question, steps: int) -> Iterator[Attribution]:
     """The estimates of one pair after another."""
-    for pair in question.pairs:
-        yield attribution_of(opened, pair, steps)
+    yield from (attribution_of(opened, pair, steps) for pair in question.pairs)
 
 
 def attribution_of(opened: OpenModel, pair: TokenPair, steps: int) -> Attribution:

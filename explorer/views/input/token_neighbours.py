@@ -97,7 +97,8 @@ def space_code(
     print(places)  # by step and token, on three axes
 
     tables, this = [choice.rows_of(name) for name in choice.tables], torch.tensor([token])
-    for neighbours in [nearest_tokens(table, table[this], count, this) for table in tables]:
+    nearest = [nearest_tokens(table, table[this], count, this) for table in tables]
+    for neighbours in nearest:
         print(neighbours.ids, neighbours.cosines)
 
 

@@ -91,9 +91,7 @@ def duration(seconds: float) -> str:
     """A duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def first_words(names: Sequence[str], most: int, between: str = ", ", last: str = " and ") -> str:

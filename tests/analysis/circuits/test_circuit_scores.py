@@ -95,9 +95,7 @@ def test_scores_are_means_over_the_pairs_with_their_spread(opened: OpenModel) ->
         assert len(found) == len(question.pairs)
         alone = [attribute_writers(contrast_of(opened, each), steps) for each in question.pairs]
         assert_close_to(scores.writers, torch.stack([each.writers for each in alone]).mean(0))
-        assert scores.clean == pytest.approx(
-            [each.clean_value for each in question.pairs], abs=1e-4
-        )
+        assert scores.clean == pytest.approx([p.clean_value for p in question.pairs], abs=1e-4)
         assert (scores.writers_spread is None) == (len(found) == 1)
         assert (scores.edges is None) == bool(why_no_edges(opened)) == bool(scores.why_no_edges)
         if scores.edges is None:
