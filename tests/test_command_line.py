@@ -58,9 +58,7 @@ def refused(capsys: pytest.CaptureFixture[str], *line: str) -> str:
     return said.err
 
 
-def test_train_writes_a_run_that_the_library_opens_and_that_answers(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_trained_run_opens_and_answers(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wishes = "--steps 6 --lr 0.01 --schedule cosine --seed 3 --weights-seed 4 --norm rms".split()
     assert main(["train", "reverse", *TINY, *wishes]) == 0
     said = capsys.readouterr()

@@ -24,9 +24,7 @@ def test_an_overview_of_144_heads_does_not_grow_with_the_text(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("small_models")
-def test_a_run_scans_the_folders_once_and_makes_one_context_and_no_pages_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_scans_folders_and_makes_its_context_once(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: Counter[str] = Counter()
 
     def count(name: str, *_: Any, **__: Any) -> None:

@@ -8,9 +8,7 @@ from tests import served
 from tests.served import PORTS, first_port, free_port
 
 
-def test_two_processes_share_no_port_and_none_is_given_twice_or_while_it_is_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_processes_share_no_port_and_none_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     ranges = []
     for worker in ("gw0", "gw1"):
         monkeypatch.setenv("PYTEST_XDIST_WORKER", worker)

@@ -218,9 +218,7 @@ class Patched(Recorded):
 
 
 @grid("padded, config", [(), (0, 1), (-1,)], CONFIGS.values())
-def test_a_branch_from_where_two_texts_part_is_a_whole_pass(
-    config: TransformerConfig, padded: tuple[int, ...]
-) -> None:
+def test_a_late_branch_is_a_whole_pass(config: TransformerConfig, padded: tuple[int, ...]) -> None:
     base = Patched(config, padded=padded).has_every_part_alone()
     starts = {part.name: base.start(part.name) for part in parts(config)}
     is_shared = config.kind != "encoder" and config.head == "language-model"

@@ -198,9 +198,7 @@ def forward(small_models: Path) -> ForwardPass:
     return run_text(opened, "the black cat sleeps")
 
 
-def test_every_kind_of_attention_is_measured_layer_by_layer(
-    forward: ForwardPass, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_attention_is_measured(forward: ForwardPass, monkeypatch: pytest.MonkeyPatch) -> None:
     for part in forward.parts:
         whole = join_layers(list(metrics_by_layer(forward, part.name)))
         assert whole.values["spread"].shape == (part.layers, part.heads)

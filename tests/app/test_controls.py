@@ -125,9 +125,7 @@ def test_a_token_that_is_not_there_is_said_and_replaced() -> None:
 NUMBERS = ("place", "seed", "heat", "step")
 
 
-def test_every_number_that_there_is_not_is_said_alike_and_one_that_there_is_is_shown(
-    subtests: pytest.Subtests,
-) -> None:
+def test_missing_numbers_are_said_alike_and_others_are_shown(subtests: pytest.Subtests) -> None:
     for asked in ["31", "x", "inf", "9" * 5_000]:
         with subtests.test(asked=asked):
             page = opened(numbered, **dict.fromkeys(NUMBERS, asked))

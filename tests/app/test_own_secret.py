@@ -54,9 +54,7 @@ def test_one_that_others_could_read_or_that_is_cut_is_made_anew(root: Path) -> N
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_one_that_another_replica_removes_meanwhile_is_made_anew(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_removed_meanwhile_is_made_anew(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def looks_too_late(file: Path) -> bool:
         file.unlink()
         return False

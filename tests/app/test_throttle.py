@@ -353,9 +353,7 @@ def test_a_run_is_stopped_also_where_it_waits(
         turns.give_back(taken)
 
 
-def test_a_run_ends_at_the_next_step_when_its_reader_has_gone(
-    turns: RecordedTurns, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_ends_with_its_reader(turns: RecordedTurns, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[int] = []
 
     def work() -> None:

@@ -349,9 +349,7 @@ def test_a_stranger_with_many_keys_pushes_out_only_what_came_from_their_network(
     assert mine in kept_in(tmp_path)
 
 
-def test_what_does_not_open_is_gone_at_once_and_pushes_nothing_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_open_leaves_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     allow(monkeypatch, of_reader=1, of_all=1)
     good = put(tmp_path, "a", "honest")
     junk = {"config.json": b"{", "model.safetensors": b"junk" * 1_000}
@@ -448,9 +446,7 @@ def test_a_path_leads_to_a_gguf_or_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert folders.checkpoints_in(tmp_path) == [file.parent]
 
 
-def test_what_nobody_used_for_days_is_gone_also_where_nobody_uploads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_unused_goes_without_uploads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "uploads"
     uploads.sweep(root)
     assert not root.exists()

@@ -96,9 +96,7 @@ def by_itself(opened: OpenModel, text: str, sampling: Sampling, seed: int, most:
 
 
 @grid("name, sampling", (*SHIPPED, *PUBLISHED), SAMPLINGS)
-def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
-    name: str, sampling: Sampling, published: Path
-) -> None:
+def test_a_drawn_branch_is_what_is_written(name: str, sampling: Sampling, published: Path) -> None:
     if name in PUBLISHED:
         opened = opened_model.open_entry(available_models.brought_model(published / name))
     else:

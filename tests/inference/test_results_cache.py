@@ -49,9 +49,7 @@ def nothing(made: object) -> int:
     return 0
 
 
-def test_a_thing_is_made_once_for_its_model_and_key_until_it_is_forgotten(
-    opened: OpenModel, other: OpenModel
-) -> None:
+def test_once_for_its_model_and_key_until_forgotten(opened: OpenModel, other: OpenModel) -> None:
     with pytest.raises(ValueError, match="once"):
         cached(opened, "a", fails, nothing)
     first = cached(opened, "a", Made, nothing)

@@ -139,9 +139,7 @@ QUOTED_KEY = r'"\\"".' * 4_000 + "a"
         f'a = "\n{LONG_KEY} = 1',
     ],
 )
-def test_a_key_of_very_many_parts_is_refused_before_it_is_parsed(
-    text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_of_many_parts_is_never_parsed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tomllib.loads", None)
     with pytest.raises(LessonError, match=r"^own\.toml: .* has more than 3 dots: put a text"):
         lesson_from(text.encode(), "own.toml")

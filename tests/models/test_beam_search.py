@@ -113,9 +113,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
 
 @pytest.mark.usefixtures("shapes_unchecked")
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
-def test_every_token_is_read_once_and_the_search_stops_when_asked(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_are_read_once_until_the_stop(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made, read, encoded = model(kind), list[int](), list[int]()
     decode = watched(made.decode, lambda ids, *_: read.append(ids.numel()))
     monkeypatch.setattr(made, "decode", decode)

@@ -237,9 +237,7 @@ def somebody_elses(root: Path, tmp_path: Path) -> Iterator[str]:
         process.wait(30)
 
 
-def test_a_given_cluster_is_used_and_a_run_outlives_the_worker_that_trains_it(
-    root: Path, somebody_elses: str
-) -> None:
+def test_a_run_outlives_the_worker_of_a_given_cluster(root: Path, somebody_elses: str) -> None:
     """Two runs train at once; one goes on on the other worker, from the state saved last."""
     assert somebody_elses.startswith("tls://")
     strangers_are_refused(root, somebody_elses)

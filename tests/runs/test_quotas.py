@@ -90,9 +90,7 @@ def test_a_network_with_many_cookies_keeps_no_other_networks_first_waiting(queue
     assert BEGUN[-1] == second.name, "everybody's first is before any second"
 
 
-def test_a_full_queue_takes_no_run_and_lets_one_go_on_that_is_in_it(
-    queue: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_queue_takes_only_its_own(queue: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "2")
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "3")
     first, second = (queue.train_new(tiny_spec(), None, MANY) for _ in range(2))
@@ -109,9 +107,7 @@ def test_a_full_queue_takes_no_run_and_lets_one_go_on_that_is_in_it(
     assert sorted(BEGUN) == sorted([first.name, first.name, second.name, third.name])
 
 
-def test_a_network_with_many_cookies_leaves_room_for_another(
-    queue: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_cookies_leave_others_room(queue: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_PUBLIC", "1")
     here, elsewhere = "1" * 32, "2" * 32
     for cookie in range(6):
@@ -151,9 +147,7 @@ def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
     assert sorted(BEGUN) == sorted(run.name for run in (first, *again))
 
 
-def test_the_bytes_of_runs_are_counted_anew_once_they_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bytes_are_counted_after_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = create(tmp_path, tiny_spec(), owner=MANY)
     monkeypatch.setenv("EXPLORER_LIMIT_RUNS_BYTES_OF_READER", "5000")
     assert keeping_fault(tmp_path, MANY) is None

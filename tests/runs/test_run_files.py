@@ -81,9 +81,7 @@ def test_a_damaged_file_says_nothing(tmp_path: Path) -> None:
         assert notes_in(tmp_path) == RunNotes(), text[:20]
 
 
-def test_a_write_that_does_not_end_leaves_the_notes_that_were_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_write_leaves_old_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_notes(tmp_path, RunNotes(note="old"))
     monkeypatch.setattr(Path, "replace", Mock(side_effect=InterruptedError))
     with pytest.raises(InterruptedError):

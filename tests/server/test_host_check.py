@@ -152,9 +152,7 @@ def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:
         ("demo.example.org", True, "https://demo.example.org:8501"),
     ],
 )
-def test_whoever_started_the_server_is_told_an_address_that_opens(
-    address: str | None, by_tls: bool, said: str
-) -> None:
+def test_the_printed_address_opens(address: str | None, by_tls: bool, said: str) -> None:
     assert address_to_open(address, 8501, by_tls=by_tls) == said
 
 

@@ -110,9 +110,7 @@ def test_the_first_page_waits_for_no_library_of_others() -> None:
     assert LATER & {*ran.stdout.split()} == set()
 
 
-def test_uploads_are_forgotten_on_a_server_that_nobody_visits(
-    small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uploads_go_without_any_visit(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "0")
     monkeypatch.setattr(housekeeping, "CLEANUP_INTERVAL", 0)
     sweep, looks = uploads.sweep, list[Path]()

@@ -64,9 +64,7 @@ def test_what_a_reader_sends_passes_and_what_no_reader_needs_is_dropped() -> Non
 
 
 @pytest.mark.parametrize("junk", [b"\xff\xff", RERUN[:-1], {"text": "hello"}])
-def test_what_is_no_message_closes_the_connection_without_a_stack(
-    junk: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_junk_closes_it_without_a_stack(junk: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "explorer")
     frame = {"type": "websocket.receive", **junk} if isinstance(junk, dict) else junk
     inside, answer = say(RERUN, frame, RERUN)
@@ -132,9 +130,7 @@ class Talks:
             each()
 
 
-def test_the_connections_of_a_network_share_what_some_may_say(
-    waited: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_shares_its_rate(waited: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each message costs the loop some milliseconds at worst, whoever it is for."""
 
     async def talk(*clients: str) -> None:
@@ -219,9 +215,7 @@ MOST_FRAMES = SMALL_FRAMES_PER_MESSAGE * BURST_SECONDS * 2
 
 
 @pytest.mark.parametrize("opcode", [Opcode.PING, Opcode.PONG, Opcode.BINARY, Opcode.CONT])
-def test_small_frames_that_come_too_fast_close_their_connection(
-    opcode: Opcode, closed_for: Callable[[bytes], str]
-) -> None:
+def test_too_fast_small_frames_close_it(opcode: Opcode, closed_for: Callable[[bytes], str]) -> None:
     assert closed_for(frames(opcode, 9, MOST_FRAMES)) == ""
     assert closed_for(frames(opcode, 9, MOST_FRAMES + 1)) == TOO_MANY_FRAMES
 

@@ -135,9 +135,7 @@ def test_a_reader_stays_at_one_replica_of_both_used(front: Proxy, played: list[P
     assert len({ask(front) for _ in range(5)}) == 1, "without a cookie, by the address"
 
 
-def test_of_a_replica_that_ends_or_is_full_the_readers_go_on_at_the_other(
-    front: Proxy, played: list[Played]
-) -> None:
+def test_readers_leave_a_replica_that_ends_or_is_full(front: Proxy, played: list[Played]) -> None:
     first, second = played
     at = places(front)
     first.status = 503

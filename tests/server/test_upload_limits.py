@@ -267,9 +267,7 @@ def test_of_a_form_with_many_parts_nothing_is_kept(world: World) -> None:
     assert (answer.status, world.held, world.received.bytes) == (400, 0, 0)
 
 
-def test_what_is_taken_out_of_the_form_or_left_behind_is_freed(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_left_and_the_removed_are_freed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.connected["b"] = ""
     files = [str(UUID(int=number)) for number in range(3)]
     all_of(*(world.put("a", 9, file=file) for file in files), world.put("b", 9))

