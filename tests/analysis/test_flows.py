@@ -109,8 +109,7 @@ def smallest_cut(mixing: list[Tensor], token: int, column: int) -> float:
 @settings(deadline=None, max_examples=12)
 @given(some.sampled_from([(1, 3), (2, 2), (3, 2), (2, 3)]), some.integers(0, 9999), some.booleans())
 def test_the_flow_is_the_smallest_cut(size: tuple[int, int], seed: int, is_causal: bool) -> None:
-    mixing = stack(*size, seed, is_causal)
-    token = size[1] - 1
+    mixing, token = stack(*size, seed, is_causal), size[1] - 1
     cuts = [smallest_cut(mixing, token, column) for column in range(size[1])]
     assert list(flow_to(mixing, token)) == pytest.approx(cuts, abs=1e-9)
 

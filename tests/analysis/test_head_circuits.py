@@ -126,8 +126,7 @@ def test_the_eigenvalues_are_those_of_the_circuit_between_tokens(shape: dict[str
     config, stack = model.config, model.last_stack
     w = config.head_width
     for head in range(config.n_heads):
-        found = copying(model, 1, head)
-        block = blocks_of(model)[1]
+        found, block = copying(model, 1, head), blocks_of(model)[1]
         embedded = stack.embedding_norm(stack.embedding.weight * stack.embedding_scale)
         norm = block.self_residual.input_norm
         read = norm(embedded) - getattr(norm, "bias", 0.0)

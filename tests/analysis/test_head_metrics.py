@@ -133,8 +133,7 @@ def test_between_two_texts_the_words_of_the_shorter_one_count_and_nothing_is_far
     missing = {name for name, value in found.items() if math.isnan(value)}
     assert missing == {"distance", "itself", "previous", "induction", "duplicate"}
     for queries, keys in ((2, 5), (5, 2), (1, 1)):
-        shorter = range(min(queries, keys))
-        weights = torch.zeros(queries, keys)
+        shorter, weights = range(min(queries, keys)), torch.zeros(queries, keys)
         weights[list(shorter), [keys - 1 - i for i in shorter]] = 1
         assert numbers(weights, same_text=False)["anti_diagonal"] == 1, (queries, keys)
 

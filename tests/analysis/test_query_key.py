@@ -183,8 +183,7 @@ def test_a_key_is_turned_as_the_model_turns_it(tmp_path: Path) -> None:
 
 
 def test_alibi_is_a_straight_line(tmp_path: Path) -> None:
-    found = read(tmp_path, "alibi")
-    slope = float(AlibiPositions(2).slopes()[1])
+    found, slope = read(tmp_path, "alibi"), float(AlibiPositions(2).slopes()[1])
     curve = by_distance(found, SELF, 0, 1, 4, 1)
     assert curve is not None
     for distance, value in curve.points:

@@ -128,8 +128,7 @@ def test_groups_are_the_smallest_that_begin_and_end_with_tokens_of_both() -> Non
 
 
 def test_special_tokens_are_aligned_by_their_role_or_left_out() -> None:
-    body = spans("ab", "ab")
-    split = spans("ab", "a", "b")
+    body, split = spans("ab", "ab"), spans("ab", "a", "b")
     first = [OPENS, *body]
     found = align_tokens(first, [special("[CLS]"), *split, special("[SEP]", 2)], "ab")
     assert labels(found) == ["<s>/[CLS]", "ab"]

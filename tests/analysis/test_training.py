@@ -70,8 +70,7 @@ def test_its_losses_and_gradients_are_those_of_autograd_by_hand() -> None:
     found = take_apart(model, lambda at: task.batch(at, config), config, state)
     with seeded(config.seed, 2):
         logits = by_hand.train()(*batch.inputs)
-    logs = logits.double().log_softmax(-1)
-    known = batch.labels != IGNORE
+    logs, known = logits.double().log_softmax(-1), batch.labels != IGNORE
     own = -logs.gather(-1, batch.labels.clamp_min(0)[..., None])[..., 0]
     losses = 0.9 * own - 0.1 * logs.mean(-1)
     assert_close_to(found.losses[known], losses[known].float())

@@ -156,8 +156,7 @@ def text(step: int) -> Batch:
 
 def decoder() -> Iterator[Row]:
     """Updates of our loop beside those of a bare one around the library's layers."""
-    ours = train(Transformer(CONFIG), text, HOW)
-    theirs = Decoder()
+    ours, theirs = train(Transformer(CONFIG), text, HOW), Decoder()
     optimizer, at = build_optimizer(theirs, HOW), iter(range(10_000_000))
 
     def step() -> None:

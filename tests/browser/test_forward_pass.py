@@ -63,8 +63,7 @@ def test_stages_are_chosen_with_keys_in_the_list_and_quicker_than_the_app(visito
 def test_a_second_stage_is_chosen_before_the_first_has_come(visit: Visit) -> None:
     """The sidebar, which the browser reports as it was before both, ends at the second."""
     visitor = visit()
-    line = SlowLine(visitor.page)
-    page = visitor.open(ADDRESS)
+    line, page = SlowLine(visitor.page), visitor.open(ADDRESS)
     visitor.drawn("stage_list")
     stages = visitor.widget("stage_list")
     line.hold()

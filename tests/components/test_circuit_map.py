@@ -50,8 +50,7 @@ def test_an_edge_is_drawn_at_the_few_positions_that_have_most_of_it() -> None:
 
 
 def test_what_a_browser_sends_is_checked() -> None:
-    shown = invented()
-    most = len(EDGES)
+    shown, most = invented(), len(EDGES)
     assert counts(shown) == [5, most]
     assert selection_in([5, -1, -1, -1], shown) == CircuitChoice(5)
     assert selection_in([most, 1, 2, -1], shown) == CircuitChoice(most, (1, 2))

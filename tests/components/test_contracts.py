@@ -146,8 +146,7 @@ def test_every_picture_has_a_name_and_words_and_a_look_for_the_dark(open_demo: O
     largest = attention(len(STRANGE)).flatten().topk(3).values
     for key in ("matrix", "cells"):
         assert re.findall(r": ([\d.]+)[; .]", said[key][1]) == [three(float(at)) for at in largest]
-    light = {key: visitor.picture(key) for key in PAINTED}
-    faults = []
+    light, faults = {key: visitor.picture(key) for key in PAINTED}, []
     for theme in ("light", "dark"):
         visitor.themed(theme)
         found = [each for each in findings(visitor.page) if each.partition(" ")[0] not in RULES]

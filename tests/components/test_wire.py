@@ -118,8 +118,7 @@ def read_by(reader: Page, sent: torch.Tensor) -> list[tuple[float, str]]:
 
 def test_the_browser_reads_what_python_wrote_and_says_no_other_digit(reader: Page) -> None:
     for sent in map(weights, SEEDS):
-        expected = there_and_back(sent)[1].reshape(-1)
-        got = read_by(reader, sent)
+        expected, got = there_and_back(sent)[1].reshape(-1), read_by(reader, sent)
         assert np.allclose([value for value, _ in got], expected, atol=1e-12)
         assert [text for _, text in got] == [shown(value) for value in expected]
     # A number that is a step away, and so sent alike, is not said to another digit.

@@ -43,8 +43,7 @@ def test_watched_fused_derived_and_merged_are_one(name: str) -> None:
 
 def test_training_changes_the_adapters_alone() -> None:
     model = add_lora(shaken(config_of(), torch.float32), 2, targets=("q_proj", "down_proj"))
-    before = weights(model)
-    ids = ids_of(4, 8)
+    before, ids = weights(model), ids_of(4, 8)
     batch = Batch((ids[:, :-1],), ids[:, 1:])
     reports = list(train(model, lambda step: batch, TrainConfig(steps=5, lr=0.05, warmup=0)))
     assert reports[-1].loss < reports[0].loss
@@ -65,8 +64,7 @@ def test_a_new_head_is_trained_whole() -> None:
 
 def test_merging_leaves_the_adapted_model_as_it_is() -> None:
     model = adapted(config_of())
-    before = weights(model)
-    plain = merged(model)
+    before, plain = weights(model), merged(model)
     assert lora_leaves(plain) == {}
     names = [name for name, _ in Transformer(config_of()).named_parameters()]
     assert [name for name, _ in plain.named_parameters()] == names

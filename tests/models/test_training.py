@@ -73,8 +73,7 @@ def test_every_kind_learns() -> None:
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_weights_follow_from_the_seed_alone_and_the_random_state_is_left(optimizer: str) -> None:
     torch.manual_seed(1)
-    before = torch.get_rng_state()
-    once = trained(4, optimizer=optimizer)
+    before, once = torch.get_rng_state(), trained(4, optimizer=optimizer)
     assert torch.equal(before, torch.get_rng_state())
     torch.manual_seed(2)
     assert_equal_weights(once, trained(4, optimizer=optimizer))

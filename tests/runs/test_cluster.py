@@ -285,8 +285,7 @@ def test_no_file_names_an_address_elsewhere(root: Path, monkeypatch: pytest.Monk
 def test_where_nobody_answers_is_one_sentence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
     monkeypatch.setenv("DASK_ADDRESS", f"tcp://{NOBODY}")
-    run = tiny_run(root)
-    cluster = Cluster(root)
+    run, cluster = tiny_run(root), Cluster(root)
     cluster.start().join()
     with pytest.raises(RunError, match="No Dask scheduler answers at tcp://"):
         cluster.submit(run)

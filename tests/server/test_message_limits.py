@@ -35,8 +35,7 @@ from tests.server.asking import Answer, Inside, ask, asked, scope_of
 
 
 def say(*said: Any) -> tuple[Inside, Answer]:
-    inside = Inside()
-    socket = scope_of("/_stcore/stream", kind="websocket")
+    inside, socket = Inside(), scope_of("/_stcore/stream", kind="websocket")
     return inside, ask(MessageLimits(inside, is_for_readers), socket, said)
 
 

@@ -74,8 +74,7 @@ def test_the_default_model_reads_the_batches_and_the_examples(subtests: pytest.S
             assert task.name == name
             assert task.model.fault() is None
             assert task.training.fault() is None
-            model = Transformer(task.model)
-            batch = task.batch(0, task.training)
+            model, batch = Transformer(task.model), task.batch(0, task.training)
             logits = model(*batch.inputs)
             assert logits.shape[:-1] == batch.labels.shape
             assert len(batch.labels) == task.training.batch_size
@@ -413,8 +412,7 @@ def test_with_a_fixed_period_a_constant_offset_answers_everything() -> None:
     task = task_as("induction-fixed", Induction)
     batch = task.held_out_batch
     letters, labels = batch.inputs[0], batch.labels
-    counted = labels != IGNORE
-    guess = torch.full_like(labels, -1)
+    counted, guess = labels != IGNORE, torch.full_like(labels, -1)
     guess[:, PERIOD - 1 :] = letters[:, : letters.shape[1] - PERIOD + 1]
     assert (guess == labels)[counted].all()
     pattern = task.pattern(task.tokenizer.encode("abcdefghabcd"))

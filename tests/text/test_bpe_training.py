@@ -83,8 +83,7 @@ def test_the_rules_are_those_that_the_library_learns_of_the_whole_text() -> None
     library.train_from_iterator(
         [text], BpeTrainer(vocab_size=356, initial_alphabet=alphabet, show_progress=False)
     )
-    learnt = train_merges(text, 100)
-    model = json.loads(library.to_str())["model"]
+    learnt, model = train_merges(text, 100), json.loads(library.to_str())["model"]
     names = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.merges]
     assert names == [tuple(pair) for pair in model["merges"]]
     assert learnt.vocabulary(100) == model["vocab"]

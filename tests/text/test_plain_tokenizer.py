@@ -47,8 +47,7 @@ def labels(tokenizer: PlainTokenizer, text: str) -> list[str]:
 @given(text=ANY, step=st.integers(0, 60))
 def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
     tokenizer = tokenizer_after(trained_merges(TEXT, 60, way), step)
-    taken = steps(tokenizer, text)
-    tokens = tokenizer.encode(text)
+    taken, tokens = steps(tokenizer, text), tokenizer.encode(text)
     if tokens:
         assert [(p.id, p.label) for p in taken[-1].pieces] == [(t.id, t.label) for t in tokens]
     else:

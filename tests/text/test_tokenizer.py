@@ -138,8 +138,7 @@ def shown(pieces: Iterable[Piece | Token]) -> list[tuple[object, ...]]:
 
 
 def assert_ends_in_the_encoding(tokenizer: Tokenizer, text: str) -> None:
-    taken = steps(tokenizer, text)
-    expected = shown(tokenizer.encode(text))
+    taken, expected = steps(tokenizer, text), shown(tokenizer.encode(text))
     assert shown(taken[-1].pieces) == expected
     # The special tokens are all that the last step adds: the merges came to the end by themselves.
     assert shown(taken[-2].pieces) == [token for token in expected if not token[-1]]

@@ -62,8 +62,7 @@ def patched(contrast: Contrast, site: str, head: int | None) -> float:
 def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: OpenModel) -> None:
     for metric in metrics_of(opened.config):
         question = example_question(opened, metric)
-        contrast = contrast_of(opened, question.pairs[0])
-        pair = question.pairs[0]
+        contrast, pair = contrast_of(opened, question.pairs[0]), question.pairs[0]
         ends = [
             float(
                 contrast.metric_of(trace(contrast.model, text, read_at=contrast.read_at).output)[0]
@@ -114,8 +113,7 @@ def test_exact_edges_come_pair_by_pair_as_parts_of_the_mean(published: Path) -> 
     opened = open_checkpoint(SHIPPED / "induction", "induction")
     question = example_question(opened)
     scores = scores_of(opened, list(attributions(opened, question, 5)))
-    edges = scores.strongest(4)
-    found = [0.0] * 4
+    edges, found = scores.strongest(4), [0.0] * 4
     for at, part in mean_over_pairs(opened, question, edges):
         found[at] += part
     each = [dict(exact_edges(contrast_of(opened, pair), edges)) for pair in question.pairs]
