@@ -99,22 +99,17 @@ def is_in(model: PretrainedModel, folder: Path) -> bool:
     Its `run.json` names the model. A folder without one holds it only where the app keeps the
     model. ModelError where the folder holds anything else.
     """
-    if not folder.exists() or _is_empty(folder):
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
     if not (folder / "config.json").is_file():
         raise ModelError(f"The folder {folder.name} exists already; name one that does not.")
     usual = model.title if folder == model.folder else None
-    if _title_in(folder, usual) != model.title:
+    if read_json_or_empty(folder / "run.json").get("title", usual) != model.title:
         raise ModelError(
             f"The folder {folder.name} holds another model than {model.title}; name one that does "
             "not exist."
         )
     return True
-
-
-def _title_in(folder: Path, usual: str | None) -> object:
-    """The model's title in its record; `usual` where there is no record."""
-    return read_json_or_empty(folder / "run.json").get("title", usual)
 
 
 def download(model: PretrainedModel, folder: Path, report: Report) -> Path:
@@ -242,10 +237,6 @@ def _check_room(model: PretrainedModel, part: Path) -> None:
             f"There is not enough disk space for {model.title}: it takes {megabytes(needed)}, and "
             f"{megabytes(free)} are free."
         )
-
-
-def _is_empty(folder: Path) -> bool:
-    return folder.is_dir() and not any(folder.iterdir())
 
 
 @contextmanager

@@ -146,7 +146,8 @@ def _tokens(moving: MovingTokens, step: int, hues: Sequence[str], palette: Palet
 def _frames(moving: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
     """A frame for every step, named by its number, and the frames on the way to it."""
     frames: list[dict[str, Any]] = []
-    between = round(_milliseconds(len(moving.steps)) / FRAME_TIME)
+    milliseconds = min(SLOWEST, max(QUICKEST, WHOLE_WAY / max(1, len(moving.steps) - 1)))
+    between = round(milliseconds / FRAME_TIME)
     for step, places in enumerate(moving.places):
         if step:
             before = moving.places[step - 1]
@@ -175,11 +176,6 @@ def _frames(moving: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
             }
         )
     return frames
-
-
-def _milliseconds(steps: int) -> float:
-    """The duration of one step."""
-    return min(SLOWEST, max(QUICKEST, WHOLE_WAY / max(1, steps - 1)))
 
 
 def _slider(names: Sequence[str], start: int, palette: Palette) -> dict[str, Any]:

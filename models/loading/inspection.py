@@ -279,12 +279,9 @@ def _own(part: Tensor, dtype: torch.dtype) -> Tensor:
         and part.nbytes == part.untyped_storage().nbytes()
     ):
         return part
-    order = torch.contiguous_format if _is_wide(part) else torch.preserve_format
+    is_wide = part.dim() == 2 and part.shape[1] > part.shape[0]
+    order = torch.contiguous_format if is_wide else torch.preserve_format
     return part.to(dtype, copy=True, memory_format=order)
-
-
-def _is_wide(matrix: Tensor) -> bool:
-    return matrix.dim() == 2 and matrix.shape[1] > matrix.shape[0]
 
 
 def _numbers(inspection: Inspection) -> Iterator[tuple[str, Tensor]]:

@@ -80,8 +80,7 @@ def test_the_longest_text_fits_into_an_address_that_is_kept() -> None:
     """Letters that take nine characters of it each; what does not fit is refused at once."""
     kept, longest = KeptSessions(), "/attention?text=" + "%E7%8C%AB" * TEXT_LIMIT
     assert kept.add(MINE, KeptView("a", longest)) == ""
-    found = read_list((kept.of(MINE) or KeptSession()).listed())
-    assert titles(found) == ["a"]
+    assert titles(read_list((kept.of(MINE) or KeptSession()).listed())) == ["a"]
     assert "shorten its text" in kept.add(MINE, KeptView("b", longest * 2))
 
 

@@ -151,12 +151,8 @@ class _ActivationTap(RecordingTap):
             if name == "head_out":
                 self.norms.append(self._norm(value))
             else:
-                self.weights.append(self._largest_weight(value))
+                self.weights.append((value * self._counts[:, None, None]).amax(-1))
         return value
-
-    def _largest_weight(self, weights: Tensor) -> Tensor:
-        """The largest weight of each row on a token that counts, (b, h, t)."""
-        return (weights * self._counts[:, None, None]).amax(-1)
 
     def _norm(self, head_out: Tensor) -> Tensor:
         """‖W_O head_out‖, (b, h, t), by the w × w matrix W_Oᵀ W_O of each head."""
@@ -174,7 +170,8 @@ MOST_LINES = 300
 
 def built_in_texts(opened: OpenModel) -> tuple[str, ...]:
     """The names of the texts for this model, its own task's first."""
-    return (*([OF_TASK] if _has_examples(opened) else []), TRANSLATION, README)
+    has_examples = opened.task is not None and len(opened.config.stacks) == 1
+    return (*([OF_TASK] if has_examples else []), TRANSLATION, README)
 
 
 def built_in_lines(opened: OpenModel, name: str) -> tuple[str, ...]:
@@ -183,10 +180,6 @@ def built_in_lines(opened: OpenModel, name: str) -> tuple[str, ...]:
     rows = (row.strip() for row in text.splitlines())
     prose = (row for row in rows if row[:1].isalpha() and LINE_CHARACTERS.allows(len(row)))
     return tuple(dict.fromkeys(prose))[:MOST_LINES]
-
-
-def _has_examples(opened: OpenModel) -> bool:
-    return opened.task is not None and len(opened.config.stacks) == 1
 
 
 def _examples(opened: OpenModel) -> str:

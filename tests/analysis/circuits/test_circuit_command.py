@@ -73,6 +73,5 @@ def test_what_cannot_be_done_is_one_sentence(
         with subtests.test(line=line):
             out = tmp_path / "finding.json"
             assert main([*INDUCTION, "--out", str(out), *line.split()]) == 2
-            said = capsys.readouterr()
-            assert sentence in said.err.splitlines()[-1]
+            assert sentence in capsys.readouterr().err.splitlines()[-1]
             assert not out.exists()
