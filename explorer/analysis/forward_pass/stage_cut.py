@@ -62,9 +62,7 @@ def row_names(values: PassValues, stage: Stage) -> tuple[Token | str, ...]:
     if not writes(values, stage):
         return tokens
     steps = zip(tokens, values.forward.output_tokens, strict=True)
-    return tuple(
-        VisibleText(f"{text_of(token)}{BETWEEN}{text_of(output)}") for token, output in steps
-    )
+    return tuple(VisibleText(f"{text_of(read)}{BETWEEN}{text_of(out)}") for read, out in steps)
 
 
 def windows(width: int) -> list[str]:

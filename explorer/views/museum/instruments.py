@@ -146,10 +146,8 @@ def _output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
     head = run.model.config.head
     if head == "classifier":
         across = tuple(class_names(run.opened)[i] for i in largest.tolist())
-    elif head == "none":
-        across = tuple(map(str, largest.tolist()))
     else:
-        across = run.names_of(largest)
+        across = tuple(map(str, largest.tolist())) if head == "none" else run.names_of(largest)
     down = ("text",) if output.dim() == 1 else run.names_of(run.last_ids[0, -len(rows) :])
     caption = f"Last row: the {len(across)} largest at the last position. Above: the same earlier."
     if len(rows) == 1:

@@ -113,10 +113,8 @@ def draw_heads(heads: Sequence[int], context: PageContext) -> None:
     drop_notes("pinned")
     if tuple(heads) == (head,):
         text = ""
-    elif len(heads) == context.part.heads:
-        text = EVERY
     else:
-        text = ".".join(map(str, heads))
+        text = EVERY if len(heads) == context.part.heads else ".".join(map(str, heads))
     IN_ADDRESS.put("drawn", text)
 
 
