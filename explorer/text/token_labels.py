@@ -251,11 +251,11 @@ def candidate_text(label: str, before: Sequence[str] = ()) -> VisibleText:
     """The label of a token that may come next, after tokens with the labels `before`.
 
     A token that completes a character names it, as in a text; any other part of a character says
-    which part it is: `byte 1/4 <0xF0>`.
+    which part it is: `<0xF0> byte 1/4`.
     """
     which_bytes = bytes_in_words(label, before)
     if which_bytes:
-        return VisibleText(f"{which_bytes} {text_of(label)}")
+        return VisibleText(f"{text_of(label)} {which_bytes}")
     if not label.startswith(BYTE):
         return VisibleText(text_of(label))
     tokens = [Token(0, text) for text in (*before[-LAST:], label)]

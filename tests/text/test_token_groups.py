@@ -68,15 +68,15 @@ def test_bytes_that_are_no_character_stay_what_they_are() -> None:
 
 def test_a_candidate_says_which_part_of_a_character_it_is() -> None:
     for (label, *before), expected in {
-        ("<0xF0>",): "byte 1/4 <0xF0>",
-        ("<0xC3>", "caf"): "byte 1/2 <0xC3>",
-        ("<0x9F>", "hi", "<0xF0>"): "byte 2/4 <0x9F>",
-        ("<0x9F><0x98>", "<0xF0>"): "bytes 2 to 3/4 <0x9F><0x98>",
+        ("<0xF0>",): "<0xF0> byte 1/4",
+        ("<0xC3>", "caf"): "<0xC3> byte 1/2",
+        ("<0x9F>", "hi", "<0xF0>"): "<0x9F> byte 2/4",
+        ("<0x9F><0x98>", "<0xF0>"): "<0x9F><0x98> bytes 2 to 3/4",
         ("<0x80>", "<0xF0>", "<0x9F>", "<0x98>"): "😀 4/4 <0x80>",
         ("<0x98><0x80>", "a", "<0xF0><0x9F>"): "😀 2/2 <0x98><0x80>",
-        ("␣<0xF0><0x9F>",): "bytes 1 to 2/4 ␣<0xF0><0x9F>",
-        ("<0x98>",): "later byte <0x98>",
-        ("<0x98><0x80>", "a"): "later bytes <0x98><0x80>",
+        ("␣<0xF0><0x9F>",): "␣<0xF0><0x9F> bytes 1 to 2/4",
+        ("<0x98>",): "<0x98> later byte",
+        ("<0x98><0x80>", "a"): "<0x98><0x80> later bytes",
         ("<0xFF>",): "<0xFF>",
         ("the", "<0xF0>"): "the",
         ("😀", "<0xF0>"): "😀",

@@ -402,7 +402,8 @@ function options(state) {
       row.title = data.words.append;
       row.addEventListener("click", () => append(state, at));
     }
-    bar.style.setProperty("--share", String(data.score === "value" ? 0 : p ?? 0));
+    bar.style.setProperty("--share", String(p ?? 0));
+    bar.classList.toggle("none", data.score === "value");
     row.append(element("bdi", "token", label), bar, element("span", "value", probability(p)));
     return row;
   }));

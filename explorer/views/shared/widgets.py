@@ -204,6 +204,9 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
     many = "" if answer.kind == "classes" else f"The {len(answer.guesses)} likeliest tokens. "
     st.caption(f"{many}{literal_sentence(answer.note)}")
     labels = [guess.label for guess in answer.guesses]
+    if words.score == "value" and len(labels) == 1:  # nothing to compare its length with
+        st.text(f"{labels[0]}: {three(answer.guesses[0].score)}")
+        return
     spec = score_bars(labels, [guess.score for guess in answer.guesses], words.score)
     chart(spec, height=28 * len(labels) + 30, key=key, title=title)
 
