@@ -10,7 +10,7 @@ from explorer.text.token import Token
 from models.config import TransformerConfig
 from models.families import FAMILIES
 from models.loading.checkpoint import Checkpoint, peek
-from models.loading.checkpoint_tokenizer import has_tokenizer, tokenizer_text
+from models.loading.checkpoint_tokenizer import has_tokenizer, tokenizer_place, tokenizer_text
 from models.loading.folder_config import OURS
 
 TYPE_IDS = "This model came without a tokenizer, so type token IDs such as 5 17 3."
@@ -66,8 +66,9 @@ def tokenizer_of(checkpoint: Checkpoint) -> AnyTokenizer:
     """The tokenizer of a checkpoint. TextError says in a sentence why none fits."""
     family = checkpoint.family
     family = tokenizer_family(checkpoint.run) if family == OURS else family
-    text = None if checkpoint.tokenizer is None else checkpoint.tokenizer.text
-    return _tokenizer(checkpoint.folder, family, checkpoint.config, text)
+    if (own := checkpoint.tokenizer) is None:
+        return _tokenizer(checkpoint.folder, family, checkpoint.config, None)
+    return _tokenizer(own.place, family, checkpoint.config, own.text)
 
 
 def tokenizer_family(run: Mapping[str, Any]) -> str:
@@ -79,7 +80,7 @@ def tokenizer_family(run: Mapping[str, Any]) -> str:
 def tokenizer_in(folder: Path, family: str, config: TransformerConfig) -> AnyTokenizer:
     """The tokenizer in a folder, without its weights. CheckpointError where a file is damaged."""
     family = tokenizer_family(peek(folder)[1]) if family == OURS else family
-    return _tokenizer(folder, family, config, tokenizer_text(folder))
+    return _tokenizer(tokenizer_place(folder), family, config, tokenizer_text(folder))
 
 
 def _tokenizer(

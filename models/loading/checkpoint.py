@@ -138,7 +138,8 @@ def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
     CheckpointError says in one sentence why not. Time and memory grow with the files;
     nothing is allocated before names and shapes agree. Weights are kept in 32 bits. A LoRA
     adapter in the folder is merged, or without `merging` attached, to be trained further. Of an
-    adapter alone, the model is the folder of this machine that its config names.
+    adapter alone, the model is the folder of this machine that its config names; its own tokenizer
+    counts where it has one.
     """
     inspection = inspect_folder(folder)
     check_inspection(inspection)
@@ -147,7 +148,7 @@ def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
         check_inspection(inspection)
     with torch.device("meta"):
         model = Transformer(inspection.config)
-    tokenizer = tokenizer_of_folder(inspection.folder)
+    tokenizer = tokenizer_of_folder(Path(folder))
     read_weights(inspection, model)
     for module in model.modules():
         if isinstance(module, Positions):

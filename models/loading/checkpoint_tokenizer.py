@@ -21,6 +21,7 @@ from models.loading.safe_files import (
     read_text,
     title,
 )
+from models.loading.weight_files import model_folder
 
 if TYPE_CHECKING:
     import tokenizers
@@ -132,7 +133,7 @@ def tokenizer_of_folder(place: Path) -> CheckpointTokenizer | None:
 
     CheckpointError says why its tokenizer.json cannot be read.
     """
-    text = tokenizer_text(place)
+    text, place = tokenizer_text(place), tokenizer_place(place)
     return CheckpointTokenizer(place, text) if text is not None or has_tokenizer(place) else None
 
 
@@ -140,6 +141,15 @@ def has_tokenizer(place: Path) -> bool:
     """Whether a folder or GGUF file has a tokenizer, supported or not."""
     if (file := gguf_file(place)) is not None:
         return read_gguf_header(file).values.get(KIND, NO_KIND[0]) not in NO_KIND
+    return _has_files(tokenizer_place(place))
+
+
+def tokenizer_place(place: Path) -> Path:
+    """Where the tokenizer of a checkpoint is: of an adapter alone, in it or else in its model."""
+    return place if _has_files(place) else model_folder(place)
+
+
+def _has_files(place: Path) -> bool:
     return any((place / name).is_file() for name in TOKENIZER_FILES)
 
 
@@ -151,6 +161,7 @@ def tokenizer_text(place: Path, name: str = TOKENIZER) -> str | None:
     """
     if (file := gguf_file(place)) is not None:
         return gguf_texts(file).get(name)
+    place = place if is_there(place, name) else tokenizer_place(place)
     return read_text(place, name) if is_there(place, name) else None
 
 

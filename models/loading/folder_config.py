@@ -38,6 +38,12 @@ from models.loading.weight_files import (
 OURS = "ours"
 CLASSIFIES, AS_CLASSIFIER, OUTPUT = "SEQ_CLS", "ForSequenceClassification", ("head.out.weight",)
 LABELS = ("id2label", "label2id")
+HEADS_OF_NO_TASK = {
+    "CAUSAL_LM": ("classifier", "masked-language-model"),
+    "SEQ_2_SEQ_LM": ("classifier", "masked-language-model"),
+    "FEATURE_EXTRACTION": ("classifier",),
+}
+"""The heads of a model with which an adapter of the task is not used."""
 ENDS = ("eos_token_id", "decoder_start_token_id")
 
 
@@ -168,23 +174,24 @@ def _with_head(
     CheckpointError where the task of the adapter asks for another head than there is.
     """
     task = read_json(adapter, ADAPTER_CONFIG).get("task_type")
-    is_classifier = family.read(values).head("") == "classifier"
+    there = family.read(values).head("")
+    is_classifier = there == "classifier"
     fault = f"{ADAPTER_CONFIG} in {title(adapter)} asks for task_type {quoted(task)}, "
     if task not in (None, CLASSIFIES):
-        if is_classifier:
-            raise CheckpointError(f"{fault}but the model beside it is a classifier.")
+        if there in HEADS_OF_NO_TASK.get(str(task), ()):
+            raise CheckpointError(f"{fault}but its model is a {there.replace('-', ' ')}.")
         return values, {}
     made = values | {"architectures": [AS_CLASSIFIER]}
     try:
         layouts = dict(family.layouts(family.config(family.read(made))))
-    except ValueError:
+    except (ValueError, ArithmeticError):
         layouts = {}
     weights = open_file(adapter, ADAPTER_WEIGHTS)
     stored = {family.plain(n.removeprefix(PEFT_PREFIX)): weights.shape(n) for n in weights.names}
     head = {
         name: stored[name]
         for name, layout in layouts.items()
-        if name in stored and layout.ours[0].startswith("head.")
+        if stored.get(name) and layout.ours[0].startswith("head.")
     }
     rows = next((shape[0] for name, shape in head.items() if layouts[name].ours == OUTPUT), None)
     if rows is None:

@@ -263,16 +263,22 @@ def _only_file(folder: Path) -> str:
 def model_folder(folder: Path) -> Path:
     """The folder itself, or of an adapter alone the one on this machine that it names.
 
-    In the hub's cache no path is followed, since a stranger wrote it; an upload is never an
-    adapter alone. A model that has an adapter of its own is not followed either.
+    It may name the model's folder, or by its ID a folder beside its own. In the hub's cache no
+    path is followed, since a stranger wrote it; an upload is never an adapter alone. A model that
+    has an adapter of its own is not followed either.
     """
     is_alone = is_there(folder, ADAPTER_CONFIG) and not is_there(folder, CONFIG)
     if not is_alone or folder.absolute().parent.name == "snapshots":
         return folder
     named = read_json(folder, ADAPTER_CONFIG).get("base_model_name_or_path")
-    base = Path(named) if isinstance(named, str) and named else folder
-    is_model = is_folder(base) and is_there(base, CONFIG) and not is_there(base, ADAPTER_CONFIG)
-    return base if is_model else folder
+    if not isinstance(named, str) or not named:
+        return folder
+    named_here = Path(named)
+    beside = folder.absolute().parent / named_here.name
+    for base in (named_here,) if named_here.is_absolute() else (named_here, beside):
+        if is_folder(base) and is_there(base, CONFIG) and not is_there(base, ADAPTER_CONFIG):
+            return base
+    return folder
 
 
 def adapter_fault(folder: str, has_gguf: bool = False) -> str:

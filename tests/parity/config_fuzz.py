@@ -57,15 +57,6 @@ LLAMA3 = {
     "original_max_position_embeddings": 8,
 }  # fmt: skip
 YARN = {"rope_type": "yarn", "factor": 5.0, "original_max_position_embeddings": 8}
-ROPES = (
-    LINEAR, LLAMA3, YARN, {"type": "linear", "factor": 2.0}, {"factor": 2.0},
-    {"rope_type": "dynamic", "factor": 2.0}, LINEAR | {"rope_theta": 77.0},
-    LINEAR | {"partial_rotary_factor": 0.5},
-    {"rope_type": "proportional"}, {"rope_type": "linear"}, {"rope_type": None, "factor": 2.0},
-    {"rope_type": "linear", "type": "yarn", "factor": 3.0}, {"full_attention": LINEAR},
-    YARN | {"beta_fast": 3.0, "beta_slow": 0.4}, YARN | {"attention_factor": 0.7},
-    YARN | {"mscale": 0.7, "mscale_all_dim": 1.3}, YARN | {"truncate": False},
-)  # fmt: skip
 TURNED = [
     published(f"{model}, {scaling.get('rope_type')}", model, GROUPED | {name: scaling} | more)
     for model, name, scaling, more in (
@@ -78,72 +69,9 @@ TURNED = [
     )
 ]
 """With scaled rotations, whose inner values are tried too."""
-SLIDING, FULL = "sliding_attention", "full_attention"
-EITHER = (
-    *("rotary", "attention_bias", "qkv_bias", "mlp_bias", "bias", "qk_layernorm", "multi_query"),
-    *("use_sliding_window", "tie_word_embeddings", "scale_embedding", "add_cross_attention"),
-    *("is_decoder", "is_encoder_decoder", "is_causal", "use_bidirectional_attention"),
-    *("parallel_attn", "use_parallel_residual", "scale_attn_weights", "do_layer_norm_before"),
-    *("scale_attn_by_inverse_layer_idx", "tie_last_hidden_states", "is_gated_act"),
+PLAUSIBLE: dict[str, list[Any]] = json.loads(
+    Path(__file__).with_name("config_values.json").read_text("utf-8")
 )
-PLAUSIBLE: Mapping[str, Sequence[Any]] = {
-    **dict.fromkeys(EITHER, (True, False)),
-    **dict.fromkeys(("hidden_act", "hidden_activation", "activation_function"), ACTIVATIONS),
-    **dict.fromkeys(
-        ("layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps", "norm_epsilon"), (0.25,)
-    ),
-    **dict.fromkeys(("rope_scaling", "rope_parameters"), ROPES),
-    **dict.fromkeys(("dtype", "torch_dtype"), ("float16", "strange")),
-    **dict.fromkeys(("attn_implementation", "_attn_implementation"), ("sdpa", "strange")),
-    **dict.fromkeys(("output_hidden_states", "output_attentions", "qk_norm"), (True,)),
-    "rope_theta": (77.0, 500, 0.0),
-    "rotary_emb_base": (77.0, 500),
-    "rotary_pct": (0.25, 0.5, 1.0, 0.3),
-    "partial_rotary_factor": (0.25, 0.5, 1.0, 0.3, 2.0),
-    "rotary_dim": (2, 4, 16, 3),
-    "original_max_position_embeddings": (8, 24),
-    "head_dim": (6, 8, 16, 10, 32),
-    "d_head": (6, 8),
-    "attention_scale": (0.5,),
-    "layer_types": (
-        [SLIDING] * 3, [FULL] * 3, [SLIDING, FULL, SLIDING], [FULL], [FULL] * 4, ["strange"] * 3,
-        ["attention"] * 3, ["chunked_attention"] * 3,
-    ),
-    "sliding_window": (3, 5, 100),
-    "max_window_layers": (0, 1, 2),
-    "window_size": (3,),
-    "num_key_value_heads": (1, 2, 3, 4),
-    "n_embd": (32, 64),
-    "n_embed": (32, 36, 64),
-    "n_inner": (40,),
-    "n_ctx": (5,),
-    "num_layers": (2,),
-    "hidden_size": (32, 64),
-    "num_attention_heads": (2, 8),
-    "num_hidden_layers": (2,),
-    "max_position_embeddings": (12, 5),
-    "num_labels": (3, 5),
-    "id2label": ({"0": "a"}, {"0": "a", "1": "b", "2": "c"}, {"a": 1}, {"1": "a", "3": "b"}),
-    "cross_attention_hidden_size": (24,),
-    "per_layer_config": ({"0": {"num_attention_heads": 2}}, {"1": {"intermediate_size": 40}}, {}),
-    "quantization_config": ({"quant_method": "bitsandbytes", "load_in_8bit": True}, {}),
-    "chunk_size_feed_forward": (3,),
-    "problem_type": ("regression", "strange"),
-    "pruned_heads": ({"0": [1]}, {}),
-    "return_dict": (False,),
-    "attention_types": (
-        [[["global"], 3]], [[["local"], 3]], [[["global"], 2]], [[["strange"], 3]], ["global"] * 3,
-    ),
-    "attention_layers": (["local"] * 3, ["global"] * 3, ["global"]),
-    "pad_token_id": (52, 3, 99),
-    "embedding_size": (32,),
-    "word_embed_proj_dim": (32, 64),
-    "logits_soft_cap": (1.5,),
-    "attention_window": (3,),
-    "feed_forward_proj": ("relu", "gated-gelu", "gated-silu", "gelu", "gated-relu", "silu"),
-    "dense_act_fn": ("relu", "gelu_new"),
-    "position_embedding_type": ("absolute", "relative_key", "relative_key_query"),
-}  # fmt: skip
 """Values that a reader might find under these names, in the older notation too."""
 LISTED = ("architectures", "model_type")
 """Keys whose values are names of the library."""

@@ -25,70 +25,7 @@ from tests.tiny import shake
 
 Values = dict[str, Any]
 USUAL: Values = {"r": 6, "lora_alpha": 5, "target_modules": ["q_proj", "v_proj"]}
-ANY = r".*layers\.\d+\.self_attn"
-FIELDS: Mapping[str, list[Any]] = {
-    "task_type": ["CAUSAL_LM", "SEQ_2_SEQ_LM", "FEATURE_EXTRACTION", "SEQ_CLS", "TOKEN_CLS"],
-    "peft_type": ["LORA", "lora", "LOHA"],
-    "auto_mapping": [{"base_model_class": "LlamaForCausalLM", "parent_library": "transformers"}],
-    "peft_version": ["0.1.0", "99"],
-    "base_model_name_or_path": ["strange", "/nowhere"],
-    "revision": ["main"],
-    "inference_mode": [True],
-    "r": [1, 3],
-    "target_modules": [
-        "all-linear", "All-Linear", "q_proj", "lm_head", rf"{ANY}\.(q|v)_proj", ["q_proj"],
-        r".*[01].self_attn.*?q_proj", ["self_attn.q_proj"], ["layers.1.self_attn.q_proj"],
-        ["lm_head", "q_proj"], ["embed_tokens", "q_proj"], ["down_proj", "v_proj"], ["proj"],
-        ["model.layers.0.self_attn.q_proj", "v_proj"], "(?i).*Q_PROJ", ["norm", "q_proj"],
-    ],
-    "exclude_modules": [
-        [], ["v_proj"], r".*\.1\..*", ["layers.0.self_attn.q_proj"], ["0.self_attn.v_proj"], "q",
-        ["lm_head"],
-    ],
-    "lora_alpha": [1, 7.5, -3, 1e-3],
-    "lora_dropout": [0.5],
-    "fan_in_fan_out": [True],
-    "bias": ["all", "lora_only"],
-    "use_rslora": [True],
-    "modules_to_save": [
-        [], ["norm"], ["lm_head"], ["embed_tokens"], ["k_proj", "norm"], ["layers.0.self_attn"],
-        ["q_proj"], ["model.norm"],
-    ],
-    "init_lora_weights": [
-        False, "gaussian", "orthogonal", "olora", "pissa", "pissa_niter_2", "loftq", "mica",
-    ],
-    "layers_to_transform": [0, 2, 9, [0, 2], [], [1, 1]],
-    "layers_pattern": ["layers", ["layers"], [], "strange", ["strange", "layers"], "model.layers"],
-    "rank_pattern": [
-        {"q_proj": 2}, {r"^model\.layers\.0\..*": 2, "v_proj": 4}, {"proj": 2}, {".*v_proj": 3},
-        {"self_attn.q_proj": 3}, {"strange": 2}, {"(q|v)_proj": 1, "q_proj": 3},
-    ],
-    "alpha_pattern": [
-        {"q_proj": 7}, {"^model.layers.[01].*q_proj": 7, "(q|v)_proj": 3, "q_proj": 9},
-        {"layers.2.self_attn.v_proj": 0.5}, {"proj": 2}, {"v_proj$": 3}, {"q_proj|v_proj": 2},
-    ],
-    "megatron_config": [{"tensor_model_parallel_size": 1}],
-    "megatron_core": ["strange"],
-    "trainable_token_indices": [[3, 4], {"embed_tokens": [5]}],
-    "loftq_config": [{"loftq_bits": 4}],
-    "eva_config": [{"rho": 1.0}],
-    "corda_config": [{"corda_method": "kpm"}],
-    "lora_ga_config": [{"direction": "ArB2r"}],
-    "use_dora": [True],
-    "velora_config": [{"num_groups": 2}],
-    "alora_invocation_tokens": [[3], [3, 4]],
-    "use_qalora": [True],
-    "qalora_group_size": [4],
-    "monteclora_config": [{"num_samples": 2}],
-    "layer_replication": [[[0, 2], [1, 3]]],
-    "runtime_config": [{"ephemeral_gpu_offload": True}],
-    "lora_bias": [True],
-    "target_parameters": [["self_attn.o_proj.weight"], []],
-    "use_bdlora": [{"nblocks": 2}],
-    "arrow_config": [{"top_k": 2}],
-    "kasa_config": [{"beta": 0.1}],
-    "ensure_weight_tying": [True],
-}  # fmt: skip
+FIELDS: dict[str, list[Any]] = json.loads(Path(__file__).with_name("lora_fields.json").read_text())
 """Values of every field that a newer peft may have too: one that is not here fails the test."""
 TOGETHER: list[Values] = [
     {"rank_pattern": {r"^model\.layers\.0\..*": 2, "v_proj": 4}, "use_rslora": True},
@@ -97,15 +34,7 @@ TOGETHER: list[Values] = [
     {"layers_to_transform": 1, "modules_to_save": ["norm"], "init_lora_weights": "orthogonal"},
     {"modules_to_save": ["k_proj", "lm_head"], "lora_dropout": 0.5, "fan_in_fan_out": True},
 ]
-CHOICE = (
-    "target_modules",
-    "modules_to_save",
-    "lm_head",
-    "embed_tokens",
-    "wte",
-    "word_embeddings",
-    "decoder",
-)
+CHOICE = "target_modules modules_to_save lm_head embed_tokens wte word_embeddings decoder".split()
 """What a refusal may name where a field of them, or that narrows the first, is changed."""
 NARROWING = ("exclude_modules", "layers_to_transform", "layers_pattern", *CHOICE)
 GPT2 = {

@@ -225,65 +225,10 @@ def test_what_is_spelt_out_twice_is_read_as_the_reference_does(
             compare(pair, inputs_of(pair, 7))
 
 
-FACTORS = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("llama", older("dynamic", LINEAR), "'dynamic'"),
-    ("phi3", newer("longrope", FACTORS), "'longrope'"),
-    ("phi3", older("su", FACTORS), "'su'"),
-    ("phi3", newer("yarn", YARN), "'yarn'"),
-    ("llama", newer("default", {"partial_rotary_factor": 0.5}), "0.5"),
-    (
-        "gemma2", {"rope_parameters": {"full_attention": {"rope_type": "default"}}},
-        "object of plain values",
-    ),
-    ("llama", older("linear", {}), "a factor"),
-    ("llama", older("llama3", LINEAR), "low_freq_factor"),
-    ("gpt2", {"add_cross_attention": True}, "add_cross_attention"),
-    ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights"),
-    ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
-    ("gpt2", {"activation_function": "quick_gelu"}, "activation_function"),
-    ("llama", {"quantization_config": {"load_in_4bit": True}}, "quantization_config"),
-    ("mistral", {"layer_types": ["sliding_attention"] * 3}, "layer_types"),
-    ("mistral", {"sliding_window": 0}, "sliding_window"),
-    ("qwen2", {"layer_types": ["full_attention"]}, "layer_types names 1 layers"),
-    ("qwen2", {"layer_types": ["full_attention"] * 2 + ["strange"]}, "layer_types must"),
-    ("qwen3", {"layer_types": ["full_attention"] * 4}, "layer_types names 4 layers"),
-    ("gemma2", {"layer_types": ["sliding_attention"]}, "layer_types names 1 layers"),
-    ("phi3", {"layer_types": ["full_attention"] * 3}, "layer_types"),
-    ("qwen2", {"layer_types": ["sliding_attention"] * 3}, "no sliding_window"),
-    ("gemma2", {"sliding_window": None}, "sliding_window"),
-    ("llama", {"is_causal": False}, "is_causal"),
-    ("llama", {"per_layer_config": {"0": {"num_attention_heads": 2}}}, "per_layer_config"),
-    ("llama", {"intermediate_size": 0}, "0 wide"),
-    ("gpt2", {"n_inner": 0}, "0 wide"),
-    ("gptj", {"n_inner": 0}, "0 wide"),
-    ("gpt_bigcode", {"n_inner": 0}, "0 wide"),
-    ("gpt_neo", {"intermediate_size": 0}, "0 wide"),
-    ("gpt_neox", {"head_dim": 8}, "head_dim 8"),
-    ("llama", newer("llama3", LLAMA3, original_max_position_embeddings=None), "original_max_pos"),
-    ("gemma", {"use_bidirectional_attention": True}, "use_bidirectional_attention"),
-    ("gptj", {"rotary_dim": None}, "rotary_dim"),
-    ("bart", {"hidden_size": None}, "d_model"),
-    ("mbart", {"architectures": ["MBartForCausalLM"]}, "MBartForCausalLM"),
-    ("t5", {"head_dim": None}, "d_kv"),
-    ("t5", {"num_hidden_layers": None}, "num_hidden_layers"),
-    ("t5", {"is_gated_act": None}, "is_gated_act"),
-    ("bert, classes", {"type_vocab_size": 0}, "type_vocab_size must be at least 1"),
-    ("bert, classes", {"num_labels": None}, "num_labels"),
-    ("opt", {"word_embed_proj_dim": 32}, "word_embed_proj_dim"),
-    ("opt", {"layer_norm_elementwise_affine": False}, "layer_norm_elementwise_affine"),
-    ("gpt_neo", {"window_size": 0}, "window_size"),
-    ("gpt_neo", {"attention_types": [[["sparse"], 3]]}, "attention_types"),
-    ("gpt_neo", {"attention_types": [[["local"], 2]]}, "attention_types"),
-    ("gpt_neo", {"attention_types": 3}, "attention_types"),
-    ("gpt_neo", {"attention_types": [[["local"], 10**9]]}, "attention_types"),
-    ("phi", {"qk_layernorm": True}, "qk_layernorm"),
-    ("stablelm", {"qk_layernorm": True}, "qk_layernorm"),
-    (
-        "bloom", {"apply_residual_connection_post_layernorm": True},
-        "apply_residual_connection_post_layernorm",
-    ),
-]  # fmt: skip
+REFUSED: list[tuple[str, dict[str, Any], str]] = json.loads(
+    Path(__file__).with_name("refused_configs.json").read_text("utf-8")
+)
+"""A case, what its config says in place of its own values, and words of the refusal."""
 
 
 def test_what_is_not_supported_is_refused_by_name(

@@ -3,7 +3,7 @@ attention alone is torch.nn.MultiheadAttention.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -142,10 +142,6 @@ def test_transformer(norm_position: str, activation: str, dtype: torch.dtype) ->
     compare(*pair(dtype, norm_position=norm_position, activation=activation))
 
 
-def see_the_future(model: Any) -> None:
-    model.decoder.causal = False
-
-
 def see_the_padding_of_the_memory(model: Any) -> None:
     decode = model.decode
     model.decode = lambda target, memory, memory_keep, keep, **how: decode(
@@ -153,35 +149,25 @@ def see_the_padding_of_the_memory(model: Any) -> None:
     )
 
 
-def lose_a_bias(model: Any) -> None:
-    model.decoder.blocks[-1].cross_attn.o_proj.register_parameter("bias", None)
+def in_the_last_block(path: str, name: str, value: object) -> Callable[[Any], None]:
+    return lambda model: setattr(model.decoder.blocks[-1].get_submodule(path), name, value)
 
 
-def scale_by_the_width_of_the_model(model: Any) -> None:
-    attention = model.decoder.blocks[-1].cross_attn
-    attention.scale = model.config.d_model**-0.5
-
-
-def take_another_epsilon(model: Any) -> None:
-    model.decoder.blocks[-1].mlp_residual.norm.eps = 1e-5
-
-
-def leave_the_embedding_unscaled(model: Any) -> None:
-    model.decoder.embedding_scale = 1.0
+MISTAKES: dict[str, Callable[[Any], None]] = {
+    "sees the future": lambda model: setattr(model.decoder, "causal", False),
+    "sees the padding of the memory": see_the_padding_of_the_memory,
+    "loses a bias": in_the_last_block("cross_attn.o_proj", "bias", None),
+    "scales by the width of the model": in_the_last_block("cross_attn", "scale", 12**-0.5),
+    "takes another epsilon": in_the_last_block("mlp_residual.norm", "eps", 1e-5),
+    "leaves the embedding unscaled": lambda m: setattr(m.decoder, "embedding_scale", 1.0),
+}
 
 
 def test_every_planted_mistake_is_seen(subtests: pytest.Subtests) -> None:
-    for mistake in (
-        see_the_future,
-        see_the_padding_of_the_memory,
-        lose_a_bias,
-        scale_by_the_width_of_the_model,
-        take_another_epsilon,
-        leave_the_embedding_unscaled,
-    ):
-        with subtests.test(mistake.__name__):
+    for name, plant in MISTAKES.items():
+        with subtests.test(name):
             ours, theirs = pair()
-            mistake(ours)
+            plant(ours)
             with pytest.raises(AssertionError, match="the logits differs by"):
                 compare(ours, theirs)
 
