@@ -85,6 +85,15 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
     ]
 
 
+def tokenizer_findings(unfollowed: Sequence[str]) -> list[Diagnostic]:
+    """Whether all settings of the tokenizer are followed; `unfollowed` names the others."""
+    sentence = (
+        "The tokenizer's files also set {}, which this app does not support or which another file "
+        "or setting contradicts; every other setting is followed."
+    )
+    return _findings(("note", "Tokenizer settings not followed", unfollowed, sentence))
+
+
 def _findings(*checks: tuple[str, str, Sequence[str], str]) -> list[Diagnostic]:
     """One finding for each check (level, title, names, sentence) that has names."""
     return [

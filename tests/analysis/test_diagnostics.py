@@ -158,6 +158,8 @@ def test_files_that_do_not_fit_are_errors_and_surplus_is_a_note() -> None:
     (note,) = (finding for finding in found if finding.level == "note")
     assert note.title == "Settings not followed"
     assert "num_beams, repetition_penalty" in note.sentence
+    (note,) = diagnostics.tokenizer_findings(("sp_model_kwargs",))
+    assert "files also set sp_model_kwargs, which" in note.sentence
     found = diagnostics.file_findings(headers(weights=SimpleNamespace(wrapper="module.")))
     (note,) = (finding for finding in found if finding.level == "note")
     assert note.title == "Names with a prefix"

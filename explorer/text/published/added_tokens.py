@@ -27,7 +27,7 @@ def all_settings(files: Files) -> dict[str, Any]:
     settings = json_object(files, "tokenizer_config.json")
     extra, older = LISTS
     if older in settings and not settings.get(extra):
-        settings[extra] = settings.pop(older)
+        settings[extra] = settings[older]
     if "added_tokens_decoder" not in settings:
         special = json_object(files, "special_tokens_map.json")
         for name, value in special.items():
@@ -36,9 +36,6 @@ def all_settings(files: Files) -> dict[str, Any]:
             elif isinstance(value, dict) and name != extra:
                 value = {**value, "special": True}
             settings[name] = value
-    if isinstance(settings.get(extra), dict):
-        named = settings.get(NAMED)
-        settings[NAMED] = (named if isinstance(named, dict) else {}) | settings.pop(extra)
     if older in settings and extra not in settings:
         settings[extra] = settings[older]
     return settings
@@ -72,8 +69,9 @@ def named_tokens(settings: Settings, roles: Iterable[str]) -> dict[str, Any]:
     """Special tokens with a name of their own, as a chat template calls them: `boi_token`."""
     usual = {f"{role}_token" for role in roles}
     named = {name: token for name, token in settings.items() if name.endswith("_token")}
-    more = settings.get(NAMED)
-    named |= more if isinstance(more, dict) else {}
+    for name in (NAMED, LISTS[0]):
+        more = settings.get(name)
+        named |= more if isinstance(more, dict) else {}
     return {
         name: token
         for name, token in named.items()

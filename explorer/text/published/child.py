@@ -31,6 +31,7 @@ from explorer.text.published.tokenizer_families import (
     word_pieces,
 )
 from explorer.text.published.tokenizer_files import Files
+from explorer.text.published.unfollowed import unfollowed
 from explorer.text.token import TokenizerStep
 
 ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
@@ -64,6 +65,14 @@ def main() -> None:
 def open_engine(files: Files, family: str) -> Engine:
     """The engine for the files of one complete form; TextError says why there is none."""
     settings = all_settings(files)
+    engine = _engine(files, family, settings)
+    named = named_tokens(settings, ROLES)
+    engine.named = {name: token_text(token) or "" for name, token in named.items()}
+    engine.unfollowed = unfollowed(settings, family, engine)
+    return engine
+
+
+def _engine(files: Files, family: str, settings: dict[str, Any]) -> Engine:
     way = reading_of(family, settings)
     roles = special_roles(way, settings)
     if not any(name in files for name in ("tokenizer.json", "vocab.txt", "merges.txt")):
@@ -76,10 +85,7 @@ def open_engine(files: Files, family: str) -> Engine:
         stored = word_pieces(files, way, settings, roles)
     else:
         stored = byte_level(files, way, settings, roles)
-    engine = LibraryEngine(stored, roles, more_special(settings))
-    named = named_tokens(settings, ROLES)
-    engine.named = {name: token_text(token) or "" for name, token in named.items()}
-    return engine
+    return LibraryEngine(stored, roles, more_special(settings))
 
 
 def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:

@@ -66,6 +66,7 @@ class Engine(ABC):
         self.kind, self.size, self.special = kind, size, special
         self.special_ids = special.ids
         self.named: Mapping[str, str] = {}
+        self.unfollowed: Sequence[str] = ()
 
     @abstractmethod
     def normalized(self, text: str) -> str:
@@ -95,7 +96,8 @@ class Engine(ABC):
         """The ID of an entry that is not special."""
 
     def facts(self) -> dict[str, Any]:
-        """What the app asks once: kind, vocabulary size, special tokens and their roles."""
+        """What the app asks once: kind, vocabulary size, special tokens and their roles, and the
+        names of the settings that are not followed."""
         lowered = self.normalized("A")
         return {
             "kind": self.kind,
@@ -103,6 +105,7 @@ class Engine(ABC):
             "lowercase": "a" in lowered and "A" not in lowered,
             "roles": dict(self.special.roles),
             "special_ids": sorted(self.special_ids),
+            "unfollowed": list(self.unfollowed),
         }
 
     def encode(self, text: str, pair: str | None = None) -> list[Token]:

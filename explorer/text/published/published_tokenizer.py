@@ -27,7 +27,8 @@ def open_published(folder: Path, family: str) -> "PublishedTokenizer":
 class PublishedTokenizer:
     """A published tokenizer, with the interface of `AnyTokenizer`.
 
-    Several threads may use it at once. `form` names its files.
+    Several threads may use it at once. `form` names its files, `unfollowed` the settings that
+    are not followed.
     """
 
     def __init__(self, source: TokenizerFiles) -> None:
@@ -41,6 +42,7 @@ class PublishedTokenizer:
             raise TextError(f"The tokenizer cannot be opened: {error}{way_out}.") from None
         self.form = " + ".join(source.form)
         self.kind: str = facts["kind"]
+        self.unfollowed: tuple[str, ...] = tuple(facts["unfollowed"])
         self.vocab_size: int = facts["vocab_size"]
         self.lowercase: bool = facts["lowercase"]
         self.special_ids: frozenset[int] = frozenset(facts["special_ids"])

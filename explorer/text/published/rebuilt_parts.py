@@ -23,8 +23,7 @@ _QWEN2 = (
 def bert_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     if settings.get("do_basic_tokenize") is False or settings.get("never_split"):
         raise TextError("its settings ask for another splitting of words than BERT's.")
-    unknown = roles.get("unk", "[UNK]")
-    _number(unknown, stored["model"]["vocab"])
+    unknown = _unknown(stored, roles)
     return {
         "normalizer": {
             "type": "BertNormalizer",
@@ -43,6 +42,14 @@ def bert_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
             "vocab": stored["model"]["vocab"],
         },
     }
+
+
+def _unknown(stored: Part, roles: Roles) -> str:
+    """The text of the unknown token, which the vocabulary must have."""
+    if (text := roles.get("unk")) is None:
+        raise TextError("its settings have no unk_token, which its pieces need.")
+    _number(text, stored["model"]["vocab"])
+    return text
 
 
 def byte_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
@@ -101,8 +108,7 @@ def llama_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
 def gemma_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     spaces = {"type": "Replace", "pattern": {"String": WORD_START}, "content": " "}
     cut = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious"}
-    unknown = roles.get("unk", "<unk>")
-    _number(unknown, stored["model"]["vocab"])
+    unknown = _unknown(stored, roles)
     return {
         "normalizer": spaces | {"pattern": {"String": " "}, "content": WORD_START},
         "pre_tokenizer": cut | {"invert": False},

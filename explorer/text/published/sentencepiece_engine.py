@@ -100,8 +100,12 @@ def numbering_of(
         raise TextError(f"a sentencepiece model as {named} reads it is not known here.")
     numbering = makers[way](processor, way, settings, roles)
     added = list(added_entries(settings, json_object(files, "added_tokens.json")))
+    following = iter(range(numbering.size, LARGEST_ID))
     beyond = [
-        text for token_id, text, special in added if token_id >= numbering.size and not special
+        text
+        for token_id, text, special in sorted(added)
+        if (not special and not _is_own(processor, numbering, token_id, text))
+        or (token_id >= numbering.size and token_id != next(following))
     ]
     if beyond:
         raise TextError(
@@ -115,6 +119,18 @@ def numbering_of(
     numbering.special = SpecialTokens(numbering.special.roles, texts)
     numbering.size = max([numbering.size - 1, *texts]) + 1
     return numbering
+
+
+def _is_own(
+    processor: SentencePieceProcessor, numbering: Numbering, token_id: int, text: str
+) -> bool:
+    """Whether an added token is one that the model finds in texts before all others."""
+    number = token_id - numbering.shift
+    return (
+        0 <= number < processor.get_piece_size()
+        and processor.id_to_piece(number) == text
+        and processor.get_score(number) == 0
+    )
 
 
 def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Numbering:

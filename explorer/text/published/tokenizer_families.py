@@ -138,6 +138,12 @@ def rebuilt_class(family: str, settings: Settings, stored: Part) -> str | None:
     return own if own in PARTS else None
 
 
+def known_class(name: Any) -> bool:
+    """Whether a class that the settings name is read as the reference reads it."""
+    short = _class_name(name) if isinstance(name, str) else ""
+    return short in GENERAL | PARTS.keys() | SAME.keys() | {"Marian", "Bloom"}
+
+
 def _has_bytes(stored: Part) -> bool:
     names = ("normalizer", "pre_tokenizer", "decoder", "post_processor")
     return "'ByteLevel'" in str([stored.get(name) for name in names])
@@ -272,7 +278,8 @@ def _named(kind: str | None, settings: Settings, roles: Roles) -> list[Any]:
 
 def _of_class(kind: str | None, settings: Settings) -> list[str]:
     """Special tokens that a class has where the settings list none."""
-    if "extra_special_tokens" in settings and kind != "MBart50":
+    extra = settings.get("extra_special_tokens", {})
+    if not isinstance(extra, dict) and kind != "MBart50":
         return []
     match kind:
         case "T5":

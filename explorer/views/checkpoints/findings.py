@@ -14,6 +14,7 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
+from explorer.text import PublishedTokenizer
 from explorer.views.checkpoints.weight_norms import summaries
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import measured_heads
@@ -27,6 +28,8 @@ def draw_diagnostics(context: PageContext, opened: OpenModel) -> Script:
     """Draw the findings of every check of the model, the most severe first."""
     st.markdown("**Diagnostics** · the most severe first")
     files = _of_files(context.folder)
+    if isinstance(opened.tokenizer, PublishedTokenizer):
+        files += diagnostics.tokenizer_findings(opened.tokenizer.unfollowed)
     _draw_findings([*files, *_of_weights(opened), *_of_text(context)], context.choice.model)
     return script(diagnostics_code, opened)
 

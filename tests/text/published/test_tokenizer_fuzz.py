@@ -12,7 +12,8 @@ from tests.text.published.tokenizer_folders import FOLDERS
 from tests.text.published.tokenizer_fuzz import CONFIG, DIFFERENT, changes_of, judge
 
 WHOLE = ("gpt2", "bert", "roberta", "qwen2", "llama", "mistral", "gemma", "t5", "xlm-roberta")
-BASES = [*(f"{name}.json" for name in (*WHOLE, "camembert", "mbart")), "gpt2", "bert", "opt"]
+OLDER = ("gpt2", "bert", "opt", "gemma", "t5", "xlm-roberta", "camembert")
+BASES = [*(f"{name}.json" for name in (*WHOLE, "camembert", "mbart")), *OLDER]
 ALONE = {
     "gpt_neox": (neox, "GPTNeoXTokenizer"),
     "llama": (llama3, "PreTrainedTokenizerFast"),
