@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 from playwright.sync_api import Locator, expect
 
@@ -149,18 +150,16 @@ def test_a_view_is_saved_as_pictures_numbers_and_an_offline_page(visitor: Visito
     page = visitor.open("/attention?model=translation&part=Cross&text=the+black+cat&head=1")
     visitor.drawn(HEAD)
     visitor.widget("export").get_by_role("button").first.click()
-    for ending, content in {
-        "png": b"\x89PNG",
-        "svg": b"<svg",
-        "csv": b",1 black,",
-        "json": b"the black cat",
-        "npz": b"PK",
-        "html": b"Content-Security-Policy",
-    }.items():
+    contents = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF", "csv": b",1 black,"}
+    contents |= {"json": b"the black cat", "npz": b"PK", "html": b"Content-Security-Policy"}
+    for ending, content in (contents | {"screen": b"<svg"}).items():
         with page.expect_download() as download:
             visitor.widget(f"export_{ending}").get_by_role("button").click()
-        assert download.value.suggested_filename.endswith(f".{ending}")
+        assert ending in download.value.suggested_filename.rpartition("-")[2]
         assert content in Path(download.value.path()).read_bytes()
+    drawn = [*ElementTree.parse(download.value.path()).iter()]
+    assert {"the", "black", "cat", "</s>"} <= {each.text for each in drawn}, "labels are texts"
+    assert not [each.tag for each in drawn if "script" in each.tag]
 
 
 def panel(visitor: Visitor, of: str) -> Locator:
