@@ -154,7 +154,7 @@ def shortened(length: int, limit: int, whose: str = "Your text") -> str:
 def invalid_model(name: str, default: str, fault: str | None = None) -> str:
     """Says that there is no such model, or why it cannot be opened."""
     if fault:
-        return f"The model {name} cannot be opened ({fault}); showing {default}."
+        return f"The model {name} cannot be opened: {fault} Showing {default}."
     return f"There is no model “{name[:40]}” here; showing {default}."
 
 

@@ -77,7 +77,8 @@ def read_folder_config(folder: Path) -> FolderConfig:
     place, alone = folder, title(folder)
     folder = model_folder(folder)
     if adapter and not is_there(folder, CONFIG):
-        raise CheckpointError(adapter_fault(alone))
+        settings = read_json(folder, ADAPTER_CONFIG) if ADAPTER_CONFIG in adapter else {}
+        raise CheckpointError(adapter_fault(alone, settings.get("base_model_name_or_path")))
     values = read_json(folder, CONFIG)
     run = read_json(folder, RUN) if is_there(folder, RUN) else {}
     model_type = values.get("model_type")

@@ -281,16 +281,17 @@ def model_folder(folder: Path) -> Path:
     return folder
 
 
-def adapter_fault(folder: str, has_gguf: bool = False) -> str:
-    """Why an adapter without the files of its model cannot be opened."""
+def adapter_fault(folder: str, base: object = None, has_gguf: bool = False) -> str:
+    """Why an adapter cannot be opened without the files of its model, which it calls `base`."""
     if has_gguf:
         return (
             f"{folder} holds a LoRA adapter beside a GGUF file, which has other names for its "
             "weights; put the adapter beside safetensors files."
         )
+    named = f", {quoted(base)}," if isinstance(base, str) and base else ""
     return (
-        f"{folder} is a LoRA adapter alone: put its files beside those of the model that it "
-        "belongs to."
+        f"{folder} is a LoRA adapter without its model: the model that it belongs to{named} is "
+        "not here. Put the files of both into one folder."
     )
 
 

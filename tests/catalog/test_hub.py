@@ -111,7 +111,10 @@ def test_what_opens_nothing_is_not_fetched(site: Site, subtests: pytest.Subtests
     for names, why in [
         (["model.ckpt"], "holds pickled weights"),
         (["a.safetensors", "b.safetensors"], "holds several safetensors files"),
-        (["adapter_config.json", "adapter_model.safetensors"], "is a LoRA adapter alone"),
+        (
+            ["adapter_config.json", "adapter_model.safetensors"],
+            "is a LoRA adapter without its model",
+        ),
         ([], "has no model.safetensors"),
     ]:
         with subtests.test(names=names):

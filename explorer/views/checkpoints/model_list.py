@@ -25,6 +25,7 @@ from explorer.views.shared.download_offer import (
     open_when_there,
     size_in_words,
 )
+from models.loading.safe_files import ADAPTER_CONFIG, is_there
 
 COLUMN_WIDTHS = {
     "Model": 33,
@@ -99,7 +100,8 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
         label = "Hide" if state_of(ExaminedModel).name == entry.name else "Why"
         _draw_button(columns[""], label, f"why_{entry.name}", _toggle_findings, entry.name)
         return
-    columns["Kind"].caption(model_descriptions.in_short(entry.config), wrap=False)
+    adapter = " + LoRA" if is_there(entry.folder, ADAPTER_CONFIG) else ""
+    columns["Kind"].caption(model_descriptions.in_short(entry.config) + adapter, wrap=False)
     columns["Family"].text(entry.family, wrap=False)
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
     columns["Held-out metric"].caption(
