@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from explorer.text import open_published
 from tests.text.published.conftest import Made
 from tests.text.published.test_parity import llama3, neox
 from tests.text.published.tokenizer_folders import FOLDERS
@@ -53,3 +54,16 @@ def test_no_setting_is_read_otherwise(name: str, step: int, made: Made, tmp_path
         return
     family = FOLDERS[name.removesuffix(".json")][0]
     assert faults(made(name), family, tmp_path / "model", step) == []
+
+
+def test_settings_that_are_not_followed_are_named(made: Made, tmp_path: Path) -> None:
+    said = {"add_eos_token": True, "sp_model_kwargs": {"alpha": 1}, "fix_mistral_regex": True}
+    folder = shutil.copytree(made("llama.json"), tmp_path / "model")
+    unused = {"padding_side": "left", "not_known": None, "tokenizer_class": "LlamaTokenizer"}
+    for values in (said | unused, unused):
+        (folder / CONFIG).write_text(json.dumps(values))
+        names = open_published(folder, "llama").unfollowed
+        assert names == tuple(values)[:-3], names
+    pieces = shutil.copytree(made("t5"), tmp_path / "pieces")
+    (pieces / CONFIG).write_text(json.dumps({"extra_special_tokens": ["<new>"]}))
+    assert open_published(pieces, "t5").unfollowed == ("extra_special_tokens",)
