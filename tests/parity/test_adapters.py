@@ -261,5 +261,5 @@ def test_a_model_without_adapters_has_none_to_write(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="other files"):
         export_adapter(tmp_path / "full", adapted(OURS["gpt2"], ("q_proj",)))
     export_adapter(tmp_path / "out", adapted(OURS["gpt2"], ("q_proj",)))
-    with pytest.raises(CheckpointError, match="beside"):
+    with pytest.raises(CheckpointError, match="one folder"):
         load_checkpoint(tmp_path / "out")
