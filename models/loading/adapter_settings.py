@@ -156,8 +156,8 @@ class AdapterSettings:
 
     def alpha(self, module: str, rank: int) -> float:
         """α of a module whose matrices have this rank; the first pattern that matches counts."""
-        asked = self._of(self._ranks, "rank_pattern", module, self._values.get("r", 8))
-        if type(asked) is not int or asked != rank:
+        stated = self._of(self._ranks, "rank_pattern", module, self._values.get("r", 8))
+        if type(stated) is not int or stated != rank:
             raise CheckpointError(
                 f"{self._what} gives {quoted(module)} another rank, by r or rank_pattern, than its "
                 f"matrices have, which is {rank}."

@@ -182,9 +182,9 @@ def _with_head(
         if there in HEADS_OF_NO_TASK.get(str(task), ()):
             raise CheckpointError(f"{fault}but its model is a {there.replace('-', ' ')}.")
         return values, {}
-    made = values | {"architectures": [AS_CLASSIFIER]}
+    classifier = values | {"architectures": [AS_CLASSIFIER]}
     try:
-        layouts = dict(family.layouts(family.config(family.read(made))))
+        layouts = dict(family.layouts(family.config(family.read(classifier))))
     except (ValueError, ArithmeticError):
         layouts = {}
     weights = open_file(adapter, ADAPTER_WEIGHTS)
@@ -197,11 +197,13 @@ def _with_head(
     rows = next((shape[0] for name, shape in head.items() if layouts[name].ours == OUTPUT), None)
     if rows is None:
         if task is not None and not is_classifier:
-            raise CheckpointError(f"{fault}but its file holds no head of a classifier.")
+            raise CheckpointError(
+                f"{fault}but its file holds no head of a classifier that is read here."
+            )
         return values, {}
     if rows != len(family.read(values).classes()):
-        made = {name: value for name, value in made.items() if name not in LABELS}
-    return made | {"num_labels": rows}, head
+        classifier = {name: value for name, value in classifier.items() if name not in LABELS}
+    return classifier | {"num_labels": rows}, head
 
 
 def with_known_tokens(config: TransformerConfig) -> TransformerConfig:
