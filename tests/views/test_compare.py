@@ -120,7 +120,7 @@ def test_a_difference_over_groups_is_exported_with_their_labels(
     assert "the difference is over 3 groups of tokens" in figure.about["rows and columns"]
     drawn = at.session_state[SESSION_KEY].state(PageViews).drawn
     files = {ending: make() for _, ending, make in formats(figure, [*drawn.values()])}
-    assert set(files) == {"png", "svg", "csv", "json", "npz", "html"}
+    assert set(files) == {"png", "svg", "pdf", "csv", "json", "npz", "html"}
     assert files["png"].startswith(b"\x89PNG")
     for ending in ("svg", "csv", "json"):
         assert "␣dog" in files[ending].decode(), ending
@@ -183,7 +183,7 @@ def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
     at = page(layer="0", head="1", other_layer="1", other_head="3")
     assert not at.get("download_button")
     put_state(at, export=True)
-    assert len(at.get("download_button")) == 6
+    assert len(at.get("download_button")) == 7
     figure = exported(at, monkeypatch)
     name = "letters · Decoder self-attention · Layer {}, head {}".format
     assert figure.title == f"{name(1, 3)} − {name(0, 1)}"

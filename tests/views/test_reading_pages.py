@@ -41,7 +41,7 @@ def test_nothing_is_made_before_it_is_asked_for() -> None:
     assert not at.get("download_button")
     put_state(at, export=True)
     ways = [button.key for button in at.get("download_button")]
-    assert ways == [f"export_{way}" for way in ("png", "svg", "csv", "json", "npz", "html")]
+    assert ways == [f"export_{way}" for way in ("png", "svg", "pdf", "csv", "json", "npz", "html")]
     assert ", head " in at.selectbox(key="export_figure").options[0]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from explorer.charts.figure_data import Figure, TableData
+from explorer.charts.vega_lite import Spec, chart, layer, quantity
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
@@ -71,6 +72,7 @@ def film(
             TableData(
                 {"step": [step for step, _ in curve.points], curve.name: _values(curve)},
                 f"{title}, {curve.name}",
+                spec=_printed(curve),
             )
             for curve in curves
         ]
@@ -125,6 +127,13 @@ def encode(
 def _point(step: int, value: float) -> list[float | None]:
     """Not-a-number and infinity, which JSON has not, leave a gap in the line."""
     return [step, value if math.isfinite(value) else None]
+
+
+def _printed(curve: Curve) -> Spec:
+    """The curve for print."""
+    rows = [dict(zip(("step", "value"), _point(*at), strict=True)) for at in curve.points]
+    value = quantity("value", title=curve.name)
+    return chart(layer({"type": "line"}, rows, x=quantity("step"), y=value))
 
 
 def _values(curve: Curve) -> list[float]:
