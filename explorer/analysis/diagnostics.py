@@ -7,6 +7,7 @@ that finds nothing wrong says so, so that the reader sees what was checked.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -17,6 +18,7 @@ from explorer.analysis.weight_statistics import TensorSummary
 from explorer.system.cooperative import interruptible
 from explorer.text.visible_text import cut
 from models.loading.inspection import Inspection
+from models.loading.safe_files import quoted
 
 LEVELS = ("error", "warning", "note", "fine")
 NAMED, LONGEST_NAME = 4, 60
@@ -92,6 +94,16 @@ def tokenizer_findings(unfollowed: Sequence[str]) -> list[Diagnostic]:
         "or setting contradicts; every other setting is followed."
     )
     return _findings(("note", "Tokenizer settings not followed", unfollowed, sentence))
+
+
+def adapter_finding(named: str, folder: Path, base: Path) -> Diagnostic:
+    """To which model the LoRA adapter in a folder was added, and what the adapter calls it."""
+    where = "beside it" if base == folder else f"in the folder {quoted(base.name)}"
+    sentence = f"A LoRA adapter is added to the weights {where}."
+    if named:
+        sentence += f" The adapter calls its model {quoted(named)}."
+    level = "fine" if not named or Path(named).name == base.name else "note"
+    return Diagnostic(level, "LoRA adapter", sentence)
 
 
 def _findings(*checks: tuple[str, str, Sequence[str], str]) -> list[Diagnostic]:

@@ -29,6 +29,7 @@ from models.loading.weight_files import (
     ADAPTER_WEIGHTS,
     PEFT_PREFIX,
     Shapes,
+    adapter_base,
     adapter_fault,
     check_adapter,
     model_folder,
@@ -77,8 +78,7 @@ def read_folder_config(folder: Path) -> FolderConfig:
     place, alone = folder, title(folder)
     folder = model_folder(folder)
     if adapter and not is_there(folder, CONFIG):
-        settings = read_json(folder, ADAPTER_CONFIG) if ADAPTER_CONFIG in adapter else {}
-        raise CheckpointError(adapter_fault(alone, settings.get("base_model_name_or_path")))
+        raise CheckpointError(adapter_fault(alone, adapter_base(folder)))
     values = read_json(folder, CONFIG)
     run = read_json(folder, RUN) if is_there(folder, RUN) else {}
     model_type = values.get("model_type")

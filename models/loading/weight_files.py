@@ -270,8 +270,8 @@ def model_folder(folder: Path) -> Path:
     is_alone = is_there(folder, ADAPTER_CONFIG) and not is_there(folder, CONFIG)
     if not is_alone or folder.absolute().parent.name == "snapshots":
         return folder
-    named = read_json(folder, ADAPTER_CONFIG).get("base_model_name_or_path")
-    if not isinstance(named, str) or not named:
+    named = adapter_base(folder)
+    if not named:
         return folder
     named_here = Path(named)
     beside = folder.absolute().parent / named_here.name
@@ -281,14 +281,22 @@ def model_folder(folder: Path) -> Path:
     return folder
 
 
-def adapter_fault(folder: str, base: object = None, has_gguf: bool = False) -> str:
+def adapter_base(folder: Path) -> str | None:
+    """What the adapter in a folder calls its model; None where there is no adapter."""
+    if not is_there(folder, ADAPTER_CONFIG):
+        return None
+    named = read_json(folder, ADAPTER_CONFIG).get("base_model_name_or_path")
+    return named if isinstance(named, str) else ""
+
+
+def adapter_fault(folder: str, base: str | None = None, has_gguf: bool = False) -> str:
     """Why an adapter cannot be opened without the files of its model, which it calls `base`."""
     if has_gguf:
         return (
             f"{folder} holds a LoRA adapter beside a GGUF file, which has other names for its "
             "weights; put the adapter beside safetensors files."
         )
-    named = f", {quoted(base)}," if isinstance(base, str) and base else ""
+    named = f", {quoted(base)}," if base else ""
     return (
         f"{folder} is a LoRA adapter without its model: the model that it belongs to{named} is "
         "not here. Put the files of both into one folder."

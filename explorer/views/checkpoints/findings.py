@@ -19,6 +19,7 @@ from explorer.views.checkpoints.weight_norms import summaries
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import measured_heads
 from models.loading.inspection import CheckpointError, inspect_folder
+from models.loading.weight_files import adapter_base
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue", "fine": "green"}
 LABELS = {"error": "Error", "warning": "Warning", "note": "Note", "fine": "OK"}
@@ -61,7 +62,9 @@ def _of_files(folder: Path) -> list[Diagnostic]:
     try:
         disk = inspect_folder(folder, numbers=True)
         types = {name: disk.weights.dtype(name) for name in disk.layouts}
-        return [*diagnostics.file_findings(disk), *diagnostics.type_findings(types)]
+        named = adapter_base(folder)
+        adapter = [] if named is None else [diagnostics.adapter_finding(named, folder, disk.folder)]
+        return [*diagnostics.file_findings(disk), *diagnostics.type_findings(types), *adapter]
     except (CheckpointError, OSError) as error:
         return [Diagnostic("error", "Files that cannot be read", in_a_sentence(error))]
 
