@@ -102,8 +102,8 @@ def adapter_finding(named: str, folder: Path, base: Path) -> Diagnostic:
     sentence = f"A LoRA adapter is added to the weights {where}."
     if named:
         sentence += f" The adapter calls its model {quoted(named)}."
-    level = "fine" if not named or Path(named).name == base.name else "note"
-    return Diagnostic(level, "LoRA adapter", sentence)
+    is_plain = not named or base == folder or Path(named).name == base.name
+    return Diagnostic("fine" if is_plain else "note", "LoRA adapter", sentence)
 
 
 def _findings(*checks: tuple[str, str, Sequence[str], str]) -> list[Diagnostic]:
