@@ -102,7 +102,9 @@ def adapter_finding(named: str, folder: Path, base: Path) -> Diagnostic:
     sentence = f"A LoRA adapter is added to the weights {where}."
     if named:
         sentence += f" The adapter calls its model {quoted(named)}."
-    is_plain = not named or base == folder or Path(named).name == base.name
+    is_plain = not named or base in (folder, Path(named))
+    if not is_plain:
+        sentence += " Only the names of their folders agree."
     return Diagnostic("fine" if is_plain else "note", "LoRA adapter", sentence)
 
 

@@ -32,7 +32,7 @@ NOTE_LETTERS, TITLE_LETTERS = 110, 90
 """Characters of the note and of the title in one line."""
 EMBEDDED = 42
 """Matplotlib's code for TrueType fonts in a PDF, so its letters stay letters."""
-MOST_PRINTED_ROWS = 40
+MOST_PRINTED_ROWS, MOST_PRINTED_COLUMNS = 40, 30
 """The most rows of a printed table."""
 DECADES = 3
 """The number of decades of a log scale, as on the screen."""
@@ -160,22 +160,24 @@ def _table(data: TableData, more: tuple[str, ...], width: float) -> "Figure":
 
     rows = [*data.rows]
     cells = [
-        [plain(_cell_text(cell), LONGEST_PRINTED) for cell in row]
+        [plain(_cell_text(cell), LONGEST_PRINTED) for cell in row[:MOST_PRINTED_COLUMNS]]
         for row in rows[:MOST_PRINTED_ROWS]
     ]
     figure = Figure(figsize=(width, 0.6 + 0.165 * (len(cells) + 1)), layout="constrained")
     axes = figure.add_subplot()
     axes.axis("off")
-    names = [plain(name, LONGEST_PRINTED) for name in data.columns]
+    names = [plain(name, LONGEST_PRINTED) for name in data.columns][:MOST_PRINTED_COLUMNS]
     if names:
         _draw_cells(figure, axes, names, cells, more)
-    if len(rows) > MOST_PRINTED_ROWS or not rows:
-        note = (
-            f"The first {MOST_PRINTED_ROWS} of {len(rows):,} rows."
-            if rows
-            else "There are no rows."
-        )
-        figure.supxlabel(note, fontsize=6, color=LIGHT.muted)
+    notes = [] if rows else ["There are no rows."]
+    for most, count, what in (
+        (MOST_PRINTED_ROWS, len(rows), "rows"),
+        (MOST_PRINTED_COLUMNS, len(data.columns), "columns"),
+    ):
+        if count > most:
+            notes.append(f"The first {most} of {count:,} {what}.")
+    if notes:
+        figure.supxlabel(" ".join(notes), fontsize=6, color=LIGHT.muted)
     figure.suptitle(_title(data.title, width), fontsize=9)
     return figure
 

@@ -149,6 +149,7 @@ def _describe_published(
     if family is None:
         own = ", and code that a folder brings along is never run" if "auto_map" in values else ""
         raise ValueError(f"the family {quoted(model_type)} is not supported{own}; {SUGGESTION}.")
+    named = "id2label" in values
     values, head = _with_head(values, family, adapter) if adapter else (values, {})
     published = family.read(values)
     published.require("quantization_config", None)
@@ -163,6 +164,7 @@ def _describe_published(
     if config.head == "classifier":
         run = {"classes": published.classes()} | run
         unfollowed += published.unfollowed_labels()
+        unfollowed += ("id2label",) if named and "id2label" not in values else ()
     return FolderConfig(folder, config, run, family, str(model_type), unfollowed, head)
 
 

@@ -274,8 +274,9 @@ def model_folder(folder: Path) -> Path:
     if not named:
         return folder
     named_here = Path(named)
-    beside = folder.absolute().parent / named_here.name
-    for base in (named_here,) if named_here.is_absolute() else (named_here, beside):
+    is_id = not named_here.is_absolute() and named_here.name not in ("", "..")
+    beside = [folder.absolute().parent / named_here.name] if is_id else []
+    for base in (named_here, *beside):
         if is_folder(base) and is_there(base, CONFIG) and not is_there(base, ADAPTER_CONFIG):
             return base
     return folder

@@ -164,7 +164,7 @@ def test_files_that_do_not_fit_are_errors_and_surplus_is_a_note() -> None:
     found = diagnostics.file_findings(headers(weights=SimpleNamespace(wrapper="module.")))
     (note,) = (finding for finding in found if finding.level == "note")
     assert note.title == "Names with a prefix"
-    for named, level in (("", "fine"), ("an/b", "fine"), ("an/other", "note")):
+    for named, level in (("", "fine"), ("/a/b", "fine"), ("an/b", "note")):
         base = diagnostics.adapter_finding(named, Path("/c"), Path("/a/b"))
         assert (base.level, f" calls its model {named}." in base.sentence) == (level, named != "")
     many = tuple(f"decoder.blocks.{n}.{'x' * 500}" for n in range(900))

@@ -143,7 +143,7 @@ READS: dict[View, Read] = {
     ("training_history", "Two moments"): cell("map_difference", 0, 0),
     ("training_history", "When heads form"): in_text(rf"has a score of {N} or more"),
     ("runs", "All runs"): in_text(rf"{N} runs · {N} MB of"),
-    ("runs", "Races and sweeps"): in_text(rf"exact match {N}\D.* at step {N}\."),
+    ("runs", "Races and sweeps"): in_text(rf"exact match {N}\D[^.]*?(?:step|took|steps,) {N}"),
     ("checkpoints", "Parameters"): table("all parameters"),
     ("checkpoints", "Weights"): cell("weights_picture", 3, 7),
     ("checkpoints", "Norms"): cell("norms_decoder", 1, 3),

@@ -14,12 +14,12 @@ HELD = (
     (0.9996, 1.1e-4, "1.00"),
 )
 """Numbers, by how much they may be off, and what is written of them."""
-TIES = (0.3125, 0.0625, 2.5, 1.125, 12.25, 1_015.0, 2**-11, 2**-16, 0.9995117, -0.3125)
-ROUNDED = "0.313 0.0625 2.50 1.13 12.3 1,020 0.000488 0.0000153 1.00 −0.313".split()
+TIES = (0.3125, 0.0625, 2.5, 1.125, 12.25, 1_015.0, 2**-11, 2**-16, 0.9995117)
+ROUNDED = "0.313 0.0625 2.50 1.13 12.3 1,020 0.000488 0.0000153 1.00".split()
 
 
 def test_halves_are_rounded_away_from_zero() -> None:
-    assert [three(value) for value in TIES] == ROUNDED
+    assert [three(value) for value in (*TIES, -0.3125)] == [*ROUNDED, "−0.313"]
     assert (fixed(0.3125, 3), fixed(-0.125, 2), fixed(-0.001, 2)) == ("0.313", "−0.13", "0.00")
 
 

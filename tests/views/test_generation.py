@@ -49,7 +49,7 @@ def test_a_candidate_that_is_a_part_of_a_character_says_which(
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
     emoji = open_bytes("😀")
     last = "😀 4/4 <0x80>"
-    names = [*(f"byte {at}/4 {emoji[at - 1].label}" for at in (1, 2, 3)), last]
+    names = [*(f"{emoji[at - 1].label} byte {at}/4" for at in (1, 2, 3)), last]
     at = page(model="shakespeare", text="Oh ")
     at.text_input(key="typed").set_value("😀").run()
     header, _ = sent(at, "branches_tree")

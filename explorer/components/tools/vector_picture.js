@@ -184,6 +184,7 @@ function drawn({root, draw}, title) {
     Object.assign(globalThis, {explorerPen: undefined, Path2D: Native});
   }
   const parts = [...root.querySelectorAll("canvas")].filter(each => recordings.has(each) && each.getClientRects().length);
+  if (!parts.length) return null;
   const boxes = parts.map(each => each.getBoundingClientRect());
   const [left, top] = ["left", "top"].map(side => Math.min(...boxes.map(box => box[side])));
   const [right, bottom] = ["right", "bottom"].map(side => Math.max(...boxes.map(box => box[side])));
@@ -202,8 +203,10 @@ export default function ({data: [name, title, file], parentElement}) {
   const button = parentElement.querySelector("button"), of = () => globalThis.explorerPictures?.get(name);
   button.hidden = !of()?.root.querySelector("canvas");
   button.onclick = () => {
+    const picture = of()?.root.isConnected && drawn(of(), title);
+    if (!picture) return;
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([drawn(of(), title)], {type: "image/svg+xml"}));
+    link.href = URL.createObjectURL(new Blob([picture], {type: "image/svg+xml"}));
     link.download = file;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), REVOKED_AFTER);  // it is read behind the click

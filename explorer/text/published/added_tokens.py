@@ -4,6 +4,7 @@ A folder names them in up to four files, and the reference gathers them in a fix
 that the vocabulary lacks gets the next free ID, whatever the files say.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -104,8 +105,7 @@ def declared_tokens(
         texts = frozenset(special)
         for text, number in json_object(files, "added_tokens.json").items():
             if type(number) is int and 0 <= number < 10**8:
-                token = text[:LONGEST_SPECIAL]
-                numbered[number] = token_of(token, special=text in texts)
+                numbered[number] = token_of(text, special=text in texts)
         numbered |= {token["id"]: token_of(token, special=False) for token in own}
     return [(number, token) for number, token in sorted(numbered.items()) if token is not None]
 
@@ -125,7 +125,7 @@ def gathered(
     known = {token["content"]: token for token in own}
     ids = {text: token["id"] for text, token in known.items()}
     waiting = [token for text, token in by_text.items() if token != _without_id(known.get(text))]
-    texts, seen, names = {*known, *by_text}, list[Any](), set[str]()
+    texts, seen, names = {*known, *by_text}, set[str](), set[str]()
     for some, has_name in ((named, True), (extra, False)):
         for token in some:
             if (one := token_of(token, special=True)) is None:
@@ -133,14 +133,16 @@ def gathered(
             text = one["content"]
             if has_name:
                 names.add(text)
-            if text not in texts and token not in seen:
+            written = json.dumps(token, sort_keys=True)
+            if text not in texts and written not in seen:
                 waiting.append(one)
-                seen.append(token)
+                seen.add(written)
+    following = max(max(ids.values(), default=-1) + 1, len(vocabulary))
     for token in waiting:
-        text, size = token["content"], len(vocabulary)
+        text = token["content"]
         if text not in ids:
-            following = max(max(ids.values(), default=-1) + 1, size)
             ids[text] = vocabulary.get(text, following)
+            following = max(following, ids[text] + 1)
         is_special = token["special"] or text in names
         known[text] = {**token, "id": ids[text], "special": is_special}
     yield from known.values()

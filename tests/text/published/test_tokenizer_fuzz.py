@@ -10,7 +10,7 @@ from explorer.text import open_published
 from tests.text.published.conftest import Made
 from tests.text.published.test_parity import llama3, neox
 from tests.text.published.tokenizer_folders import FOLDERS
-from tests.text.published.tokenizer_fuzz import CONFIG, DIFFERENT, changes_of, judge
+from tests.text.published.tokenizer_fuzz import CONFIG, DIFFERENT, EQUAL, changes_of, judge
 
 WHOLE = ("gpt2", "bert", "roberta", "qwen2", "llama", "mistral", "gemma", "t5", "xlm-roberta")
 OLDER = ("gpt2", "bert", "opt", "gemma", "t5", "xlm-roberta", "camembert")
@@ -35,7 +35,7 @@ def faults(base: Path, family: str, folder: Path, step: int) -> list[str]:
             change.make(changed)
         outcome, words = judge(changed, family, change.key if change else "")
         shutil.rmtree(changed)
-        if outcome == DIFFERENT:
+        if outcome == DIFFERENT or (change is None and outcome != EQUAL):
             wrong.append(f"{change}: {words}")
     return wrong
 
