@@ -36,7 +36,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Word:
-    """A word in the middle of a place, or `slanted` from its top downwards or upwards."""
+    """A word in the middle of a place; with an angle in degrees it begins there and falls."""
 
     at: Place
     text: str
@@ -46,9 +46,8 @@ class Word:
 
 def slant(words: Sequence[str], room: float) -> int:
     """The angle of words of which each has so much room."""
-    return (
-        SLANT if max((LETTER * min(LONGEST, len(word)) for word in words), default=0) > room else 0
-    )
+    longest = max((min(LONGEST, len(word)) for word in words), default=0)
+    return SLANT if LETTER * longest > room else 0
 
 
 def network(

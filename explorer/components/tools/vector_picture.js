@@ -4,6 +4,7 @@
 const SVG = "http://www.w3.org/2000/svg", REVOKED_AFTER = 60_000;
 const RADIANS = Math.PI / 180;
 const recordings = new WeakMap();
+let hatches = 0;  // so far, each with a name of its own in the file
 const beside = document.implementation.createDocument(SVG, "svg");  // a page would load its images
 
 function node(tag, attributes, ...inside) {
@@ -39,7 +40,7 @@ const STEPS = {
   arc: (x, y, r, from, to) => {
     const end = Math.min(to, from + 360 * RADIANS), half = (from + end) / 2;
     const [first, ...more] = [from, half, end].map(a => `${round(x + r * Math.cos(a))} ${round(y + r * Math.sin(a))}`);
-    return `${first ? `M${first}` : ""}${more.map(at => `A${round(r)} ${round(r)} 0 0 1 ${at}`).join("")}`;
+    return `M${first}${more.map(at => `A${round(r)} ${round(r)} 0 0 1 ${at}`).join("")}`;
   },
 };
 
@@ -99,7 +100,7 @@ class Recording {
   // Fine diagonal lines, as `hatch` in shared.js draws them.
   pattern(style) {
     if (!this.patterns.has(style)) {
-      const {gap, colour, wide} = style.lines, id = `hatch-${Math.random().toString(36).slice(2)}`;
+      const {gap, colour, wide} = style.lines, id = `hatch-${hatches += 1}`;
       const d = [-gap, 0, gap].map(by => `M${by - 1} ${gap + 1}L${by + gap + 1} -1`).join("");
       const line = node("path", {d, fill: "none", ...paintOf(colour, "stroke", this), "stroke-width": wide});
       this.group.append(node("pattern", {id, width: gap, height: gap, patternUnits: "userSpaceOnUse"}, line));

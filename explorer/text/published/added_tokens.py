@@ -5,13 +5,14 @@ that the vocabulary lacks gets the next free ID, whatever the files say.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from explorer.text.checked_text import TextError
 from explorer.text.published.tokenizer_files import Files, json_object
 
 LONGEST_SPECIAL = 1_000
+MOST_EXTRA = 10_000
 FLAGS = ("single_word", "lstrip", "rstrip")
 LISTS = ("extra_special_tokens", "additional_special_tokens")
 NAMED = "model_specific_special_tokens"
@@ -87,6 +88,22 @@ def extra_tokens(settings: Settings) -> list[Any]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def extra_count(settings: Settings) -> int:
+    """How many tokens `<extra_id_0>`, `<extra_id_1>` … T5 has."""
+    count = settings.get("extra_ids", 100)
+    if type(count) is not int or not 0 <= count <= MOST_EXTRA:
+        raise TextError(f"extra_ids in its settings is not a number up to {MOST_EXTRA:,}.")
+    return count
+
+
+def source_language(settings: Settings, known: Container[str]) -> str:
+    """The language of the text, one of those with a token."""
+    language = settings.get("src_lang") or "en_XX"
+    if not isinstance(language, str) or language not in known:
+        raise TextError("src_lang in its settings is none of its languages.")
+    return language
 
 
 def declared_tokens(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from explorer.text.checked_text import TextError
-from explorer.text.published.added_tokens import Settings
+from explorer.text.published.added_tokens import Settings, source_language
 
 Part = dict[str, Any]
 Roles = Mapping[str, str]
@@ -98,9 +98,7 @@ def llama_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     return {
         "normalizer": None,
         "pre_tokenizer": _metaspace(scheme if prefix else "never", split=False),
-        "decoder": _sequence(
-            "decoders", spaces, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip
-        ),
+        "decoder": _sequence("decoders", spaces, *_BYTES, *strip),
         "model": _bpe(stored, fuse_unk=True, byte_fallback=True),
     }
 
@@ -254,9 +252,7 @@ def around(
         case "Pegasus":
             single, pair = ["$A", end], ["$A", "$B", end]
         case "MBart" | "MBart50":
-            language = settings.get("src_lang") or "en_XX"
-            if not isinstance(language, str) or language not in numbers:
-                raise TextError("src_lang in its settings is none of its languages.")
+            language = source_language(settings, numbers)
             before = [language] if kind == "MBart50" else []
             after = [end] if kind == "MBart50" else [end, language]
             single, pair = [*before, "$A", *after], [*before, "$A", "$B", *after]

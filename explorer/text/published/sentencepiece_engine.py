@@ -12,9 +12,16 @@ from typing import Any
 from sentencepiece import SentencePieceProcessor
 
 from explorer.text.checked_text import TextError
+from explorer.text.published.added_tokens import (
+    declared_tokens,
+    extra_count,
+    extra_tokens,
+    source_language,
+    token_text,
+)
 from explorer.text.published.engine import WORD_START, EncodedToken, Engine, SpecialTokens
 from explorer.text.published.mbart_languages import MBART, MBART_50
-from explorer.text.published.tokenizer_families import Roles, added_entries
+from explorer.text.published.tokenizer_families import Roles
 from explorer.text.published.tokenizer_files import Files, file_bytes, json_object
 from explorer.text.visible_text import readable
 
@@ -27,7 +34,6 @@ FAIRSEQ = {
 }
 """The first tokens, the shift of the pieces' IDs, and the languages at the end."""
 
-MOST_EXTRA = 10_000
 LARGEST_ID = 4_000_000
 
 
@@ -99,7 +105,11 @@ def numbering_of(
         named = way[:40] or "this family"
         raise TextError(f"a sentencepiece model as {named} reads it is not known here.")
     numbering = makers[way](processor, way, settings, roles)
-    added = list(added_entries(settings, json_object(files, "added_tokens.json")))
+    special = filter(None, map(token_text, extra_tokens(settings)))
+    added = [
+        (token_id, token["content"], token["special"])
+        for token_id, token in declared_tokens(files, settings, (), special)
+    ]
     following = iter(range(numbering.size, LARGEST_ID))
     beyond = [
         text
@@ -178,10 +188,7 @@ def _fairseq(
     single: Around = (start, "$A", end)
     pair: Around = (start, "$A", end, end, "$B", end)
     if codes:
-        language = settings.get("src_lang") or "en_XX"
-        if not isinstance(language, str) or language not in codes:
-            raise TextError("src_lang in its settings is none of its languages.")
-        code = ids[language]
+        code = ids[source_language(settings, codes)]
         around = ((code,), (end,)) if way == "MBart50" else ((), (end, code))
         single = (*around[0], "$A", *around[1])
         pair = (*around[0], "$A", "$B", *around[1])
@@ -194,9 +201,7 @@ def _t5(
 ) -> Numbering:
     """The model's own IDs, then the sentinel tokens, the last one first."""
     pieces = processor.get_piece_size()
-    extra = settings.get("extra_ids", 100)
-    if type(extra) is not int or not 0 <= extra <= MOST_EXTRA:
-        raise TextError(f"extra_ids in its settings is not a number up to {MOST_EXTRA:,}.")
+    extra = extra_count(settings)
     places = {pieces + extra - 1 - place: f"<extra_id_{place}>" for place in range(extra)}
     ids = _controls(processor, roles)
     special = SpecialTokens.of(

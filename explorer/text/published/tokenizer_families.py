@@ -3,7 +3,7 @@
 A vocab.txt, or a vocab.json with merges.txt, becomes a tokenizer.json that reads the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from explorer.text.checked_text import TextError
@@ -12,6 +12,7 @@ from explorer.text.published.added_tokens import (
     AddedToken,
     Settings,
     declared_tokens,
+    extra_count,
     extra_tokens,
     gathered,
     named_tokens,
@@ -107,7 +108,6 @@ _DEFAULTS: dict[str, dict[str, str]] = {
 }
 _MASKS_LIKE_WORDS = ("Roberta", "Blenderbot", "Camembert", "MBart", "MBart50")
 """Kinds whose mask takes the place of a word and its space; Roberta's tokenizer.json says so."""
-MOST_EXTRA = 10_000
 
 
 def reading_of(family: str, settings: Mapping[str, Any]) -> str:
@@ -164,24 +164,6 @@ def special_roles(way: str, settings: Settings) -> Roles:
             else:
                 roles[role] = text
     return roles
-
-
-def added_entries(
-    settings: Mapping[str, Any], added: Mapping[str, Any]
-) -> Iterator[tuple[int, str, bool]]:
-    """The tokens that were added to a vocabulary: ID, text and whether it is special."""
-    declared = settings.get("added_tokens_decoder")
-    listed: dict[Any, Any] = declared if isinstance(declared, dict) else {}
-    extra = settings.get("additional_special_tokens")
-    special = {token_text(token) for token in extra} if isinstance(extra, list) else set()
-    for number, token in listed.items():
-        text = token_text(token)
-        if text is not None and str(number).isdecimal() and len(str(number)) < 9:
-            yield int(number), text, bool(isinstance(token, dict) and token.get("special"))
-    declared_texts = {token_text(token) for token in listed.values()}
-    for text, number in added.items():
-        if text not in declared_texts and type(number) is int and 0 <= number < 10**8:
-            yield number, text[:1_000], text in special
 
 
 def whole_file(files: Files, family: str, settings: Settings) -> tuple[Part, Roles]:
@@ -283,10 +265,7 @@ def _of_class(kind: str | None, settings: Settings) -> list[str]:
         return []
     match kind:
         case "T5":
-            count = settings.get("extra_ids", 100)
-            if type(count) is not int or not 0 <= count <= MOST_EXTRA:
-                raise TextError(f"extra_ids in its settings is not a number up to {MOST_EXTRA:,}.")
-            return [f"<extra_id_{place}>" for place in range(count)]
+            return [f"<extra_id_{place}>" for place in range(extra_count(settings))]
         case "Camembert":
             return ["<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"]
         case "MBart":
