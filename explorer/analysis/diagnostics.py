@@ -19,6 +19,7 @@ from explorer.system.cooperative import interruptible
 from explorer.text.visible_text import cut
 from models.loading.inspection import Inspection
 from models.loading.safe_files import quoted
+from models.loading.weight_files import base_title
 
 LEVELS = ("error", "warning", "note", "fine")
 NAMED, LONGEST_NAME = 4, 60
@@ -101,7 +102,7 @@ def adapter_finding(named: str, folder: Path, base: Path) -> Diagnostic:
     where = "beside it" if base == folder else f"in the folder {quoted(base.name)}"
     sentence = f"A LoRA adapter is added to the weights {where}."
     if named:
-        sentence += f" The adapter calls its model {quoted(named)}."
+        sentence += f" The adapter calls its model {base_title(named)}."
     is_plain = not named or base in (folder, Path(named))
     if not is_plain:
         sentence += " Only the names of their folders agree."

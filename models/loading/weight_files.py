@@ -290,6 +290,12 @@ def adapter_base(folder: Path) -> str | None:
     return named if isinstance(named, str) else ""
 
 
+def base_title(named: str) -> str:
+    """What a sentence calls the model of an adapter: its ID, or the last part of its path."""
+    path = Path(named)
+    return quoted(f"…/{path.name}" if path.is_absolute() else named)
+
+
 def adapter_fault(folder: str, base: str | None = None, has_gguf: bool = False) -> str:
     """Why an adapter cannot be opened without the files of its model, which it calls `base`."""
     if has_gguf:
@@ -297,7 +303,7 @@ def adapter_fault(folder: str, base: str | None = None, has_gguf: bool = False) 
             f"{folder} holds a LoRA adapter beside a GGUF file, which has other names for its "
             "weights; put the adapter beside safetensors files."
         )
-    named = f", {quoted(base)}," if base else ""
+    named = f", {base_title(base)}," if base else ""
     return (
         f"{folder} is a LoRA adapter without its model: the model that it belongs to{named} is "
         "not here. Put the files of both into one folder."
