@@ -47,6 +47,8 @@ def _unfollowed_of_pieces(settings: Settings, family: str) -> Iterator[str]:
     """What the reference reads of a sentencepiece model's settings and `PieceEngine` does not."""
     if settings.get("add_prefix_space", True) is not True:
         yield "add_prefix_space"
+    if settings.get("legacy") is False and reading_of(family, settings) == "Llama":
+        yield "legacy"  # sentencepiece puts a space before each part of a prompt
     if reading_of(family, settings) not in (FAMILIES.get(family), "MBart50"):
         yield "tokenizer_class"
     declared = settings.get("added_tokens_decoder")

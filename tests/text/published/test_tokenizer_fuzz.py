@@ -21,6 +21,7 @@ ALONE = {
     "phi": (llama3, "CodeGenTokenizer"),
 }
 """Families of a tokenizer.json that is made here, and its class."""
+EXTRA = "extra_special_tokens", ["<new>"]
 STEP = 61
 """Between the changes that the quick run tries."""
 
@@ -64,6 +65,7 @@ def test_settings_that_are_not_followed_are_named(made: Made, tmp_path: Path) ->
         (folder / CONFIG).write_text(json.dumps(values))
         names = open_published(folder, "llama").unfollowed
         assert names == tuple(values)[:-3], names
-    pieces = shutil.copytree(made("t5"), tmp_path / "pieces")
-    (pieces / CONFIG).write_text(json.dumps({"extra_special_tokens": ["<new>"]}))
-    assert open_published(pieces, "t5").unfollowed == ("extra_special_tokens",)
+    for name, setting, value in (("t5", *EXTRA), ("llama", "legacy", False)):
+        pieces = shutil.copytree(made(name), tmp_path / name)
+        (pieces / CONFIG).write_text(json.dumps({setting: value}))
+        assert open_published(pieces, name).unfollowed == (setting,)
