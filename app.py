@@ -55,7 +55,7 @@ streamlit_patches.take_only_values_that_can_be()
 streamlit_patches.bound_files_of_an_upload()
 streamlit_patches.draw_fragments_where_they_are()
 streamlit_patches.read_theme_once()
-streamlit_patches.take_hashes_back()
+streamlit_patches.keep_waiting_messages()
 housekeeping.wait_for_pandas()
 drain = Drain()
 

@@ -26,7 +26,6 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.runtime.state import SessionState, get_session_state
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
@@ -64,40 +63,27 @@ def _is_event(event: object) -> bool:
     return isinstance(event, dict) and isinstance(event.get("event"), str)
 
 
-# Of a message that the browser already has, Streamlit sends only a hash. When a fragment is drawn
-# again before its last drawing was sent, the waiting messages leave the queue (pull request 9381),
-# but not the hashes, which name no fragment (no issue is open). They may name places that the new
-# drawing lacks, and then the browser loses the whole page. So a hash carries the fragment's ID in a
-# field that Streamlit fills only for agents.
+# When a fragment is drawn again before its last drawing was sent, Streamlit drops the waiting
+# messages that draw it (pull request 9381; no issue is open), but neither those that have only a
+# hash, which may name places that the new drawing lacks, nor the end of the run of the whole page.
+# At that end the browser removes what the page has not drawn: the fragment, and with it a click.
 
-STREAMLITS_REFERENCE = script_run_context.create_reference_msg
 STREAMLITS_CLEAR = ForwardMsgQueue.clear
 
 
-def take_hashes_back() -> None:
-    """From now on the hashes of a fragment leave the queue with its other messages."""
+def keep_waiting_messages() -> None:
+    """From now on a fragment that is drawn again drops no message that waits to be sent."""
 
-    def make_reference(message: ForwardMsg) -> ForwardMsg:
-        reference = STREAMLITS_REFERENCE(message)
-        if reference is not message:
-            reference.metadata.agent_props = message.delta.fragment_id
-        return reference
-
-    def clear_all(
+    def clear(
         queue: ForwardMsgQueue,
         retain_lifecycle_msgs: bool = False,
         fragment_ids_this_run: list[str] | None = None,
     ) -> None:
-        STREAMLITS_CLEAR(queue, retain_lifecycle_msgs, fragment_ids_this_run)
-        again = fragment_ids_this_run or ()
-        queue._queue = [
-            message
-            for message in queue._queue
-            if not (message.HasField("ref_hash") and message.metadata.agent_props in again)
-        ]
+        if fragment_ids_this_run is None:
+            STREAMLITS_CLEAR(queue, retain_lifecycle_msgs)
+        queue._delta_index_map = {}  # nothing that is drawn now takes the place of what waits
 
-    script_run_context.create_reference_msg = make_reference  # type: ignore[assignment]
-    ForwardMsgQueue.clear = clear_all  # type: ignore[assignment, method-assign]
+    ForwardMsgQueue.clear = clear  # type: ignore[assignment, method-assign]
 
 
 # Streamlit can end a run only when it draws something or reads the state, not while it waits for

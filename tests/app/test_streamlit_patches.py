@@ -15,7 +15,6 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
-from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state import query_params as streamlit_query_params
 from streamlit.testing.v1 import AppTest
@@ -26,7 +25,7 @@ from tests.apps import page
 from tests.source import imports, python_files
 
 streamlit_patches.read_theme_once()  # as app.py does, which no test here starts
-streamlit_patches.take_hashes_back()
+streamlit_patches.keep_waiting_messages()
 OURS = streamlit_patches.plain_state("events", "view")
 STREAMLITS = streamlit_presentation.make_bidi_component_presenter("events", "view")
 FIRED: list[Any] = [
@@ -86,28 +85,29 @@ def test_private_parts_are_touched_in_one_file() -> None:
     assert touching == {"explorer/app/streamlit_patches.py"}
 
 
-def waiting_after_a_click() -> list[ForwardMsg]:
-    """What is still in the queue of a fragment that is drawn again before any of it was sent."""
+def waiting_after_a_click() -> list[str]:
+    """What is still in the queue of a page whose fragment is drawn again before any was sent."""
     queue = ForwardMsgQueue()
-    for fragment in ("drawn again", "another", ""):
-        whole = ForwardMsg(hash="known")
-        whole.delta.fragment_id = fragment
-        whole.delta.new_element.text.body = "the code of a view"
-        whole.metadata.delta_path[:] = [0, len(queue)]
-        queue.enqueue(script_run_context.create_reference_msg(whole))
+    begun, drawn, known = ForwardMsg(), ForwardMsg(), ForwardMsg(ref_hash="known")
+    begun.new_session.page_script_hash = "page"
+    drawn.delta.fragment_id = "drawn again"
+    drawn.delta.new_element.text.body = "a control"
+    queue.enqueue(begun)
+    for place, message in enumerate((drawn, known)):
+        message.metadata.delta_path[:] = [0, place]
+        queue.enqueue(message)
+    queue.enqueue(ForwardMsg(script_finished=ForwardMsg.FINISHED_SUCCESSFULLY))
     queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["drawn again"])
-    return queue.flush()
+    queue.enqueue(drawn)
+    return [str(message.WhichOneof("type")) for message in queue.flush()]
 
 
-def test_hashes_of_a_fragment_are_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting = waiting_after_a_click()
-    assert [message.metadata.delta_path[1] for message in waiting] == [1, 2]
-    assert {message.ref_hash for message in waiting} == {"known"}
-    make, clear = streamlit_patches.STREAMLITS_REFERENCE, streamlit_patches.STREAMLITS_CLEAR
-    monkeypatch.setattr(script_run_context, "create_reference_msg", make)
-    monkeypatch.setattr(ForwardMsgQueue, "clear", clear)
-    left = "Streamlit takes hashes back too: take_hashes_back may go"
-    assert len(waiting_after_a_click()) == 3, left
+def test_a_fragment_drops_nothing_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ["new_session", "delta", "ref_hash", "script_finished"]
+    assert waiting_after_a_click() == [*whole, "delta"]
+    monkeypatch.setattr(ForwardMsgQueue, "clear", streamlit_patches.STREAMLITS_CLEAR)
+    left = "Streamlit ends no page whose fragment it dropped: keep_waiting_messages may go"
+    assert waiting_after_a_click() == ["new_session", "ref_hash", "script_finished", "delta"], left
 
 
 def test_the_theme_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
