@@ -26,6 +26,7 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.exceptions import ScriptControlException
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.runtime.state import SessionState, get_session_state
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
@@ -124,7 +125,8 @@ def as_part_of_the_frame() -> Iterator[None]:
 
 
 # Each changed value is an entry of its own in the browser's history. Choosing a model changes six,
-# and Back led to the new model with a layer of the old one.
+# and Back led to the new model with a layer of the old one. Where a run is to end as it sends
+# a change, the next run sends none.
 
 
 @contextmanager
@@ -139,7 +141,11 @@ def one_entry_in_history() -> Iterator[None]:
         with get_session_state().query_params() as params:
             vars(params).pop("_send_query_param_msg", None)
         if changes:
-            send()
+            try:
+                send()
+            except ScriptControlException:  # another run waits, which has nothing to change
+                send()
+                raise
 
 
 # A widget that is bound to the address follows the browser's Back by itself. Others must know that

@@ -15,6 +15,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state import query_params as streamlit_query_params
 from streamlit.testing.v1 import AppTest
@@ -184,10 +185,19 @@ def test_what_a_page_does_not_draw_stays_in_the_address() -> None:
         assert dict(at.query_params) == left, "Streamlit keeps it by itself: keep_in_address may go"
 
 
-def messages_of(change: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The addresses that are sent to the browser while this changes the parameters."""
-    sent: list[str] = []
-    run = SimpleNamespace(enqueue=lambda each: sent.append(each.page_info_changed.query_string))
+def messages_of(change: Any, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[str]:
+    """The addresses that are sent to the browser while this changes the parameters.
+
+    The first message ends the run instead where `ends` says how.
+    """
+    sent, ending = list[str](), iter(ends)
+
+    def send(message: ForwardMsg) -> None:
+        for end in ending:
+            raise end
+        sent.append(message.page_info_changed.query_string)
+
+    run = SimpleNamespace(enqueue=send)
     state = SafeSessionState(SessionState(), lambda: None)
     monkeypatch.setattr(streamlit_query_params, "get_script_run_ctx", lambda: run)
     monkeypatch.setattr(streamlit_patches, "get_session_state", lambda: state)
@@ -209,6 +219,12 @@ def test_what_changes_at_once_is_one_entry_in_the_history(monkeypatch: pytest.Mo
             pass
 
     assert messages_of(change_at_once, monkeypatch) == ["model=bert"]
+
+    def change_at_last(params: Any) -> None:
+        with pytest.raises(StopException):
+            change_at_once(params)
+
+    assert messages_of(change_at_last, monkeypatch, StopException()) == ["model=bert"]
     several = messages_of(change, monkeypatch)
     assert len(several) == 3, "Streamlit sends one by itself: one_entry_in_history may go"
 

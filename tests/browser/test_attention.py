@@ -11,6 +11,8 @@ from tests.served import wait_until
 
 HEAD, GRID = "attention_head", "overview"
 OURS = "/attention?model=shakespeare&layer=0&head=0"
+UNNAMED = {"layer": "1", "head": "0"}
+"""The first head that this model shows, which no address names."""
 ON, LATER = re.compile(r"\bon\b"), re.compile("later")
 ALL_AT_ONCE = """async ([names, clicks]) => {
   for (let click = 0; click < clicks; click++) {
@@ -25,8 +27,8 @@ ROOM_BELOW = """grid => grid.getBoundingClientRect().bottom
 
 def adjust(visitor: Visitor, key: str, name: str) -> None:
     """Choose this among the display options."""
-    visitor.rest()
-    visitor.widget("adjust").get_by_role("button").first.click()
+    visitor.until_run(visitor.widget("adjust").get_by_role("button").first.click)
+    visitor.settled()  # what moves under the pointer is not clicked
     visitor.widget(key).get_by_role("radio", name=name, exact=True).click()
     visitor.asks(**{key: name})
 
@@ -41,8 +43,9 @@ def has_head(visitor: Visitor, layer: int, head: int) -> None:
     """The title and the picture, the lists of the bar and the address agree."""
     name = f"Layer {layer}, head {head}"
     expect(visitor.page.get_by_text(re.compile(f"{name}$")).first).to_be_visible()
-    visitor.rest()
     visitor.at_head(layer, head)
+    chosen = {"layer": str(layer), "head": str(head)}.items()
+    wait_until(lambda: (UNNAMED | visitor.query()).items() >= chosen, f"{name} in the address")
     canvas = visitor.widget(HEAD).locator("canvas").first
     expect(canvas).to_have_attribute("aria-label", re.compile(f"{name}\\b"))
 
