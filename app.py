@@ -50,12 +50,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # has them, and a pretrained model generates some percent faster.
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
-streamlit_patches.draw_whole_page_first()
-streamlit_patches.take_only_values_that_can_be()
-streamlit_patches.bound_files_of_an_upload()
-streamlit_patches.draw_fragments_where_they_are()
-streamlit_patches.read_theme_once()
-streamlit_patches.keep_waiting_messages()
+streamlit_patches.install_in_server()
 housekeeping.wait_for_pandas()
 drain = Drain()
 
@@ -91,7 +86,6 @@ def print_address() -> None:
     sys.stdout.flush()
 
 
-streamlit_patches.ask_nobody_for_addresses()
 connection_limits.limit_connections()
 message_limits.limit_frames()
 app = st.App(

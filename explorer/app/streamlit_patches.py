@@ -6,7 +6,7 @@ Streamlit no longer needs the patch; then it is deleted.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -28,6 +28,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.exceptions import ScriptControlException
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.state import SessionState, get_session_state
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -85,6 +86,53 @@ def keep_waiting_messages() -> None:
         queue._delta_index_map = {}  # nothing that is drawn now takes the place of what waits
 
     ForwardMsgQueue.clear = clear  # type: ignore[assignment, method-assign]
+
+
+# A browser names the large messages that it knows, and Streamlit sends of these only a hash. It may
+# forget one before its hash arrives, as earlier runs end that no longer had it (after as many as
+# `MESSAGE_AGE` says). Then it gives up the connection and the page is lost (no issue is open).
+
+MESSAGE_AGE = "global.maxCachedMessageAge"
+STREAMLITS_START = ScriptRunContext.on_script_start
+
+
+@dataclass
+class SentMessages:
+    """The large messages of a session that its browser cannot have forgotten."""
+
+    run: int = 0
+    last: dict[str, int] = field(default_factory=dict)
+    """The last run that had each."""
+
+    def begin_run(self) -> None:
+        self.run += 1
+        oldest = self.run - config.get_option(MESSAGE_AGE)
+        self.last = {message: run for message, run in self.last.items() if run >= oldest}
+
+
+class KnownMessages(frozenset[str]):
+    """The messages that a browser names; those that it may forget are not in it."""
+
+    sent: SentMessages
+
+    def __contains__(self, message: object) -> bool:
+        is_recent = message in self.sent.last
+        self.sent.last[str(message)] = self.sent.run
+        return is_recent and super().__contains__(message)
+
+
+def send_forgotten_messages() -> None:
+    """From now on a message that the browser may forget is sent whole."""
+
+    def begin(run: ScriptRunContext) -> None:
+        STREAMLITS_START(run)
+        known = KnownMessages(run.cached_message_hashes)
+        with run.session_state.query_params() as params:  # the state itself takes no attribute
+            known.sent = vars(params).setdefault("sent_messages", SentMessages())
+        known.sent.begin_run()
+        run.cached_message_hashes = known
+
+    ScriptRunContext.on_script_start = begin  # type: ignore[assignment, method-assign]
 
 
 # Streamlit can end a run only when it draws something or reads the state, not while it waits for
@@ -488,3 +536,15 @@ def end_left_sessions() -> int:
     for _, left in gone:
         left.session.shutdown()
     return len(gone)
+
+
+def install_in_server() -> None:
+    """Apply the patches that a server needs."""
+    keep_waiting_messages()
+    send_forgotten_messages()
+    draw_whole_page_first()
+    draw_fragments_where_they_are()
+    read_theme_once()
+    ask_nobody_for_addresses()
+    bound_files_of_an_upload()
+    take_only_values_that_can_be()

@@ -16,6 +16,7 @@ from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state import query_params as streamlit_query_params
 from streamlit.testing.v1 import AppTest
@@ -25,8 +26,7 @@ from explorer.components import matrix  # noqa: F401  (a view installs what it n
 from tests.apps import page
 from tests.source import imports, python_files
 
-streamlit_patches.read_theme_once()  # as app.py does, which no test here starts
-streamlit_patches.keep_waiting_messages()
+streamlit_patches.install_in_server()  # as app.py does, which no test here starts
 OURS = streamlit_patches.plain_state("events", "view")
 STREAMLITS = streamlit_presentation.make_bidi_component_presenter("events", "view")
 FIRED: list[Any] = [
@@ -109,6 +109,23 @@ def test_a_fragment_drops_nothing_that_waits(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(ForwardMsgQueue, "clear", streamlit_patches.STREAMLITS_CLEAR)
     left = "Streamlit ends no page whose fragment it dropped: keep_waiting_messages may go"
     assert waiting_after_a_click() == ["new_session", "ref_hash", "script_finished", "delta"], left
+
+
+def sent_whole(session: SessionState, messages: str) -> str:
+    """Which of these messages the next run sends whole to a browser that names a and b."""
+    state = SafeSessionState(session, lambda: None)
+    run: Any = SimpleNamespace(session_state=state, cached_message_hashes=frozenset("ab"))
+    ScriptRunContext.on_script_start(run)
+    return "".join(each for each in messages if each not in run.cached_message_hashes)
+
+
+def test_what_a_browser_may_forget_is_sent_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "get_option", {streamlit_patches.MESSAGE_AGE: 2}.__getitem__)
+    session, runs = SessionState(), ("abc", "ac", "b", "", "", "ab")
+    assert [sent_whole(session, run) for run in runs] == ["abc", "c", "", "", "", "ab"]
+    monkeypatch.setattr(ScriptRunContext, "on_script_start", streamlit_patches.STREAMLITS_START)
+    left = "Streamlit knows what a browser forgot: send_forgotten_messages may go"
+    assert sent_whole(SessionState(), "ab") == "", left
 
 
 def test_the_theme_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import route
 from explorer.analysis.thumbnails import thumbnails_of_weights
+from explorer.app import streamlit_patches
 from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.circuit_map import CircuitChoice, CircuitMap, circuit_map
@@ -510,6 +511,7 @@ def page_of(demo: Callable[[str], None]) -> st.Page:
     return st.Page(shown, title=demo.__name__, url_path=demo.__name__)
 
 
+streamlit_patches.install_in_server()
 DEMOS = [demo for name, demo in list(globals().items()) if name.startswith("demo_")]
 st.set_page_config(layout="wide")
 st.navigation([st.Page(index, default=True), *map(page_of, DEMOS)]).run()
