@@ -90,7 +90,8 @@ def keep_waiting_messages() -> None:
 
 # A browser names the large messages that it knows, and Streamlit sends of these only a hash. It may
 # forget one before its hash arrives, as earlier runs end that no longer had it (after as many as
-# `MESSAGE_AGE` says). Then it gives up the connection and the page is lost (no issue is open).
+# `MESSAGE_AGE` says). Then it gives up the connection and the page is lost (issues 15816 and 16570,
+# closed as not reproduced).
 
 MESSAGE_AGE = "global.maxCachedMessageAge"
 STREAMLITS_START = ScriptRunContext.on_script_start
