@@ -296,25 +296,36 @@ def scan_packages_once() -> None:
 
 # When a server ends and another one answers, the browser sends the new session only the reader's
 # next click. That session has not drawn the page yet, so it knows neither the callback nor the
-# fragment, and the click was lost.
+# fragment, and the click was lost. A click on a page whose reader has just followed a link names
+# the page that is left, and Streamlit went back there.
 
 STREAMLITS_REQUEST = AppSession.request_rerun
 ACTIONS = {"trigger_value", "string_trigger_value", "json_trigger_value", "chat_input_value"}
 
 
-def draw_whole_page_first() -> None:
-    """From now on the first run of a session draws the whole page, never only a fragment."""
+def draw_page_of_session() -> None:
+    """From now on the first run of a session draws a whole page, and a click never changes it."""
 
     def request_rerun(session: AppSession, request: ClientState | None) -> None:
-        if request and request.fragment_id and not session._client_state.page_script_hash:
-            whole = ClientState()
-            whole.CopyFrom(request)
-            whole.ClearField("fragment_id")
-            whole.ClearField("is_auto_rerun")
-            request = whole
+        page = session._client_state.page_script_hash
+        if request is not None:
+            asked = ClientState()
+            asked.CopyFrom(request)
+            if not page:
+                asked.ClearField("fragment_id")
+                asked.ClearField("is_auto_rerun")
+            elif asked.page_script_hash and is_click(asked):
+                asked.page_script_hash = page
+            request = asked
         STREAMLITS_REQUEST(session, request)
 
     AppSession.request_rerun = request_rerun  # type: ignore[method-assign, assignment]
+
+
+def is_click(request: ClientState | RerunData) -> bool:
+    """Whether a browser's request has a click or an event of a view."""
+    states = request.widget_states
+    return states is not None and any(w.WhichOneof("value") in ACTIONS for w in states.widgets)
 
 
 def hold_actions() -> list[WidgetState]:
@@ -384,7 +395,10 @@ def draw_fragments_where_they_are() -> None:
             waits = replace(waits, widget_states=WidgetStates(widgets=clicks))
             requests._rerun_data = waits
         is_whole = requests._state is ScriptRequestType.RERUN and not waits.fragment_id_queue
-        if request.fragment_id and is_whole:  # the two become one, which is of the page that waits
+        is_part = bool(request.fragment_id) or is_click(request)
+        is_elsewhere = request.page_script_hash != waits.page_script_hash
+        if is_whole and is_part and (is_elsewhere or waits.is_history_navigation):
+            # The two become one, which is of the page that waits.
             request = replace(
                 request,
                 page_script_hash=waits.page_script_hash,
@@ -543,7 +557,7 @@ def install_in_server() -> None:
     """Apply the patches that a server needs."""
     keep_waiting_messages()
     send_forgotten_messages()
-    draw_whole_page_first()
+    draw_page_of_session()
     draw_fragments_where_they_are()
     read_theme_once()
     ask_nobody_for_addresses()

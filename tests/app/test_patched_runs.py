@@ -67,30 +67,43 @@ def test_from_the_start_on_a_reader_who_waits_may_leave(monkeypatch: pytest.Monk
         raise AssertionError("it was not spent")
 
 
-def first_runs(request: Any, drawn: str = "") -> list[Any]:
-    """What is run when a fragment asks that this session has never heard of."""
-    runs = list[Any]()
-    new = SimpleNamespace(
+CLICK = WidgetState(id="view", json_trigger_value='{"event": "picked"}')
+MOVED = WidgetState(id="slider", int_value=3)
+
+
+def runs_of(request: Any, drawn: str, state: WidgetState, **asked: Any) -> list[RerunData]:
+    """What a session runs that drew this page last, when a browser asks this of page a."""
+    runs = list[RerunData]()
+    session = SimpleNamespace(
         _state=None,
         _scriptrunner=None,
         _client_state=ClientState(page_script_hash=drawn),
         _create_scriptrunner=runs.append,
         has_fragment=lambda _: False,
     )
-    asked = ClientState(fragment_id="elsewhere", page_script_hash="a", is_auto_rerun=True)
-    asked.widget_states.widgets.add(id="slider", int_value=3)
-    request(new, asked)
+    states = WidgetStates(widgets=[state])
+    request(session, ClientState(page_script_hash="a", widget_states=states, **asked))
     return runs
 
 
 def test_a_fragment_of_a_lost_session_has_the_whole_page_drawn() -> None:
-    streamlit_patches.draw_whole_page_first()
-    (run,) = first_runs(AppSession.request_rerun)
+    elsewhere: Any = {"fragment_id": "elsewhere", "is_auto_rerun": True}
+    (run,) = runs_of(AppSession.request_rerun, "", MOVED, **elsewhere)
     assert (run.fragment_id, run.is_auto_rerun, run.page_script_hash) == (None, False, "a")
+    assert run.widget_states is not None
     assert [state.int_value for state in run.widget_states.widgets] == [3]
-    assert first_runs(AppSession.request_rerun, drawn="a") == [], "one that is gone from the page"
-    left = "Streamlit draws the page: draw_whole_page_first may go"
-    assert first_runs(streamlit_patches.STREAMLITS_REQUEST) == [], left
+    assert not runs_of(AppSession.request_rerun, "a", MOVED, **elsewhere), "one that is gone"
+    left = "Streamlit draws the page: draw_page_of_session may go"
+    assert not runs_of(streamlit_patches.STREAMLITS_REQUEST, "", MOVED, **elsewhere), left
+
+
+def test_a_click_on_the_page_that_one_leaves_does_not_lead_back() -> None:
+    (run,) = runs_of(AppSession.request_rerun, "b", CLICK)
+    assert run.page_script_hash == "b"
+    (run,) = runs_of(AppSession.request_rerun, "b", MOVED)
+    assert run.page_script_hash == "a", "a link"
+    (run,) = runs_of(streamlit_patches.STREAMLITS_REQUEST, "b", CLICK)
+    assert run.page_script_hash == "a", "Streamlit stays too: draw_page_of_session may go"
 
 
 REFUSED = """
@@ -152,19 +165,25 @@ def test_a_part_is_drawn_only_where_the_page_has_it(monkeypatch: pytest.MonkeyPa
     assert ask_behind(at, ["gone"], monkeypatch) == ["left"], left
 
 
-def test_a_part_that_asks_from_another_page_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    def drawn() -> RerunData:
-        requests = ScriptRequests()
-        whole = RerunData(page_script_hash="b", query_string="of b", is_history_navigation=True)
-        part = RerunData(page_script_hash="a", query_string="of a", fragment_id="part")
-        assert all(map(requests.request_rerun, (whole, part)))
-        return requests.on_scriptrunner_ready().rerun_data
+def merged(**asked: Any) -> RerunData:
+    """What is run when this is asked of page a while page b waits."""
+    requests = ScriptRequests()
+    whole = RerunData(page_script_hash="b", query_string="of b", is_history_navigation=True)
+    part = RerunData(page_script_hash="a", query_string="of a", **asked)
+    assert all(map(requests.request_rerun, (whole, part)))
+    return requests.on_scriptrunner_ready().rerun_data
 
-    run = drawn()
-    assert (run.page_script_hash, run.query_string, run.fragment_id_queue) == ("b", "of b", [])
-    assert run.is_history_navigation
+
+def test_what_asks_from_another_page_does_not_lead_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks: Any = [{"fragment_id": "part"}, {"widget_states": WidgetStates(widgets=[CLICK])}]
+    for asked in asks:
+        run = merged(**asked)
+        assert (run.page_script_hash, run.query_string, run.fragment_id_queue) == ("b", "of b", [])
+        assert run.is_history_navigation
+    assert merged(widget_states=WidgetStates(widgets=[MOVED])).page_script_hash == "a", "a link"
     monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", streamlit_patches.STREAMLITS_QUEUE)
-    assert drawn().page_script_hash == "a", "Streamlit turns to the page: queue may go"
+    for asked in asks:
+        assert merged(**asked).page_script_hash == "a", "Streamlit turns to the page: queue may go"
 
 
 def test_clicks_while_a_run_goes_on_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
