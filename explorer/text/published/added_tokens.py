@@ -38,8 +38,8 @@ def all_settings(files: Files) -> dict[str, Any]:
             elif isinstance(value, dict) and name != extra:
                 value = {**value, "special": True}
             settings[name] = value
-    if older in settings and extra not in settings:
-        settings[extra] = settings[older]
+    if older in settings and extra not in settings and not any(n.endswith(".model") for n in files):
+        settings[extra] = settings[older]  # the tokens of a sentencepiece model replace them
     return settings
 
 

@@ -23,6 +23,7 @@ from explorer.text.published.library_engine import LibraryEngine
 from explorer.text.published.steps import LibrarySteps
 from explorer.text.published.tokenizer_families import (
     ROLES,
+    Roles,
     byte_level,
     more_special,
     reading_of,
@@ -30,7 +31,7 @@ from explorer.text.published.tokenizer_families import (
     whole_file,
     word_pieces,
 )
-from explorer.text.published.tokenizer_files import Files
+from explorer.text.published.tokenizer_files import Files, work_of
 from explorer.text.published.unfollowed import unfollowed
 from explorer.text.token import TokenizerStep
 
@@ -45,7 +46,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what a library prints is no answer
     files: dict[str, int] = task["files"]
-    _limit(sum(os.fstat(number).st_size for number in files.values()))
+    _limit(work_of((name, os.fstat(number).st_size) for name, number in files.items()))
     engine: Engine | None = None
 
     def opening() -> dict[str, Any]:
@@ -76,15 +77,24 @@ def _engine(files: Files, family: str, settings: dict[str, Any]) -> Engine:
     way = reading_of(family, settings)
     roles = special_roles(way, settings)
     if not any(name in files for name in ("tokenizer.json", "vocab.txt", "merges.txt")):
-        from explorer.text.published.sentencepiece_engine import piece_engine
-
-        return piece_engine(files, way, settings, roles)
+        return _engine_of_pieces(files, family, settings, roles)
     if "tokenizer.json" in files:
         stored, roles = whole_file(files, family, settings)
     elif "vocab.txt" in files:
         stored = word_pieces(files, way, settings, roles)
     else:
         stored = byte_level(files, way, settings, roles)
+    return LibraryEngine(stored, roles, more_special(settings))
+
+
+def _engine_of_pieces(files: Files, family: str, settings: dict[str, Any], roles: Roles) -> Engine:
+    if "source.spm" in files:  # sentencepiece is loaded here alone: few tokenizers need it
+        from explorer.text.published.marian_engine import MarianEngine
+
+        return MarianEngine(files, settings, roles)
+    from explorer.text.published.piece_model import piece_file
+
+    stored, roles = piece_file(files, family, settings)
     return LibraryEngine(stored, roles, more_special(settings))
 
 

@@ -73,7 +73,7 @@ class LibraryEngine(Engine):
     def piece_label(self, token_id: int) -> str | None:
         if token_id in self.added:
             return readable(self.added[token_id])
-        token = self.library.id_to_token(token_id)
+        token = self.library.id_to_token(token_id) if token_id < self.size else None
         return None if token is None else self.token_label(token)
 
     def token_label(self, token: str) -> str:

@@ -212,7 +212,7 @@ class ChildPool:
 
 def opening_seconds(source: TokenizerFiles) -> float:
     """Seconds of computing to open it; they grow with its size, so a small bomb ends soon."""
-    return 0.9 + source.bytes / 6_000_000
+    return 0.9 + source.work / 6_000_000
 
 
 def _start_child(source: TokenizerFiles) -> Child:

@@ -126,7 +126,7 @@ def fairseq_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
 
 def camembert_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     pieces = enumerate(stored["model"]["vocab"])
-    places = (at for at, piece in pieces if piece[0] == roles.get("unk"))
+    places = (at for at, piece in pieces if piece[0] == roles.get("unk", "None"))
     parts = fairseq_parts(stored, settings, roles)
     return parts | {"model": parts["model"] | {"unk_id": next(places, 0)}}
 

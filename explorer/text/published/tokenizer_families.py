@@ -3,7 +3,7 @@
 A vocab.txt, or a vocab.json with merges.txt, becomes a tokenizer.json that reads the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explorer.text.checked_text import TextError
@@ -124,13 +124,16 @@ def _class_name(name: str) -> str:
 
 
 def rebuilt_class(family: str, settings: Settings, stored: Part) -> str | None:
-    """The kind in `PARTS` that the reference builds anew; None where it follows tokenizer.json."""
+    """The kind in `PARTS` that the reference builds anew; None where it follows tokenizer.json.
+
+    `stored` is empty for a sentencepiece model.
+    """
     named, own = settings.get("tokenizer_class"), FAMILIES.get(family)
     if family in AS_STORED:
         return None
     if family not in AS_REGISTERED and isinstance(named, str):
         name = _class_name(named)
-        own = SAME.get(name, name)
+        own = SAME.get(name, name if stored else ALIKE.get(name, name))
         if own == "Llama" and _has_bytes(stored):
             return None
     elif family in UNREGISTERED:
@@ -215,16 +218,25 @@ def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> Part
 
 
 def complete(
-    files: Files, kind: str | None, settings: Settings, roles: Roles, stored: Part, ends_of: Any
+    files: Files,
+    kind: str | None,
+    settings: Settings,
+    roles: Roles,
+    stored: Part,
+    ends_of: Any,
+    of_pieces: Sequence[AddedToken] | None = None,
 ) -> Part:
-    """The file with all added tokens and, of a kind that is built anew, its other parts."""
+    """The file with all added tokens and, of a kind that is built anew, its other parts.
+
+    `of_pieces` are the tokens of a sentencepiece model that are found before all others.
+    """
     vocabulary = stored["model"].get("vocab")
     if isinstance(vocabulary, list):
         pieces = {p[0]: i for i, p in enumerate(vocabulary) if isinstance(p, list) and p}
     else:
         pieces = vocabulary if isinstance(vocabulary, dict) else {}
     own: list[AddedToken] = stored.get("added_tokens") or []
-    extra = [*extra_tokens(settings), *_of_class(kind, settings)]
+    extra = [*extra_tokens(settings), *_of_class(kind, settings, of_pieces)]
     is_whole = "tokenizer.json" in files
     named = _named("" if is_whole and kind == "Roberta" else kind, settings, roles)
     special = {*roles.values(), *map(str, map(token_text, extra))}
@@ -237,11 +249,10 @@ def complete(
         added = [token | usual if token["content"] in plain else token for token in added]
     numbers = pieces | {token["content"]: token["id"] for token in added}
     whole = stored | {"added_tokens": added}
-    if kind is None:
-        return whole
-    whole |= PARTS[kind](stored, settings, roles)
-    whole["post_processor"] = around(kind, settings, roles, numbers, ends_of)
-    if not is_whole and whole["post_processor"] is None:
+    if kind is not None:
+        whole |= PARTS[kind](stored, settings, roles)
+        whole["post_processor"] = around(kind, settings, roles, numbers, ends_of)
+    if not is_whole and whole.get("post_processor") is None:
         whole["post_processor"] = ends(settings, roles, numbers)
     return whole
 
@@ -258,23 +269,25 @@ def _named(kind: str | None, settings: Settings, roles: Roles) -> list[Any]:
     return [*named, *named_tokens(settings, ROLES).values()]
 
 
-def _of_class(kind: str | None, settings: Settings) -> list[str]:
+def _of_class(
+    kind: str | None, settings: Settings, of_pieces: Sequence[AddedToken] | None
+) -> Sequence[Any]:
     """Special tokens that a class has where the settings list none."""
-    extra = settings.get("extra_special_tokens", {})
-    if not isinstance(extra, dict) and kind != "MBart50":
-        return []
+    extra, own = settings.get("extra_special_tokens", {}), of_pieces or ()
+    if not isinstance(extra, dict):
+        return MBART_50 if kind == "MBart50" else ()
     match kind:
         case "T5":
-            return [f"<extra_id_{place}>" for place in range(extra_count(settings))]
-        case "Camembert":
+            return [*own, *[f"<extra_id_{place}>" for place in range(extra_count(settings))]]
+        case "Camembert" if of_pieces is None:
             return ["<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"]
         case "MBart":
-            return [*MBART]
+            return [*MBART, *own]
         case "MBart50":
-            return [*MBART_50]
+            return [*own, *MBART_50]
         case "Pegasus":
             return ["<mask_1>", *[f"<unk_{place}>" for place in range(2, 103)]]
-    return []
+    return own
 
 
 def more_special(settings: Settings) -> frozenset[str]:

@@ -13,6 +13,7 @@ from explorer.text.published.added_tokens import (
 )
 from explorer.text.published.engine import Engine
 from explorer.text.published.library_engine import LibraryEngine
+from explorer.text.published.mbart_languages import MBART_50
 from explorer.text.published.tokenizer_families import FAMILIES, known_class, reading_of
 
 FOLLOWED = frozenset(
@@ -25,8 +26,9 @@ WITHOUT_EFFECT = frozenset(
     "auto_map backend errors from_slow is_fast is_local local_files_only max_len max_length "
     "merges_file model_input_names model_max_length name_or_path pad_to_multiple_of "
     "pad_token_type_id padding_side processor_class remove_space keep_accents response_schema "
-    "response_template spaces_between_special_tokens special_tokens_map_file stride tgt_lang "
-    "tokenizer_file truncation_side truncation_strategy use_default_system_prompt use_fast "
+    "response_template separate_vocabs source_lang spaces_between_special_tokens "
+    "special_tokens_map_file stride target_lang tgt_lang tokenizer_file truncation_side "
+    "truncation_strategy use_default_system_prompt use_fast "
     "verbose vocab_file tokenizer_type unk_id".split()
 )
 """Settings that change no token of a text, here as in the reference library."""
@@ -37,19 +39,15 @@ MOST, LONGEST = 50, 200
 
 def unfollowed(settings: Settings, family: str, engine: Engine) -> list[str]:
     """The names of the settings that would have an effect and have none, in their order."""
-    names = [*_unfollowed(settings, engine)]
+    names = [*_unfollowed(settings, reading_of(family, settings), engine)]
     if not isinstance(engine, LibraryEngine):
-        names += _unfollowed_of_pieces(settings, family)
+        names += _unfollowed_of_marian(settings, family)
     return [name[:LONGEST] for name in dict.fromkeys(names)][:MOST]
 
 
-def _unfollowed_of_pieces(settings: Settings, family: str) -> Iterator[str]:
-    """What the reference reads of a sentencepiece model's settings and `PieceEngine` does not."""
-    if settings.get("add_prefix_space", True) is not True:
-        yield "add_prefix_space"
-    if settings.get("legacy") is False and reading_of(family, settings) == "Llama":
-        yield "legacy"  # sentencepiece puts a space before each part of a prompt
-    if reading_of(family, settings) not in (FAMILIES.get(family), "MBart50"):
+def _unfollowed_of_marian(settings: Settings, family: str) -> Iterator[str]:
+    """What the reference reads of Marian's settings and `MarianEngine` does not."""
+    if reading_of(family, settings) != FAMILIES.get(family):
         yield "tokenizer_class"
     declared = settings.get("added_tokens_decoder")
     tokens = declared.values() if isinstance(declared, dict) else []
@@ -57,7 +55,7 @@ def _unfollowed_of_pieces(settings: Settings, family: str) -> Iterator[str]:
         yield "added_tokens_decoder"
 
 
-def _unfollowed(settings: Settings, engine: Engine) -> Iterator[str]:
+def _unfollowed(settings: Settings, way: str, engine: Engine) -> Iterator[str]:
     ends = {token.id for token in engine.around("", None)}
     texts = set(engine.special.texts.values())
     is_of_pieces = engine.kind == "sentencepiece"
@@ -74,6 +72,8 @@ def _unfollowed(settings: Settings, engine: Engine) -> Iterator[str]:
         elif name in (*LISTS, NAMED):
             more = value.values() if isinstance(value, dict) else extra_tokens(settings)
             is_ignored = any(_is_lost(token, texts) for token in more)
+            if way == "MBart50" and not isinstance(value, dict):  # its languages are text there
+                is_ignored |= not {*MBART_50} <= {token_text(token) for token in more}
         else:
             is_ignored = name not in FOLLOWED | WITHOUT_EFFECT and value not in NEUTRAL
         if is_ignored:

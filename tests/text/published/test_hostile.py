@@ -232,12 +232,10 @@ def test_a_changed_file_reads_the_same_every_time_or_is_refused(
 
 def test_settings_beside_a_sentencepiece_model(made: Made, tmp_path: Path) -> None:
     written(tmp_path, PIECES, (made("t5") / PIECES).read_bytes())
-    new = {"900": {"content": "new", "special": False}}
     for said_there, sentence in (
         ({"extra_ids": 10**9}, "extra_ids"),
         ({"extra_ids": "many"}, "extra_ids"),
         ({"tokenizer_class": "NllbTokenizer"}, "as Nllb reads it is not known"),
-        ({"added_tokens_decoder": new}, "was added"),
     ):
         written(tmp_path, "tokenizer_config.json", json.dumps(said_there))
         assert sentence in refused(tmp_path, "t5")

@@ -190,9 +190,19 @@ FOLDERS: dict[str, Form] = {
     "t5": made(
         "t5", "T5Tokenizer", unigram, name="spiece.model", said=of_class("T5Tokenizer"), **T5,
     ),
+    "pegasus": made(
+        "pegasus", "PegasusTokenizer", unigram, name="spiece.model", said={}, **T5,
+    ),
     "llama": made("llama", "LlamaTokenizer", bpe_pieces, said=of_class("LlamaTokenizer", **BEGUN)),
+    "llama-legacy": made(
+        "llama", "LlamaTokenizer", bpe_pieces, said=of_class("LlamaTokenizer", legacy=True),
+        user_defined_symbols=["<turn>"],
+    ),
+    "mistral-unigram": made(
+        "mistral", "TokenizersBackend", unigram, name="tokenizer.model", said={},
+    ),
     "mistral": made(
-        "mistral", "LlamaTokenizer", bpe_pieces, said=BEGUN | {"add_eos_token": True},
+        "mistral", "TokenizersBackend", bpe_pieces, said=BEGUN | {"add_eos_token": True},
     ),
     "gemma": made(
         "gemma", "GemmaTokenizer", bpe_pieces, said=of_class("GemmaTokenizer", **BEGUN), **GEMMA,

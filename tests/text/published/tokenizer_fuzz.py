@@ -24,6 +24,7 @@ NEW, WORD = "<new>", "the"
 TEXTS = (
     "the cat", " the  cat ", "The Cát sat", "naïve café e\u0301", "東京は大", "a\nb\r\n\tc  d",
     "it's 12 , no ! ok .", "", " ", "🙂 x▁y", "ﬁne ½", f"a{NEW}b {NEW}  c", "themthe the", "the",
+    "\nthe\x01 \u00a0\u3000x", "▁the ▁ ", ">>fr<< the", "a<turn> the",
 )  # fmt: skip
 FLAGS = ("lstrip", "rstrip", "normalized", "single_word", "special")
 ROLES = tuple(f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
@@ -120,14 +121,16 @@ Answer = dict[str, list[int]]
 def their_answer(theirs: Any, special: Sequence[str]) -> Answer:
     """The IDs of texts as they are typed, and of prompts.
 
-    A typed text is left out where it becomes a special token, which ours never does.
+    A typed text is left out where it becomes a special token, which ours never does, or where
+    it names the unknown token, which is plain text to ours.
     """
     answer = {}
     never = set(theirs.all_special_ids) - {theirs.unk_token_id}
     for text in TEXTS:
         typed = {"text": text, "split_special_tokens": True}
         plain = theirs(**typed, add_special_tokens=False)["input_ids"]
-        if never.isdisjoint(plain) and (theirs.mask_token or "\0") not in text:
+        unknown = theirs.unk_token_id in plain and theirs.unk_token in text
+        if never.isdisjoint(plain) and not unknown and (theirs.mask_token or "\0") not in text:
             answer[f"plain {text!r}"] = plain
             answer[f"around {text!r}"] = theirs(**typed)["input_ids"]
             answer[f"pair {text!r}"] = theirs(**typed, text_pair="a b")["input_ids"]
