@@ -130,8 +130,7 @@ def test_what_a_replica_may_hold_fits_into_its_container() -> None:
 
 def test_what_runs_may_take_fits_into_the_container_that_trains() -> None:
     command = SERVICES["trainer"]["command"]
-    workers = int(command[command.index("--nworkers") + 1])
-    held = workers * (WORKER_BYTES + limits.RUN_MEMORY.public)
+    held = int(command[command.index("--nworkers") + 1]) * (WORKER_BYTES + limits.RUN_MEMORY.public)
     assert held <= bytes_of(SERVICES["trainer"]["mem_limit"]), f"{held:,}"
 
 

@@ -309,14 +309,14 @@ def draw_page_of_session() -> None:
     def request_rerun(session: AppSession, request: ClientState | None) -> None:
         page = session._client_state.page_script_hash
         if request is not None:
-            asked = ClientState()
-            asked.CopyFrom(request)
+            run = ClientState()
+            run.CopyFrom(request)
             if not page:
-                asked.ClearField("fragment_id")
-                asked.ClearField("is_auto_rerun")
-            elif asked.page_script_hash and is_click(asked):
-                asked.page_script_hash = page
-            request = asked
+                run.ClearField("fragment_id")
+                run.ClearField("is_auto_rerun")
+            elif run.page_script_hash and is_click(run):
+                run.page_script_hash = page
+            request = run
         STREAMLITS_REQUEST(session, request)
 
     AppSession.request_rerun = request_rerun  # type: ignore[method-assign, assignment]
@@ -396,7 +396,7 @@ def draw_fragments_where_they_are() -> None:
             requests._rerun_data = waits
         is_whole = requests._state is ScriptRequestType.RERUN and not waits.fragment_id_queue
         is_part = bool(request.fragment_id) or is_click(request)
-        is_elsewhere = request.page_script_hash != waits.page_script_hash
+        is_elsewhere = waits.page_script_hash not in ("", request.page_script_hash)
         if is_whole and is_part and (is_elsewhere or waits.is_history_navigation):
             # The two become one, which is of the page that waits.
             request = replace(

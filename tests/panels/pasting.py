@@ -35,8 +35,7 @@ class Panel:
         seen, step = self._sent(key)
         made, known = as_array(self.made[name]), np.isfinite(seen)
         assert known.any()
-        least = 1e-6 * float(np.abs(made[known]).max())
-        rel, most = (1e-4, 1.01 * step) if step else (1e-5, least)
+        rel, most = (1e-4, 1.01 * step) if step else (1e-5, 1e-6 * float(np.abs(made[known]).max()))
         np.testing.assert_allclose(seen[known], made[known], rtol=rel, atol=most)
 
     def header(self, key: str) -> dict[str, Any]:

@@ -279,8 +279,7 @@ def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(tmp_
 
 def test_a_clock_set_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is never asked: what counts seconds while a run trains only ever goes on."""
-    hour = 3600.0
-    began = time.time()
+    hour, began = 3600.0, time.time()
     backwards = iter(range(1_000_000))
     monkeypatch.setattr(time, "time", lambda: began - hour * next(backwards))
     run = tiny_run(tmp_path)
