@@ -70,7 +70,7 @@ def piece_file(files: Files, family: str, settings: Settings) -> tuple[Part, Rol
         vocabulary: Part = {"vocab": _numbered(kind, settings, roles, pieces)}
     else:
         vocabulary = {"vocab": {piece: number for number, (piece, _) in enumerate(pieces)}}
-        vocabulary["merges"] = _merges(vocabulary["vocab"])
+        vocabulary["merges"] = _merges(vocabulary["vocab"], name)
     stored: Part = {"model": vocabulary, "normalizer": encoded if table else None}
     if kind is None:
         _rename(vocabulary["vocab"], files, settings, roles)
@@ -125,10 +125,10 @@ def _numbered(kind: str | None, settings: Settings, roles: Roles, pieces: Pieces
     return [*([text, 0.0] for text in front), *kept, *([text, 0.0] for text in back)]
 
 
-def _merges(ids: Mapping[str, int]) -> list[list[str]]:
+def _merges(ids: Mapping[str, int], name: str) -> list[list[str]]:
     """Every pair of pieces that makes a third, in the order of the third's ID."""
     if sum(map(len, ids)) > MOST_LETTERS or max(map(len, ids)) > LONGEST_PIECE:
-        raise TextError("it has more or longer pieces than any vocabulary.")
+        raise TextError(f"{name} has more or longer pieces than any vocabulary.")
     return [
         [left, right]
         for piece in sorted(ids, key=ids.__getitem__)

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
 from explorer.text import TextError, open_published, steps
 from explorer.text.published.engine import MOST_PIECES
@@ -29,8 +30,7 @@ from tests.text.published.hostile_tokenizers import (
 )
 
 AT_LAST = 30.0
-"""Seconds of computing, the child's included: what the slowest machine needs is far below,
-and what is not ended is far above."""
+"""Seconds of computing, the child's included, far above what the slowest machine needs."""
 
 TEXT = "aaaa bbbb the cat sat, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"
 PIECES = "spiece.model"
@@ -168,14 +168,16 @@ def said(**settings: Any) -> Callable[[Path], None]:
 
 
 MILLIONS = "[UNK]\n[CLS]\n[SEP]\n" + "\n".join(map(str, range(1_200_000)))
-PICKLE = pickle.dumps({"a": Path})
+LONG_PIECE = ModelProto(pieces=[{"piece": "a" * 513}], trainer_spec={"model_type": "BPE"})
 OLDER: list[tuple[str, Callable[[Path], object], str]] = [
     ("bert", files(), "no tokenizer that can be opened"),
     ("bert", huge, "100 MB; at most 20 MB"),
     ("bert", lambda at: os.mkfifo(at / "tokenizer.json"), "has no readable tokenizer.json"),
     ("bert", lambda at: (at / "vocab.txt").symlink_to("/dev/zero"), "a link out of the folder"),
     ("bert", lambda at: (at / "vocab.txt").symlink_to(at / "gone"), "has no readable vocab.txt"),
-    ("llama", files(tokenizer__model=PICKLE), "is a pickle"),
+    ("llama", files(tokenizer__model=pickle.dumps({"a": Path})), "is a pickle"),
+    ("llama", files(tokenizer__model=b"pieces"), "is not a sentencepiece model"),
+    ("llama", files(tokenizer__model=LONG_PIECE.SerializeToString()), "longer pieces than any"),
     ("bert", files(vocab__txt=b"\xff\xfe\n" * 9), "is not text"),
     ("bert", files(vocab__txt="a" * 10**7), r"has no \[UNK\]"),
     ("bert", files(vocab__txt=MILLIONS), "its vocabulary has"),

@@ -190,9 +190,7 @@ FOLDERS: dict[str, Form] = {
     "t5": made(
         "t5", "T5Tokenizer", unigram, name="spiece.model", said=of_class("T5Tokenizer"), **T5,
     ),
-    "pegasus": made(
-        "pegasus", "PegasusTokenizer", unigram, name="spiece.model", said={}, **T5,
-    ),
+    "pegasus": made("pegasus", "PegasusTokenizer", unigram, name="spiece.model", said={}, **T5),
     "llama": made("llama", "LlamaTokenizer", bpe_pieces, said=of_class("LlamaTokenizer", **BEGUN)),
     "llama-legacy": made(
         "llama", "LlamaTokenizer", bpe_pieces, said=of_class("LlamaTokenizer", legacy=True),
