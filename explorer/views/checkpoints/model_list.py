@@ -28,12 +28,12 @@ from explorer.views.shared.download_offer import (
 from models.loading.safe_files import ADAPTER_CONFIG, is_there
 
 COLUMN_WIDTHS = {
-    "Model": 33,
+    "Model": 32,
     "Kind": 52,
-    "Family": 14,
+    "Family": 16,
     "Parameters": 23,
     "On disk": 16,
-    "Held-out metric": 36,
+    "Held-out metric": 35,
     "": 21,
 }
 NUMBER_COLUMNS = ("Parameters", "On disk")
@@ -102,7 +102,7 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
         return
     adapter = " + LoRA" if is_there(entry.folder, ADAPTER_CONFIG) else ""
     columns["Kind"].caption(model_descriptions.in_short(entry.config) + adapter, wrap=False)
-    columns["Family"].text(entry.family, wrap=False)
+    columns["Family"].caption(entry.family, wrap=False)
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
     columns["Held-out metric"].caption(
         literal_sentence(model_descriptions.short_score(entry.run)), wrap=False
