@@ -55,6 +55,8 @@ def generate(
         raise ValueError(fault)
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}.")
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"seed must be between 0 and {2**63 - 1:,}, not {seed}.")
     state = DecodingState(model, prompt, keep, use_cache, tap)
     generator, eos_ids = torch.Generator().manual_seed(seed), model.config.generation.eos_ids
     padding = (model.config.pad_id, *eos_ids, UNNAMED)

@@ -121,6 +121,8 @@ REFUSED = [
     ("train reverse --lr -1", "lr must be "),
     ("train reverse --d-model 8192 --layers 64", "Make it narrower"),
     ("train characters --text /absent", "/absent cannot be read"),
+    ("train characters --text /dev/zero", "/dev/zero has more than 20,000,000 bytes"),
+    ("train characters --tokenizer /dev/zero", "/dev/zero has more than 20,000,000 bytes"),
     ("train characters --lora-rank 2", "LoRA adapts a trained model: name it with --from."),
     ("train reverse --from reverse --heads 2", "--heads is that of the model of --from"),
     ("train dates --from reverse", "has a vocabulary of its own, which this model does not read"),

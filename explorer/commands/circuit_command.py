@@ -30,7 +30,8 @@ from explorer.analysis.circuits.text_pairs import (
     why_no_circuits,
 )
 from explorer.catalog.opened_model import OpenModel
-from explorer.system.limits import PAIRS
+from explorer.commands.training_commands import read_bytes
+from explorer.system.limits import PAIRS, TABLE_BYTES
 from explorer.text.number_format import three
 
 Step = TypeVar("Step")
@@ -90,10 +91,7 @@ def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair],
     if sum(map(bool, sources)) != 1:
         raise ValueError(f"Give one of these: {SOURCES}.")
     if args.pairs:
-        try:
-            return [*pairs_of_csv(args.pairs.read_bytes()).values()], []
-        except OSError as error:
-            raise ValueError(f"{args.pairs} cannot be read: {error.strerror}.") from error
+        return [*pairs_of_csv(read_bytes(args.pairs, TABLE_BYTES.most)).values()], []
     if args.template:
         if not 1 <= args.count <= PAIRS.most:
             raise ValueError(f"--count must be from 1 to {PAIRS.most}.")

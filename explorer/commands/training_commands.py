@@ -33,11 +33,12 @@ from explorer.runs.settings import (
 )
 from explorer.runs.spec import HOT, RunError, RunSpec
 from explorer.runs.worker import ANEW, END, advance, broadcast, saved_or_untrained
+from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.tasks import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of, text_for
 from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
-from explorer.text.checked_text import decoded
+from explorer.text.checked_text import BYTES_OF_CHARACTER, decoded
 from explorer.text.number_format import three
 from models import distributed
 from models.families.family_presets import LIKE
@@ -258,9 +259,20 @@ def folder_named(model: str) -> Path:
 
 
 def read_text(path: Path) -> str:
+    """The text of a file that a task can be trained on. ValueError names the file."""
     try:
-        return decoded(path.read_bytes())
+        return decoded(read_bytes(path, BYTES_OF_CHARACTER * limits.CORPUS_CHARACTERS.most))
     except TextError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """A file of at most so many bytes; it may be a pipe or a device, which has no size."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
+    if len(content) > most:
+        raise ValueError(f"{path} has more than {most:,} bytes, the most that is read.")
+    return content

@@ -13,6 +13,8 @@ from explorer.text.token import Token
 MAX_CHARACTERS = 20_000
 """Longest text that is tokenized for a page."""
 
+BYTES_OF_CHARACTER = 4
+"""The most in UTF-8: a file of too many bytes is refused before it is decoded."""
 LARGEST_TEMPLATE = 200_000
 """Characters of a chat template that is shown or rendered."""
 

@@ -134,6 +134,7 @@ def test_a_meaningless_choice_is_refused_before_the_first_step() -> None:
     can_write = "Only a decoder with a language-model head"
     refused: list[tuple[Transformer, Tensor, dict[str, Any], str]] = [
         (model, ids, {"max_length": 0}, "max_length must be at least 1, not 0."),
+        (model, ids, {"seed": 10**20}, "seed must be between 0 and 9,223,372,036,854,775,807"),
         (model, ids[:, :0], {}, "A prompt has 1 to 16 tokens, not"),
         (model, ids_of(1, 17), {}, "A prompt has 1 to 16 tokens, not"),
         (model, padded, {}, on_the_left),

@@ -29,7 +29,7 @@ from explorer.components import chips
 from explorer.inference.results_cache import cached
 from explorer.system import limits
 from explorer.text import TextError
-from explorer.text.checked_text import decoded, lines_in
+from explorer.text.checked_text import BYTES_OF_CHARACTER, decoded, lines_in
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.text.visible_text import cut, in_quotes, literal
@@ -43,7 +43,7 @@ PASTED, FILE = "Pasted text", "Text file"
 MOST_PASTED_LINES, SHORT = 50_000, 2_000
 """Most characters of a pasted text, and of a text that the code panel quotes."""
 LARGE, LISTED, LONGEST = 3, 10, 120
-MB, BYTES_OF_CHARACTER = 1_000_000, 4
+MB = 1_000_000
 """Bytes of a UTF-8 character at most: a file that is too large even so is refused."""
 MEASUREMENT = "lines"
 

@@ -14,7 +14,7 @@ from explorer.inference.trained_tokenizers import TEXTS
 from explorer.system import limits
 from explorer.text import TextError
 from explorer.text.bpe_training import BPE, WORDPIECE
-from explorer.text.checked_text import checked
+from explorer.text.checked_text import BYTES_OF_CHARACTER, checked
 from explorer.text.unigram import UNIGRAM
 from explorer.text.visible_text import cut
 
@@ -23,8 +23,6 @@ OWN, FILE = "Your own text", "A text file"
 SIZES_OFFERED = ("20", "50", "100", "200", "500", "1000")
 FIRST_SIZE = "100"
 CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
-BYTES_OF_CHARACTER = 4
-"""The most bytes in UTF-8; a file that is too long in any case is refused unread."""
 MOST_EXPORTED = 400
 """Characters of a training text in an exported file."""
 

@@ -24,7 +24,7 @@ from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, CustomTask, Task, stored_tokenizer, task_of
 from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
-from explorer.text.checked_text import decoded
+from explorer.text.checked_text import BYTES_OF_CHARACTER, decoded
 from explorer.text.visible_text import literal
 from explorer.views.training.form_inputs import SettingInputs
 from explorer.views.training.run_chooser import choose_run_next
@@ -45,8 +45,6 @@ ALPHA = Setting(
     format="%.3g",
     help="The product is scaled by α/r.",
 )
-BYTES_OF_CHARACTER = 4
-"""At most, in UTF-8; a larger file is refused before it is read."""
 MOST_PASTED = 200_000
 """Characters, since a pasted text is sent with every click on the page, and a file only once."""
 TOKENIZERS = {WORDS: "Its own words", SUBWORDS: "Its own subwords (byte-level BPE)"}

@@ -53,6 +53,7 @@ REFUSED = [
     ("--clean abc --corrupted abcd", "give both the same number of tokens."),
     ("--clean abc --corrupted abd --answer xy", "“xy” is 2 tokens, “x”, “y”: give one token."),
     ("--pairs /absent", "/absent cannot be read: No such file or directory."),
+    ("--pairs /dev/zero", "/dev/zero has more than 1,000,000 bytes, the most that is read."),
     ("--template gender", "choose another template."),
     ("--template nothing", "There is no template called 'nothing' here: it is one of indirect"),
     ("--template induction --count 0", "--count must be from 1 to 200."),
