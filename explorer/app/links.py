@@ -5,12 +5,13 @@ navigation are not drawn. Those of a page are drawn but not displayed (`page_top
 parameters stay in the address, and no key reaches them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from explorer.app import address
 from explorer.app.address_parameters import PARAMETERS, VERSION
 from explorer.app.choice import FRAME
 from explorer.app.session import session
+from explorer.catalog.folders import own_name
 from explorer.text.visible_text import cut, in_quotes
 
 HIDDEN, SHOW_ALL, MODELS = "hidden", "show_all", "Models"
@@ -71,6 +72,12 @@ def hidden() -> frozenset[str]:
 def of_the_page(names: frozenset[str]) -> list[str]:
     """The names that the browser does not display; each is a key, and so a CSS class."""
     return sorted(names - {SHOW_ALL, *FRAME, *session().sections})
+
+
+def names_somebodys(added: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a link to this page names a run or a model that only its link opens."""
+    values = [value for _, value in address.everything()] + [v for vs in added.values() for v in vs]
+    return any(own_name(value) != value for value in values)
 
 
 def show_all() -> None:

@@ -154,6 +154,9 @@ def test_a_text_too_long_for_an_address_is_kept_and_its_link_opens_it() -> None:
     assert all(link["text_file"] == [long_texts.name_of(LONG)] for link in links)
     at.session_state["share"] = True
     assert "the link works only here" in said(run(at))
+    assert "its tokens included" not in said(at)
+    at.query_params["run"] = f"characters-1-run-{'0' * 24}"
+    assert "its tokens included. Do not train on a secret text and share" in said(run(at))
     again = a_page("input/tokens", text_file=long_texts.name_of(LONG))
     assert again.text_input(key="text").value == LONG
     again.text_input(key="text").set_value("the hat")

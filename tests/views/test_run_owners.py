@@ -13,6 +13,7 @@ from explorer.app.session import SESSION_KEY, Session
 from explorer.catalog.available_models import ListedRun, list_models
 from explorer.runs.run import Run, all_runs, create
 from explorer.runs.settings import spec_of
+from explorer.runs.spec import RunNotes
 from explorer.runs.worker import train_to_end
 from explorer.tasks import task_of
 from tests import apps
@@ -29,9 +30,9 @@ COMMANDS = {"pause", "resume", "step", "stop", "delete_run"}
 pytestmark = pytest.mark.usefixtures("cluster")
 
 
-def page(owner: str, **address: str) -> AppTest:
-    """The Training page, as this reader has it."""
-    at = apps.at_address(str(ROOT / "pages" / "training" / "training.py"), **address)
+def page(owner: str, name: str = "training", **address: str) -> AppTest:
+    """A page about training, as this reader has it."""
+    at = apps.at_address(str(ROOT / "pages" / "training" / f"{name}.py"), **address)
     at.session_state[SESSION_KEY] = Session(owner=owner)
     return apps.run(at)
 
@@ -77,7 +78,7 @@ def test_the_run_of_who_runs_the_server_is_found_by_no_guess(tmp_path: Path) -> 
     assert "There is no run called" in said(inside)
 
 
-def test_who_has_the_link_may_look_and_reads_no_word_of_the_text(tmp_path: Path) -> None:
+def test_who_has_the_link_sees_the_model_and_no_sentence_note_or_tag(tmp_path: Path) -> None:
     run = diary_of_ann(tmp_path)
     hers, his = page(ANN, run=run.name), page(BOB, run=run.name)
     assert "diary" in everything(hers)
@@ -90,6 +91,12 @@ def test_who_has_the_link_may_look_and_reads_no_word_of_the_text(tmp_path: Path)
         listed = list_models(runs=[ListedRun(str(tmp_path), run.name, is_own)])
         (model,) = (each for each in listed if each.origin == "run")
         assert any("diary" in example for example in model.examples) == is_own
+    run.note(RunNotes(("mine",), "for Eve", "0123456789ab", "a race"))
+    for owner in (ANN, BOB):
+        table = everything(page(owner, "runs", runs=run.name))
+        assert "characters-1" in table
+        noted = {words for words in ("mine", "for Eve", "a race") if words in table}
+        assert len(noted) == (3 if owner == ANN else 0)
 
 
 def test_a_run_is_started_from_ones_own_without_its_key(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app.reader_runs import is_own
+from explorer.app.reader_runs import is_own, may_change
 from explorer.catalog.run_index import index_of
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Best, best_value, higher_is_better
@@ -96,7 +96,7 @@ def rows_of(runs: Sequence[Run]) -> list[RunRow]:
 
 
 def _row(run: Run, size: int, queue: dict[str, int]) -> RunRow:
-    notes = run.notes()
+    notes = run.notes() if may_change(run) else RunNotes()  # a link shows the run, not its notes
     try:
         spec, status = run.spec, status_of(run)
     except RunError as error:

@@ -111,6 +111,10 @@ HIDE, FOLD, LOCK = "hide_in_link", "fold_in_link", "lock_in_link"
 OPENS = "It opens what is on screen: every choice that differs from the default."
 SESSION = "Several views as one file: “Add to session” under a figure keeps each."
 HERE_ALONE = "The link works only on this computer; for a class see `docs/public_server.md`."
+SHOWS_MODEL = (
+    "Whoever has this link sees the model or run that it names, its tokens included. "
+    "Do not train on a secret text and share its link."
+)
 ONLY_HERE = "Your text is too long for a link: this server keeps it, and the link works only here."
 
 
@@ -172,6 +176,8 @@ def draw_link() -> None:
             added["model"] = [reader.shown_model]
         copy_link({**added, "version": [str(VERSION)]}, key="copy_link")
         st.caption(ONLY_HERE if reader.has_long_text else OPENS)
+        if links.names_somebodys(added):
+            st.caption(SHOWS_MODEL)
         if is_local():
             st.caption(HERE_ALONE)
         if "export" not in reader.hidden:
