@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from explorer.app import whole_packages
 from tests.source import ROOT, files, imports, python_files
 
 ROOMS = {"app", "pages", "explorer", "models", "tests", "docs"}
@@ -86,6 +87,21 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     paths = {".".join(path.with_suffix("").parts): path for path in python_files(*MAY_KNOW)}
     graph = {name: imports(path) & paths.keys() - {name} for name, path in paths.items()}
     TopologicalSorter(graph).prepare()
+
+
+def test_a_package_that_imports_its_own_modules_comes_whole() -> None:
+    """Two files that import its modules, in two threads, else get half of it."""
+    served = python_files("app.py", "pages", "explorer", "models")
+    paths = {".".join(path.with_suffix("").parts): path for path in served}
+    reach = {
+        name.removesuffix(".__init__"): {each for each in imports(path) if each in paths}
+        for name, path in paths.items()
+    }
+    for name in [name.removesuffix("__init__") for name in paths if name.endswith(".__init__")]:
+        into = [each for each in reach if any(to.startswith(name) for to in reach[each])]
+        outside = [each for each in into if not f"{each}.".startswith(name)]
+        if name[:-1] in into and len(outside) > 1:
+            assert name[:-1] in whole_packages.PACKAGES
 
 
 def room(module: str) -> str:

@@ -10,6 +10,7 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
+import explorer.app.whole_packages  # noqa: E402, F401
 from explorer.app import address, links, reader_models, streamlit_patches  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.choosing import (  # noqa: E402

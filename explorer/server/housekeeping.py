@@ -43,6 +43,8 @@ class WarmUp:
         try:
             import torch
 
+            import explorer.app.whole_packages  # noqa: F401
+
             torch.set_num_threads(1)
             from explorer.app.context import open_first
 

@@ -5,7 +5,7 @@ import streamlit as st
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.app.throttle import turn
-from explorer.components import chips
+from explorer.components.chips import chips
 from explorer.components.fragment import fragment
 from explorer.text import AnyTokenizer, TextError, Tokenizer, steps
 from explorer.views.input.tokenizer_comparison import draw_comparison, draw_token_table, tokens_code

@@ -85,6 +85,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "many-runs": readers.many_runs,
     "fifty-readers": readers.fifty,
     "memory-readers": readers.memory,
+    "memory-walk": readers.walking,
     "replicas": readers.replicas,
     "connected": readers.connected,
     "train-watched": running.training_with_the_page_open,

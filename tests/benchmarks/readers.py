@@ -1,17 +1,20 @@
 """What readers without a browser cost the server: the time of an answer, crowds, memory."""
 
 import asyncio
+import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 from explorer.runs.run import Run, create
 from explorer.runs.spec import DONE, RunSpec, Status
 from explorer.system.atomic_files import write_json
 from explorer.system.data_folders import shipped_root
 from explorer.tasks import TASKS
+from explorer.tasks.bundled_text import PLAYS
 from tests import proxy
 from tests.benchmarks.driver import (
     BARE,
@@ -42,6 +45,13 @@ READERS, P95 = 50, 0.150
 AT_REPLICAS, REPLICAS_P95 = 100, 0.250
 CONNECTED, ACTIVE, MOST_MEGABYTES = 200, 20, 350
 FURTHER = 20
+WALKERS, WALK_SECONDS, MOST_WALKED = 10, 480, 700
+WALKED = (
+    *("overview", "tokens", "embedding_space", "positions", "attention", "head_circuits"),
+    *("query_key", "forward_pass", "logit_lens", "generation", "circuits", "interventions"),
+    *("compare", "training", "museum"),
+)
+"""Pages, all but those that only list what is there."""
 MANY, FEW = 10_000, 10
 LINES, OTHERS = "range(21)", 3
 """Of the bare page: its lines of text, and its other elements."""
@@ -169,6 +179,35 @@ def memory() -> Iterator[Row]:
     each, what = (many - one) / FURTHER, f"server memory of each further reader, {FURTHER} of them"
     beside = f"{one:.0f} MB with one reader"
     yield Row(what, f"{each:.2f} MB", beside, each / one, "≤ 2 MB", each <= 2)
+
+
+def walking() -> Iterator[Row]:
+    """Ten readers who turn pages for eight minutes, each with another model and sentence."""
+    with an_app() as server:
+        held, pages = asyncio.run(walked(server))
+    what = f"server memory after {WALKERS} readers × {WALK_SECONDS // 60} min × {len(WALKED)} pages"
+    goal, met = f"≤ {MOST_WALKED} MB", held <= MOST_WALKED
+    yield Row(what, f"{held:.0f} MB", f"{pages:,} pages", goal=goal, met=met)
+
+
+async def walked(server: Server) -> tuple[float, int]:
+    """Megabytes afterwards, and the number of pages that all readers have seen."""
+    end = asyncio.get_running_loop().time() + WALK_SECONDS
+    walks = [walk(server.url, random.Random(seed), end) for seed in range(WALKERS)]
+    pages = sum(await asyncio.gather(*walks))
+    return await megabytes_of(server), pages
+
+
+async def walk(url: str, choice: random.Random, end: float) -> int:
+    models, words = [folder.name for folder in shipped_root().iterdir()], PLAYS.text.split()
+    pages = 0
+    async with readers_of(url, choice.choice(WALKED), 1) as (reader,):
+        while asyncio.get_running_loop().time() < end:
+            text = " ".join(choice.choices(words, k=choice.randint(4, 40)))
+            reader.query = urlencode({"model": choice.choice(models), "text": text})
+            assert not (await reader.turn_to(choice.choice(WALKED))).failures
+            pages += 1
+    return pages
 
 
 async def one_and_further(server: Server, page: str, further: int) -> tuple[float, float]:

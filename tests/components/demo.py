@@ -22,13 +22,15 @@ from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import route
 from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.app import streamlit_patches
-from explorer.components import chips, grid, lines, matrix, mounting
+from explorer.components import mounting
 from explorer.components.board import Cell, Column, Row, Words, board
+from explorer.components.chips import chips
 from explorer.components.circuit_map import CircuitChoice, CircuitMap, circuit_map
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
 from explorer.components.inspect import inspect
-from explorer.components.matrix import MatrixLabels, title
+from explorer.components.lines import lines
+from explorer.components.matrix import MatrixLabels, matrix, title
 from explorer.components.miniature import miniature
 from explorer.components.pass_map import (
     MapAnswer,
@@ -40,7 +42,7 @@ from explorer.components.pass_map import (
     other_answers,
     pass_map,
 )
-from explorer.components.picker import EveryHead, RankedHead, cells, ranked
+from explorer.components.picker import EveryHead, RankedHead, cells, grid, ranked
 from explorer.components.player import player
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.tree import Node, tree

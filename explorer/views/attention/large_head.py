@@ -19,10 +19,10 @@ from explorer.app.controls import token_names
 from explorer.app.progress import bar
 from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.figure_data import FigureData
-from explorer.components import lines, matrix
 from explorer.components.events import Place
 from explorer.components.inspect import inspect
-from explorer.components.matrix import Head, window_room
+from explorer.components.lines import lines
+from explorer.components.matrix import Head, matrix, window_room
 from explorer.components.picker import EveryHead
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached

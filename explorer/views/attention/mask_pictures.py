@@ -8,7 +8,7 @@ from torch import Tensor
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.catalog.opened_model import OpenModel
-from explorer.components import matrix
+from explorer.components.matrix import matrix
 from explorer.inference import mask_examples
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_examples import Masks, Pictures, padded

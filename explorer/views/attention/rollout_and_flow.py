@@ -13,8 +13,8 @@ from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
 from explorer.charts.sankey_and_icicle import EDGES_DRAWN, FlowEdge, rollout_sankey, strongest_edges
 from explorer.charts.theme import palette
-from explorer.components import matrix
 from explorer.components.chart import Table, plotly_chart
+from explorer.components.matrix import matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import three

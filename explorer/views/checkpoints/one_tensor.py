@@ -27,8 +27,8 @@ from explorer.app.progress import bar
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts import singular_value_chart as figure
-from explorer.components import matrix
 from explorer.components.chart import chart
+from explorer.components.matrix import matrix
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import shape, three
 from explorer.views.shared import widgets

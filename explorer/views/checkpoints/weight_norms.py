@@ -8,7 +8,7 @@ from explorer.app.controls import one_of
 from explorer.app.progress import with_bar
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
-from explorer.components import matrix
+from explorer.components.matrix import matrix
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import shape
 from explorer.views.shared.code_panel import Script, script

@@ -25,7 +25,7 @@ from explorer.app.messages import or_stop
 from explorer.app.progress import bar
 from explorer.app.session import state_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.components import chips
+from explorer.components.chips import chips
 from explorer.inference.results_cache import cached
 from explorer.system import limits
 from explorer.text import TextError

@@ -27,7 +27,7 @@ from explorer.app.controls import follow, one_of, text_field, whole
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import OpenModel
-from explorer.components import chips
+from explorer.components.chips import chips
 from explorer.system.limits import MB, PAIRS, TABLE_BYTES
 from explorer.text.number_format import three
 from explorer.text.visible_text import cut, readable

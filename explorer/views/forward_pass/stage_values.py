@@ -25,7 +25,8 @@ from explorer.app.session import state_of
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
-from explorer.components import chips, matrix
+from explorer.components.chips import chips
+from explorer.components.matrix import matrix
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass

@@ -9,7 +9,7 @@ from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.components import chips
+from explorer.components.chips import chips
 from explorer.inference.chat_prompt import ChatPrompt, render_chat, template_of
 from explorer.text import TextError
 from explorer.views.shared import widgets

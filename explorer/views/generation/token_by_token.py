@@ -12,8 +12,9 @@ from explorer.app.messages import draw_notes, keep_note, or_stop
 from explorer.app.progress import bar
 from explorer.app.session import state_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.components import chips, matrix
 from explorer.components.board import Cell, Column, Row, Words, board
+from explorer.components.chips import chips
+from explorer.components.matrix import matrix
 from explorer.inference.branches import NO_ROOM, Branches
 from explorer.inference.continuation import (
     Continuation,

@@ -7,7 +7,7 @@ from explorer.analysis.position_schemes import DOCUMENT, STILL, MeasuredTable, r
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.components import matrix
+from explorer.components.matrix import matrix
 from explorer.text.number_format import spread
 from explorer.views.shared import tables, widgets
 from explorer.views.shared.code_panel import Script, script

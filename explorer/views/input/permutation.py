@@ -12,7 +12,8 @@ from explorer.app.controls import follow, one_of, text_field, token
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import OpenModel
-from explorer.components import chips, matrix
+from explorer.components.chips import chips
+from explorer.components.matrix import matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import (
     Permutation,

@@ -14,9 +14,8 @@ from explorer.charts.position_curves import head_curves, offset_curve, rotation_
 from explorer.charts.surfaces import surface_of_positions
 from explorer.charts.theme import palette
 from explorer.charts.vega_lite import Spec
-from explorer.components import matrix
 from explorer.components.chart import Table, chart, plotly_chart
-from explorer.components.matrix import MatrixLabels
+from explorer.components.matrix import MatrixLabels, matrix
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 

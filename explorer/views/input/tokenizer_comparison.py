@@ -13,7 +13,7 @@ from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.tokenizers import tokenizer_in
-from explorer.components import chips
+from explorer.components.chips import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.plain_tokenizer import PlainTokenizer

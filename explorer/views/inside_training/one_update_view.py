@@ -17,8 +17,8 @@ from explorer.app.progress import bar
 from explorer.catalog.pass_budget import MEMORY
 from explorer.charts.bars import block_bars, block_points, height_of
 from explorer.charts.vega_lite import Spec
-from explorer.components import matrix
 from explorer.components.chart import chart
+from explorer.components.matrix import matrix
 from explorer.inference.results_cache import cached, if_cached
 from explorer.runs.retraining import (
     ModelInTraining,

@@ -18,8 +18,8 @@ from explorer.app.controls import one_of, text_field
 from explorer.app.session import session
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.pass_budget import peak_of, reserve
-from explorer.components import matrix
 from explorer.components.events import Place
+from explorer.components.matrix import matrix
 from explorer.inference.forward_pass import run_text
 from explorer.runs.retraining import training_at
 from explorer.runs.run import Run, open_folder

@@ -18,7 +18,7 @@ from explorer.app.controls import (
     whole,
 )
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.components import chips
+from explorer.components.chips import chips
 from explorer.components.picker import cells
 from explorer.inference.answers import one_token
 from explorer.inference.core_edits import token_label

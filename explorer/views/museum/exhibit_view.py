@@ -12,7 +12,7 @@ from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel, open_entry
-from explorer.components import matrix
+from explorer.components.matrix import matrix
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import cached

@@ -5,7 +5,7 @@ from math import isfinite
 
 import streamlit as st
 
-from explorer.components import chips
+from explorer.components.chips import chips
 from explorer.tasks.data_summary import Example
 from explorer.text.number_format import three
 from explorer.text.visible_text import literal

@@ -17,8 +17,7 @@ from explorer.analysis.token_alignment import (
 from explorer.analysis.word_groups import Group
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS, AttentionWords, head_title
-from explorer.components import matrix
-from explorer.components.matrix import MatrixLabels
+from explorer.components.matrix import MatrixLabels, matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.text.visible_text import literal

@@ -19,9 +19,10 @@ from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
 from explorer.charts.bars import score_bars
-from explorer.components import chips, matrix, mounting
+from explorer.components import mounting
 from explorer.components.chart import chart
-from explorer.components.matrix import window_room
+from explorer.components.chips import chips
+from explorer.components.matrix import matrix, window_room
 from explorer.components.page_top import page_top
 from explorer.inference.answers import first_place, score_words
 from explorer.inference.forward_pass import ForwardPass

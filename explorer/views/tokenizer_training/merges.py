@@ -7,7 +7,7 @@ from typing import TypeVar
 import streamlit as st
 
 from explorer.app.messages import say
-from explorer.components import chips
+from explorer.components.chips import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import TextError, steps
 from explorer.text.bpe_training import (

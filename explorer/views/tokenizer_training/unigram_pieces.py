@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.components import chips
+from explorer.components.chips import chips
 from explorer.inference import trained_tokenizers
 from explorer.text.plain_tokenizer import unigram_tokenizer, visible_token
 from explorer.text.unigram import (

@@ -9,8 +9,8 @@ import torch
 
 from explorer.app.session import state_of
 from explorer.charts.bars import block_bars, height_of
-from explorer.components import matrix
 from explorer.components.chart import chart
+from explorer.components.matrix import matrix
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 from explorer.tasks.data_summary import (
