@@ -106,7 +106,7 @@ MODEL_BYTES = Limit(
     "model.",
 )
 RESULTS_SECONDS = Limit(
-    (1_800, 120, "seconds"), "How long a forward pass is kept after its last use"
+    (300, 120, "seconds"), "How long a forward pass is kept after its last use"
 )
 WEIGHTS_BYTES = Limit((4 * GB, 1 * GB, "bytes"), "Weights of all opened models, of all readers")
 PAGES_AT_ONCE = Limit((2, 2, "pages"), "Pages that compute at the same time; others take turns")
