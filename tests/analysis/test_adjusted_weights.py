@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from torch import Tensor
 
 from explorer.analysis.adjusted_weights import (
     AdjustedWeights,
@@ -27,15 +26,11 @@ from explorer.inference.forward_pass import ForwardPass, run_text
 from models import trace
 from tests.analysis.conftest import inputs_of
 from tests.closeness import assert_close_to
+from tests.components.samples import heads
 from tests.tiny import NAMES, save_model, save_small_models
 
 SIZES = settings(max_examples=60)
 SELF = "encoder.self_attn"
-
-
-def attention(rows: int, columns: int, seed: int) -> Tensor:
-    scores = 4 * torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
-    return scores.softmax(-1)
 
 
 @SIZES
@@ -44,7 +39,7 @@ def test_hiding_keeps_every_row_a_distribution(
     rows: int, columns: int, seed: int, data: some.DataObject
 ) -> None:
     keys = data.draw(some.sets(some.integers(0, columns - 1), max_size=columns - 1))
-    weights = attention(rows, columns, seed)
+    weights = heads(rows, columns, seed=seed)
     left, removed = hide_keys(weights, sorted(keys))
     assert keys or torch.equal(left, weights)
     assert (left[:, list(keys)] == 0).all()
@@ -58,7 +53,7 @@ def test_hiding_keeps_every_row_a_distribution(
 @SIZES
 @given(some.integers(1, 9), some.integers(1, 12), some.integers(0, 10_000), some.integers(10, 100))
 def test_the_cut_keeps_the_fewest_keys(rows: int, columns: int, seed: int, mass: int) -> None:
-    weights, share = attention(rows, columns, seed), mass / 100
+    weights, share = heads(rows, columns, seed=seed), mass / 100
     for before, after in zip(weights, keep_mass(weights, share), strict=True):
         held = after[after > 0]
         assert float(held.sum()) >= share - 1e-5
@@ -134,11 +129,11 @@ def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, ForwardPass
         forward = readings[name]
         for part in forward.parts:
             layers = forward.all_weights(part.name)
-            for heads, everywhere in ((layers[0], False), (layers.flatten(0, 1), True)):
+            for some_heads, everywhere in ((layers[0], False), (layers.flatten(0, 1), True)):
                 made = adjust_head(
                     forward, part.name, 0, 1, Options(heads=of, all_layers=everywhere)
                 )
-                by_hand = heads.mean(0) if of == "mean" else heads.amax(0)
+                by_hand = some_heads.mean(0) if of == "mean" else some_heads.amax(0)
                 assert_close_to(made.values, by_hand, what=str((name, of, everywhere)))
             whose = f"each of the {part.layers} layers" if part.layers > 1 else "this layer"
             assert f"{part.heads} heads of {whose}" in said(made)

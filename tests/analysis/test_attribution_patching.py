@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.attribution_patching import attribute, attribute_writers, positions_of_edges
+from explorer.analysis.circuit_faithfulness import corrupted_pass
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from models import TransformerConfig, trace
@@ -144,8 +145,9 @@ def test_a_model_without_edges_says_why(config: TransformerConfig, words: str) -
         wiring_of(config)
     assert str(said.value).count(". ") == 0
     if config.kind != "encoder-decoder":
-        with pytest.raises(WiringError, match=words):
-            attribute(contrast_of(config))
+        for measure in (attribute, corrupted_pass):
+            with pytest.raises(WiringError, match=words):
+                measure(contrast_of(config))
 
 
 def test_published_models_have_so_many_edges(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,18 +6,16 @@ from torch import Tensor
 
 from explorer.analysis import batched_passes, circuit_faithfulness
 from explorer.analysis.ablation_and_patching import exact_edges, record_text
-from explorer.analysis.attribution_patching import differences_of, write_of, writes
 from explorer.analysis.circuit_faithfulness import corrupted_pass
 from explorer.analysis.wiring import (
     Wiring,
-    WiringError,
     edge_grid,
     edges_from,
     edges_into,
     wiring_of,
 )
 from models import TransformerConfig
-from tests.analysis.contrasts import TOKENS, contrast_of, metric_of, without_edge, written
+from tests.analysis.contrasts import TOKENS, contrast_of, metric_of, without_edge
 from tests.analysis.kinds_of_model import CONFIGS, WIRED
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
@@ -90,18 +88,6 @@ def test_in_any_order_and_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch
     assert list(exact_edges(contrast, [])) == []
 
 
-@EACH_MODEL
-def test_differences_of_writes_are_those_head_by_head(config: TransformerConfig) -> None:
-    contrast, wiring = contrast_of(config), wiring_of(config)
-    both = (contrast.clean, contrast.corrupted)
-    clean, corrupted = (written(contrast, wiring, text) for text in both)
-    found = differences_of(contrast, wiring).by_site
-    every = writes(contrast.model, wiring, found)
-    close(every, clean - corrupted)
-    for column, wrote in enumerate(every):
-        close(write_of(contrast.model, wiring, found, column), wrote)
-
-
 # ---- paths ----
 
 
@@ -159,8 +145,3 @@ def test_without_a_last_norm_an_edge_to_the_logits_carries_the_same_in_every_pas
     clean = metric_of(contrast, contrast.clean)
     (exact,) = (lost for _, lost in exact_edges(contrast, [(len(base.wiring.rows) - 1, 0)]))
     assert [clean - left, exact] == pytest.approx([kept - base.metric] * 2, abs=1e-9)
-
-
-def test_a_model_without_edges_has_no_circuits() -> None:
-    with pytest.raises(WiringError, match="has a norm on the residual stream"):
-        corrupted_pass(contrast_of(config_of("decoder", norm_position="post")))

@@ -31,6 +31,7 @@ from explorer.inference.forward_pass import ForwardPass, run_text
 from models.frozen_scales import sum_norm
 from models.normalization import LayerNorm
 from models.trace import EVERYTHING, Trace, trace
+from tests.analysis.conftest import inputs_of
 from tests.closeness import assert_close_to
 
 GRAPHS = some.tuples(
@@ -136,13 +137,6 @@ def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
                 assert (alone == 0).equal(~has_path([forward.mask(part.name)])), name
 
 
-def watched(found: ForwardPass) -> Trace:
-    """The same pass with every value recorded."""
-    inputs = [found.source, found.target]
-    ids = [torch.tensor([[token.id for token in each]]) for each in inputs if each]
-    return trace(found.trace.model, *ids, sites=EVERYTHING)
-
-
 def behind(norm: nn.Module, part: Tensor, whole: Tensor) -> Tensor:
     """A part of what a norm reads behind that norm, whose scale is that of the whole."""
     if isinstance(norm, nn.Identity):
@@ -190,7 +184,8 @@ def attention_by_hand(
 
 
 def test_every_share_is_that_of_the_watched_pass(found: ForwardPass) -> None:
-    passed, flow = watched(found), information_flow(found)
+    passed = trace(found.trace.model, *inputs_of(found), sites=EVERYTHING)
+    flow = information_flow(found)
     for stack, blocks in flow.stacks.items():
         for layer, shares in enumerate(blocks):
             block = getattr(found.trace.model, stack).blocks[layer]

@@ -42,21 +42,15 @@ from explorer.analysis.name_moving import NAMES, name_moving, name_prompts
 from explorer.catalog import opened_model
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference import forward_pass
-from explorer.inference import forward_pass as passes
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import word_tokenizer
 from explorer.text.token import DECODER
-from models.masking import causal_mask
 from models.trace import trace
 from tests.closeness import assert_close_to
-from tests.components.samples import heads
+from tests.components.samples import causal, heads
 from tests.tiny import saved_and_opened
 
 ALL = torch.ones(1, 1, dtype=torch.bool)
-
-
-def causal(tokens: int) -> Tensor:
-    return causal_mask(tokens)[0, 0]
 
 
 def text(*ids: int, special: tuple[int, ...] = ()) -> Tokens:
@@ -203,7 +197,7 @@ def test_each_attention_is_measured(forward: ForwardPass, monkeypatch: pytest.Mo
         assert whole.values["spread"].shape == (part.layers, part.heads)
         assert (whole.rows, whole.fully_masked) == (len(forward.rows(part.name)), 0)
         with monkeypatch.context() as patch:
-            patch.setattr(passes, "WEIGHTS_HELD", 1)
+            patch.setattr(forward_pass, "WEIGHTS_HELD", 1)
             alone = join_layers(list(metrics_by_layer(forward, part.name)))
         for name in METRICS:
             assert_close_to(whole.values[name], alone.values[name])
@@ -252,15 +246,10 @@ def test_a_head_forms_where_its_highest_score_stays_at_half_its_end() -> None:
     assert found.final == pytest.approx(0.7)
 
 
-def rows(n: int, queries: int, keys: int, seed: int) -> Tensor:
-    scores = 3 * torch.randn(n, queries, keys, generator=torch.Generator().manual_seed(seed))
-    return scores.softmax(-1)
-
-
 @settings(deadline=None, max_examples=40)
 @given(some.integers(2, 6), some.integers(1, 7), some.integers(1, 9), some.integers(0, 9999))
 def test_what_holds_for_all_heads(n: int, queries: int, keys: int, seed: int) -> None:
-    weights = rows(n, queries, keys, seed)
+    weights = heads(n, queries, keys, seed=seed)
     found = divergence_matrix(list(pairwise_divergence(weights)))
     assert torch.equal(found, found.T)
     assert bool((found.diagonal() == 0).all())
@@ -289,7 +278,7 @@ def test_heads_that_are_alike_stand_together_and_what_is_no_number_stays_none() 
     assert [len({at % 3 for at in order[i : i + 3]}) for i in (0, 3, 6)] == [1, 1, 1]
     assert similarity_order(torch.zeros(0, 0)) == []
     assert similarity_order(torch.zeros(1, 1)) == [0]
-    weights = rows(3, 4, 4, 1)
+    weights = heads(3, 4, 4, seed=1)
     weights[1, 0, 0] = math.nan
     found = divergence_matrix(list(pairwise_divergence(weights)))
     assert found.isnan().tolist() == [[False, True, False], [True] * 3, [False, True, False]]

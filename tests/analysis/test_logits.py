@@ -12,7 +12,6 @@ from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
 from explorer.analysis.output_change import logits_at
 from explorer.catalog import opened_model
-from explorer.catalog.opened_model import OpenModel
 from explorer.inference import forward_pass
 from explorer.inference.answers import first_place
 from explorer.inference.edited_pass import run_edited
@@ -22,6 +21,7 @@ from explorer.interventions.edits import AblateAttention, AblateHead
 from models import trace
 from tests.analysis.conftest import TEXT, inputs_of
 from tests.closeness import assert_close_to as close
+from tests.inference.test_edited_pass import D, logits, opened
 from tests.tiny import NAMES, saved_and_opened
 
 SHIPPED = ("translation", "shakespeare", "negation", "reviews", "induction")
@@ -45,6 +45,8 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
             expected = whole if whole.dim() == 1 else whole[place]
             close(found[-1], expected)
             assert not torch.allclose(found[0], found[-1], atol=1e-3)
+            for one in all_of(forward):
+                assert one.difference < 1e-5 * max(1.0, abs(one.logit))
 
 
 def all_of(found: ForwardPass) -> list[Contributions]:
@@ -84,15 +86,6 @@ def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
         assert contributions(found, 0, 1).logit == earlier.logit
 
 
-def test_of_published_and_trained_models_too(published: Path) -> None:
-    opened = [opened_model.open_model(name) for name in ("translation", "reviews", "induction")]
-    opened += [opened_model.open_checkpoint(published / name, name) for name in ("gpt2", "t5")]
-    texts = {"gpt2": "5 17 3", "t5": "the cat was good"}
-    for each in opened:
-        for one in all_of(forward_pass.run_text(each, texts.get(each.name, each.example))):
-            assert one.difference < 1e-5 * max(1.0, abs(one.logit)), each.name
-
-
 def test_a_head_that_is_cut_is_missed_by_what_it_gave(tmp_path: Path) -> None:
     """In a model without norms, nothing else changes when a head of the last layer is silent."""
     changes: dict[str, Any] = {"d_ff": 0, "norm_position": "pre", "final_norm": False}
@@ -107,21 +100,7 @@ def test_a_head_that_is_cut_is_missed_by_what_it_gave(tmp_path: Path) -> None:
     assert float(one.heads["decoder.self_attn"][0, 0]) == pytest.approx(lost, abs=1e-9)
 
 
-D = "decoder.self_attn"
-
-
 SMALL = pytest.mark.usefixtures("small_models")
-
-
-def opened(name: str) -> tuple[OpenModel, ForwardPass]:
-    found = opened_model.open_model(name)
-    return found, run_text(found, found.example)
-
-
-def logits(forward: ForwardPass) -> torch.Tensor:
-    """Read position by position."""
-    places = range(len(forward.last_stack_tokens))
-    return torch.stack([output_change.logits_at(forward.trace, place) for place in places])
 
 
 def over_text(before: ForwardPass, after: ForwardPass) -> output_change.ChangeOverText:
@@ -135,12 +114,14 @@ def test_the_loss_is_the_cross_entropy_of_the_text(monkeypatch: pytest.MonkeyPat
     found, forward = opened("letters")
     again = run_edited(found, forward, (AblateHead(D, 0, 0),)).forward
     whole = over_text(forward, again)
-    close(whole.kl, output_change.kl(logits(forward), logits(again)), 1e-5)
+    close(whole.kl, output_change.kl(logits(found, forward), logits(found, again)), 1e-5)
     loss = whole.loss
     assert loss is not None
     ids = ids_of([forward.target])[0]
     for value, seen in zip(loss, (forward, again), strict=True):
-        assert abs(value - float(F.cross_entropy(logits(seen)[:-1].double(), ids[1:]))) < 1e-6
+        assert (
+            abs(value - float(F.cross_entropy(logits(found, seen)[:-1].double(), ids[1:]))) < 1e-6
+        )
     _, its = opened("reverse")
     assert over_text(its, its).loss is None, "it predicts no next token"
 

@@ -36,6 +36,7 @@ from explorer.system import cooperative
 from models.beam_search import beam_steps
 from models.generation import generate
 from models.sampling import Sampling
+from tests.inference.test_cooperative import Leaves, Left
 
 PART = "decoder.self_attn"
 EDIT = AblateHeads("decoder.0.self_attn.head_out", (0,))
@@ -98,21 +99,11 @@ def table(opened: OpenModel) -> torch.Tensor:
     return opened.model.get_parameter("decoder.embedding.weight")
 
 
-class Left(BaseException):
-    """What ends a run, as Streamlit's own do."""
-
-
-class GoneReader:
+class GoneReader(Leaves):
     """A run whose reader has gone."""
 
     def step(self) -> None:
         raise Left
-
-    check_cancelled = step
-
-    def release_slot(self) -> None: ...
-
-    def take_slot(self) -> None: ...
 
 
 @pytest.mark.parametrize("name", WORK)

@@ -37,32 +37,28 @@ def spread(found: PositionScheme) -> float:
     return found.spread
 
 
-def test_learned_positions_are_the_models_own_and_know_no_distance() -> None:
+def test_learned_positions_are_the_models_own() -> None:
     model = Transformer(SMALL.replace(positions="learned"))
     found, table = made("learned", model), learned_table(model)
     assert found.table is not None
     assert table is not None
     assert torch.equal(found.table, table[:20])
-    assert spread(found) > 1e-2
     assert position_scheme("learned", Transformer(SMALL), 7) is None
 
 
-def test_sinusoids_and_rotations_depend_on_the_distance_alone() -> None:
-    found = made("sinusoidal")
-    assert spread(found) < 1e-4
-    assert spread(made("rotary")) < 1e-4
-    values = [row["value"] for row in found.wave(0)[:20]]
-    assert values == pytest.approx(torch.sin(torch.arange(20.0)).tolist(), abs=1e-5)
-    assert found.wavelengths[0] == pytest.approx(2 * torch.pi)
-
-
 def test_what_follows_from_the_distance_alone_is_told_from_what_does_not() -> None:
+    """Sinusoids and rotations do; what was learned knows no distance."""
     learned = Transformer(SMALL.replace(positions="learned"))
     for name, knows in {"sinusoidal": True, "rotary": True, "learned": False}.items():
         found = made(name, learned if name == "learned" else None)
         assert (found.knows_distance, found.by_cosine().knows_distance) == (knows, knows), name
+        assert spread(found) < 1e-4 if knows else spread(found) > 1e-2, name
     assert not made("sinusoidal", width=7).knows_distance
     assert set(SCHEMES) == set(EXPLANATIONS) == set(CODE) == set(POSITIONS)
+    waves = made("sinusoidal")
+    values = [row["value"] for row in waves.wave(0)[:20]]
+    assert values == pytest.approx(torch.sin(torch.arange(20.0)).tolist(), abs=1e-5)
+    assert waves.wavelengths[0] == pytest.approx(2 * torch.pi)
 
 
 def test_cosine_similarity_and_the_straight_lines_of_alibi() -> None:

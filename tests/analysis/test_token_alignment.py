@@ -21,7 +21,7 @@ from explorer.analysis.map_summary import head_of_cell, summary_of
 from explorer.analysis.token_alignment import AlignedTokens, align_places, align_tokens
 from explorer.analysis.word_groups import group_words, merged_tokens, sentences_of
 from explorer.catalog import opened_model
-from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.inference.forward_pass import run_text
 from explorer.text import byte_tokenizer, character_tokenizer, word_tokenizer
 from explorer.text.token import CLASSIFIER, DECODER, SOURCE, Token
 from tests.closeness import assert_close_to
@@ -244,12 +244,8 @@ def test_places_are_paired_only_in_lists_of_one_length() -> None:
 PART = "encoder.self_attn"
 
 
-def passed(text: str) -> ForwardPass:
-    return run_text(opened_model.open_model("negation"), text)
-
-
 def weights(text: str, head: int = 0) -> Tensor:
-    return passed(text).weights(PART, 0, head)
+    return run_text(opened_model.open_model("negation"), text).weights(PART, 0, head)
 
 
 def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() -> None:

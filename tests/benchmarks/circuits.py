@@ -30,7 +30,7 @@ from explorer.analysis.wiring import plain_wiring
 from models import Transformer
 from models.transformer import evaluating
 from tests.benchmarks.measuring import Row, compared, timed
-from tests.benchmarks.published import LLAMA, ids, megabytes, peak_bytes
+from tests.benchmarks.published import LLAMA, ids, megabytes, peak_bytes, reference_llama
 from tests.benchmarks.whole_pass import opened
 
 TOKENS, SIZES = 14, "SmolLM2's sizes, 14 tokens"
@@ -97,22 +97,9 @@ def memory(edges: Callable[[], object]) -> Iterator[Row]:
 
 def hooked() -> Iterator[Row]:
     """The same edges by the published formula, with hooks on the reference library's Llama."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
     from tests.analysis.eap_by_hooks import published_scores
 
-    contrast = texts()
-    ours = contrast.config
-    config = LlamaConfig(
-        vocab_size=ours.vocab_size,
-        hidden_size=ours.d_model,
-        intermediate_size=ours.d_ff,
-        num_hidden_layers=ours.n_layers,
-        num_attention_heads=ours.n_heads,
-        num_key_value_heads=ours.kv_heads,
-        tie_word_embeddings=True,
-    )
-    model = LlamaForCausalLM(config).eval()
+    contrast, model = texts(), reference_llama()
     theirs = partial(published_scores, model, contrast.clean, contrast.corrupted, (7, 8))
     found = timed(partial(attribute, contrast), theirs)
     beside = f"{found.reference * 1000:.0f} ms of the formula with hooks on transformers"

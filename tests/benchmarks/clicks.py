@@ -27,22 +27,7 @@ from explorer.text.token import DECODER
 from explorer.views.shared.tokenizer_source import FILE
 from models import Transformer, save_checkpoint
 from models.config import GenerationConfig
-from tests.benchmarks.driver import (
-    ANOTHER,
-    BARE,
-    CHANGED,
-    LISTEN,
-    PAINTED,
-    RESTED,
-    a_browser,
-    a_page_of,
-    a_visitor,
-    an_app,
-    an_app_with_smollm2,
-    crowd_of,
-    readers_of,
-    seconds_of,
-)
+from tests.benchmarks import driver
 from tests.benchmarks.learning import MERGES, made_up
 from tests.benchmarks.measuring import Row, at_most, milliseconds, quantile, spread, within
 from tests.benchmarks.published import LLAMA
@@ -92,12 +77,12 @@ def beside_a_bare_page(
     env: Mapping[str, str] | None = None,
 ) -> Row:
     taken: list[float] = []
-    with a_browser() as browser, an_app(env=env) as server:
+    with driver.a_browser() as browser, driver.an_app(env=env) as server:
         with others_at(server, others):
             for way in ways:
-                with a_visitor(browser, server) as visitor:
+                with driver.a_visitor(browser, server) as visitor:
                     taken += way(visitor)
-        with a_page_of(BARE) as bare, a_visitor(browser, bare) as visitor:
+        with driver.a_page_of(driver.BARE) as bare, driver.a_visitor(browser, bare) as visitor:
             reference = quantile(list(on_a_bare_page(visitor)), 0.5)
     beside = f"p50 {milliseconds(reference)} of a bare Streamlit page"
     return within(what, taken, beside, quantile(taken, 0.5) / reference, **goals)
@@ -106,10 +91,10 @@ def beside_a_bare_page(
 def head_of_smollm2() -> Iterator[Row]:
     """A click in each model by turns, in two browsers of one server."""
     with (
-        an_app_with_smollm2() as server,
-        a_browser() as browser,
-        a_visitor(browser, server) as visitor,
-        a_visitor(browser, server) as other,
+        driver.an_app_with_smollm2() as server,
+        driver.a_browser() as browser,
+        driver.a_visitor(browser, server) as visitor,
+        driver.a_visitor(browser, server) as other,
     ):
         pairs = zip(on_heads(FIRST, visitor), on_heads("shakespeare", other), strict=True)
         ours, toy = map(list, zip(*pairs, strict=True))
@@ -144,10 +129,10 @@ def others_at(server: Server, count: int) -> Iterator[None]:
     here, ended = Event(), Event()
 
     async def change() -> None:
-        async with readers_of(server.url, "attention", count) as readers:
+        async with driver.readers_of(server.url, "attention", count) as readers:
             here.set()
             while not ended.is_set():
-                await crowd_of(readers)
+                await driver.crowd_of(readers)
 
     thread = Thread(target=lambda: asyncio.run(change()))
     if count:
@@ -164,10 +149,12 @@ def others_at(server: Server, count: int) -> Iterator[None]:
 def on_a_bare_page(visitor: Visitor) -> Iterator[float]:
     """Every click changes one word of a page that does nothing else."""
     page, shown = visitor.open("/"), visitor.widget("shown")
-    page.evaluate(LISTEN)
+    page.evaluate(driver.LISTEN)
     for turn in range(CLICKS):
         head = str(1 - turn % 2)
-        yield seconds_of(page.get_by_role("radio", name=head, exact=True).click, shown, CHANGED)
+        yield driver.seconds_of(
+            page.get_by_role("radio", name=head, exact=True).click, shown, driver.CHANGED
+        )
         expect(shown).to_have_text(f"head {head}")
         visitor.rest()
 
@@ -178,13 +165,15 @@ def on_heads(model: str, visitor: Visitor) -> Iterator[float]:
     visitor.drawn("overview")
     visitor.drawn("attention_head")
     view = visitor.widget("attention_head").locator("[data-painted]").first
-    page.evaluate(LISTEN)
+    page.evaluate(driver.LISTEN)
     names = str(page.locator(".view.grid canvas").get_attribute("aria-label")).split()
     layers, heads = int(names[0]), int(names[3])
     for at in islice(count(1), CLICKS):
         layer, head = at % layers, at // layers % heads
         before = visitor.picture("attention_head")
-        yield seconds_of(partial(visitor.pick, "overview", layer=layer, head=head), view, ANOTHER)
+        yield driver.seconds_of(
+            partial(visitor.pick, "overview", layer=layer, head=head), view, driver.ANOTHER
+        )
         assert visitor.picture("attention_head") != before, "no other head was painted"
         expect(page.get_by_text(re.compile(rf"Layer {layer}, head {head}\b")).first).to_be_visible()
         visitor.rest()
@@ -200,13 +189,13 @@ def on_stages(stack: str, visitor: Visitor) -> Iterator[float]:
     stages = visitor.widget("stage_list")
     on = partial(page.keyboard.press, " ")
     back = stages.get_by_role("button", name="Back", exact=True).click
-    page.evaluate(LISTEN)
+    page.evaluate(driver.LISTEN)
     way: list[tuple[Callable[[], object], int]]
     way = [(on, at) for at in range(first + 1, last + 1)]
     way += [(back, at) for at in range(last - 1, last - 1 - BACK, -1)]
     for act, at in way:
         view = visitor.widget("stage_values").locator("[data-painted]").first
-        yield seconds_of(act, view, PAINTED)
+        yield driver.seconds_of(act, view, driver.PAINTED)
         expect(stages.locator(".where")).to_have_text(f"{at + 1} of {len(names)}")
         visitor.rest()
 
@@ -218,7 +207,7 @@ def on_merges(visitor: Visitor) -> Iterator[float]:
     )
     mine = FilePayload(name="mine.txt", mimeType="text/plain", buffer=made_up().encode())
     page.locator("input[type=file]").set_input_files(mine)
-    page.evaluate(LISTEN)
+    page.evaluate(driver.LISTEN)
     app = page.get_by_test_id("stApp")
     visitor.drawn("learn_step_steps")
     for begin, key, by in ((0, "ArrowRight", 1), (MERGES, "ArrowLeft", -1)):
@@ -228,6 +217,6 @@ def on_merges(visitor: Visitor) -> Iterator[float]:
         visitor.rest()
         page.get_by_role("heading", level=1).click()
         for step in range(1, STEPS + 1):
-            yield seconds_of(partial(page.keyboard.press, key), app, RESTED)
+            yield driver.seconds_of(partial(page.keyboard.press, key), app, driver.RESTED)
             expect(page.get_by_text(f"Merges: {begin + by * step:,} of {MERGES:,}")).to_be_visible()
             visitor.rest()

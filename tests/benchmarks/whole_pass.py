@@ -23,24 +23,7 @@ from explorer.inference.forward_pass import run_batch_uncached
 from explorer.views.overview.pass_picture import picture_of
 from explorer.views.overview.pinned_parts import LEAST, LEAST_USUAL
 from models import Transformer
-from tests.benchmarks import drawings, peers
-from tests.benchmarks.driver import (
-    BARE,
-    LISTEN,
-    MEGABYTE,
-    PAINTED,
-    a_browser,
-    a_page_of,
-    a_visitor,
-    address,
-    an_app,
-    an_app_with_smollm2,
-    megabytes_of,
-    models_with_smollm2,
-    readers_of,
-    seconds_of,
-    visiting,
-)
+from tests.benchmarks import drawings, driver, peers
 from tests.benchmarks.measuring import (
     Row,
     at_most,
@@ -77,12 +60,12 @@ def sentences(count: int, tokens: int = TOKENS) -> list[str]:
     return [" ".join(chosen.choices(WORDS, k=tokens)) for _ in range(count)]
 
 
-smollm2_open = partial(visiting, an_app_with_smollm2)
+smollm2_open = partial(driver.visiting, driver.an_app_with_smollm2)
 
 
 @cache
 def opened() -> OpenModel:
-    return open_checkpoint(models_with_smollm2() / FIRST, FIRST)
+    return open_checkpoint(driver.models_with_smollm2() / FIRST, FIRST)
 
 
 # ---- first paint ----------------------------------------------------------------------------
@@ -108,11 +91,11 @@ UNTIL_ARRIVED = """() => new Promise(come => {
 
 def first_paint() -> Iterator[Row]:
     with (
-        a_browser() as browser,
-        an_app() as ours,
-        a_page_of(BARE) as bare,
-        a_visitor(browser, ours) as reader,
-        a_visitor(browser, bare) as other,
+        driver.a_browser() as browser,
+        driver.an_app() as ours,
+        driver.a_page_of(driver.BARE) as bare,
+        driver.a_visitor(browser, ours) as reader,
+        driver.a_visitor(browser, bare) as other,
     ):
         for each in (reader, other):
             each.context.add_init_script(ARRIVED)
@@ -186,14 +169,14 @@ def typing() -> Iterator[Row]:
 
 def new_sentences(visitor: Visitor) -> Iterator[float]:
     first, *others = sentences(SENTENCES + 1)
-    page = visitor.open(address(first))
+    page = visitor.open(driver.address(first))
     visitor.drawn(KEY)
-    page.evaluate(LISTEN)
+    page.evaluate(driver.LISTEN)
     field = page.get_by_label("Your sentence", exact=True)
     for text in others:
         view = visitor.widget(KEY).locator("[data-painted]").first
         field.fill(text)
-        yield seconds_of(partial(field.press, "Enter"), view, PAINTED)
+        yield driver.seconds_of(partial(field.press, "Enter"), view, driver.PAINTED)
         expect(visitor.widget(KEY).locator("canvas")).to_have_attribute(
             "aria-label", f"{opened().title}: the forward pass over “{text}”"
         )
@@ -216,7 +199,7 @@ def frames() -> Iterator[Row]:
     """Every frame of the page while the pass plays once, in software."""
     with smollm2_open() as (visitor, _):
         visitor.page.emulate_media(reduced_motion="no-preference")
-        visitor.open(address(SENTENCE))
+        visitor.open(driver.address(SENTENCE))
         visitor.drawn(KEY)
         times = visitor.widget(KEY).locator(".play").evaluate(PLAYED)
     between = [later - sooner for sooner, later in pairwise(times)]
@@ -249,7 +232,7 @@ WATCH = """() => {
 def hovering() -> Iterator[Row]:
     """The script of a pointer on another token, and that of the frame that lights its paths."""
     with smollm2_open() as (visitor, _):
-        page = visitor.open(address(SENTENCE))
+        page = visitor.open(driver.address(SENTENCE))
         visitor.drawn(KEY)
         asked: list[object] = []
         page.evaluate(WATCH)
@@ -280,11 +263,15 @@ def over_tokens(view: Locator, page: Page) -> Iterator[float]:
 def memory() -> Iterator[Row]:
     """Of the server: what the map of SmolLM2 takes beyond the map of a toy."""
     texts = [SENTENCE, *sentences(SEEN)]
-    with an_app() as server:
+    with driver.an_app() as server:
         toy = asyncio.run(held(server, ["model=translation"] * len(texts)))
-    with an_app_with_smollm2() as server:
-        ours = asyncio.run(held(server, [address(text).removeprefix("/?") for text in texts]))
-    weights = opened().bytes * 4 / next(opened().model.parameters()).element_size() / MEGABYTE
+    with driver.an_app_with_smollm2() as server:
+        ours = asyncio.run(
+            held(server, [driver.address(text).removeprefix("/?") for text in texts])
+        )
+    weights = (
+        opened().bytes * 4 / next(opened().model.parameters()).element_size() / driver.MEGABYTE
+    )
     more = ours - toy
     beside = f"{weights:.0f} MB of its weights in float32"
     what = "server memory with SmolLM2's map open, beyond that of the app with a toy"
@@ -294,6 +281,6 @@ def memory() -> Iterator[Row]:
 async def held(server: Server, queries: list[str]) -> float:
     """Megabytes of the server once a reader has seen these maps."""
     for query in queries:
-        async with readers_of(server.url, "", 1, query):
+        async with driver.readers_of(server.url, "", 1, query):
             pass
-    return await megabytes_of(server)
+    return await driver.megabytes_of(server)

@@ -64,11 +64,6 @@ def seen(colour: str, eye: str = "usual") -> np.ndarray:
     return np.array(TO_OKLAB) @ np.cbrt(np.array(TO_CONES) @ light.clip(0, 1))
 
 
-def perceived_lightness(colour: str) -> float:
-    """From 0 to 1."""
-    return float(seen(colour)[0])
-
-
 def contrast(one: str, other: str) -> float:
     """As the accessibility guidelines measure it."""
 
@@ -100,7 +95,7 @@ def test_equal_steps_look_equal() -> None:
     for mode, ramp in product(theme.PALETTES, ("sequential", "negative", "positive")):
         stops = getattr(theme.palette(mode), ramp)
         assert stops[0] == theme.palette(mode).background
-        lightness = [perceived_lightness(stop) for stop in stops]
+        lightness = [float(seen(stop)[0]) for stop in stops]
         steps = [after - before for before, after in pairwise(lightness)]
         assert max(steps) - min(steps) < 0.02, (mode, ramp)
 
@@ -134,17 +129,14 @@ def test_nothing_leaves_the_machine_and_only_it_may_ask() -> None:
 def test_neighbouring_hues_are_told_apart_by_every_eye() -> None:
     """Where more stand beside one another, they differ by a dash or a label as well."""
     for mode, eye in product(theme.PALETTES, EYES):
-        series = theme.palette(mode).series
+        palette = theme.palette(mode)
+        series = palette.series
         for first in range(0, len(series), theme.TOLD_APART):
             for one, other in combinations(series[first : first + theme.TOLD_APART], 2):
                 distance = np.linalg.norm(seen(one, eye) - seen(other, eye))
                 assert distance > JUST_NOTICED, (mode, eye, one, other)
-    for mode in theme.PALETTES:
-        colours = theme.palette(mode)
-        for below, above in zip(colours.negative[3:], colours.positive[3:], strict=True):
+        for below, above in zip(palette.negative[3:], palette.positive[3:], strict=True):
             assert channels(above)[2] - channels(below)[2] > 0.15, mode
-    for mode, eye in product(theme.PALETTES, EYES):
-        palette = theme.palette(mode)
         ends = palette.diverging[0], palette.diverging[-1]
         distance = np.linalg.norm(seen(ends[0], eye) - seen(ends[1], eye))
         assert distance > JUST_NOTICED, (mode, eye)

@@ -1,9 +1,9 @@
 """What the demos draw and the tests compare with."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
+
+from explorer.text import Token
 
 WORDS = ["<s>", "the", "small", "black", "cat", "sat", "on", "the", "mat", "and", "slept", "."]
 FRENCH = ["<s>", "le", "petit", "chat", "noir", "dort", "sur", "le", "tapis", "</s>"]
@@ -22,15 +22,6 @@ STRANGE_SENTENCE = " ".join(STRANGE)
 FILM_STEPS = (0, 1, 2, 10, 100)
 NEARLY = {"matrix": 0.534990, "cells": 0.382497}
 """Numbers that are 0.5350 and 0.3825 in steps of 16 bits, and so would be rounded twice."""
-
-
-@dataclass(frozen=True)
-class Token:
-    id: int
-    label: str
-    start: int
-    end: int
-    special: bool
 
 
 EMOJI = [

@@ -81,8 +81,8 @@ def test_what_a_browser_may_send_goes_nowhere_else(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_is_sent_are_the_streams_the_blocks_and_the_strong_edges() -> None:
-    for kind in KINDS:
-        flow = of_kind(kind).flow
+    """Also where there is no edge, and of one token."""
+    for flow in [*(of_kind(kind).flow for kind in KINDS), nothing_across(3), made_up(1, 1)]:
         traced = route(flow, flow.starts[-1])
         header, planes = wire.unpack(drawing.encode(flow, traced, "m", "", [("a", "A")]))
         for stack in header["stacks"]:
@@ -99,9 +99,3 @@ def test_what_is_sent_are_the_streams_the_blocks_and_the_strong_edges() -> None:
         assert len(header["edges"]) == strong
         sizes = [edge[-1] for edge in header["edges"]]
         assert sizes == sorted(sizes)
-
-
-def test_no_edge_and_one_token_are_drawn_too() -> None:
-    for flow in (nothing_across(3), made_up(1, 1)):
-        traced = route(flow, flow.starts[-1])
-        assert wire.unpack(drawing.encode(flow, traced, "m", "", []))[0]["edges"] == []

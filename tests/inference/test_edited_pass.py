@@ -18,7 +18,6 @@ from explorer.inference import core_edits, edited_pass
 from explorer.inference.core_edits import head_output, preset_mask
 from explorer.inference.edited_pass import MOST_TEXTS, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, run_text
-from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import forget
 from explorer.interventions.edits import (
     AblateAttention,
@@ -39,6 +38,7 @@ from explorer.views.shared.edit_history import PRESET_WORDS, describe_edit
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask
+from tests.analysis.conftest import inputs_of
 from tests.closeness import assert_close_to as close
 from tests.models.edits import RemoveKey
 from tests.tiny import LETTERS, NAMES, saved_and_opened
@@ -54,8 +54,7 @@ def opened(name: str) -> tuple[OpenModel, ForwardPass]:
 
 def passed(found: OpenModel, forward: ForwardPass, *edits: core.Edit) -> torch.Tensor:
     """All logits of a pass of the core with these edits."""
-    given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
-    return trace(found.model, *given, sites=("logits",), edits=edits).output[0]
+    return trace(found.model, *inputs_of(forward), sites=("logits",), edits=edits).output[0]
 
 
 def logits(found: OpenModel, forward: ForwardPass) -> torch.Tensor:
@@ -177,8 +176,7 @@ def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
     grouped = saved_and_opened(tmp_path, "grouped", letters, n_heads=4, n_kv_heads=2)
     for found in [*(opened_model.open_model(name) for name in ("translation", "reviews")), grouped]:
         forward = run_text(found, found.example)
-        given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
-        whole = trace(found.model, *given, sites=("*.head_out",))
+        whole = trace(found.model, *inputs_of(forward), sites=("*.head_out",))
         for part in forward.parts:
             for layer, head in product(range(part.layers), range(part.heads)):
                 gave = whole[f"{site(part.name, layer)}.head_out"][0, head]
@@ -230,8 +228,7 @@ def by_hand(found: OpenModel, part: str, layer: int, texts: tuple[str, ...]) -> 
     values = []
     for text in texts:
         seen = run_text(found, text)
-        inputs = [ids_of([tokens]) for tokens in (seen.source, seen.target) if tokens]
-        whole = trace(found.model, *inputs, sites=(stream,))[stream][0]
+        whole = trace(found.model, *inputs_of(seen), sites=(stream,))[stream][0]
         start = 0 if seen.source else -1
         values.append(whole.mean(0) if part.startswith("encoder") else whole[start])
     return (torch.stack(values[::2]) - torch.stack(values[1::2])).mean(0)
@@ -260,8 +257,7 @@ def test_a_direction_of_texts_is_added_after_its_layer(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_outputs_of_all_heads_add_up_to_what_their_attention_writes(name: str) -> None:
     found, forward = opened(name)
-    given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
-    whole = trace(found.model, *given)
+    whole = trace(found.model, *inputs_of(forward))
     for part in forward.parts:
         steers = [Steer(part.name, 0, head, 1.0, (found.example,)) for head in range(part.heads)]
         at = -1 if found.config.kind == "decoder" else 0
@@ -279,7 +275,8 @@ def test_the_outputs_of_all_heads_add_up_to_what_their_attention_writes(name: st
 def test_a_history_reads_a_few_other_texts_only() -> None:
     found, forward = opened("letters")
     n = len(forward.target)
-    pairs = map(" ".join, product(("the", "cat", "hat", "and"), repeat=2))
+    words = ("the", "cat", "hat", "and")
+    pairs = map(" ".join, product(words, repeat=2))
     texts = [text for text in pairs if len(run_text(found, text).target) == n][:6]
     patches = tuple(Patch(D, 0, head, 1, text) for text in texts for head in (0, 1))
     again = run_edited(found, forward, (*patches, AblateHead(D, 0, 0)))
@@ -288,9 +285,7 @@ def test_a_history_reads_a_few_other_texts_only() -> None:
     for patch, fits in ((patches[-1], False), (patches[0], True)):
         assert (why_not_applicable(found, forward, patches[: 2 * MOST_TEXTS], patch) == "") == fits
     assert again.applied == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
-    found, forward = opened("letters")
-    words = ("the", "cat", "hat", "and")
-    texts = [" ".join(each) for each in product(words, repeat=2)] + ["the cat and", "the hat and"]
+    texts = [*map(" ".join, product(words, repeat=2)), "the cat and", "the hat and"]
     steers = tuple(
         Steer(D, 0, None, 1.0, (one, other))
         for one, other in zip(texts[::2], texts[1::2], strict=True)

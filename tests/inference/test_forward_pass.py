@@ -21,6 +21,7 @@ from explorer.text.checked_text import truncate
 from explorer.text.token import DECODER
 from models import trace
 from tests import tiny
+from tests.analysis.conftest import inputs_of
 from tests.closeness import assert_close_to
 from tests.tiny import NAMES, saved_and_opened
 
@@ -67,19 +68,10 @@ def test_every_head_is_a_distribution_made_of_its_scores_and_mask(opened: OpenMo
             assert made.adds_bias == (opened.name == "far")
 
 
-def test_padding_changes_no_weight(opened: OpenModel) -> None:
-    padded = mask_examples.padded(opened, run_text(opened, opened.example))[1]
-    alone = run_text(opened, padded.text)
-    part = alone.parts[0].name
-    size = len(alone.columns(part))
-    assert_close_to(padded.weights(part, 0, 0)[:size, :size], alone.weights(part, 0, 0))
-
-
 def test_the_default_head_is_a_head_of_the_pass(opened: OpenModel) -> None:
     part, layer, head = default_head(opened)
     found = run_text(opened, opened.example)
-    ids = [torch.tensor([[t.id for t in row]]) for row in (found.source, found.target) if row]
-    watched = trace(opened.model, *ids)[f"{site(part, layer)}.weights"]
+    watched = trace(opened.model, *inputs_of(found))[f"{site(part, layer)}.weights"]
     assert_close_to(found.weights(part, layer, head), watched[0, head])
 
 

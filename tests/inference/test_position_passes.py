@@ -14,6 +14,7 @@ from explorer.analysis.position_schemes import right_and_doubled
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.model_inputs import ids_of
 from explorer.inference.position_passes import (
     can_run,
     extrapolate,
@@ -43,10 +44,6 @@ def make(tmp_path: Path) -> Make:
         return opened, forward_pass.run_text(opened, TEXT)
 
     return pass_of
-
-
-def ids_of(tokens: Any) -> torch.Tensor:
-    return torch.tensor([[token.id for token in tokens]])
 
 
 def test_the_numbers_of_the_document_give_the_doubled_exponent_away() -> None:
@@ -96,7 +93,9 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
         again = in_scheme(opened, "sinusoidal", 2_000).model
         turned = [found.tokens[place] for place in order]
         for passed, tokens in ((result.before, found.tokens), (result.after, turned)):
-            inputs = (ids_of(tokens), ids_of(found.target)) if found.source else (ids_of(tokens),)
+            inputs = (
+                (ids_of([tokens]), ids_of([found.target])) if found.source else (ids_of([tokens]),)
+            )
             with torch.no_grad():
                 output = again(*inputs)
             assert_close_to(passed.trace.output[0, -1], output[0, -1], what=kind)
@@ -152,7 +151,7 @@ def test_a_text_beyond_the_trained_length_is_really_passed(make: Make) -> None:
 def test_what_is_lost_on_each_token_is_the_loss_of_the_pass(make: Make) -> None:
     opened, found = make("decoder", "alibi")
     result = extrapolate(opened, found, 30, "alibi", "decoder.self_attn", 0, 0)
-    ids = ids_of(repeated(found.tokens, 30))
+    ids = ids_of([repeated(found.tokens, 30)])
     with torch.no_grad():
         logits = in_scheme(opened, "alibi", 30).model(ids)
     expected = torch.nn.functional.cross_entropy(logits[0, :-1], ids[0, 1:], reduction="none")

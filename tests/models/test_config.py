@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from models.config import GenerationConfig, RopeScaling, TransformerConfig
 from models.model import Transformer
 from tests.models.grid import CHOICES
+from tests.models.loading.mutations import ANY_JSON
 
 FIELDS = tuple(TransformerConfig().to_dict())
 OUT_OF_RANGE: dict[str, float] = (
@@ -72,11 +73,6 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"shared_norm": True}, "shared_norm is for parallel blocks,"),
     ({"parallel": True, "norm_position": "post"}, "Parallel blocks norm what they read, so"),
 ]
-ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=6,
-)
 LIKELY = st.sampled_from([0, 1, 2, 3, 4, 12, 64, 0.1, 1e-5, True, None, *sum(CHOICES.values(), ())])
 
 

@@ -10,13 +10,14 @@ from models.normalization import LayerNorm, RMSNorm
 from models.trace import trace
 from tests.closeness import assert_close_to as close
 from tests.models.grid import ODDITIES
-from tests.tiny import config_of, inputs_of, shaken
+from tests.tiny import SMALL, inputs_of, shaken
 
 OF_MLP = ("*.mlp.input", "*.hidden")
 SITES = (
     *("*.embed", "*.q", "*.k", "*.v", "*.weights", "*.head_out", "*.out"),
     *(*OF_MLP, "*.resid_*", "*.final", "memory"),
 )
+MODEL, (IDS,) = shaken(SMALL), inputs_of(SMALL)
 OF_HEADS = ("*.q_input", "*.k_input", "*.v_input")
 """Apart, since grouped keys and values are a head's own where these are changed."""
 
@@ -49,23 +50,19 @@ def test_a_gradient_is_that_of_finite_differences(name: str, sites: tuple[str, .
 
 
 def test_rows_of_a_batch_know_nothing_of_each_other() -> None:
-    config = config_of("decoder")
-    model, (ids,) = shaken(config), inputs_of(config)
     sites = ("*.head_out", "*.q_input")
-    together = gradients(model, ids, of=lambda out: out[:, -1, 3].sum(), sites=sites)
-    for row in range(len(ids)):
-        alone = gradients(model, ids[row : row + 1], of=lambda out: out[0, -1, 3], sites=sites)
+    together = gradients(MODEL, IDS, of=lambda out: out[:, -1, 3].sum(), sites=sites)
+    for row in range(len(IDS)):
+        alone = gradients(MODEL, IDS[row : row + 1], of=lambda out: out[0, -1, 3], sites=sites)
         for site, gradient in alone.gradients.items():
             close(together.gradients[site][row : row + 1], gradient)
 
 
 def test_gradients_are_taken_one_by_one_from_the_output_backwards() -> None:
-    config = config_of("decoder")
-    model, inputs = shaken(config), inputs_of(config)
     sites = ("*.q_input", "*.mlp.input", "*.resid_post")
-    kept = gradients(model, *inputs, of=one_number, sites=sites)
+    kept = gradients(MODEL, IDS, of=one_number, sites=sites)
     taken: dict[str, Tensor] = {}
-    found = gradients(model, *inputs, of=one_number, sites=sites, take=taken.__setitem__)
+    found = gradients(MODEL, IDS, of=one_number, sites=sites, take=taken.__setitem__)
     assert found.values == found.gradients == {}
     assert [*taken] == [*reversed(kept.gradients)]
     assert all(torch.equal(taken[site], each) for site, each in kept.gradients.items())
@@ -76,39 +73,33 @@ def test_gradients_are_taken_one_by_one_from_the_output_backwards() -> None:
             raise InterruptedError(site)
 
     with pytest.raises(InterruptedError, match=first[0]):
-        gradients(model, *inputs, of=one_number, sites=sites, take=leave)
+        gradients(MODEL, IDS, of=one_number, sites=sites, take=leave)
 
 
 def test_what_reaches_no_output_has_no_gradient() -> None:
-    config = config_of("decoder", n_layers=2)
-    model, inputs = shaken(config), inputs_of(config)
     sites = ("*.head_out", "*.resid_pre")
     cut = Scale("decoder.1.self_attn.head_out", 0.0)
-    found = gradients(model, *inputs, of=lambda out: out.sum() * 0, sites=sites, edits=[cut])
+    found = gradients(MODEL, IDS, of=lambda out: out.sum() * 0, sites=sites, edits=[cut])
     assert [*found.gradients] == [*found.values]
     assert all((each == 0).all() for each in found.gradients.values())
 
 
 def test_an_edit_is_made_before_the_gradient_is_taken() -> None:
-    config = config_of("decoder")
-    model, inputs = shaken(config), inputs_of(config)
     ablated = Scale("decoder.0.self_attn.head_out", head=1)
-    found = gradients(model, *inputs, of=one_number, sites=("*.head_out",), edits=[ablated])
+    found = gradients(MODEL, IDS, of=one_number, sites=("*.head_out",), edits=[ablated])
     assert (found.values["decoder.0.self_attn.head_out"][:, 1] == 0).all()
     assert found.scalar == pytest.approx(
-        float(one_number(trace(model, *inputs, edits=[ablated]).output))
+        float(one_number(trace(MODEL, IDS, edits=[ablated]).output))
     )
     with pytest.raises(EditError, match="No site of this pass is called nowhere"):
-        gradients(model, *inputs, of=one_number, sites=(), edits=[Scale("nowhere")])
+        gradients(MODEL, IDS, of=one_number, sites=(), edits=[Scale("nowhere")])
 
 
 def test_what_is_no_number_is_refused() -> None:
-    config = config_of("decoder")
-    model, inputs = shaken(config), inputs_of(config)
     with pytest.raises(ValueError, match="A gradient is that of one number"):
-        gradients(model, *inputs, of=lambda out: out, sites=("*.embed",))
+        gradients(MODEL, IDS, of=lambda out: out, sites=("*.embed",))
     with pytest.raises(GradientError, match=r"The gradient at .* is not finite"):
-        gradients(model, *inputs, of=lambda out: out.sum() * torch.inf, sites=("*.embed",))
+        gradients(MODEL, IDS, of=lambda out: out.sum() * torch.inf, sites=("*.embed",))
 
 
 @pytest.mark.usefixtures("shapes_unchecked")

@@ -60,6 +60,8 @@ def test_a_wrong_call_is_told_in_a_sentence() -> None:
         (lambda: decoder(ids_of(2, 17)), "17 tokens are too many for 16 positions: shorten"),
         (lambda: both(ids_of(1, 17), ids[:1]), "17 tokens are too"),
         (lambda: shaken(SMALL.replace(positions="learned"))(ids_of(2, 17)), "17 tokens are too"),
+        (lambda: decoder(ids, segments=ids), "This model has no segments"),
+        (lambda: shaken(config_of("encoder"))(ids, segments=ids), "This model has no segments"),
         (lambda: MultiHeadAttention(10, 3), "d_model 10 is not divisible by n_heads 3"),
     ):
         with pytest.raises((ValueError, TypeError), match=words):
@@ -111,10 +113,3 @@ def test_a_classifier_is_its_formula_despite_padding(pooling: str, width: int | 
     assert_close_to(head(X), pooled @ head.out.weight.T + head.out.bias)
     model, ids = shaken(config), ids_of(2, 5)
     assert_close_to(model(ids), model(torch.cat((ids, torch.zeros(2, 4, dtype=torch.long)), 1)))
-
-
-def test_segments_that_a_model_has_no_use_for_are_refused() -> None:
-    ids = ids_of(1, 3)
-    for kind in ("encoder", "decoder"):
-        with pytest.raises(ValueError, match="This model has no segments"):
-            Transformer(config_of(kind))(ids, segments=torch.zeros_like(ids))

@@ -11,16 +11,8 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference import continuation
+from explorer.interventions import edits
 from explorer.interventions.address_text import to_address
-from explorer.interventions.edits import (
-    AblateHead,
-    AblateMlp,
-    CutEdge,
-    EditHistory,
-    HideKey,
-    MaskCell,
-    ReplaceToken,
-)
 from explorer.text import word_tokenizer
 from explorer.text.token import DECODER
 from explorer.views.input.scheme import ODD_WIDTH
@@ -84,14 +76,14 @@ PAIR = {"text": "the cat was good", "pair": "the dog was bad"}
 CUT_AND_MASKED = "1.2~h.e.0.1.m~m.e.0.n.1"
 D = "decoder.self_attn"
 OF_MOST_KINDS = to_address(
-    EditHistory(
+    edits.EditHistory(
         (
-            AblateHead(D, 0, 1),
-            AblateMlp(D, 0, "mean"),
-            MaskCell(D, None, 2, 1, False),
-            HideKey(D, 1, 0),
-            CutEdge(D, 1, 1, 2, 0),
-            ReplaceToken(D, 1, 200),
+            edits.AblateHead(D, 0, 1),
+            edits.AblateMlp(D, 0, "mean"),
+            edits.MaskCell(D, None, 2, 1, False),
+            edits.HideKey(D, 1, 0),
+            edits.CutEdge(D, 1, 1, 2, 0),
+            edits.ReplaceToken(D, 1, 200),
         ),
         6,
     )

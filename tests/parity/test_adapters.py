@@ -144,11 +144,11 @@ def test_a_prefix_of_every_name_is_read_through(wrapper: str, tmp_path: Path) ->
     assert inspect_folder(tmp_path).weights.wrapper == wrapper
 
 
-def folder_of(model: Transformer, place: Path) -> Path:
+def folder_of(model: Transformer, place: Path, state: TrainState | None = None) -> Path:
     """A checkpoint of ours: the parent's weights, which are linked, and the adapters beside."""
     save_checkpoint(place / "parent", parent_of(model))
     linked = [place / "parent" / "model.safetensors"]
-    save_checkpoint(place / "step", model, linked=linked)
+    save_checkpoint(place / "step", model, state=state, linked=linked)
     return place / "step"
 
 
@@ -178,12 +178,10 @@ def test_training_goes_on_from_a_checkpoint_bit_by_bit(tmp_path: Path) -> None:
     updates = train(model, lambda step: batch, asked, state)
     for _ in range(3):
         next(updates)
-    save_checkpoint(tmp_path / "parent", parent_of(model))
-    linked = [tmp_path / "parent" / "model.safetensors"]
-    save_checkpoint(tmp_path / "state", model, state=state, linked=linked)
+    folder = folder_of(model, tmp_path, state)
     losses = [report.loss for report in updates]
-    again = load_checkpoint(tmp_path / "state", merging=False).model
-    state = load_state(tmp_path / "state", again, asked)
+    again = load_checkpoint(folder, merging=False).model
+    state = load_state(folder, again, asked)
     assert [report.loss for report in train(again, lambda step: batch, asked, state)] == losses
     assert_equal_weights(weights(again), weights(model))
 

@@ -12,14 +12,13 @@ from torch import Tensor
 
 from explorer.catalog.shipped import SHIPPED
 from explorer.text import word_tokenizer
-from models.config import GenerationConfig, TrainConfig, TransformerConfig
+from models.config import GenerationConfig, TransformerConfig
 from models.families import FAMILIES
 from models.families.effective_fields import effective_fields
 from models.loading.checkpoint import CheckpointError, load_checkpoint
 from models.loading.export import export_checkpoint, exportable
 from models.model import Transformer
 from models.trace import trace
-from models.training import Batch, train
 from tests.parity.cases import CASES, GROUPED, tiny
 from tests.parity.families import LENGTH, Case, Pair, assert_close, compare, inputs_of, open_pair
 from tests.parity.test_published_configs import ROTATIONS
@@ -134,9 +133,7 @@ def test_a_config_of_ours_goes_out(family: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("config", [GPT2, LLAMA], ids=["gpt2", "llama"])
-def test_a_trained_model_goes_out_with_its_tokenizer(
-    config: TransformerConfig, tmp_path: Path
-) -> None:
+def test_a_tokenizer_goes_out_with_its_model(config: TransformerConfig, tmp_path: Path) -> None:
     tokenizer = word_tokenizer(["ab", "cd", "efg", "h"])
     config = config.replace(
         vocab_size=tokenizer.vocab_size,
@@ -144,15 +141,7 @@ def test_a_trained_model_goes_out_with_its_tokenizer(
         bos_id=tokenizer.bos_id,
         generation=GenerationConfig.ending_with(tokenizer.eos_id),
     )
-    model = Transformer(config)
-    ids = torch.tensor([tokenizer.ids("ab cd efg h ab"), tokenizer.ids("h h ab efg cd")])
-    batch = Batch((ids[:, :-1],), ids[:, 1:])
-    reports = list(train(model, lambda step: batch, TrainConfig(steps=6, lr=1e-2)))
-    assert reports[-1].loss < reports[0].loss
-    export_checkpoint(tmp_path / "out", model, tokenizer.to_json())
-    reference = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out", local_files_only=True)
-    with torch.no_grad():
-        assert_close(trace(model.eval(), ids).output, reference.eval()(ids).logits, "logits")
+    export_checkpoint(tmp_path / "out", Transformer(config), tokenizer.to_json())
     theirs: Any = hf.AutoTokenizer.from_pretrained(tmp_path / "out", local_files_only=True)
     for text in ("ab h efg", "AB  é漢字 😀\nПривет", "<s> ab </s> <pad>", ""):
         assert theirs(text)["input_ids"] == tokenizer.ids(text)

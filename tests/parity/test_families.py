@@ -12,26 +12,18 @@ import transformers
 from explorer.text import open_published
 from models import load_checkpoint, trace
 from models.trace import CHEAP_SITES
+from tests.parity import families
 from tests.parity.cases import CASES, T5, WRITER, tiny
-from tests.parity.families import (
-    Case,
-    assert_close,
-    build_reference,
-    compare,
-    inputs_of,
-    is_the_reference,
-    open_pair,
-)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=str)
-def test_is_the_reference(case: Case, tmp_path: Path) -> None:
+def test_is_the_reference(case: families.Case, tmp_path: Path) -> None:
     first = next(one for one in CASES.values() if type(one.config) is type(case.config))
-    is_the_reference(case, tmp_path, as_made=case is first)
+    families.is_the_reference(case, tmp_path, as_made=case is first)
 
 
 def test_a_turned_file_keeps_its_order_but_for_wide_matrices(tmp_path: Path) -> None:
-    opened = open_pair(CASES["gpt2"], tmp_path).ours.model.decoder
+    opened = families.open_pair(CASES["gpt2"], tmp_path).ours.model.decoder
     assert opened is not None
     turned, wide = (getattr(opened.blocks[0].mlp, name) for name in ("up_proj", "down_proj"))
     assert not turned.weight.is_contiguous()
@@ -41,14 +33,14 @@ def test_a_turned_file_keeps_its_order_but_for_wide_matrices(tmp_path: Path) -> 
 def test_far_distances_share_buckets(tmp_path: Path) -> None:
     for distance in (9, 128):
         far = tiny("t5", "T5", T5, WRITER, relative_attention_max_distance=distance)
-        pair = open_pair(far, tmp_path / str(distance))
-        compare(pair, inputs_of(pair, 150))
+        pair = families.open_pair(far, tmp_path / str(distance))
+        families.compare(pair, families.inputs_of(pair, 150))
 
 
 def test_without_a_word_about_padding(tmp_path: Path) -> None:
     """A target that begins with the padding token (Marian, T5) is read whole."""
     for name in ("marian", "bart", "t5"):
-        pair = open_pair(CASES[name], tmp_path / name)
+        pair = families.open_pair(CASES[name], tmp_path / name)
         start, pad = pair.ours.config.bos_id, pair.ours.config.pad_id
         assert start is not None
         source, target = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[start, 9, 10]])
@@ -56,8 +48,8 @@ def test_without_a_word_about_padding(tmp_path: Path) -> None:
             theirs = pair.reference(input_ids=source, decoder_input_ids=target).logits
             ours = pair.ours.model(source, target)
             padded = pair.ours.model(*(F.pad(ids, (0, 2), value=pad) for ids in (source, target)))
-        assert_close(ours, theirs, f"logits of {name}")
-        assert_close(padded[:, :3], theirs, f"logits of a padded text of {name}")
+        families.assert_close(ours, theirs, f"logits of {name}")
+        families.assert_close(padded[:, :3], theirs, f"logits of a padded text of {name}")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +69,7 @@ def test_writes_what_the_folder_says_of_writing(
     True forces the token that begins a text, as older files have it.
     """
     source = torch.tensor([[5, 6, 7, 8], [9, 10, 11, 12]])
-    reference = build_reference(CASES[name])
+    reference = families.build_reference(CASES[name])
     free = reference.generate(source, max_new_tokens=9, do_sample=False)
     reference.save_pretrained(tmp_path)
     if file == "config.json":
@@ -119,10 +111,10 @@ def test_a_trained_model_is_the_reference(folder: Path) -> None:
     with torch.no_grad():
         theirs = reference(ids, output_attentions=True, output_hidden_states=True)
     watched, cheap = trace(ours.model, ids), trace(ours.model, ids, sites=CHEAP_SITES)
-    assert_close(watched.output, theirs.last_hidden_state, "the answer")
-    assert_close(watched["encoder.0.resid_pre"], theirs.hidden_states[0], "the embedding")
+    families.assert_close(watched.output, theirs.last_hidden_state, "the answer")
+    families.assert_close(watched["encoder.0.resid_pre"], theirs.hidden_states[0], "the embedding")
     for layer, (site, weights) in enumerate(zip(ATTENTION, theirs.attentions, strict=True)):
         stream = watched[f"encoder.{layer}.resid_post"]
-        assert_close(stream, theirs.hidden_states[layer + 1], f"the stream after {layer}")
-        assert_close(watched.weights(site), weights, site)
-        assert_close(cheap.weights(site), weights, site)
+        families.assert_close(stream, theirs.hidden_states[layer + 1], f"the stream after {layer}")
+        families.assert_close(watched.weights(site), weights, site)
+        families.assert_close(cheap.weights(site), weights, site)

@@ -10,33 +10,7 @@ import torch
 from models.families.effective_fields import effective_fields
 from models.loading.checkpoint import Checkpoint, load_checkpoint
 from models.loading.gguf_conversion import convert_gguf
-from tests.parity.cases import (
-    BERT,
-    BLOOM,
-    CAPS,
-    CASES,
-    DISTILBERT,
-    GROUPED,
-    POOLER,
-    ROBERTA,
-    T5,
-    V1_1,
-    WIDE_HEADS,
-    WINDOW,
-    WRITER,
-    tiny,
-)
-from tests.parity.families import (
-    LENGTH,
-    Case,
-    Pair,
-    assert_close,
-    build_reference,
-    inputs_of,
-    open_pair,
-    our_trace,
-    reference_values,
-)
+from tests.parity import cases, families
 from tests.parity.llama_cpp import write_gguf
 
 FAR: dict[str, Any] = {"relative_attention_max_distance": 128}
@@ -51,7 +25,7 @@ LLAMA3 = {
     "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
 }  # fmt: skip
 SAME = {
-    name: CASES[name]
+    name: cases.CASES[name]
     for name in (
         *("gpt2", "gpt2, wide by default", "gpt2, own output"),
         *("llama", "llama, biases", "llama, tied, wide heads"),
@@ -62,26 +36,37 @@ SAME = {
 } | {
     case.name: case
     for case in (
-        tiny("llama, linear", "Llama", GROUPED, rope_parameters=LINEAR),
-        tiny("llama, yarn", "Llama", GROUPED, rope_parameters=YARN),
-        tiny("llama 3", "Llama", GROUPED, rope_parameters=LLAMA3),
-        tiny("qwen3, biases", "Qwen3", WIDE_HEADS, attention_bias=True),
-        tiny("gemma2", "Gemma2", WIDE_HEADS, **WINDOW, **CAPS, query_pre_attn_scalar=10),
-        tiny("starcoder2, no window", "Starcoder2", GROUPED, sliding_window=None),
-        tiny("bert", "Bert", BERT, "Model", unused=POOLER),
-        tiny("distilbert", "DistilBert", DISTILBERT, "Model"),
-        tiny("bloom", "Bloom", BLOOM, exact=False, n_head=6, seq_length=2048),
-        tiny("t5", "T5", T5, WRITER, **FAR),
-        tiny("t5 v1.1", "T5", V1_1, WRITER, **FAR),
-        tiny("t5, encoder", "T5", T5, "EncoderModel", feed_forward_proj="gated-gelu", **FAR),
+        cases.tiny("llama, linear", "Llama", cases.GROUPED, rope_parameters=LINEAR),
+        cases.tiny("llama, yarn", "Llama", cases.GROUPED, rope_parameters=YARN),
+        cases.tiny("llama 3", "Llama", cases.GROUPED, rope_parameters=LLAMA3),
+        cases.tiny("qwen3, biases", "Qwen3", cases.WIDE_HEADS, attention_bias=True),
+        cases.tiny(
+            "gemma2",
+            "Gemma2",
+            cases.WIDE_HEADS,
+            **cases.WINDOW,
+            **cases.CAPS,
+            query_pre_attn_scalar=10,
+        ),
+        cases.tiny("starcoder2, no window", "Starcoder2", cases.GROUPED, sliding_window=None),
+        cases.tiny("bert", "Bert", cases.BERT, "Model", unused=cases.POOLER),
+        cases.tiny("distilbert", "DistilBert", cases.DISTILBERT, "Model"),
+        cases.tiny("bloom", "Bloom", cases.BLOOM, exact=False, n_head=6, seq_length=2048),
+        cases.tiny("t5", "T5", cases.T5, cases.WRITER, **FAR),
+        cases.tiny("t5 v1.1", "T5", cases.V1_1, cases.WRITER, **FAR),
+        cases.tiny(
+            "t5, encoder", "T5", cases.T5, "EncoderModel", feed_forward_proj="gated-gelu", **FAR
+        ),
     )
 }
 """What a file says all of: it is the same model in every field."""
 SIMILAR = {
-    "mistral": (CASES["mistral, no window"], "llama", set()),
-    "mt5": (tiny("mt5", "MT5", V1_1, WRITER, **FAR), "t5", set()),
+    "mistral": (cases.CASES["mistral, no window"], "llama", set()),
+    "mt5": (cases.tiny("mt5", "MT5", cases.V1_1, cases.WRITER, **FAR), "t5", set()),
     "roberta": (
-        tiny("roberta", "Roberta", ROBERTA, "Model", type_vocab_size=2, unused=POOLER),
+        cases.tiny(
+            "roberta", "Roberta", cases.ROBERTA, "Model", type_vocab_size=2, unused=cases.POOLER
+        ),
         "bert",
         {"position_offset", "count_padding", "bos_id", "generation"},
     ),
@@ -89,11 +74,13 @@ SIMILAR = {
 """What is called otherwise there, or lacks what it never uses: the fields that differ."""
 
 
-def answers_as_the_reference(pair: Pair, found: Checkpoint) -> None:
-    read = Pair(pair.case, pair.reference, found)
-    inputs = inputs_of(pair, LENGTH)
-    answers = our_trace(read, inputs).output
-    assert_close(answers, reference_values(read, inputs)["logits"], pair.case.name)
+def answers_as_the_reference(pair: families.Pair, found: Checkpoint) -> None:
+    read = families.Pair(pair.case, pair.reference, found)
+    inputs = families.inputs_of(pair, families.LENGTH)
+    answers = families.our_trace(read, inputs).output
+    families.assert_close(
+        answers, families.reference_values(read, inputs)["logits"], pair.case.name
+    )
 
 
 def same_weights(one: Checkpoint, other: Checkpoint) -> None:
@@ -103,26 +90,23 @@ def same_weights(one: Checkpoint, other: Checkpoint) -> None:
     assert theirs == {}
 
 
-@pytest.mark.parametrize("case", SAME.values(), ids=str)
-def test_opens_as_its_published_folder(case: Case, tmp_path: Path) -> None:
-    pair = open_pair(case, tmp_path / "folder")
+@pytest.mark.parametrize(
+    ("case", "family", "differing"),
+    [(case, "", set()) for case in SAME.values()] + [*SIMILAR.values()],
+    ids=[*SAME, *SIMILAR],
+)
+def test_opens_as_its_published_folder(
+    case: families.Case, family: str, differing: set[str], tmp_path: Path
+) -> None:
+    pair = families.open_pair(case, tmp_path / "folder")
     write_gguf(pair.reference, tmp_path / "model.gguf")
     found = load_checkpoint(tmp_path / "model.gguf")
-    assert (found.family, found.unused, found.unfollowed) == (pair.ours.family, (), ())
-    assert effective_fields(found.config) == effective_fields(pair.ours.config)
-    same_weights(found, pair.ours)
-    answers_as_the_reference(pair, found)
-
-
-@pytest.mark.parametrize("name", SIMILAR)
-def test_opens_as_a_model_that_answers_the_same(name: str, tmp_path: Path) -> None:
-    case, family, differing = SIMILAR[name]
-    pair = open_pair(case, tmp_path / "folder")
-    write_gguf(pair.reference, tmp_path / "model.gguf")
-    found = load_checkpoint(tmp_path / "model.gguf")
-    assert (found.family, found.unused, found.unfollowed) == (family, (), ())
+    assert (found.family, found.unused, found.unfollowed) == (family or pair.ours.family, (), ())
     fields, theirs = effective_fields(found.config), effective_fields(pair.ours.config)
     assert {key for key in fields if fields[key] != theirs[key]} == differing
+    if not family:
+        assert fields.keys() == theirs.keys()
+        same_weights(found, pair.ours)
     answers_as_the_reference(pair, found)
 
 
@@ -145,17 +129,17 @@ def some_vocabulary(writer: gguf.GGUFWriter) -> None:
 def test_answers_as_the_reference_reads_the_same_file(name: str, tmp_path: Path) -> None:
     """Where its own reading of these files leaves nothing out."""
     case = SAME[name]
-    write_gguf(build_reference(case), tmp_path / "model.gguf", more=some_vocabulary)
+    write_gguf(families.build_reference(case), tmp_path / "model.gguf", more=some_vocabulary)
     theirs = case.reference.from_pretrained(tmp_path, gguf_file="model.gguf").eval()
     ours = load_checkpoint(tmp_path / "model.gguf").model
-    ids = torch.randint(53, (2, LENGTH), generator=torch.Generator().manual_seed(1))
+    ids = torch.randint(53, (2, families.LENGTH), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
-        assert_close(ours(ids), theirs(ids).logits, name)
+        families.assert_close(ours(ids), theirs(ids).logits, name)
 
 
 def test_becomes_a_published_folder(tmp_path: Path) -> None:
     for name in ("llama", "gpt2", "gemma"):
-        write_gguf(build_reference(CASES[name]), tmp_path / f"{name}.gguf")
+        write_gguf(families.build_reference(cases.CASES[name]), tmp_path / f"{name}.gguf")
         for _ in range(2):  # the second takes the place of the first
             assert convert_gguf(tmp_path / f"{name}.gguf", tmp_path / name) == name
         same_weights(load_checkpoint(tmp_path / f"{name}.gguf"), load_checkpoint(tmp_path / name))

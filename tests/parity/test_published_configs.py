@@ -206,8 +206,17 @@ SPELT_OUT: list[tuple[str, dict[str, Any]]] = [
     ("mt5", {"feed_forward_proj": "gated-silu", "is_gated_act": False}),
     ("bert, classes", {"id2label": {"0": "one", "1": "other"}, "num_labels": 3}),
     ("xlm-roberta", {"vocab_size": ...}),
+    ("gpt2", {"num_hidden_layers": 2}),
+    ("gptj", {"num_attention_heads": 2}),
+    ("gpt_bigcode", {"num_hidden_layers": 2}),
+    ("gpt_neo", {"num_attention_heads": 2}),
+    ("bloom", {"num_attention_heads": 2}),
+    ("phi", {"head_dim": 8}),
+    ("biogpt", {"do_layer_norm_before": False}),
+    ("biogpt", {"enable_bias": False}),
+    ("gpt2, classes", {"num_labels": 3}),
 ]
-"""Values under other names of the library, or beside those that they follow from."""
+"""Values under other names or of another family, or beside those that they follow from."""
 
 
 def test_what_is_spelt_out_twice_is_read_as_the_reference_does(
@@ -221,8 +230,8 @@ def test_what_is_spelt_out_twice_is_read_as_the_reference_does(
         config = type(case.config).from_dict(dict(said))
         with subtests.test(name, **changes):
             said_so = replace(case, config=config, published=said)
-            pair = open_pair(said_so, tmp_path / str(number)).double()
-            compare(pair, inputs_of(pair, 7))
+            pair = open_pair(said_so, tmp_path / str(number))
+            compare(pair.double() if case.exact else pair, inputs_of(pair, 7))
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = json.loads(

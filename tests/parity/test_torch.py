@@ -3,8 +3,7 @@ attention alone is torch.nn.MultiheadAttention.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from models.attention import MultiHeadAttention
 from models.model import Transformer
 from models.positional import sinusoids
-from models.tap import Tap
+from models.trace import RecordingTap
 from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.tiny import config_of, ids_of, keep_of_lengths, shake, shaken
@@ -142,51 +141,6 @@ def test_transformer(norm_position: str, activation: str, dtype: torch.dtype) ->
     compare(*pair(dtype, norm_position=norm_position, activation=activation))
 
 
-def see_the_padding_of_the_memory(model: Any) -> None:
-    decode = model.decode
-    model.decode = lambda target, memory, memory_keep, keep, **how: decode(
-        target, memory, None, keep, **how
-    )
-
-
-def in_the_last_block(path: str, name: str, value: object) -> Callable[[Any], None]:
-    return lambda model: setattr(model.decoder.blocks[-1].get_submodule(path), name, value)
-
-
-MISTAKES: dict[str, Callable[[Any], None]] = {
-    "sees the future": lambda model: setattr(model.decoder, "causal", False),
-    "sees the padding of the memory": see_the_padding_of_the_memory,
-    "loses a bias": in_the_last_block("cross_attn.o_proj", "bias", None),
-    "scales by the width of the model": in_the_last_block("cross_attn", "scale", 12**-0.5),
-    "takes another epsilon": in_the_last_block("mlp_residual.norm", "eps", 1e-5),
-    "leaves the embedding unscaled": lambda m: setattr(m.decoder, "embedding_scale", 1.0),
-}
-
-
-def test_every_planted_mistake_is_seen(subtests: pytest.Subtests) -> None:
-    for name, plant in MISTAKES.items():
-        with subtests.test(name):
-            ours, theirs = pair()
-            plant(ours)
-            with pytest.raises(AssertionError, match="the logits differs by"):
-                compare(ours, theirs)
-
-
-class Weights(Tap):
-    """Keeps the weights of every head."""
-
-    def __init__(self) -> None:
-        self.seen: list[Tensor] = []
-
-    def wants(self, name: str) -> bool:
-        return name == "weights"
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        if name == "weights":
-            self.seen.append(value)
-        return value
-
-
 def torch_attention(values: Values) -> dict[str, Tensor]:
     """Values of one attention by the names that torch gives them."""
     renamed = {}
@@ -205,12 +159,12 @@ def test_attention_has_a_mask_of_its_own_in_every_head(dtype: torch.dtype) -> No
     x, memory = (torch.randn(2, length, 12, generator=generator).to(dtype) for length in (5, 7))
     mask = torch.rand(2, 3, 5, 7, generator=generator) < 0.5
     mask[..., 0] = True  # torch gives NaN to a query that sees nothing
-    weights = Weights()
-    watched, fused = ours(x, memory, mask, tap=weights), ours(x, memory, mask)
+    tap = RecordingTap()
+    watched, fused = ours(x, memory, mask, tap=tap), ours(x, memory, mask)
     answer, expected = theirs(
         x, memory, memory, attn_mask=~mask.flatten(0, 1), average_attn_weights=False
     )
-    assert_close_to(weights.seen[0], expected)
+    assert_close_to(tap.values["weights"], expected)
     assert_close_to(watched, answer)
     assert_close_to(fused, answer)
     for one in (fused, answer):

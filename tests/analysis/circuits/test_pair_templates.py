@@ -67,22 +67,22 @@ def test_what_is_left_of_the_words_is_said(reader: OpenModel) -> None:
     )
 
 
-def test_a_template_that_does_not_fit_is_refused(reader: OpenModel) -> None:
+def refusal(opened: OpenModel, title: str) -> str:
     with pytest.raises(PairError) as refused:
-        make_pairs(reader, "Agreement", 2, 0)
-    assert str(refused.value) == (
+        make_pairs(opened, title, 2, 0)
+    return str(refused.value)
+
+
+def test_a_template_that_does_not_fit_is_refused(reader: OpenModel) -> None:
+    assert refusal(reader, "Agreement") == (
         "Of the 19 words or pairs of words of this template, 1 is a single token of this model, "
         "and 2 are needed: choose another template."
     )
-    with pytest.raises(PairError) as refused:
-        make_pairs(reader, "Greater-than", 2, 0)
-    assert str(refused.value) == (
+    assert refusal(reader, "Greater-than") == (
         "This model's tokenizer splits the texts or the answers of this template in other ways: "
         "choose another template."
     )
-    with pytest.raises(PairError) as refused:
-        make_pairs(open_checkpoint(SHIPPED / "negation", "negation"), "Gender", 2, 0)
-    assert str(refused.value) == (
+    assert refusal(open_checkpoint(SHIPPED / "negation", "negation"), "Gender") == (
         "Templates ask for a next token or a masked one, and this model gives neither: type two "
         "texts."
     )
@@ -110,10 +110,10 @@ def test_own_words_are_single_tokens_of_the_vocabulary(reader: OpenModel) -> Non
         assert (
             len(reader.tokenizer.encode(f"the {word}")) == len(reader.tokenizer.encode("the")) + 1
         )
-    letters = own_words(open_checkpoint(SHIPPED / "induction", "induction"), Random(0))
+    induction = open_checkpoint(SHIPPED / "induction", "induction")
+    letters = own_words(induction, Random(0))
     assert letters.glue == ""
     assert {len(word) for (word,) in letters.groups} == {1}
-    induction = open_checkpoint(SHIPPED / "induction", "induction")
     question = question_of(
         induction, make_pairs(induction, "Induction", 10, 0).pairs, LOGIT_DIFFERENCE
     )

@@ -101,9 +101,8 @@ def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> No
             alone = steered_values(opened, question, [place])
             close(together.clean[:, at], alone.clean[:, 0])
             close(together.corrupted[:, at], alone.corrupted[:, 0])
-    opened, _ = example_question("induction", published)
     same = Steer("decoder.self_attn", 0, None, 1.0, ("abab", "abab"))
-    assert over_places(opened, same, opened.config.n_layers, 1) == []
+    assert over_places(opened, same, layers, 1) == []
 
 
 def test_a_steered_text_is_written_token_by_token_with_the_direction(small_models: Path) -> None:

@@ -32,6 +32,11 @@ VALUES: tuple[Any, ...] = (
     *("", "7", "F16", "../config.json", "/etc/passwd", "..", UGLY),
     *([], [[]], [0] * 3_000, [[[[]]]] * 40, {}, {"0": None}, {UGLY: [UGLY]}),
 )
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
 EDITS = st.sampled_from(["flip", "write", "number", "swap", "repeat", "remove", "cut"])
 
 

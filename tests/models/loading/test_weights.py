@@ -14,6 +14,7 @@ from models.loading.safe_files import CheckpointError
 from models.loading.stored_weights import QUANTIZED, READABLE
 from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file, open_weights
 from tests.models.loading.hostile import packed, shard, sharded, unpacked
+from tests.models.loading.mutations import ANY_JSON
 from tests.models.loading.opening import check_sentence
 
 TYPES = READABLE | {
@@ -30,16 +31,13 @@ TENSORS = st.dictionaries(
     st.tuples(SHAPES, st.sampled_from(sorted(TYPES))),
     max_size=6,
 )
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=12,
-)
-COUNTS = st.lists(st.integers(-2, 40) | st.integers(), max_size=3) | JSON
+COUNTS = st.lists(st.integers(-2, 40) | st.integers(), max_size=3) | ANY_JSON
 ENTRIES = st.fixed_dictionaries(
-    {"dtype": st.sampled_from(sorted(TYPES)) | JSON, "shape": COUNTS, "data_offsets": COUNTS}
+    {"dtype": st.sampled_from(sorted(TYPES)) | ANY_JSON, "shape": COUNTS, "data_offsets": COUNTS}
 )
-HEADERS = st.dictionaries(st.sampled_from("ab") | st.text(), ENTRIES | JSON, max_size=4) | JSON
+HEADERS = (
+    st.dictionaries(st.sampled_from("ab") | st.text(), ENTRIES | ANY_JSON, max_size=4) | ANY_JSON
+)
 IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 MANY = settings(IN_ONE_FOLDER, max_examples=max(100, IN_ONE_FOLDER.max_examples))
 
