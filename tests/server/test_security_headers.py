@@ -1,6 +1,7 @@
 """Every answer carries the security headers, and nothing but the headers is touched."""
 
 from typing import Any
+from unittest.mock import AsyncMock
 
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -40,11 +41,8 @@ def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
 def test_a_long_answer_is_handed_on_in_pieces() -> None:
     """So who reads slowly holds one piece of it, and not a copy of the whole."""
     long, sent = bytes(range(250)) * 1000, list[Any]()
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    run_in_thread(SecurityHeaders(Response(long))({"type": "http"}, None, send))  # type: ignore[arg-type]
+    scope, answer = {"type": "http"}, SecurityHeaders(Response(long))
+    run_in_thread(answer(scope, AsyncMock(), AsyncMock(side_effect=sent.append)))
     bodies = [message["body"] for message in sent[1:]]
     assert (b"".join(bodies), max(map(len, bodies))) == (long, PIECE)
     assert [message.get("more_body", False) for message in sent[1:]] == [True] * 3 + [False]
