@@ -1,5 +1,6 @@
 """Small files that are replaced as a whole, and a lock that ends with its process."""
 
+import errno
 import json
 import os
 import shutil
@@ -114,4 +115,11 @@ def is_held(path: Path) -> bool:
 
 def fits(folder: Path, size: int) -> bool:
     """Whether the disk has room for `size` bytes in addition to what must stay free."""
-    return size + limits.DISK_LEFT.most <= shutil.disk_usage(folder).free
+    there = next(filter(Path.exists, (folder, *folder.parents)))
+    return size + limits.DISK_LEFT.most <= shutil.disk_usage(there).free
+
+
+def check_room(folder: Path, size: int) -> None:
+    """OSError (ENOSPC) unless it has."""
+    if not fits(folder, size):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
