@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from explorer.system import limits, operating_system
+from models.file_text import parse_json
 
 OWNER_ONLY = 0o600
 """Other accounts on this machine cannot read the files of a run."""
@@ -43,7 +44,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path.name} is too large.")
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = parse_json(path.read_bytes())
     except RecursionError as error:
         raise ValueError(f"{path.name} is nested too deep.") from error
     if not isinstance(values, dict):
