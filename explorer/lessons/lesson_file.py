@@ -13,7 +13,6 @@ from typing import Any
 
 from explorer.lessons.lesson import ANY, PAGE, Lesson, LessonStep, Predict, is_done
 from explorer.system.limits import LESSON_BYTES
-from models.file_text import visible, visible_values
 
 MOST_STEPS, MOST_MINUTES = 40, 240
 MOST_TEXTS, MOST_KEYS = 20, 50
@@ -50,6 +49,8 @@ class LessonError(ValueError):
     """Why this is no lesson, in one sentence, in visible characters."""
 
     def __init__(self, sentence: str) -> None:
+        from models.file_text import visible  # a component does without torch
+
         super().__init__(visible(sentence))
 
 
@@ -82,6 +83,8 @@ def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
 
     LessonError says why there is none.
     """
+    from models.file_text import visible_values  # as above
+
     name = name_of(file)
     if not LESSON_BYTES.allows(len(data)):
         raise LessonError(f"{file}: {LESSON_BYTES.refusal(len(data))}")

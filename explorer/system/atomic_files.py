@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any
 
 from explorer.system import limits, operating_system
-from models.file_text import parse_json
 
 OWNER_ONLY = 0o600
 """Other accounts on this machine cannot read the files of a run."""
@@ -41,6 +40,8 @@ def write_json(path: Path, values: object, mode: int = OWNER_ONLY) -> None:
 
 def read_json_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file; OSError if there is no file, ValueError if it has no object."""
+    from models.file_text import parse_json  # who only writes does without torch
+
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path.name} is too large.")
     try:

@@ -4,6 +4,7 @@ The library does the work; this module adds a label and a span in the typed text
 token, limits, and the guarantee that typed text never becomes a special token.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any
@@ -18,7 +19,6 @@ from explorer.text.checked_text import TextError, checked
 from explorer.text.library_training import BPE, learned_merges
 from explorer.text.token import BOS, CLS, DECODER, EOS, PAD, SPECIALS, UNKNOWN, Reads, Token
 from explorer.text.visible_text import byte_alphabet, bytes_of, readable, readable_bytes
-from models.file_text import parse_json
 
 MAX_FILE_CHARACTERS = 20_000_000
 
@@ -56,7 +56,7 @@ def check_stored(text: str) -> None:
     if len(text) > MAX_FILE_CHARACTERS:
         raise TextError(f"The tokenizer file is larger than {MAX_FILE_CHARACTERS:,} characters.")
     try:
-        stored = parse_json(text, exact=True)
+        stored = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise TextError("The tokenizer file is not readable JSON.") from error
     fault = _fault(stored)

@@ -31,85 +31,71 @@ FREE = {
 }
 """The strings of a file that may be anything; another one that is wrong can refuse the file."""
 STRINGS = re.compile(r'"[^"\n]*(?="[,\n\]])')
-LIST = "lesson_list"
-OFTEN = {
-    *("overview/overview", "input/tokens", "experiments/circuits", "experiments/interventions"),
-    *("models/checkpoints", "training/training", "training/runs", "lessons/lessons"),
-}
+LISTS = ("training/runs", "models/checkpoints", "lessons/lessons")
+OFTEN = {*LISTS, "overview/overview", "input/tokens", "experiments/circuits", "training/training"}
 
 
-class Poison:
-    """Adds a bad text to strings; `count` is the number of strings so far."""
-
-    def __init__(self, bad: str) -> None:
-        self.count, self._bad = 0, bad
-
-    def after(self, text: str) -> str:
-        self.count += 1
-        return text + self._bad
-
-    def every(self, values: Any, free: set[str] | None, name: str = "") -> Any:
-        """Every string of these values, or every one with such a name."""
-        if isinstance(values, dict):
-            return {key: self.every(value, free, key) for key, value in values.items()}
-        if isinstance(values, list):
-            return [self.every(value, free, name) for value in values]
-        is_free = isinstance(values, str) and (free is None or name in free)
-        return self.after(values) if is_free else values
-
-    def file(self, path: Path) -> None:
-        values = json.loads(path.read_text("utf-8"))
-        path.write_text(json.dumps(self.every(values, FREE.get(path.name))), "utf-8")
-
-    def copies(self, file: Path) -> None:
-        """A copy for every string of the file: of the folder around JSON, or of the lesson."""
-        text = file.read_text("utf-8")
-        for at, found in enumerate(STRINGS.finditer(text)):
-            new = text[: found.end()] + json.dumps(self.after(""))[1:-1] + text[found.end() :]
-            if file.suffix == ".toml":
-                file.with_name(f"bad-{at}.toml").write_text(new, "utf-8")
-                continue
-            copy = file.parent.with_name(f"{file.parent.name}{file.name[:2]}{at}")
-            shutil.copytree(file.parent, copy)
-            (copy / file.name).write_text(new, "utf-8")
+def poison(values: Any, bad: str, free: set[str] | None, name: str = "") -> Any:
+    """Add it to every string of these values, or to every one with such a name."""
+    if isinstance(values, dict):
+        return {key: poison(value, bad, free, key) for key, value in values.items()}
+    if isinstance(values, list):
+        return [poison(value, bad, free, name) for value in values]
+    is_free = isinstance(values, str) and (free is None or name in free)
+    return values + bad if is_free else values
 
 
-def poisoned(world: Path, bad: str) -> int:
+def poison_file(path: Path, bad: str) -> None:
+    values = poison(json.loads(path.read_text("utf-8")), bad, FREE.get(path.name))
+    path.write_text(json.dumps(values), "utf-8")
+
+
+def poison_copies(file: Path, bad: str) -> None:
+    """A copy of the folder, or of the lesson, for each string of the file."""
+    text, whole = file.read_text("utf-8"), file if file.suffix == ".toml" else file.parent
+    for at, found in enumerate(STRINGS.finditer(text)):
+        copy = whole.with_name(f"{whole.stem}-{file.stem}-{at}{whole.suffix}")
+        (shutil.copy if whole == file else shutil.copytree)(whole, copy)
+        new = text[: found.end()] + json.dumps(bad)[1:-1] + text[found.end() :]
+        (copy if whole == file else copy / file.name).write_text(new, "utf-8")
+
+
+def poison_world(world: Path, bad: str) -> int:
     """Add poisoned files of every kind to the whole ones; the number of their strings."""
-    poison, run = Poison(bad), world / "runs" / "reverse-2"
     for name in ("translation", "reviews"):
-        poison.copies(world / "models" / name / "config.json")
+        poison_copies(world / "models" / name / "config.json", bad)
         copy = shutil.copytree(world / "models" / name, world / "models" / f"bad-{name}")
-        poison.file(copy / "run.json")
-    shutil.copytree(run.with_name("reverse-1"), run)
+        poison_file(copy / "run.json", bad)
+    run = shutil.copytree(world / "runs" / "reverse-1", world / "runs" / "reverse-2")
     for name in ("spec.json", "status.json", "notes.json"):
-        poison.copies(run / name)
+        poison_copies(run / name, bad)
     for name in ("requested.json", "refused.json", "control.json"):
         words = {"command": "stop", "why": "a", "fault": "b", "step": 3, "lr": "c"}
         (run / name).write_text(json.dumps(words))
-    for path in (*run.glob("*.json"), *run.glob("s*/*/run.json")):
-        poison.file(path)
-    poison.copies(world / "lessons" / "whole.toml")
-    poison.file(world / "finding")
-    return poison.count
+    poison_copies(world / "lessons" / "whole.toml", bad)
+    for path in (*run.glob("*.json"), *run.glob("s*/*/run.json"), world / "finding"):
+        poison_file(path, bad)
+    return sum(
+        path.read_text("utf-8").count(json.dumps(bad)[1:])
+        for path in (*world.rglob("*.*son"), *world.rglob("*.toml"), world / "finding")
+    )
 
 
 def drawn(path: str, world: Path, **address: str) -> AppTest:
+    at = apps.page(path, **address)
     if path == "experiments/circuits":
-        apps.page(path, **address)
         at = apps.page(path, model="letters", pair_source="A finding")
         data = (world / "finding").read_bytes()
         at.file_uploader(key="finding_file").upload("finding.json", data, "application/json").run()
         assert not at.exception
-        return at
-    return apps.page(path, **address)
+    return at
 
 
 def of_whole_files(at: AppTest) -> list[object]:
     """What tables and the list of lessons say of files without a bad string."""
-    lessons = [json.loads(view.proto.json) for view in at.get("bidi_component") if view.key == LIST]
+    lists = (view for view in at.get("bidi_component") if view.key == "lesson_list")
     rows = [row for table in at.dataframe for row in table.value.to_dict("records")]
-    rows += [row for rows in lessons for row in rows]
+    rows += [row for view in lists for row in json.loads(view.proto.json)]
     return [row for row in rows if {"reverse-1", "letters", "whole"} & {*map(str, row.values())}]
 
 
@@ -118,11 +104,7 @@ def of_whole_files(at: AppTest) -> list[object]:
     "bad", ["-".join(BAD), *(pytest.param(bad, marks=pytest.mark.thorough) for bad in BAD)]
 )
 def test_every_page_goes_on(
-    bad: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    pytestconfig: pytest.Config,
-    subtests: pytest.Subtests,
+    bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     for name, folder in (("CHECKPOINTS", "models"), ("RUNS", "runs"), ("LESSONS", "lessons")):
         (tmp_path / folder).mkdir()
@@ -132,15 +114,15 @@ def test_every_page_goes_on(
     shutil.copy(TEMPLATE, tmp_path / "lessons" / "whole.toml")
     texts = ["--clean", "the cat", "--corrupted", "the hat", "--out", str(tmp_path / "finding")]
     assert main(["circuit", "--model", str(tmp_path / "models" / "letters"), *texts]) == 0
-    lists = ("training/runs", "models/checkpoints", "lessons/lessons")
-    before = {path: of_whole_files(drawn(path, tmp_path)) for path in lists}
-    count = poisoned(tmp_path, bad)
-    is_thorough = pytestconfig.getoption("--thorough")
+    before = {path: of_whole_files(drawn(path, tmp_path)) for path in LISTS}
+    assert before["training/runs"]
+    assert before["lessons/lessons"]
+    count = poison_world(tmp_path, bad)
+    is_thorough = request.config.getoption("--thorough")
     pages = OFTEN | {*map(path_of, PAGES)} if is_thorough else OFTEN
     for path in sorted(pages):
-        for model in ("bad-translation", "bad-reviews")[: 2 if is_thorough else 1]:
-            with subtests.test(path=path, model=model):
-                at = drawn(path, tmp_path, model=model, run="reverse-2")
-                assert visible(said(at)) == said(at)
-                assert before.get(path, []) == of_whole_files(at)
-    assert count * len(pages) > 1_000
+        for model in ("bad-translation", "bad-reviews")[: 1 + is_thorough]:
+            at = drawn(path, tmp_path, model=model, run="reverse-2")
+            assert visible(said(at)) == said(at), path
+            assert before.get(path, []) == of_whole_files(at), path
+    assert count * len(pages) > 1_000, count

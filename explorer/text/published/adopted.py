@@ -14,7 +14,6 @@ from explorer.text.published.published_tokenizer import TrainingTokenizer
 from explorer.text.published.tokenizer_files import TokenizerText
 from explorer.text.token import BOS, CLS, EOS, PAD, SPECIALS, Reads
 from explorer.text.tokenizer import Tokenizer, special_entry, template_of
-from models.file_text import parse_json
 
 MOST_ADOPTED_TOKENS = 60_000
 """Every token is a row of the trained embedding."""
@@ -118,7 +117,7 @@ def _parse(text: str) -> dict[str, Any]:
             "a run, so choose another one."
         )
     try:
-        stored = parse_json(text, exact=True)
+        stored = json.loads(text)
     except (ValueError, RecursionError):
         raise TextError(UNREADABLE_TOKENIZER) from None
     if not isinstance(stored, dict) or not isinstance(stored.get("model"), dict):

@@ -1,5 +1,6 @@
 """The files of a tokenizer: the app finds and opens them, the child process reads them."""
 
+import json
 import os
 import stat
 import tempfile
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from explorer.text.checked_text import TextError
-from models.file_text import parse_json
 
 
 def gguf_in(folder: Path) -> Path | None:
@@ -254,7 +254,7 @@ def json_object(files: Files, name: str) -> dict[str, Any]:
     if name not in files:
         return {}
     try:
-        content = parse_json(file_bytes(files, name), exact=True, parse_constant=_refuse)
+        content = json.loads(file_bytes(files, name), parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise TextError(f"{name} is not readable JSON.") from None
     if not isinstance(content, dict):
