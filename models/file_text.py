@@ -1,32 +1,26 @@
 """Text from a file that anybody may have written: what is no text in it is made visible.
 
-A half character fits into no message and no table; a control character is obeyed by a terminal,
-and a direction mark turns the words around it. Every reader of JSON calls `parse_json`.
+A half character fits into no message, a terminal obeys a control character, and a mark of direction
+turns the words around it.
 """
 
 import json
 import re
 from typing import Any
 
-MARKS, TURNED = "\u061c\u200e\u200f", "\u2066-\u2068\u202a\u202b"
+MARKS = "\u061c\u200e\u200f"
 NO_TEXT = rf"\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{MARKS}\u202a-\u202e\u2066-\u2069\ud800-\udfff"
-RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-PARTS = re.compile(rf"[{TURNED}][^{NO_TEXT}\n]*[\u2069\u202c]|([{NO_TEXT}])")
+PARTS = re.compile(rf"[\u2066-\u2068\u202a\u202b][^{NO_TEXT}\n]*[\u2069\u202c]|([{NO_TEXT}])")
 """A part that is turned and turned back, or one character that is no text."""
-WRITTEN = re.compile(rf"\\[ubf]|[{NO_TEXT}]")
-"""Where the source of a JSON text may hold or name such a character."""
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
 def visible(text: str) -> str:
-    """The text with `<U+001B>` for every half character, control character and lone mark.
+    """The text with `<U+001B>` for every half or control character and lone mark of direction.
 
-    A mark of direction stays in a text with right-to-left letters, and so does a part that is
-    turned and turned back. Tabs and line ends are text.
+    Marks are not lone in a text with right-to-left letters. Tabs and line ends are text.
     """
-
-    if PARTS.search(text) is None:
-        return text
-    kept = MARKS if RIGHT_TO_LEFT.search(text) else ""
+    kept = MARKS if PARTS.search(text) and RIGHT_TO_LEFT.search(text) else ""
 
     def replacement(part: re.Match[str]) -> str:
         return part[0] if not part[1] or part[1] in kept else f"<U+{ord(part[1]):04X}>"
@@ -46,13 +40,13 @@ def visible_values(values: Any) -> Any:
 def parse_json(text: str | bytes, *, exact: bool = False, **hooks: Any) -> Any:
     """The values of a JSON text, in visible characters; ValueError or RecursionError without any.
 
-    With `exact`, for words that are compared with others, such as those of a vocabulary, all
-    characters stay as they are, and half a character is a ValueError.
+    With `exact`, for names that are compared with others, all characters stay as they are, and
+    half a character is a ValueError.
     """
     text = text if isinstance(text, str) else text.decode("utf-8")
     values = json.loads(text, **hooks)
-    if not exact:
-        return visible_values(values) if WRITTEN.search(text) else values
-    if "\\u" in text:
+    if exact and "\\u" in text:
         json.dumps(values, ensure_ascii=False).encode()
-    return values
+    return (
+        values if exact or not re.search(rf"\\[ubf]|[{NO_TEXT}]", text) else visible_values(values)
+    )

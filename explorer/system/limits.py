@@ -105,9 +105,7 @@ MODEL_BYTES = Limit(
     "The weights of this model take {amount} of memory; the limit is {limit}. Choose a smaller "
     "model.",
 )
-RESULTS_SECONDS = Limit(
-    (300, 120, "seconds"), "How long a forward pass is kept after its last use"
-)
+RESULTS_SECONDS = Limit((300, 120, "seconds"), "How long a forward pass is kept after its last use")
 WEIGHTS_BYTES = Limit((4 * GB, 1 * GB, "bytes"), "Weights of all opened models, of all readers")
 PAGES_AT_ONCE = Limit((2, 2, "pages"), "Pages that compute at the same time; others take turns")
 PAIRS = Limit(
