@@ -41,10 +41,12 @@ def write_json(path: Path, values: object, mode: int = OWNER_ONLY) -> None:
 
 def read_json_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file; OSError if there is no file, ValueError if it has no object."""
+    from models.file_text import parse_json  # who only writes does without torch
+
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path.name} is too large.")
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = parse_json(path.read_bytes())
     except RecursionError as error:
         raise ValueError(f"{path.name} is nested too deep.") from error
     if not isinstance(values, dict):
