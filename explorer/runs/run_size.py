@@ -145,6 +145,7 @@ def _seconds_of_batch(task: Task, spec: RunSpec) -> tuple[float, float]:
     """Seconds of one core for a batch and its two passes, the median of three after a first, and
     for the measurement of as many held-out examples.
 
+    Of each batch one part is computed, which stands for all its parts: a batch may have a thousand.
     It is measured once for all readers, and waits until there is room for it. The time is the
     thread's, so that other work on the machine does not count. The update takes little time, and
     would make the server load modules that only workers need, so it is left out.
@@ -156,13 +157,15 @@ def _seconds_of_batch(task: Task, spec: RunSpec) -> tuple[float, float]:
         for step in range(TIMED + 1):
             cooperative.step()
             began = time.thread_time()
-            for part in task.batch(step, training).parts(training.accumulation):
-                with in_precision(training.precision, part.labels.device):
-                    loss = batch_loss(model, part, training.label_smoothing)
-                loss.backward()
-            took.append(time.thread_time() - began)
+            parts = task.batch(step, training).parts(training.accumulation)
+            made = time.thread_time()
+            with in_precision(training.precision, parts[0].labels.device):
+                loss = batch_loss(model, parts[0], training.label_smoothing)
+            loss.backward()
+            took.append(made - began + len(parts) * (time.thread_time() - made))
         held_out = task.held_out_batch
         part = held_out.parts(-(-len(held_out.labels) // training.batch_size))[0]
+        cooperative.step()
         began = time.thread_time()
         task.metric[1](model, part)
         measurement = (time.thread_time() - began) * training.batch_size / len(part.labels)
