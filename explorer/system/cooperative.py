@@ -45,11 +45,12 @@ def current_run() -> CancellableRun | None:
 @contextmanager
 def run_in_thread(run: CancellableRun) -> Iterator[None]:
     """Work of this thread inside is work for that run."""
+    former = current_run()
     _here.run = run
     try:
         yield
     finally:
-        del _here.run
+        _here.run = former
 
 
 def step() -> None:
