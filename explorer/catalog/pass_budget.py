@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from explorer.catalog.pass_size import Leaves, PassShape, pass_size
 from explorer.system import cooperative
@@ -117,7 +118,23 @@ class SteppingTap(Tap):
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         cooperative.step()
+        if value.requires_grad:
+            value.register_hook(_step_of_gradient)
         return self._beyond(name, value)
+
+
+def _step_of_gradient(_gradient: Tensor) -> None:
+    cooperative.step()
+
+
+class SteppingOperations(TorchFunctionMode):
+    """Within it, every operation on a tensor takes a cooperative step: weights are made or read."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        cooperative.step()
+        return func(*args, **(kwargs or {}))
 
 
 class BoundedTransformer(Transformer):
