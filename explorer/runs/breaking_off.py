@@ -5,14 +5,7 @@ the training must end now, and the work up to there is thrown away. The model an
 those of the last whole update.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
-
-from torch import nn
-
-from explorer.system import cooperative
-from models.block import Block
+from collections.abc import Callable
 
 
 class BrokenOff(Exception):
@@ -40,23 +33,3 @@ class Breakable:
         """A worker has no turns to give up."""
 
     take_slot = release_slot
-
-
-@contextmanager
-def steps_between_layers(model: nn.Module) -> Iterator[None]:
-    """Within it, a pass of the model takes a cooperative step before each layer, in the gradient's
-    pass too.
-    """
-
-    def before(_block: nn.Module, inputs: tuple[Any, ...]) -> None:
-        cooperative.step()
-        if inputs[0].requires_grad:
-            inputs[0].register_hook(lambda _gradient: cooperative.step())
-
-    blocks = [part for part in model.modules() if isinstance(part, Block)]
-    hooks = [block.register_forward_pre_hook(before) for block in blocks]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer.catalog.pass_budget import steps_between_layers
 from explorer.catalog.run_index import step_folders
-from explorer.runs.breaking_off import Breakable, BrokenOff, steps_between_layers
+from explorer.runs.breaking_off import Breakable, BrokenOff
 from explorer.runs.finetuning import PARENT, linked_files, record_of
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.quotas import closing_bytes

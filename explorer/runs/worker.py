@@ -16,8 +16,9 @@ import torch
 import torch.distributed
 
 from explorer.catalog import in_a_sentence
+from explorer.catalog.pass_budget import steps_between_layers
 from explorer.catalog.run_index import step_folders
-from explorer.runs.breaking_off import Breakable, BrokenOff, steps_between_layers
+from explorer.runs.breaking_off import Breakable, BrokenOff
 from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import apply_request, spec_at
 from explorer.runs.recorder import Diverged, RunRecorder, Tell, TrainingProgress
