@@ -201,9 +201,15 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
         tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
         EventFiles(run) if args.tensorboard else nullcontext() as events,
     ):
-        measuring = _MeasuringBar()
-        for progress in advance(run.folder, leave.is_set, tell=measuring.tell):
+
+        def tell(read: int, rows: int) -> None:
+            bar.bar_format = "{desc}"
+            bar.set_description_str(f"Measuring {rows:,} held-out rows: {read:,}")
+
+        for progress in advance(run.folder, leave.is_set, tell=tell):
             now = progress.status
+            bar.bar_format = None
+            bar.set_description(run.name, refresh=False)
             value = "" if now.value is None else f"{now.measure} {three(now.value)}"
             bar.set_postfix_str(f"loss {progress.report.loss:.3f}, {value}", refresh=False)
             bar.update(progress.report.step - bar.n)
@@ -222,22 +228,6 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
         print(f"On {ended.held_out}: {ended.measure} {three(ended.value)}.")
     print(run.checkpoint() or run.folder)
     print(_where_to_see(run))
-
-
-class _MeasuringBar:
-    """A line that tells how many rows a long measurement has read, below the bar of the steps."""
-
-    def __init__(self) -> None:
-        self._bar: tqdm[Any] | None = None
-
-    def tell(self, read: int, rows: int) -> None:
-        if self._bar is None:
-            words = f"Measuring {rows:,} held-out rows"
-            self._bar = tqdm(total=rows, desc=words, bar_format="{desc}: {n_fmt}", leave=False)
-        self._bar.update(read - self._bar.n)
-        if read >= rows:
-            self._bar.close()
-            self._bar = None
 
 
 def _where_to_see(run: Run) -> str:

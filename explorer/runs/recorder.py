@@ -17,7 +17,6 @@ from torch import nn
 
 from explorer.catalog.pass_budget import steps_between_layers
 from explorer.catalog.run_index import step_folders
-from explorer.runs.breaking_off import Breakable, BrokenOff
 from explorer.runs.finetuning import PARENT, linked_files, record_of
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.quotas import closing_bytes
@@ -26,6 +25,7 @@ from explorer.runs.run_size import measured_rows
 from explorer.runs.spec import DONE, STOPPED, TRAINING, RunSpec, Status
 from explorer.system import cooperative
 from explorer.system.atomic_files import write_json, write_text
+from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.system.pace import Pace, Speed, is_snapshot_step
 from explorer.tasks import Task
 from explorer.text.number_format import three

@@ -18,7 +18,6 @@ import torch.distributed
 from explorer.catalog import in_a_sentence
 from explorer.catalog.pass_budget import steps_between_layers
 from explorer.catalog.run_index import step_folders
-from explorer.runs.breaking_off import Breakable, BrokenOff
 from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import apply_request, spec_at
 from explorer.runs.recorder import Diverged, RunRecorder, Tell, TrainingProgress
@@ -27,6 +26,7 @@ from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, 
 from explorer.runs.watchdog import MEASURING, STEP, Watchdog, bounded_memory, is_of_memory
 from explorer.system import cooperative, limits
 from explorer.system.atomic_files import Lock
+from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.tasks import Task
 from explorer.text.number_format import three
 from models import Transformer, distributed, load_checkpoint

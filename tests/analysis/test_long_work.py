@@ -218,7 +218,7 @@ def update() -> None:
 
 def gradient() -> None:
     model = BoundedTransformer(large())
-    batch_loss(model, rows_of(1, 310)).backward()
+    batch_loss(model, rows_of(1, 200)).backward()
 
 
 def changed_weights(opened: OpenModel) -> None:

@@ -19,11 +19,11 @@ from torch import Tensor
 
 from explorer.__main__ import main
 from explorer.runs import recorder
-from explorer.runs.breaking_off import Breakable, BrokenOff
 from explorer.runs.run import Run, create, create_in
 from explorer.runs.spec import RunError
 from explorer.runs.worker import advance, train_to_end
 from explorer.system.atomic_files import Lock
+from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.system.pace import Pace
 from explorer.tasks import task_metrics
 from models import load_checkpoint
