@@ -205,7 +205,7 @@ RUN_SECONDS = Limit(
 )
 STEP_SECONDS = Limit(
     (600, 10, "seconds"),
-    "How long one training step may take, with what is measured and saved after it",
+    "How long one training step may take, without what is measured and saved after it",
     "The run was stopped because one step took more than {limit}. Make the model or the batch "
     "smaller.",
 )

@@ -18,6 +18,7 @@ from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import open_entry
 from explorer.catalog.parameters import count_parameters
+from explorer.catalog.pass_budget import SteppingOperations
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system.data_folders import systems_root
 from explorer.text import Tokenizer, word_tokenizer
@@ -143,7 +144,8 @@ def make_system(system: System, root: Path) -> Path:
         title = f"{system.preset}, untrained"
         run = {"title": title, "example": system.sentence, "untrained": True}
         words = tokenizer_for(system.preset).to_json()
-        save_checkpoint(folder, Transformer(system.config), tokenizer=words, run=run)
+        with SteppingOperations():
+            save_checkpoint(folder, Transformer(system.config), tokenizer=words, run=run)
     return folder
 
 

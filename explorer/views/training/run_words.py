@@ -83,7 +83,7 @@ def progress_words(status: Status) -> str:
         parts.append(f"{duration(status.seconds)} of training")
     if status.value is not None:
         at = "" if status.measured_at is None else f" at step {status.measured_at:,}"
-        parts.append(f"{status.measure} {three(status.value)} on held-out data{at}")
+        parts.append(f"{status.measure} {three(status.value)} on {status.held_out}{at}")
     return " · ".join(parts)
 
 
