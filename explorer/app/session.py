@@ -74,6 +74,8 @@ class Session:
     """The container at the top of the sidebar, for the miniature."""
     sidebar_foot: DeltaGenerator | None = None
     """The container at its bottom, for the row of tools."""
+    redraws: int = 0
+    """How often the page has asked to be drawn again, since it was last drawn to its end."""
     shown_model: str | None = None
     """The model that the last run showed; None in a new session."""
     has_long_text: bool = False

@@ -20,6 +20,7 @@ from explorer.app.choosing import (  # noqa: E402
 )
 from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
+from explorer.app.page_redraw import is_drawn, redraw  # noqa: E402
 from explorer.app.page_table import PAGES, ROWS, UNLISTED  # noqa: E402
 from explorer.app.persistent_choices import follow_address  # noqa: E402
 from explorer.app.reader import is_local  # noqa: E402
@@ -63,7 +64,7 @@ def main() -> None:
     with ExitStack() as history:
         history.enter_context(streamlit_patches.one_entry_in_history())
         if draw_frame(reader):
-            st.rerun()
+            redraw()
         if reader.head_alone is None:
             history.close()
         else:
@@ -71,6 +72,7 @@ def main() -> None:
         go_to_next_page()
         try:
             chosen.run()
+            is_drawn()
         finally:
             state_of(CurrentContext).context = None  # the next run makes its own
     streamlit_patches.run_again_with(actions)

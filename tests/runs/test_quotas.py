@@ -103,7 +103,7 @@ def test_a_full_queue_takes_only_its_own(queue: Cluster, monkeypatch: pytest.Mon
     for _ in range(5):
         queue.submit(first)  # as where it was paused and goes on before its process has left
     MAY_END.set()
-    wait_until(lambda: not any(map(queue.has, (first, second, third))), "the end of all runs")
+    wait_until(lambda: not queue.queued(), "the end of all runs")
     assert sorted(BEGUN) == sorted([first.name, first.name, second.name, third.name])
 
 
@@ -135,15 +135,15 @@ def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
     queue.stop(stopped)
     queue.delete(deleted)
     assert waiting(queue) == 0
-    assert not queue.has(stopped)
+    assert stopped.name not in (queue.queued() or ())
     assert stopped.status().state == "stopped"
     queue.stop(first)
-    assert queue.has(first), "it has a worker, which ends it"
+    assert first.name in (queue.queued() or ()), "it has a worker, which ends it"
     again = [queue.train_new(tiny_spec(), None, MANY) for _ in range(2)]
     with pytest.raises(RunError, match="You already have 3 runs training or queued"):
         queue.train_new(tiny_spec(), None, MANY)
     MAY_END.set()
-    wait_until(lambda: not any(map(queue.has, (first, *again))), "the end of all runs")
+    wait_until(lambda: not queue.queued(), "the end of all runs")
     assert sorted(BEGUN) == sorted(run.name for run in (first, *again))
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.app import reader_models, streamlit_patches, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import keep_note, say, take_notes
+from explorer.app.page_redraw import redraw
 from explorer.app.reader import is_local, network_digest, owner
 from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session, state_of
@@ -138,4 +139,4 @@ def _open_folder(find: Callable[[], KeptUpload]) -> None:
     storage = f"; it is kept {_how_long()}" if entry.folder.is_relative_to(uploads_root()) else ""
     opened = f"“{called}” is on the list above and chosen for every page{storage}."
     keep_note("upload", opened, skipped_files(upload.skipped), until=entry.folder)
-    st.rerun()
+    redraw()

@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.app import address, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
+from explorer.app.page_redraw import redraw
 from explorer.app.session import session
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
@@ -48,7 +49,7 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     if notes:
         chosen |= {"edits": to_address(history)}  # the field is already drawn
         keep_note("edits", *notes, until=to_address(history))
-        st.rerun()
+        redraw()
     edited = run_edited(context.opened, context.forward, history.active)
     with buttons:
         _draw_buttons(history)

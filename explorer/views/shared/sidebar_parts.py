@@ -6,6 +6,7 @@ from explorer.analysis import information_flow
 from explorer.app import links, streamlit_patches
 from explorer.app.address_parameters import VERSION
 from explorer.app.context import PageContext, current_context
+from explorer.app.page_redraw import redraw
 from explorer.app.page_table import ROWS
 from explorer.app.reader import is_local
 from explorer.app.session import session, state_of
@@ -180,4 +181,4 @@ def draw_link() -> None:
         return
     icon = ":material/visibility:"
     if st.button("Show all controls", icon=icon, key="show_all", on_click=links.show_all):
-        st.rerun()  # the whole page, since this is a fragment
+        redraw()  # the whole page, since this is a fragment

@@ -8,7 +8,8 @@ Nothing here trains or waits, so leaving or reloading the page does not affect t
 import math
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from statistics import median
 
 import streamlit as st
@@ -27,13 +28,14 @@ from explorer.charts.training_curves import (
 )
 from explorer.charts.vega_lite import Spec
 from explorer.components.chart import Table, chart
-from explorer.components.fragment import fragment
-from explorer.runs.cluster import cluster
+from explorer.components.fragment import SELDOM, fragment, watch
+from explorer.runs.cluster import cluster, status_of
 from explorer.runs.run import Run
 from explorer.runs.run_differences import differences
-from explorer.runs.spec import WAITING, RunError, RunSpec, Status
+from explorer.runs.spec import DAMAGED, TRAINING, WAITING, RunError, RunSpec, Status
 from explorer.tasks import Task
 from explorer.text import TextError
+from explorer.views.training.followed_runs import EVERY, is_new
 from explorer.views.training.live_attention import (
     draw_forcing,
     draw_generalisation,
@@ -44,12 +46,11 @@ from explorer.views.training.run_words import (
     errors_noted,
     metrics_of,
     progress_words,
-    status_of,
     visible_task,
 )
 
-EVERY, SELDOM = 1.0, 3.0
-"""Seconds between two drawings, and the same where drawing is slow."""
+SLOWER = 3.0
+"""Seconds between two drawings where drawing is slow."""
 SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
 LAST = 5
@@ -63,28 +64,28 @@ def draw_run(run: Run, text: str) -> None:
     except RunError as error:
         say(str(error))
         return
-    every = seconds_between(status)
-    fragment(every=every)(_draw_now)(run, text, every)
-    if every is None:
-        fragment(every=EVERY)(_watch)(run, status)
+    every, follows = seconds_between(status), partial(_followed, run)
+    fragment(every=every, follows=follows)(_draw_now)(run, text)
+    if every is None:  # somebody else, another tab or a worker may begin to train it
+        watch(follows, EVERY if is_new(run) else SELDOM)
 
 
-def _watch(run: Run, drawn_status: Status) -> None:
-    """Draw the page again once somebody else, or another tab, has resumed the run."""
+def _followed(run: Run) -> Hashable:
+    """What the page is drawn for; a run that trains is drawn without the page."""
     try:
-        now = status_of(run)
+        status = status_of(run)
     except RunError:
-        now = None
-    if now is None or (now.state, now.step) != (drawn_status.state, drawn_status.step):
-        st.rerun()
+        return DAMAGED
+    every = seconds_between(status)
+    return status.state, every, every or (status.step, is_new(run))
 
 
 def seconds_between(status: Status) -> float | None:
-    """Seconds until the next drawing; None for a run that does not train."""
-    if not status.is_active:
+    """Seconds until the next drawing; None for a run that no process trains now."""
+    if status.state != TRAINING:
         return None
     times = _cpu_times()
-    return SELDOM if len(times) == LAST and median(times) > SLOW else EVERY
+    return SLOWER if len(times) == LAST and median(times) > SLOW else EVERY
 
 
 @st.cache_resource
@@ -93,15 +94,13 @@ def _cpu_times() -> deque[float]:
     return deque(maxlen=LAST)
 
 
-def _draw_now(run: Run, text: str, every: float | None) -> None:
+def _draw_now(run: Run, text: str) -> None:
     start = time.thread_time()
     try:
         spec, status = run.spec, status_of(run)
     except RunError as error:
         say(str(error))
         return
-    if seconds_between(status) != every:
-        st.rerun()  # the whole page, which sets the new interval
     _draw_buttons(run, status)
     st.progress(status.share, text=progress_words(status))
     try:
@@ -195,7 +194,7 @@ def _send_command(run: Run, command: str) -> None:
     if not reader_runs.may_change(run):
         return
     with errors_noted("run"):
-        former = run.status().state
+        former = status_of(run).state
         if command == "stop":
             cluster().stop(run)
             return

@@ -22,6 +22,7 @@ from explorer.catalog.opened_model import OpenModel, open_model
 from explorer.charts.training_curves import SCHEDULE_HEIGHT, rate_table, schedule_chart
 from explorer.components.chart import chart
 from explorer.components.fragment import fragment
+from explorer.runs.cluster import status_of
 from explorer.runs.finetuning import finetune_spec, task_for, with_head
 from explorer.runs.run import Run
 from explorer.runs.run_size import TIMED, expected_speed, trained_parameters, training_size
@@ -56,7 +57,7 @@ from explorer.views.training.run_start import (
     draw_tuning,
     follow_run,
 )
-from explorer.views.training.run_words import duration, metrics_of, status_of
+from explorer.views.training.run_words import duration, metrics_of
 from models import Transformer
 from models.config import TrainConfig
 from models.families.family_presets import LIKE, kind_of
@@ -235,7 +236,7 @@ def _run_on_screen(task: Task, run: Run | None, parent: OpenModel | None) -> _Ru
         starts_from = own_name(parent.name) if parent else ""
         if run is None or (run.spec.task, run.spec.parent) != (task.name, starts_from):
             return None
-        status = run.status()
+        status = status_of(run)
         can_go_on = may_change(run) and (status.is_active or status.can_resume)
         return _RunOnScreen(run, run.spec_now().with_hot(run.requested_values()), can_go_on)
     except RunError:

@@ -8,13 +8,14 @@ import streamlit as st
 from explorer.app import reader_models, widget_state
 from explorer.app.controls import choose, one_of
 from explorer.app.messages import say
+from explorer.app.page_redraw import redraw
 from explorer.app.reader_runs import is_own, may_change, whose, whose_network
 from explorer.app.session import state_of
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel, open_entry
-from explorer.runs.cluster import cluster
+from explorer.runs.cluster import cluster, is_active
 from explorer.runs.finetuning import PARENT, task_for, usual_targets
 from explorer.runs.run import Run, open_folder
 from explorer.runs.run_differences import differences
@@ -296,12 +297,12 @@ def start(spec: RunSpec, own: OwnText, former: Run | None = None) -> None:
     except (RunError, TextError, OSError) as error:
         say(in_a_sentence(error))
     else:
-        st.rerun()  # the new run is drawn beside the form
+        redraw()  # the new run is drawn beside the form
 
 
 def _trains(run: Run) -> bool:
     """Whether it is this reader's run, and trains or is queued."""
-    return is_own(run) and may_change(run) and run.status_or_new().is_active
+    return is_own(run) and may_change(run) and is_active(run)
 
 
 def _reset_key(label: str) -> str:
