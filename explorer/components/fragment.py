@@ -16,8 +16,8 @@ from explorer.components import mounting
 P = ParamSpec("P")
 SHORTEST = 1.0
 """Seconds: no part is drawn more often by a clock."""
-SELDOM = 5.0
-"""Seconds between two looks at what has not changed for long."""
+SELDOM = 6.0
+"""Seconds between two looks at what has not changed for long: each takes five messages."""
 
 
 def fragment(

@@ -99,7 +99,7 @@ class Cluster:
         A fault is raised when a run is submitted.
         """
         with self._starting:
-            if self._starter is None or not (self._starter.is_alive() or self.is_up):
+            if self._starter is None or not (self._starter.is_alive() or self._open_client()):
                 self._starter = threading.Thread(target=self._try_to_connect, daemon=True)
                 self._starter.start()
             return self._starter
@@ -205,11 +205,6 @@ class Cluster:
     def was_left(self) -> bool:
         """Whether an earlier server, perhaps a killed one, has left its processes running here."""
         return self._file.exists()
-
-    @property
-    def is_up(self) -> bool:
-        """Whether it is connected, so that it answers at once."""
-        return self._open_client() is not None
 
     def queued(self) -> list[str] | None:
         """The names of the runs that train or wait; None before the first try to find the others.

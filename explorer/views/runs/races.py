@@ -207,7 +207,7 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     """
     trained = (row for row in rows if row.best and row.status and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
-    if len(ranked) < min(2, len(rows)):
+    if not ranked or len(ranked) < min(2, len(rows)):
         no_leader = "No run leads before two runs have been measured on held-out data."
         return no_leader + _queue_words(rows, names)
     first = ranked[0]

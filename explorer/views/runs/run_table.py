@@ -61,8 +61,10 @@ def draw_table() -> list[Run]:
     if not rows:
         st.markdown("No run has all these words.")
         return []
-    shown = [row.run for row in rows]
-    draw_followed(_draw_rows, shown, TABLE_EVERY, lambda: state_of(ChosenRuns).names)(shown, chosen)
+    listed = [row.run for row in rows]
+    draw_followed(_draw_rows, listed, TABLE_EVERY, lambda: state_of(ChosenRuns).names)(
+        listed, chosen
+    )
     picked = [runs[name] for name in chosen if name in runs]
     if not picked:
         st.caption("Select one run to open or annotate it, or several to compare.")
