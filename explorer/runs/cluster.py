@@ -64,7 +64,8 @@ PASSED_VARIABLES = (
     *(limits.PUBLIC, limits.FILE),
 )
 """Variables of the server's environment that the processes get, besides the limits set there."""
-NOT_STARTED = "The processes that train could not be started; try again in a minute."
+NOT_STARTED = "The processes that train could not be started. The cause: {cause}."
+ENDED, SILENT = "the scheduler ended at once", "the scheduler has not answered in time"
 OTHERS_START = (
     "Another server has been starting the training cluster for a minute; try again later."
 )
@@ -304,7 +305,7 @@ class Cluster:
             return self._start_processes()
         except OSError as error:  # leave no process that nobody would find again
             self._kill_processes()
-            raise RunError(NOT_STARTED) from error
+            raise RunError(NOT_STARTED.format(cause=_cause_of(error))) from error
 
     def _start_processes(self) -> Client:
         security = security_of(self._key)
@@ -364,7 +365,7 @@ class Cluster:
                 scheduler = read_json_object(file)
                 return {name: str(scheduler[name]) for name in ("address", "id")}
             time.sleep(0.05)
-        raise TimeoutError
+        raise TimeoutError(SILENT if process.poll() is None else ENDED)
 
     def _kill_processes(self) -> None:
         """End the processes that this server has started, with their child processes."""
@@ -403,6 +404,14 @@ class Cluster:
             with contextlib.suppress(OSError, TimeoutError):
                 self._client.close(timeout=2)
             self._client = None
+
+
+def _cause_of(error: BaseException) -> str:
+    """What it began with, without a path of this machine."""
+    while cause := error.__cause__ or error.__context__:
+        error = cause
+    words = getattr(error, "verify_message", "") or getattr(error, "strerror", "")
+    return words or (str(error) if len(error.args) == 1 else "") or type(error).__name__
 
 
 def workers_here() -> int:

@@ -1,5 +1,6 @@
 """The processes that train: started once, found again, ended, or somebody else's."""
 
+import datetime
 import os
 import re
 import socket
@@ -18,7 +19,8 @@ import yaml  # type: ignore[import-untyped]
 from distributed import Client, Security
 
 from explorer.runs import cluster as cluster_module
-from explorer.runs.cluster import NOT_STARTED, Cluster
+from explorer.runs import cluster_key
+from explorer.runs.cluster import SILENT, Cluster
 from explorer.runs.cluster_key import private_folder, security_of
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError
@@ -317,10 +319,25 @@ def test_starting_keeps_nobody_waiting_happens_once_and_is_tried_again_after_a_f
 
 def test_what_does_not_answer_in_time_is_ended(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "START_WITHIN", 0.0)
-    with pytest.raises(RunError, match=re.escape(NOT_STARTED)):
+    with pytest.raises(RunError, match=f"not be started. The cause: {SILENT}"):
         Cluster(root).connect()
     assert processes_of(root) == []
     assert not (root / ".cluster.json").exists()
+
+
+def test_a_key_that_is_not_valid_yet_is_made_anew_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of an earlier version, made while the clock was ahead."""
+    file, tomorrow = tmp_path / "key.pem", datetime.datetime.now() + datetime.timedelta(days=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster_key, "ALWAYS", tomorrow)
+        security_of(file)
+    keys = [file.read_bytes()]
+    for _ in range(2):
+        security_of(file)
+        keys.append(file.read_bytes())
+    assert keys[0] != keys[1] == keys[2]
 
 
 def test_the_processes_work_in_a_folder_of_this_user_alone(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from explorer.runs.worker import train_to_end
 from explorer.system import atomic_files, limits
 from explorer.system.atomic_files import Lock
 from tests.served import ROOT, wait_until
-from tests.tiny import tiny_run, tiny_spec
+from tests.tiny import has_run_for_long, tiny_run, tiny_spec
 
 MANY, OTHER = "a" * 32, "b" * 32
 
@@ -168,6 +168,7 @@ def test_only_old_runs_of_strangers_leave(tmp_path: Path, monkeypatch: pytest.Mo
     for run in (old, hosts):
         os.utime(run.folder / "status.json", (last_week, last_week))
     made.rename(root)
+    has_run_for_long(root)
     new = create(root, tiny_spec(), owner=OTHER)
     assert {run.name for run in all_runs(root)} == {resumed.name, hosts.name, new.name}
 
