@@ -237,23 +237,34 @@ def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run |
         icon=":material/restart_alt:" if former else ":material/play_arrow:",
         disabled=spec is None,
         help=words,
+        on_click=_fix_former,
+        args=(former,),
     )
     if clicked and spec:
         with place:
-            start(spec, own, former)
+            start(spec, own)
 
 
 def draw_resets(run: Run, now: RunSpec) -> None:
     """Draw a button for each way to start the run on screen again from step 0."""
     if not is_own(run):
         return
+    former = run if _trains(run) else None
+    stops = f" Stops {literal(run.title)}." if former else ""
     with st.container(gap=None):
         st.caption(f"Start {literal(run.title)} again with")
         with st.container(horizontal=True, gap="small"):
             clicked = [
                 label
                 for label, words in RESETS.items()
-                if st.button(label, key=_reset_key(label), type="tertiary", help=words)
+                if st.button(
+                    label,
+                    key=_reset_key(label),
+                    type="tertiary",
+                    help=words + stops,
+                    on_click=_fix_former,
+                    args=(former,),
+                )
             ]
     for label in clicked[:1]:
         try:
@@ -262,7 +273,7 @@ def draw_resets(run: Run, now: RunSpec) -> None:
             say(str(error))
             return
         own = OwnText(run.text(), run.tokenizer(), parent)
-        start(reset(now, label), own, run if _trains(run) else None)
+        start(reset(now, label), own)
 
 
 def reset(spec: RunSpec, label: str) -> RunSpec:
@@ -284,10 +295,23 @@ def draw_differences(run: Run, now: RunSpec, spec: RunSpec, text: str | None) ->
         st.caption(f"Differs from **{literal(run.title)}**: {named}. Needs a restart.")
 
 
-def start(spec: RunSpec, own: OwnText, former: Run | None = None) -> None:
-    """Start a run and show it; the `former` one is stopped, and can be resumed."""
+@dataclass
+class FormerRun:
+    """The run that the clicked button said it stops, when it was drawn."""
+
+    run: Run | None = None
+
+
+def _fix_former(run: Run | None) -> None:
+    """In a callback, whose arguments are those of the button that was drawn, not of this run."""
+    state_of(FormerRun).run = run
+
+
+def start(spec: RunSpec, own: OwnText) -> None:
+    """Start a run and show it; the run that the button named is stopped, and can be resumed."""
+    former = state_of(FormerRun).run
     try:
-        if former is not None:
+        if former is not None and _trains(former):
             cluster().stop(former)
         tokenizer = stored_tokenizer(spec.task, own.text, own.tokenizer)
         new_run = cluster().train_new(
