@@ -13,8 +13,7 @@ import streamlit as st
 
 from explorer.app import address, streamlit_patches
 from explorer.app.messages import CONTROL, draw_notes, keep_note
-from explorer.app.page_redraw import redraw
-from explorer.app.session import session
+from explorer.app.session import redraw, session
 from explorer.text.token_labels import Label, texts
 from explorer.text.visible_text import cut
 

@@ -15,6 +15,8 @@ from explorer.app.choice import Choice
 from explorer.catalog.available_models import ModelEntry
 
 SESSION_KEY = "_session"
+MOST_REDRAWS = 5
+"""A page that asks to be drawn again so many times in a row is drawn as it is."""
 State = TypeVar("State")
 
 
@@ -121,3 +123,11 @@ def session() -> Session:
 def state_of(kind: type[State]) -> State:
     """The object of this class that is kept for the reader whose run this is."""
     return session().state(kind)
+
+
+def redraw() -> None:
+    """End this run and draw the page again; it returns where no run reached its end for long."""
+    reader = session()
+    reader.redraws += bool(reader.page)  # a page that is run alone has no frame, which counts
+    if reader.redraws <= MOST_REDRAWS:
+        st.rerun()

@@ -10,7 +10,7 @@ from typing import ParamSpec
 
 import streamlit as st
 
-from explorer.app.page_redraw import redraw
+from explorer.app.session import redraw
 from explorer.components import mounting
 
 P = ParamSpec("P")

@@ -27,7 +27,7 @@ NEVER = datetime.datetime(9999, 12, 31, 23, 59, 59)
 def security_of(file: Path) -> dict[str, Any]:
     """The settings of `Security` for this file, written if it is missing, not ours or not valid."""
     settings = _settings(file)
-    if not _is_private(file) or not _can_be_read(settings) or not _is_valid(file):
+    if not _is_private(file) or not _is_valid(file, settings):
         write_text(file, _new_key())
     return settings
 
@@ -68,20 +68,16 @@ def _is_private(file: Path) -> bool:
         return False
 
 
-def _can_be_read(settings: dict[str, Any]) -> bool:
-    try:
-        Security(**settings).get_connection_args("client")
-    except OSError:
-        return False
-    return True
-
-
-def _is_valid(file: Path) -> bool:
-    """Whether its dates hold now; those of an earlier version began the day before it was made."""
+def _is_valid(file: Path, settings: dict[str, Any]) -> bool:
+    """Whether it can be read, and its dates hold now; an earlier version's began with its clock."""
     from cryptography import x509
 
-    certificate = x509.load_pem_x509_certificate(file.read_bytes())
-    return certificate.not_valid_before_utc <= datetime.datetime.now(datetime.UTC)
+    try:
+        Security(**settings).get_connection_args("client")
+        begins = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_before_utc
+    except (OSError, ValueError):
+        return False
+    return begins <= datetime.datetime.now(datetime.UTC)
 
 
 def _new_key() -> str:

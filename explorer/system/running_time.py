@@ -5,7 +5,6 @@ A clock that jumps begins another span, so a jump of a year ages nothing.
 """
 
 import json
-import logging
 import math
 import os
 import time
@@ -19,8 +18,6 @@ LONGEST_GAP = 600.0
 """Seconds between two looks within one span."""
 MOST_SPANS = 1_000
 
-log = logging.getLogger("explorer")
-
 
 class RunningTime:
     """The spans of one folder, up to now."""
@@ -29,8 +26,7 @@ class RunningTime:
         now, file = time.time(), root / FILE
         self.spans = _read(file)
         end = self.spans[-1][1] if self.spans else -math.inf
-        if now < end:
-            log.warning("The clock was set back by %.0f seconds.", end - now)
+        if now < end:  # it was set back
             self.spans = [[begin, min(end, now)] for begin, end in self.spans if begin < now]
         if self.spans and now - self.spans[-1][1] <= LONGEST_GAP:
             self.spans[-1][1] = now

@@ -15,8 +15,7 @@ from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, create
 from explorer.runs.spec import STOPPED, RunSpec
 from explorer.tasks import TASKS
-from explorer.views.training.followed_runs import EVERY
-from explorer.views.training.live_run import LAST, SLOWER
+from explorer.views.training.live_run import EVERY, LAST, SLOWER
 from tests import tiny
 from tests.benchmarks.driver import a_browser, a_visitor, an_app, ask, seconds_on_a_core, visiting
 from tests.benchmarks.measuring import Row, at_most, by_turns

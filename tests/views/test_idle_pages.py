@@ -9,8 +9,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import page_redraw
-from explorer.app.session import Session
+from explorer.app import session
+from explorer.app.session import MOST_REDRAWS, Session
 from explorer.components.fragment import SHORTEST
 from explorer.runs.run import Run
 from explorer.runs.spec import TRAINING, WAITING, RunNotes
@@ -124,11 +124,8 @@ def test_a_page_that_always_asks_again_is_drawn_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reader, times = Session(page="runs"), []
-    monkeypatch.setattr(page_redraw, "session", lambda: reader)
+    monkeypatch.setattr(session, "session", lambda: reader)
     monkeypatch.setattr(st, "rerun", lambda: times.append(1))
-    for _ in range(10 * page_redraw.MOST_REDRAWS):
-        page_redraw.redraw()
-    assert len(times) == page_redraw.MOST_REDRAWS
-    page_redraw.is_drawn()
-    page_redraw.redraw()
-    assert len(times) == page_redraw.MOST_REDRAWS + 1
+    for _ in range(10 * MOST_REDRAWS):
+        session.redraw()
+    assert len(times) == MOST_REDRAWS

@@ -16,8 +16,8 @@ from explorer.analysis.map_summary import head_of_cell, summary_of
 from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
-from explorer.app.page_redraw import redraw
 from explorer.app.progress import bar
+from explorer.app.session import redraw
 from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.figure_data import FigureData
 from explorer.components import lines, matrix

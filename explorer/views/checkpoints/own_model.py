@@ -9,10 +9,9 @@ import streamlit as st
 from explorer.app import reader_models, streamlit_patches, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import keep_note, say, take_notes
-from explorer.app.page_redraw import redraw
 from explorer.app.reader import is_local, network_digest, owner
 from explorer.app.received_uploads import RECEIVED
-from explorer.app.session import session, state_of
+from explorer.app.session import redraw, session, state_of
 from explorer.app.streamlit_patches import Upload
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model

@@ -21,8 +21,7 @@ from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.analysis.query_key import strongest
 from explorer.app.context import PageContext
 from explorer.app.controls import expander, token_names
-from explorer.app.page_redraw import redraw
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel

@@ -9,7 +9,7 @@ from explorer.app import address, widget_state
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import note_invalid, say_invalid
 from explorer.app.messages import say
-from explorer.app.page_redraw import redraw
+from explorer.app.session import redraw
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import OpenModel

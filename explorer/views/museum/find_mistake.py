@@ -8,8 +8,7 @@ from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.app.messages import say
-from explorer.app.page_redraw import redraw
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.views.museum.exhibit_view import (
     comparison,
     draw_how_to_spot,

@@ -8,8 +8,7 @@ from typing import Any
 import streamlit as st
 import torch
 
-from explorer.app.page_redraw import redraw
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.charts.training_curves import CURVES_HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
 from explorer.system.cooperative import interruptible

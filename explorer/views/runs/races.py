@@ -38,7 +38,7 @@ from explorer.text.number_format import megabytes, three
 from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
-from explorer.views.training.followed_runs import EVERY, draw_followed
+from explorer.views.training.live_run import EVERY, draw_followed
 from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
 from explorer.views.training.run_words import errors_noted, first_words
 

@@ -11,9 +11,8 @@ from explorer.app import address, reader, widget_state
 from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import draw_notes, say
-from explorer.app.page_redraw import redraw
 from explorer.app.reader_runs import find_run, listed_runs, may_change, whose
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import ASIDE, index_of
 from explorer.runs.cluster import cluster
@@ -25,7 +24,7 @@ from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison
 from explorer.views.runs.run_rows import SORTS, draw_cells, matching_rows, rows_of
-from explorer.views.training.followed_runs import draw_followed
+from explorer.views.training.live_run import draw_followed
 from explorer.views.training.run_chooser import choose_run_next, draw_run_links
 from explorer.views.training.run_words import duration, errors_noted
 

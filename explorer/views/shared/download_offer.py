@@ -4,9 +4,8 @@ import streamlit as st
 
 from explorer.app.context import PageContext
 from explorer.app.messages import say
-from explorer.app.page_redraw import redraw
 from explorer.app.reader import is_local
-from explorer.app.session import session, state_of
+from explorer.app.session import redraw, session, state_of
 from explorer.catalog import background_downloads
 from explorer.catalog.background_downloads import DownloadState
 from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, PretrainedModel

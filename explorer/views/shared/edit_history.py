@@ -9,8 +9,7 @@ import streamlit as st
 from explorer.app import address, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
-from explorer.app.page_redraw import redraw
-from explorer.app.session import session
+from explorer.app.session import redraw, session
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited, why_not_applicable

@@ -13,8 +13,7 @@ from explorer.app import streamlit_patches, widget_state
 from explorer.app.choice import Choice
 from explorer.app.choosing import HEAD_ALONE, has_notes
 from explorer.app.context import CurrentContext, PageContext, make_context, page_context
-from explorer.app.page_redraw import redraw
-from explorer.app.session import HeadAlone, session, state_of
+from explorer.app.session import HeadAlone, redraw, session, state_of
 from explorer.app.throttle import count_seconds, turn
 from explorer.components.fragment import fragment
 from explorer.views.shared.sidebar_parts import mark_layer

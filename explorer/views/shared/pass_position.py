@@ -14,9 +14,8 @@ from explorer.app.address import whole_number
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
 from explorer.app.messages import draw_notes, keep_note
-from explorer.app.page_redraw import redraw
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.session import session, state_of
+from explorer.app.session import redraw, session, state_of
 from explorer.catalog.attention_parts import site
 from explorer.text.visible_text import cut
 from explorer.views.shared import pinned

@@ -6,10 +6,9 @@ from explorer.analysis import information_flow
 from explorer.app import links, streamlit_patches
 from explorer.app.address_parameters import VERSION
 from explorer.app.context import PageContext, current_context
-from explorer.app.page_redraw import redraw
 from explorer.app.page_table import ROWS
 from explorer.app.reader import is_local
-from explorer.app.session import session, state_of
+from explorer.app.session import redraw, session, state_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.components import miniature as drawing
 from explorer.components.fragment import fragment

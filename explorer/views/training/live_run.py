@@ -8,9 +8,10 @@ Nothing here trains or waits, so leaving or reloading the page does not affect t
 import math
 import time
 from collections import deque
-from collections.abc import Hashable, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial, wraps
 from statistics import median
+from typing import ParamSpec
 
 import streamlit as st
 
@@ -29,13 +30,12 @@ from explorer.charts.training_curves import (
 from explorer.charts.vega_lite import Spec
 from explorer.components.chart import Table, chart
 from explorer.components.fragment import SELDOM, fragment, watch
-from explorer.runs.cluster import cluster, status_of
+from explorer.runs.cluster import cluster, states_of, status_of
 from explorer.runs.run import Run
 from explorer.runs.run_differences import differences
 from explorer.runs.spec import DAMAGED, TRAINING, WAITING, RunError, RunSpec, Status
 from explorer.tasks import Task
 from explorer.text import TextError
-from explorer.views.training.followed_runs import EVERY, is_new
 from explorer.views.training.live_attention import (
     draw_forcing,
     draw_generalisation,
@@ -49,8 +49,11 @@ from explorer.views.training.run_words import (
     visible_task,
 )
 
-SLOWER = 3.0
-"""Seconds between two drawings where drawing is slow."""
+EVERY, SLOWER = 1.0, 3.0
+"""Seconds between two drawings, and the same where drawing is slow."""
+NEW = 10.0
+"""Seconds for which a run is looked at as often after its last change as one that trains."""
+P = ParamSpec("P")
 SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
 LAST = 5
@@ -78,6 +81,37 @@ def _followed(run: Run) -> Hashable:
         return DAMAGED
     every = seconds_between(status)
     return status.state, every, every or (status.step, is_new(run))
+
+
+def draw_followed(
+    draw: Callable[P, None],
+    runs: Sequence[Run],
+    every: float,
+    more: Callable[[], Hashable] = lambda: None,
+) -> Callable[P, None]:
+    """A part that draws these runs, by a clock while one trains; the page follows their states."""
+
+    def follows() -> Hashable:
+        return states_of(runs), more()
+
+    @wraps(draw)
+    def draw_part(*args: P.args, **kwargs: P.kwargs) -> None:
+        states = states_of(runs)
+        trains = TRAINING in states
+        fragment(every=every if trains else None, follows=follows)(draw)(*args, **kwargs)
+        if WAITING in states and not trains:
+            watch(follows, EVERY if any(map(is_new, runs)) else SELDOM)
+
+    return draw_part
+
+
+def is_new(run: Run) -> bool:
+    """Whether something was just asked of the run, so that it is likely to change."""
+    try:
+        age = time.time() - (run.folder / "status.json").stat().st_mtime
+    except OSError:
+        return False
+    return 0 <= age < NEW
 
 
 def seconds_between(status: Status) -> float | None:

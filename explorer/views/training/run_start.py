@@ -8,9 +8,8 @@ import streamlit as st
 from explorer.app import reader_models, widget_state
 from explorer.app.controls import choose, one_of
 from explorer.app.messages import say
-from explorer.app.page_redraw import redraw
 from explorer.app.reader_runs import is_own, may_change, whose, whose_network
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
@@ -53,6 +52,8 @@ MOST_PASTED = 200_000
 TOKENIZERS = {WORDS: "Its own words", SUBWORDS: "Its own subwords (byte-level BPE)"}
 OF_MODEL = "Those of the model "
 MOST_NAMED = 4
+FORMER = "former_run"
+"""Where a click keeps the run that its button said it stops, when it was drawn."""
 RESETS = {
     "Same weights": "The same run from step 0: the same weights, the same batches.",
     "New weights": "Other weights at step 0, from the next seed; the same batches.",
@@ -237,8 +238,8 @@ def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run |
         icon=":material/restart_alt:" if former else ":material/play_arrow:",
         disabled=spec is None,
         help=words,
-        on_click=_fix_former,
-        args=(former,),
+        on_click=widget_state.put,
+        args=(FORMER, former),
     )
     if clicked and spec:
         with place:
@@ -262,8 +263,8 @@ def draw_resets(run: Run, now: RunSpec) -> None:
                     key=_reset_key(label),
                     type="tertiary",
                     help=words + stops,
-                    on_click=_fix_former,
-                    args=(former,),
+                    on_click=widget_state.put,
+                    args=(FORMER, former),
                 )
             ]
     for label in clicked[:1]:
@@ -295,21 +296,9 @@ def draw_differences(run: Run, now: RunSpec, spec: RunSpec, text: str | None) ->
         st.caption(f"Differs from **{literal(run.title)}**: {named}. Needs a restart.")
 
 
-@dataclass
-class FormerRun:
-    """The run that the clicked button said it stops, when it was drawn."""
-
-    run: Run | None = None
-
-
-def _fix_former(run: Run | None) -> None:
-    """In a callback, whose arguments are those of the button that was drawn, not of this run."""
-    state_of(FormerRun).run = run
-
-
 def start(spec: RunSpec, own: OwnText) -> None:
     """Start a run and show it; the run that the button named is stopped, and can be resumed."""
-    former = state_of(FormerRun).run
+    former = widget_state.get(FORMER)
     try:
         if former is not None and _trains(former):
             cluster().stop(former)

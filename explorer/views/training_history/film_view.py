@@ -33,7 +33,7 @@ from explorer.views.overview.pinned_parts import LEAST_USUAL, MapSelection, choi
 from explorer.views.shared import widgets
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.tables import table
-from explorer.views.training.followed_runs import EVERY, draw_followed
+from explorer.views.training.live_run import EVERY, draw_followed
 from explorer.views.training.run_words import first_words, progress_words
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
 
