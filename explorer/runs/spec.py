@@ -18,6 +18,9 @@ WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
 STATES = (WAITING, TRAINING, PAUSED, STOPPED, DONE, FAILED, INTERRUPTED)
 
+DAMAGED = "damaged"
+"""The state of a run that cannot be read."""
+
 ACTIVE = (WAITING, TRAINING)
 """States in which a worker trains the run, or will without another command."""
 

@@ -17,7 +17,7 @@ import torch.distributed
 
 from explorer.catalog import in_a_sentence
 from explorer.catalog.pass_budget import steps_between_layers
-from explorer.catalog.run_index import step_folders
+from explorer.catalog.run_index import SNAPSHOTS, step_folders
 from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import apply_request, spec_at
 from explorer.runs.recorder import Diverged, RunRecorder, Tell, TrainingProgress
@@ -25,12 +25,12 @@ from explorer.runs.run import Run
 from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunError, RunSpec
 from explorer.runs.watchdog import MEASURING, STEP, Watchdog, bounded_memory, is_of_memory
 from explorer.system import cooperative, limits
-from explorer.system.atomic_files import Lock
+from explorer.system.atomic_files import Lock, sweep_files
 from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.tasks import Task
 from explorer.text.number_format import three
 from models import Transformer, distributed, load_checkpoint
-from models.loading.checkpoint import load_state
+from models.loading.checkpoint import finish_all, load_state
 from models.training import Report, TrainState, train
 
 NICENESS = 1
@@ -78,6 +78,9 @@ def advance(
             run.end_as(STOPPED, why)
             return
         try:
+            for part in ("", "state", "latest", SNAPSHOTS):  # a killed worker may have left more
+                finish_all(run.folder / part)
+            sweep_files(run.folder)
             with (
                 Watchdog(run) if is_bounded else nullcontext() as watchdog,
                 bounded_memory() if is_bounded else nullcontext(),

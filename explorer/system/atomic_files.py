@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,6 +15,8 @@ from explorer.system import limits, operating_system
 
 OWNER_ONLY = 0o600
 """Other accounts on this machine cannot read the files of a run."""
+LONGEST_WRITING = 3600
+"""Seconds after which no process can still be writing a file."""
 LARGEST_JSON = 8_000_000
 """Bytes; no status or spec is longer."""
 
@@ -29,6 +32,14 @@ def write_bytes(path: Path, content: bytes, mode: int = OWNER_ONLY) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def sweep_files(folder: Path) -> None:
+    """Remove what processes that were killed while they wrote have left in this folder."""
+    for path in folder.glob(f".*.{'[0-9a-f]' * 32}"):
+        with suppress(OSError):
+            if abs(time.time() - path.stat().st_mtime) > LONGEST_WRITING:
+                path.unlink()
 
 
 def write_text(path: Path, text: str, mode: int = OWNER_ONLY) -> None:

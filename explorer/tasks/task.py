@@ -178,6 +178,17 @@ class CustomTask(Task):
         """The task of this text; TextError says in one sentence why it cannot be trained on."""
 
 
+def check_fit(task: Task, model: TransformerConfig) -> None:
+    """TextError if this model cannot read the batches of the task: it is that of another one."""
+    ours, sizes = task.model, ("n_classes", "vocab_size", "src_vocab_size")
+    has_room = all((getattr(ours, name) or 0) <= (getattr(model, name) or 0) for name in sizes)
+    if (ours.kind, ours.head) != (model.kind, model.head) or not has_room:
+        raise TextError(
+            f"This model does not read the task {task.name}: a file in the run's folder is that of "
+            "another run, or its text was cut."
+        )
+
+
 def generator(seed: int, step: int) -> torch.Generator:
     """Random numbers that depend on the seed and the step alone."""
     return torch.Generator().manual_seed((seed * 1_000_003 + step * 7_919 + 17) % 2**63)

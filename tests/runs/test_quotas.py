@@ -28,7 +28,7 @@ from explorer.runs.worker import train_to_end
 from explorer.system import atomic_files, limits
 from explorer.system.atomic_files import Lock
 from tests.served import ROOT, wait_until
-from tests.tiny import tiny_run, tiny_spec
+from tests.tiny import has_run_for_long, tiny_run, tiny_spec
 
 MANY, OTHER = "a" * 32, "b" * 32
 
@@ -104,7 +104,7 @@ def test_a_full_queue_takes_only_its_own(queue: Cluster, monkeypatch: pytest.Mon
     for _ in range(5):
         queue.submit(first)  # as where it was paused and goes on before its process has left
     MAY_END.set()
-    wait_until(lambda: not any(map(queue.has, (first, second, third))), "the end of all runs")
+    wait_until(lambda: not queue.queued(), "the end of all runs")
     assert sorted(BEGUN) == sorted([first.name, first.name, second.name, third.name])
 
 
@@ -136,15 +136,15 @@ def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
     queue.stop(stopped)
     queue.delete(deleted)
     assert waiting(queue) == 0
-    assert not queue.has(stopped)
+    assert stopped.name not in (queue.queued() or ())
     assert stopped.status().state == "stopped"
     queue.stop(first)
-    assert queue.has(first), "it has a worker, which ends it"
+    assert first.name in (queue.queued() or ()), "it has a worker, which ends it"
     again = [queue.train_new(tiny_spec(), None, MANY) for _ in range(2)]
     with pytest.raises(RunError, match="You already have 3 runs training or queued"):
         queue.train_new(tiny_spec(), None, MANY)
     MAY_END.set()
-    wait_until(lambda: not any(map(queue.has, (first, *again))), "the end of all runs")
+    wait_until(lambda: not queue.queued(), "the end of all runs")
     assert sorted(BEGUN) == sorted(run.name for run in (first, *again))
 
 
@@ -169,6 +169,7 @@ def test_only_old_runs_of_strangers_leave(tmp_path: Path, monkeypatch: pytest.Mo
     for run in (old, hosts):
         os.utime(run.folder / "status.json", (last_week, last_week))
     made.rename(root)
+    has_run_for_long(root)
     new = create(root, tiny_spec(), owner=OTHER)
     assert {run.name for run in all_runs(root)} == {resumed.name, hosts.name, new.name}
 

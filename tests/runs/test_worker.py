@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from explorer.__main__ import main
+from explorer.catalog.run_index import step_folders
 from explorer.runs import recorder
 from explorer.runs.run import Run, create, create_in
 from explorer.runs.spec import RunError
@@ -331,6 +332,27 @@ def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(tmp_
     assert train_to_end(run.folder) == "done"
     assert run.metrics().losses() == whole.metrics().losses()
     assert same(weights(run.checkpoint()), weights(whole.checkpoint()))
+
+
+@pytest.mark.parametrize("is_new_whole", [True, False])
+def test_a_state_between_two_names_is_the_one_that_is_left(
+    is_new_whole: bool, tmp_path: Path
+) -> None:
+    """As a process leaves it that is killed between two renames, or while it writes a file."""
+    run = tiny_run(tmp_path)
+    drive(run, steps=3)
+    ((_, state),) = step_folders(run.folder / "state")
+    new = state.with_name(f".{state.name}-a_1b2c3d")
+    if is_new_whole:
+        shutil.copytree(state, new)
+    state.rename(new.with_name(f"{new.name}-old"))
+    left = run.folder / f".status.json.{'0' * 32}"
+    left.touch()
+    os.utime(left, (0, 0))
+    assert train_to_end(run.folder) == "done"
+    assert run.status().step == 12
+    assert not [path for path in run.folder.rglob(".*-????????*") if path.is_dir()]
+    assert not left.exists()
 
 
 def test_a_clock_set_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from explorer.app.choosing import draw_page_link, switch_page
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import keep_note, say, take_notes
-from explorer.app.session import session
+from explorer.app.session import redraw, session
 from explorer.catalog import ModelError, model_descriptions
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import own_name
@@ -195,7 +195,7 @@ def _draw_open_button(system: System, size: int, model: str, text: str) -> None:
     except (ModelError, OSError) as error:
         say(str(error) if isinstance(error, ModelError) else NO_ROOM_FOR_SYSTEM)
         return
-    st.rerun()
+    redraw()
 
 
 def _open_system(system: System, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 import torch
 
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.charts.training_curves import CURVES_HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
 from explorer.system.cooperative import interruptible
@@ -154,7 +154,8 @@ def _draw_training(name: str, begin: Callable[[], Iterator[TrainingPoint]]) -> l
         points.append(point)
         bar.progress(point.step / PAIRED_STEPS, f"Step {point.step} of {PAIRED_STEPS}")
     bar.empty()
-    st.rerun()
+    redraw()
+    return points
 
 
 def _draw_curves(
