@@ -18,9 +18,10 @@ names; the environment wins. Sizes are in bytes, times in seconds.
 
 What a server holds in memory: about 410 MB of libraries, half of it torch, once every page was
 opened; the weights of the opened models (`weights_bytes`); forward passes and what was computed
-from them (`results_bytes`), each until `results_seconds` after its last use; uploads that no page has
-opened yet (`uploads_receiving`); and what open pages have said (`messages_bytes`). Ten readers who
-turn pages for eight minutes bring it to about 520 MB (`python -m tests.benchmarks memory-walk`).
+from them (`results_bytes`), each until `results_seconds` after its last use; uploads that no page
+has opened yet (`uploads_receiving`); and long messages of open pages (`messages_bytes`). Ten
+readers who turn pages for eight minutes bring it to about 520 MB, as
+`python -m tests.benchmarks memory-walk` measures.
 
 This page is made from the table in `explorer/system/limits.py` by `python -m docs.limits`.
 
