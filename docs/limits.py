@@ -16,6 +16,13 @@ The limits that an operator may set. A laptop has the first default, a server th
 `{PREFIX}RUN_STEPS=2000`, or by a line such as `run_steps = 2_000` in the TOML file that `{FILE}`
 names; the environment wins. Sizes are in bytes, times in seconds.
 
+What a server holds in memory: about 410 MB of libraries, half of it torch, once every page was
+opened; the weights of the opened models (`weights_bytes`); forward passes and what was computed
+from them (`results_bytes`), each until `results_seconds` after its last use; uploads that no page
+has opened yet (`uploads_receiving`); and long messages of open pages (`messages_bytes`). Ten
+readers who turn pages for eight minutes bring it to about 520 MB, as
+`python -m tests.benchmarks memory-walk` measures.
+
 This page is made from the table in `explorer/system/limits.py` by `python -m docs.limits`.
 
 """

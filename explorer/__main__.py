@@ -4,6 +4,8 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from typing import Any, TextIO, cast
 
 if __name__ == "__main__":  # Ctrl-C ends it quietly while it is still being imported
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -12,18 +14,41 @@ import torch
 
 from explorer.app import address_parameters
 from explorer.commands import lesson_commands, model_commands, sweep_commands, training_commands
+from models.file_text import visible
 
 USER_ERRORS = (OSError, ValueError, NotImplementedError)
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m explorer") -> int:
     """Run one command; 0 when it worked, 2 after a sentence on stderr when it did not."""
+    with redirect_stdout(cast(TextIO, _Terminal(sys.stdout))):
+        return _run(arguments, prog)
+
+
+class _Terminal:
+    """Writes visible characters alone: a terminal obeys the others, which a file may hold.
+
+    The bars on stderr move the cursor.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(visible(text).replace("\r", "<U+000D>"))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _run(arguments: Sequence[str] | None, prog: str) -> int:
     options = _parser(prog).parse_args(arguments)
     torch.set_num_threads(1)
     try:
         options.command(options)
     except USER_ERRORS as error:
-        print(f"{' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        sentence = " ".join(str(error).split()) or type(error).__name__
+        print(visible(sentence), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)

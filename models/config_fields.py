@@ -7,6 +7,8 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from models.file_text import parse_json
+
 Settings = TypeVar("Settings", bound="PlainData")
 
 LARGEST_NUMBER, LONGEST_TEXT, LONGEST_LIST = 1e300, 20_000, 100_000
@@ -59,7 +61,7 @@ class PlainData:
     @classmethod
     def from_json(cls: type[Settings], text: str) -> Settings:
         try:
-            values = json.loads(text)
+            values = parse_json(text)
         except (ValueError, RecursionError) as error:
             raise ValueError("The settings are not readable JSON.") from error
         return cls.from_dict(values)

@@ -128,6 +128,18 @@ def test_what_a_replica_may_hold_fits_into_its_container() -> None:
         assert held <= bytes_of(SERVICES[name]["mem_limit"]), f"{held:,}"
 
 
+def test_what_the_connections_of_the_proxy_hold_fits_into_its_container() -> None:
+    """Each holds a head, a piece of a body, buffers of an answer and of TLS, and some more."""
+    text = (DEPLOY / "nginx.conf").read_text("utf-8")
+    numbers = r"worker_processes (\d+);.*worker_connections (\d+);.*header_buffers 2 (\d+)k;"
+    ((workers, connections, head),) = re.findall(numbers, text, re.S)
+    of_reader = (2 * int(head) + 16 + 9 * 8 + 40 + 16) * 1024
+    held = int(workers) * (int(connections) // 2 * of_reader + 20 * limits.MB)
+    unit_bytes = unit("explorer-proxy.service")["MemoryMax"].lower()
+    for most in (SERVICES["proxy"]["mem_limit"], unit_bytes):
+        assert held <= bytes_of(most), f"{held:,}"
+
+
 def test_what_runs_may_take_fits_into_the_container_that_trains() -> None:
     command = SERVICES["trainer"]["command"]
     held = int(command[command.index("--nworkers") + 1]) * (WORKER_BYTES + limits.RUN_MEMORY.public)

@@ -171,6 +171,21 @@ def test_the_core_needs_little() -> None:
     assert {path: packages for path, packages in against.items() if packages} == {}
 
 
+def test_text_from_a_file_is_read_by_few() -> None:
+    """By those who make visible what is no text; the others read what the app itself wrote.
+
+    The tokens of a vocabulary are made visible where they are shown.
+    """
+    strangers = {"file_text", "lesson_file", "pair_table", "own_data"}
+    strangers |= {"tokenizer", "adopted", "tokenizer_files"}
+    own = {"minimal", "wire", "library_training", "child", "process", "steps"}
+    shipped = {"limits", "pretrained_models", "exhibits"}
+    app = python_files("app.py", "pages", "explorer", "models")
+    others = [path for path in app if path.stem not in strangers | own | shipped]
+    reads = r"\b(json|tomllib)\.loads?\b|\bcsv\.(reader|DictReader)\b"
+    assert written(others, {reads: "call `parse_json`"}) == []
+
+
 def test_few_files_know_the_screen() -> None:
     others = [path for path in python_files("explorer") if path.parts[1] not in ABOUT_THE_SCREEN]
     assert [path for path in others if "streamlit" in known(path)] == []

@@ -13,7 +13,7 @@ import streamlit as st
 
 from explorer.app import address, streamlit_patches
 from explorer.app.messages import CONTROL, draw_notes, keep_note
-from explorer.app.session import session
+from explorer.app.session import redraw, session
 from explorer.text.token_labels import Label, texts
 from explorer.text.visible_text import cut
 
@@ -101,7 +101,7 @@ def whole(key: str, *range_of: int, **how: Any) -> int:
         low, high, usual = _range(key, range_of)
         number_in_address(key, low, high, usual)
         address.remove(key)
-        st.rerun()
+        redraw()
     how = {"step": 1, **PERSISTENT, **how}
     return int(_number(st.number_input, key, range_of, **how))
 

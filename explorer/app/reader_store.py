@@ -5,18 +5,58 @@ was full), the reader's browser still has the list of its addresses, titles and 
 pictures.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from cachetools import LRUCache
-
+from explorer.app.reader import network
 from explorer.export.kept_view import ADDRESS_TOO_LONG, LONGEST_VIEW_ADDRESS, KeptView, one_line
 from explorer.lessons.lesson import Lesson
-from explorer.system.limits import KEPT_BYTES, KEPT_BYTES_OF_READER, KEPT_VIEWS, OWN_LESSONS_BYTES
+from explorer.system.limits import (
+    KEPT_BYTES,
+    KEPT_BYTES_OF_READER,
+    KEPT_VIEWS,
+    OWN_LESSONS_BYTES,
+    Limit,
+)
+
+Kept = TypeVar("Kept")
+
+
+class KeptByReader(Generic[Kept]):
+    """What the readers keep, by owner: see `explorer.app.reader`.
+
+    Where all is too large, the network that has the most loses first: of its readers the one who
+    has used theirs longest ago. What was put last stays. So nobody pushes out what others keep.
+    """
+
+    def __init__(self, most: Limit, size_of: Callable[[Kept], int]) -> None:
+        self._most, self._size_of = most, size_of
+        self._entries: OrderedDict[str, tuple[str, Kept]] = OrderedDict()
+
+    def get(self, owner: str) -> Kept | None:
+        """What this reader keeps; None without any."""
+        if owner not in self._entries:
+            return None
+        self._entries.move_to_end(owner)
+        return self._entries[owner][1]
+
+    def put(self, owner: str, kept: Kept) -> None:
+        self._entries[owner] = network(), kept
+        self._entries.move_to_end(owner)
+        of_network = Counter[str]()
+        for home, each_kept in self._entries.values():
+            of_network[home] += self._size_of(each_kept)
+        while len(self._entries) > 1 and not self._most.allows(of_network.total()):
+            others = list(self._entries)[:-1]
+            home, dropped = self._entries.pop(
+                max(others, key=lambda other: of_network[self._entries[other][0]])
+            )
+            of_network[home] -= self._size_of(dropped)
+
 
 NEW = "Kept session"
 LEAST_BYTES = 10_000
@@ -46,7 +86,9 @@ class KeptSessions:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._by_owner: OrderedDict[str, KeptSession] = OrderedDict()
+        self._by_owner = KeptByReader[KeptSession](
+            KEPT_BYTES, lambda session: max(LEAST_BYTES, session.size)
+        )
 
     def of(self, owner: str) -> KeptSession | None:
         """The session of this reader; None if the process has none."""
@@ -61,7 +103,7 @@ class KeptSessions:
         if len(view.address) > LONGEST_VIEW_ADDRESS:
             return ADDRESS_TOO_LONG
         with self._lock:
-            session = self._by_owner.get(owner, KeptSession())
+            session = self._by_owner.get(owner) or KeptSession()
             views = [*session.views]
             for at, old in enumerate(views):
                 if old.address == view.address and not old.is_drawn:
@@ -74,14 +116,14 @@ class KeptSessions:
             size = sum(view.size for view in views)
             if not KEPT_BYTES_OF_READER.allows(size):
                 return KEPT_BYTES_OF_READER.refusal(size)
-            self._put(owner, KeptSession(session.title, tuple(views)))
+            self._by_owner.put(owner, KeptSession(session.title, tuple(views)))
         return ""
 
     def call(self, owner: str, title: str) -> None:
         """Give the session this title."""
         with self._lock:
-            session = self._by_owner.get(owner, KeptSession())
-            self._put(owner, KeptSession(one_line(title), session.views))
+            session = self._by_owner.get(owner) or KeptSession()
+            self._by_owner.put(owner, KeptSession(one_line(title), session.views))
 
     def rename(
         self, owner: str, view_id: str, *, title: str | None = None, note: str | None = None
@@ -108,28 +150,20 @@ class KeptSessions:
         """Restore the list that the browser has stored, if this process has no session."""
         session = read_list(remembered)
         with self._lock:
-            if owner not in self._by_owner and session is not None:
-                self._put(owner, session)
+            if self._by_owner.get(owner) is None and session is not None:
+                self._by_owner.put(owner, session)
 
     def _change(
         self, owner: str, view_id: str, change: Callable[[list[KeptView], int], None]
     ) -> None:
         """Call `change` with the views and the place of this one, unless another tab removed it."""
         with self._lock:
-            session = self._by_owner.get(owner, KeptSession())
+            session = self._by_owner.get(owner) or KeptSession()
             for at, view in enumerate(session.views):
                 if view.id == view_id:
                     views = [*session.views]
                     change(views, at)
-                    self._put(owner, replace(session, views=tuple(views)))
-
-    def _put(self, owner: str, session: KeptSession) -> None:
-        self._by_owner[owner] = session
-        self._by_owner.move_to_end(owner)
-        while len(self._by_owner) > 1 and not KEPT_BYTES.allows(
-            sum(max(LEAST_BYTES, session.size) for session in self._by_owner.values())
-        ):
-            self._by_owner.popitem(last=False)
+                    self._by_owner.put(owner, replace(session, views=tuple(views)))
 
 
 def read_list(remembered: object) -> KeptSession | None:
@@ -168,28 +202,27 @@ class BeginLesson:
 
 
 class OwnLessons:
-    """Lessons that readers upload. The least recently used reader's lessons are dropped first."""
+    """Lessons that readers upload."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        most = OWN_LESSONS_BYTES.most
-        self._by_owner: LRUCache[str, Mapping[str, Sized]] = LRUCache(
-            most, getsizeof=lambda lessons: min(most, sum(size for _, size in lessons.values()))
+        self._by_owner = KeptByReader[Mapping[str, Sized]](
+            OWN_LESSONS_BYTES, lambda lessons: sum(size for _, size in lessons.values())
         )
 
     def of(self, owner: str) -> Mapping[str, Lesson]:
         """The lessons of this reader by name."""
         with self._lock:
-            lessons = self._by_owner.get(owner, {})
+            lessons = self._by_owner.get(owner) or {}
         return {name: lesson for name, (lesson, _) in lessons.items()}
 
     def add(self, owner: str, lesson: Lesson, size: int) -> None:
         """Add a lesson at the end; `size` is that of its file in bytes."""
         with self._lock:
-            lessons = dict(self._by_owner.get(owner, {}))
+            lessons = dict(self._by_owner.get(owner) or {})
             lessons.pop(lesson.name, None)
             lessons[lesson.name] = lesson, size
-            self._by_owner[owner] = dict([*lessons.items()][-MOST_OWN_LESSONS:])
+            self._by_owner.put(owner, dict([*lessons.items()][-MOST_OWN_LESSONS:]))
 
 
 OWN_LESSONS = OwnLessons()

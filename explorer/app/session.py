@@ -15,6 +15,8 @@ from explorer.app.choice import Choice
 from explorer.catalog.available_models import ModelEntry
 
 SESSION_KEY = "_session"
+MOST_REDRAWS = 5
+"""A page that asks to be drawn again so many times in a row is drawn as it is."""
 State = TypeVar("State")
 
 
@@ -74,6 +76,8 @@ class Session:
     """The container at the top of the sidebar, for the miniature."""
     sidebar_foot: DeltaGenerator | None = None
     """The container at its bottom, for the row of tools."""
+    redraws: int = 0
+    """How often the page has asked to be drawn again, since it was last drawn to its end."""
     shown_model: str | None = None
     """The model that the last run showed; None in a new session."""
     has_long_text: bool = False
@@ -119,3 +123,11 @@ def session() -> Session:
 def state_of(kind: type[State]) -> State:
     """The object of this class that is kept for the reader whose run this is."""
     return session().state(kind)
+
+
+def redraw() -> None:
+    """End this run and draw the page again; it returns where no run reached its end for long."""
+    reader = session()
+    reader.redraws += bool(reader.page)  # a page that is run alone has no frame, which counts
+    if reader.redraws <= MOST_REDRAWS:
+        st.rerun()

@@ -252,12 +252,15 @@ def turn() -> Iterator[None]:
 def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
     """A turn for one piece of a file that is made outside a page's turn.
 
-    A file of many pieces takes one for each, so that other runs go in between.
+    A file of many pieces takes one for each, so that other runs go in between. It ends with its
+    reader.
     """
     place = TURNS.ask(begins=True, network=network, owner=owner)
     try:
         while not place.wait(cooperative.CHECK_SECONDS):
+            streamlit_patches.end_if_unwanted()
             TURNS.look()
+        streamlit_patches.end_if_unwanted()
         yield
     finally:
         TURNS.give_back(place)

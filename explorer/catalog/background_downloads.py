@@ -19,6 +19,7 @@ from explorer.catalog.model_download import (
     DownloadProgress,
     download,
     fetched_bytes,
+    make_part_folder,
     part_folder,
 )
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
@@ -68,8 +69,8 @@ def start(model: PretrainedModel) -> None:
         folder = model.folder
         _cancelled.discard(folder)
         _last_words.pop(folder, None)
-        with suppress(OSError):  # the process reports what is wrong with the folder
-            (part_folder(folder) / STATE_FILE).unlink()
+        with suppress(OSError, ModelError):  # the process reports what is wrong with the folder
+            (make_part_folder(folder) / STATE_FILE).unlink()
         _processes[folder] = subprocess.Popen(
             [sys.executable, "-m", "explorer.catalog.background_downloads", model.name],
             cwd=ROOT,
@@ -131,7 +132,8 @@ def state_of(model: PretrainedModel) -> DownloadState:
     if model.is_there:  # the download ended meanwhile
         return DownloadState("there")
     fault = "" if folder in _cancelled else _fault(model, process)
-    return DownloadState("absent", left=fetched_bytes(folder), fault=fault)
+    left = min(fetched_bytes(folder), model.download)
+    return DownloadState("absent", left=left, fault=fault)
 
 
 def _fault(model: PretrainedModel, process: subprocess.Popen[bytes] | None) -> str:
@@ -149,8 +151,7 @@ def _fault(model: PretrainedModel, process: subprocess.Popen[bytes] | None) -> s
 
 def write_fault(folder: Path, sentence: str) -> None:
     """Write why the download ended, for servers that did not start its process."""
-    part_folder(folder).mkdir(parents=True, exist_ok=True)
-    write_json(part_folder(folder) / STATE_FILE, {"fault": sentence})
+    write_json(make_part_folder(folder) / STATE_FILE, {"fault": sentence})
 
 
 def _progress(values: dict[str, Any], model: PretrainedModel) -> DownloadProgress:
@@ -186,7 +187,7 @@ def main(name: str) -> int:
         download(model, model.folder, report)
     except ModelError as error:
         sys.stdout.write(str(error))
-        with suppress(OSError):
+        with suppress(OSError, ModelError):
             write_fault(model.folder, str(error))
         return 2
     return 0

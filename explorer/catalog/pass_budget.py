@@ -11,7 +11,8 @@ from threading import local
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from explorer.catalog.pass_size import Leaves, PassShape, pass_size
 from explorer.system import cooperative
@@ -19,6 +20,7 @@ from explorer.system.cooperative import Budget
 from explorer.system.limits import PASS_BYTES, PASS_SHARE, PASS_TOKENS
 from explorer.text.checked_text import ForwardPassError
 from models import Transformer, TransformerConfig
+from models.block import Block
 from models.head_inputs import HEAD_INPUTS
 from models.loading.memory import available_memory
 from models.stack import Cache
@@ -117,7 +119,43 @@ class SteppingTap(Tap):
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         cooperative.step()
+        if value.requires_grad:
+            value.register_hook(_step_of_gradient)
         return self._beyond(name, value)
+
+
+def _step_of_gradient(_gradient: Tensor) -> None:
+    cooperative.step()
+
+
+@contextmanager
+def steps_between_layers(model: nn.Module) -> Iterator[None]:
+    """Within it, a pass of a plain model takes a cooperative step before each layer, and so does
+    that of its gradient.
+    """
+
+    def before(_block: nn.Module, inputs: tuple[Any, ...]) -> None:
+        cooperative.step()
+        if inputs[0].requires_grad:
+            inputs[0].register_hook(_step_of_gradient)
+
+    blocks = [part for part in model.modules() if isinstance(part, Block)]
+    hooks = [block.register_forward_pre_hook(before) for block in blocks]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+class SteppingOperations(TorchFunctionMode):
+    """Within it, every operation on a tensor takes a cooperative step: weights are made or read."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        cooperative.step()
+        return func(*args, **(kwargs or {}))
 
 
 class BoundedTransformer(Transformer):

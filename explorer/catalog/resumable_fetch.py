@@ -8,6 +8,7 @@ the package. It is never installed and never run.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import subprocess
@@ -15,16 +16,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
+
+from explorer.system.atomic_files import check_room
 
 if TYPE_CHECKING:
     import httpx2  # the server starts without it
 
 BLOCK = 1 << 18
 TRIES, PAUSE = 5, 1.0
-"""Attempts in a row that fetch nothing, and seconds between two attempts."""
+"""Attempts in a row that fetch less than LEAST, and seconds between two attempts."""
+LEAST, LEAST_WITHIN = BLOCK, 60.0
+"""Bytes, and the seconds in which as many must come over one connection."""
 ANSWER_WITHIN, CONNECT_WITHIN = 30.0, 10.0
 """Seconds."""
 
@@ -43,6 +49,12 @@ class FetchError(Exception):
         super().__init__(f"HTTP status {status}" if status else "no answer")
         self.status = status
 
+    def why(self, who: str) -> str:
+        """Why the bytes of this server did not come, as the end of a sentence."""
+        broke = f"the connection to {who} broke off"
+        what = f"{who} answered with HTTP status {self.status}" if self.status else broke
+        return f"{what}; try again, and it goes on where it stopped."
+
 
 class _BusyError(FetchError):
     """A later attempt may succeed."""
@@ -52,45 +64,54 @@ class WrongFileError(Exception):
     """The fetched file is not the expected one; it was removed."""
 
 
+class _Part(io.FileIO):
+    """The file that is being fetched: at most `most` bytes, and the disk keeps its room."""
+
+    most: int
+
+    def write(self, block: Any) -> int:
+        if self.tell() + len(block) > self.most:
+            raise WrongFileError
+        check_room(Path(str(self.name)).parent, len(block))
+        return super().write(block)
+
+
 def fetch(
     url: str,
     path: Path,
     report: Report,
     *,
-    size: int = 0,
+    most: int,
+    size: int | None = None,
     sha256: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> None:
     """Fetch `url` to `path`, or the rest of it if its beginning is there.
 
     If the connection breaks, it connects again. The fetched bytes stay unless it ends in
-    WrongFileError, so that the next call goes on. `size` and `sha256` are the file's; it writes at
-    most one block more than `size`.
+    WrongFileError, so that the next call goes on. `size` and `sha256` are the file's; one of more
+    than `most` bytes is a wrong one. OSError where the disk would have less than must stay free.
     Source: RFC 9110, section 14 (range requests).
     """
     path.touch()
     if sha256 is not None and _is_expected(path, sha256):
         return
-    with path.open("r+b", buffering=0) as file:
-        file.seek(0, 2)
-        if urlsplit(url).scheme == "file":
-            _copy(Path(unquote(urlsplit(url).path)), file, report)
-        elif not size or file.tell() < size:
-            _fetch(url, file, size, report, headers or {})
-    if size and path.stat().st_size != size:
+    try:
+        with _Part(path, "r+b") as file:
+            file.most = most
+            file.seek(0, 2)
+            if urlsplit(url).scheme == "file":
+                _copy(Path(unquote(urlsplit(url).path)), file, report)
+            elif size is None or file.tell() < size:
+                _fetch(url, file, size or 0, report, headers or {})
+        if size not in (None, path.stat().st_size) or not _is_expected(path, sha256):
+            raise WrongFileError
+    except WrongFileError:
         path.unlink()
-        raise WrongFileError
-    check(path, sha256)
+        raise
 
 
-def check(path: Path, sha256: str | None) -> None:
-    """Remove the file and raise WrongFileError unless it has this digest."""
-    if not _is_expected(path, sha256):
-        path.unlink()
-        raise WrongFileError
-
-
-def _fetch(url: str, file: BinaryIO, size: int, report: Report, headers: Mapping[str, str]) -> None:
+def _fetch(url: str, file: _Part, size: int, report: Report, headers: Mapping[str, str]) -> None:
     import httpx2
 
     tries, status = TRIES, None
@@ -108,7 +129,7 @@ def _fetch(url: str, file: BinaryIO, size: int, report: Report, headers: Mapping
                 status = None
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                 raise FetchError from error
-            tries = TRIES if file.tell() > before else tries - 1
+            tries = TRIES if file.tell() >= before + LEAST else tries - 1
             if not tries:
                 raise FetchError(status)
             time.sleep(PAUSE)
@@ -117,7 +138,7 @@ def _fetch(url: str, file: BinaryIO, size: int, report: Report, headers: Mapping
 def _go_on(
     client: httpx2.Client,
     url: str,
-    file: BinaryIO,
+    file: _Part,
     size: int,
     report: Report,
     headers: Mapping[str, str],
@@ -128,6 +149,8 @@ def _go_on(
     if start:
         headers["Range"] = f"bytes={start}-"
     with client.stream("GET", url, headers=headers) as answer:
+        if answer.headers.get("Content-Range") == f"bytes */{start}":  # all of it is there
+            return start
         if answer.status_code == 416:  # no bytes are left: it is another file than before
             file.seek(0)
             file.truncate()
@@ -143,15 +166,18 @@ def _go_on(
             start = 0
         whole = size or (start + length if length else 0)
         report(start, whole)
+        came, since = start, time.monotonic()
         for block in answer.iter_raw():
+            if time.monotonic() > since + LEAST_WITHIN:
+                raise _BusyError
             file.write(block)
             report(file.tell(), whole)
-            if size and file.tell() > size:  # another file, which may be endless
-                break
+            if file.tell() >= came + LEAST:
+                came, since = file.tell(), time.monotonic()
         return whole or file.tell()
 
 
-def _copy(source: Path, file: BinaryIO, report: Report) -> None:
+def _copy(source: Path, file: _Part, report: Report) -> None:
     """Copy the rest of a file in a folder of packages on this machine."""
     whole = source.stat().st_size
     with source.open("rb") as packed:
@@ -189,35 +215,36 @@ class _PipOutput(NamedTuple):
     errors: str
 
 
-def fetch_package(
-    requirement: str, sha256: str, wheel: Path, report: Report, size: int = 0
-) -> None:
+def fetch_package(requirement: str, sha256: str, wheel: Path, report: Report, size: int) -> None:
     """Fetch the wheel of `name==version`, or the rest of it, to this path.
 
-    `size` is its approximate size, for the reports where pip gives none.
+    `size` is its approximate size, for its bound, and for the reports where pip gives none.
     """
+    bound = size + size // 4 + BLOCK
+
+    def watch(done: int) -> None:
+        if done > bound:
+            raise WrongFileError
+        check_room(wheel.parent, 0)
+        report(min(done, size), size)
+
     try:
         url = _address_of(requirement)
         if url is not None:
-            fetch(url, wheel, report, sha256=sha256)
-            return
-    except FetchError as error:
-        if wheel.exists() and wheel.stat().st_size:
-            raise NotFetchedError(_why_it_broke_off(error)) from error
+            try:
+                fetch(url, wheel, report, most=bound, sha256=sha256)
+                return
+            except FetchError as error:
+                if wheel.exists() and wheel.stat().st_size:
+                    raise NotFetchedError(error.why("the Python registry")) from error
+        _fetch_by_pip(requirement, wheel, watch)
+        if not _is_expected(wheel, sha256):
+            wheel.unlink()
+            raise WrongFileError
     except WrongFileError as error:
-        raise NotFetchedError(_wrong(requirement)) from error
-    most = 0
-
-    def watch(done: int) -> None:
-        nonlocal most
-        most = max(most, min(done, size))
-        report(most, size)
-
-    _fetch_by_pip(requirement, wheel, watch)
-    try:
-        check(wheel, sha256)
-    except WrongFileError as error:
-        raise NotFetchedError(_wrong(requirement)) from error
+        raise NotFetchedError(
+            f"{requirement} on the Python registry is not the file that was expected."
+        ) from error
 
 
 def _address_of(requirement: str) -> str | None:
@@ -234,17 +261,20 @@ def _address_of(requirement: str) -> str | None:
 
 def _fetch_by_pip(requirement: str, wheel: Path, watch: Callable[[int], None]) -> None:
     with tempfile.TemporaryDirectory(dir=wheel.parent) as place:
-        pip = _run_pip(["download", "--dest", place, *DOWNLOAD_OPTIONS, requirement], watch)
+        arguments = ["download", "--dest", place, *DOWNLOAD_OPTIONS, requirement]
+        pip = _run_pip(arguments, watch, wheel.parent)
         wheels = list(Path(place).glob("*.whl"))
         if pip.code or len(wheels) != 1:
             raise NotFetchedError(_refusal(requirement, pip.errors))
         wheels[0].replace(wheel)
 
 
-def _run_pip(arguments: Sequence[str], watch: Callable[[int], None] = lambda _: None) -> _PipOutput:
+def _run_pip(
+    arguments: Sequence[str], watch: Callable[[int], None] = lambda _: None, at: Path | None = None
+) -> _PipOutput:
     """Run pip, and call `watch` again and again with the bytes fetched so far; it may raise."""
     with (
-        tempfile.TemporaryDirectory() as scratch,
+        tempfile.TemporaryDirectory(dir=at) as scratch,
         tempfile.TemporaryFile("w+") as output,
         tempfile.TemporaryFile("w+") as errors,
     ):
@@ -275,10 +305,8 @@ def _bytes_in(folder: Path) -> int:
     total = 0
     for place, _, files in os.walk(folder):
         for name in files:
-            try:
+            with suppress(OSError):  # it was moved meanwhile
                 total += (Path(place) / name).stat().st_size
-            except OSError:  # it was moved meanwhile
-                continue
     return total
 
 
@@ -291,16 +319,3 @@ def _refusal(requirement: str, errors: str) -> str:
     if UNREACHABLE.search(errors):
         return "the Python registry cannot be reached; check that this machine is online."
     return f"the Python registry that pip is set to here does not offer {requirement}."
-
-
-def _why_it_broke_off(error: FetchError) -> str:
-    if error.status is None:
-        return "the connection broke; try again, and it goes on where it stopped."
-    return (
-        f"the Python registry answered with HTTP status {error.status}; try again, and it goes on "
-        "where it stopped."
-    )
-
-
-def _wrong(requirement: str) -> str:
-    return f"{requirement} on the Python registry is not the file that was expected."

@@ -25,6 +25,7 @@ from explorer.catalog.folders import UPLOAD, files_that_open, is_checkpoint, mod
 from explorer.system import limits, operating_system
 from explorer.system.atomic_files import fits
 from explorer.system.data_folders import systems_root, uploads_root
+from explorer.system.running_time import RunningTime
 from models.loading.gguf_header import GGUF
 from models.loading.memory import available_memory
 from models.loading.safe_files import ADAPTER_CONFIG, CONFIG, INDEX, LARGEST_FILE, quoted
@@ -241,10 +242,11 @@ def sweep(root: Path) -> None:
 
 def _outdated(root: Path) -> Iterator[Path]:
     longest = {RECEIVING: LONGEST_RECEIVING, UPLOAD: limits.UPLOADS_DAYS.most * DAY}
+    ran = RunningTime(root)
     for begins, seconds in longest.items():
         for folder in root.glob(f"{begins}*"):
             with suppress(OSError):
-                if time.time() - folder.stat().st_mtime > seconds:
+                if ran.age(folder) > seconds:
                     yield folder
 
 

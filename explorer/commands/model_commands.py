@@ -129,7 +129,7 @@ def _row(model: PretrainedModel) -> str:
     size = f"{model.download / 1e6:,.0f} MB"
     if model.is_there:
         size += ", here"
-    elif left := fetched_bytes(model.folder):
+    elif left := min(fetched_bytes(model.folder), model.download):
         size = f"{left / 1e6:,.0f} of {size}"
     return f"{model.name:18}{size:16}{model.licence:12}{model.kind:34}{model.good_for}"
 

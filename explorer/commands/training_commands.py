@@ -202,8 +202,15 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
         tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
         EventFiles(run) if args.tensorboard else nullcontext() as events,
     ):
-        for progress in advance(run.folder, leave.is_set):
+
+        def tell(read: int, rows: int) -> None:
+            bar.bar_format = "{desc}"
+            bar.set_description_str(f"Measuring {rows:,} held-out rows: {read:,}")
+
+        for progress in advance(run.folder, leave.is_set, tell=tell):
             now = progress.status
+            bar.bar_format = None
+            bar.set_description(run.name, refresh=False)
             value = "" if now.value is None else f"{now.measure} {three(now.value)}"
             bar.set_postfix_str(f"loss {progress.report.loss:.3f}, {value}", refresh=False)
             bar.update(progress.report.step - bar.n)
@@ -219,7 +226,7 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
         return
     print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
     if ended.value is not None:
-        print(f"On held-out data: {ended.measure} {three(ended.value)}.")
+        print(f"On {ended.held_out}: {ended.measure} {three(ended.value)}.")
     print(run.checkpoint() or run.folder)
     print(_where_to_see(run))
 

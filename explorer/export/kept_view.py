@@ -9,6 +9,7 @@ from sys import getsizeof
 from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
 from explorer.export.offline_page import markup
 from explorer.lessons.lesson_file import ADDRESS, LONG, SHORT
+from models.file_text import visible
 
 LONGEST_VIEW_TITLE, LONGEST_VIEW_NOTE, LONGEST_VIEW_ADDRESS = SHORT, LONG, ADDRESS
 """Characters, as a lesson's step may have."""
@@ -66,7 +67,7 @@ class KeptView:
 
     def called(self, title: str, note: str) -> "KeptView":
         """The view with these words, cut to the lengths that a lesson's step may have."""
-        return replace(self, title=one_line(title), note=note.strip()[:LONGEST_VIEW_NOTE])
+        return replace(self, title=one_line(title), note=visible(note.strip())[:LONGEST_VIEW_NOTE])
 
 
 def one_line(title: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from cachetools import TLRUCache
 
 from explorer.catalog.opened_model import OpenModel
+from explorer.catalog.pass_budget import SteppingOperations
 from explorer.system.cooperative import CancellableCondition
 from explorer.system.limits import RESULTS_BYTES, RESULTS_SECONDS
 
@@ -49,6 +50,7 @@ def cached(
 ) -> Result:
     """The result of `make` for this model and key, kept while there is room for it.
 
+    Between two operations on tensors its reader may leave, and others have their turn.
     It is computed once even if several threads ask at once. If that fails, the next thread tries.
     `size` returns its bytes where `size_of` cannot; those of the key are added. The result must
     not refer to `opened`, or it would keep the model alive.
@@ -63,7 +65,8 @@ def cached(
             return result
         _in_progress.add(place)
     try:
-        result = make()
+        with SteppingOperations():
+            result = make()
         nbytes = (size or size_of)(result) + size_of(key)
         with _lock:
             if nbytes <= BYTES_KEPT:

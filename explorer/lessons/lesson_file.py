@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from explorer.lessons.lesson import ANY, PAGE, Lesson, LessonStep, Predict, is_done
 from explorer.system.limits import LESSON_BYTES
@@ -47,7 +46,12 @@ CANNOT_BE_READ = "{file}: cannot be read; is it there, and yours to read?"
 
 
 class LessonError(ValueError):
-    """Why this is no lesson, in one sentence."""
+    """Why this is no lesson, in one sentence, in visible characters."""
+
+    def __init__(self, sentence: str) -> None:
+        from models.file_text import visible  # a component does without torch
+
+        super().__init__(visible(sentence))
 
 
 def name_of(file: str) -> str:
@@ -65,6 +69,8 @@ def read_file(path: Path, pages: Pages | None = None) -> Lesson:
     """The lesson of a file; LessonError says why the file is none."""
     name_of(path.name)
     try:
+        if not path.is_file():  # opening a pipe can block for ever
+            raise FileNotFoundError
         with path.open("rb") as file:
             data = file.read(LESSON_BYTES.most + 1)
     except OSError as error:
@@ -77,17 +83,22 @@ def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
 
     LessonError says why there is none.
     """
+    from models.file_text import visible_values  # as above
+
     name = name_of(file)
     if not LESSON_BYTES.allows(len(data)):
         raise LessonError(f"{file}: {LESSON_BYTES.refusal(len(data))}")
     try:
         text = data.decode("utf-8")
-        _no_long_keys(text, file)
-        table = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise LessonError(f"{file}: save it as UTF-8, which it is not.") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        why = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is nested too deep"
+    _no_long_keys(text, file)
+    try:
+        table = visible_values(tomllib.loads(text))
+    except (ValueError, RecursionError) as error:
+        is_number = isinstance(error, ValueError)
+        why = "a number in it has too many digits" if is_number else "it is nested too deep"
+        why = str(error) if isinstance(error, tomllib.TOMLDecodeError) else why
         raise LessonError(f"{file}: this is no TOML ({why}); mend it there.") from error
     fields = _Fields(table, file)
     minutes = fields.number("minutes", 1, MOST_MINUTES)
@@ -289,16 +300,15 @@ def faults(lesson: Lesson, pages: Pages) -> Iterator[str]:
 
 
 def _faults(step: LessonStep, pages: Pages) -> Iterator[str]:
+    if not step.open.startswith("/") or step.open.startswith("//") or "#" in step.open:
+        yield f"`open` must be an address of the app from / on, not “{step.open[:60]}”."
+        return
     yield from _of_address(step, pages)
     yield from _of_task(step, pages)
     yield from _of_words(step)
 
 
 def _of_address(step: LessonStep, pages: Pages) -> Iterator[str]:
-    parts = urlsplit(step.open)
-    if parts.scheme or parts.netloc or parts.fragment or not step.open.startswith("/"):
-        yield f"`open` must be an address of the app from / on, not “{step.open[:60]}”."
-        return
     if step.page not in pages:
         yield f"`open` names no page “{step.page[:40]}”: use one of {', '.join(sorted(pages))}."
         return

@@ -19,7 +19,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,17 @@ from explorer.runs.deleting import erase
 from explorer.runs.finetuning import PARENT, new_head_seed
 from explorer.runs.quotas import queue_fault
 from explorer.runs.run import Run, create, delete, room_fault, run_named
-from explorer.runs.spec import STOPPED, RunError, RunNotes, RunSpec
+from explorer.runs.spec import (
+    ACTIVE,
+    DAMAGED,
+    INTERRUPTED,
+    STOPPED,
+    WAITING,
+    RunError,
+    RunNotes,
+    RunSpec,
+    Status,
+)
 from explorer.runs.watchdog import settings
 from explorer.system import limits, operating_system
 from explorer.system.atomic_files import Lock, is_held, read_json_object, write_json
@@ -54,7 +64,8 @@ PASSED_VARIABLES = (
     *(limits.PUBLIC, limits.FILE),
 )
 """Variables of the server's environment that the processes get, besides the limits set there."""
-NOT_STARTED = "The processes that train could not be started; try again in a minute."
+NOT_STARTED = "The processes that train could not be started. The cause: {cause}."
+ENDED, SILENT = "the scheduler ended at once", "the scheduler has not answered in time"
 OTHERS_START = (
     "Another server has been starting the training cluster for a minute; try again later."
 )
@@ -81,6 +92,7 @@ class Cluster:
         self._client: Client | None = None
         self._started: list[subprocess.Popen[bytes]] = []
         self._is_closed = False
+        self._has_tried = False
 
     def start(self) -> threading.Thread:
         """Connect or start in a thread, unless it is up or starting.
@@ -88,7 +100,7 @@ class Cluster:
         A fault is raised when a run is submitted.
         """
         with self._starting:
-            if self._starter is None or not (self._starter.is_alive() or self.is_up):
+            if self._starter is None or not (self._starter.is_alive() or self._open_client()):
                 self._starter = threading.Thread(target=self._try_to_connect, daemon=True)
                 self._starter.start()
             return self._starter
@@ -100,7 +112,10 @@ class Cluster:
                 raise RunError("This server is shutting down, so it cannot start a training run.")
             if self._client is None or self._client.status != "running":
                 self._drop_client()
-                self._client = self._connect_to_dask_address() or self._connect_or_start()
+                try:
+                    self._client = self._connect_to_dask_address() or self._connect_or_start()
+                finally:
+                    self._has_tried = True
             return self._client
 
     def train_new(
@@ -192,20 +207,19 @@ class Cluster:
         """Whether an earlier server, perhaps a killed one, has left its processes running here."""
         return self._file.exists()
 
-    @property
-    def is_up(self) -> bool:
-        """Whether it is connected, so that it answers at once."""
-        return self._open_client() is not None
+    def queued(self) -> list[str] | None:
+        """The names of the runs that train or wait; None before the first try to find the others.
 
-    def has(self, run: Run) -> bool:
-        """Whether a worker trains the run or will. A cluster that is not up has no runs."""
-        if run.has_worker():
-            return True
+        A cluster that does not answer has none.
+        """
+        if not self._has_tried and (self.was_left or self.dask_address):
+            self.start()
+            return None
         client = self._open_client()
         try:
-            return client is not None and run.name in map(_name_of, _keys(client))
+            return [] if client is None else [*map(_name_of, _keys(client))]
         except OSError:
-            return False
+            return []
 
     def waiting(self) -> list[str]:
         """The names of the runs that wait for a worker, the next one first."""
@@ -291,7 +305,7 @@ class Cluster:
             return self._start_processes()
         except OSError as error:  # leave no process that nobody would find again
             self._kill_processes()
-            raise RunError(NOT_STARTED) from error
+            raise RunError(NOT_STARTED.format(cause=_cause_of(error))) from error
 
     def _start_processes(self) -> Client:
         security = security_of(self._key)
@@ -351,7 +365,7 @@ class Cluster:
                 scheduler = read_json_object(file)
                 return {name: str(scheduler[name]) for name in ("address", "id")}
             time.sleep(0.05)
-        raise TimeoutError
+        raise TimeoutError(SILENT if process.poll() is None else ENDED)
 
     def _kill_processes(self) -> None:
         """End the processes that this server has started, with their child processes."""
@@ -392,6 +406,14 @@ class Cluster:
             self._client = None
 
 
+def _cause_of(error: BaseException) -> str:
+    """What it began with, without a path of this machine."""
+    while cause := error.__cause__ or error.__context__:
+        error = cause
+    words = getattr(error, "verify_message", "") or getattr(error, "strerror", "")
+    return words or (str(error) if len(error.args) == 1 else "") or type(error).__name__
+
+
 def workers_here() -> int:
     """The number of workers: one for each core but the server's, if the memory is enough."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -406,6 +428,40 @@ def cluster() -> Cluster:
 @cache
 def _cluster_of(root: Path) -> Cluster:
     return Cluster(root)
+
+
+Queued = Callable[[], Container[str] | None]
+
+
+def status_of(run: Run, queued: Queued | None = None) -> Status:
+    """The status of a run, for every page: interrupted where no process trains it or will.
+
+    `queued` asks the cluster once for many runs. RunError if the run cannot be read.
+    """
+    status = run.status()
+    if status.state == WAITING and not run.has_worker():
+        there = (queued or cluster().queued)()
+        if there is not None and run.name not in there:
+            status = run.status()  # read again: it may have been trained meanwhile
+            if status.state == WAITING and not run.has_worker():
+                return status.replace(state=INTERRUPTED)
+    return status
+
+
+def states_of(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The state of each run, for every page; `DAMAGED` for one that cannot be read."""
+    queued, states = cache(cluster().queued), list[str]()
+    for run in runs:
+        try:
+            states.append(status_of(run, queued).state if run.spec else DAMAGED)
+        except RunError:
+            states.append(DAMAGED)
+    return tuple(states)
+
+
+def is_active(run: Run) -> bool:
+    """Whether a process trains the run or will."""
+    return states_of([run])[0] in ACTIVE
 
 
 @contextlib.contextmanager

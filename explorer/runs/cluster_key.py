@@ -18,14 +18,16 @@ from explorer.system.atomic_files import write_text
 from explorer.system.operating_system import is_mine, is_mine_alone
 
 NAME = "explorer-training"
+ALWAYS = datetime.datetime(1970, 1, 1)
+"""Before any clock, so that a key made by a wrong one is valid once the clock is right."""
 NEVER = datetime.datetime(9999, 12, 31, 23, 59, 59)
 """The date that RFC 5280 gives to a certificate that does not expire."""
 
 
 def security_of(file: Path) -> dict[str, Any]:
-    """The settings of `Security` for this file, which is written if it is missing or not ours."""
+    """The settings of `Security` for this file, written if it is missing, not ours or not valid."""
     settings = _settings(file)
-    if not _is_private(file) or not _can_be_read(settings):
+    if not _is_private(file) or not _is_valid(file, settings):
         write_text(file, _new_key())
     return settings
 
@@ -66,12 +68,16 @@ def _is_private(file: Path) -> bool:
         return False
 
 
-def _can_be_read(settings: dict[str, Any]) -> bool:
+def _is_valid(file: Path, settings: dict[str, Any]) -> bool:
+    """Whether it can be read, and its dates hold now; an earlier version's began with its clock."""
+    from cryptography import x509
+
     try:
         Security(**settings).get_connection_args("client")
-    except OSError:
+        begins = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_before_utc
+    except (OSError, ValueError):
         return False
-    return True
+    return begins <= datetime.datetime.now(datetime.UTC)
 
 
 def _new_key() -> str:
@@ -82,14 +88,13 @@ def _new_key() -> str:
 
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
-    yesterday = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(yesterday)
+        .not_valid_before(ALWAYS)
         .not_valid_after(NEVER)
         .sign(key, hashes.SHA256())
     )

@@ -6,7 +6,6 @@ if another run of theirs would not fit.
 
 import os
 import shutil
-import time
 import uuid
 from contextlib import suppress
 from itertools import islice
@@ -15,7 +14,8 @@ from pathlib import Path
 from explorer.catalog.run_index import ASIDE, DELETED, RunFolder, index_of
 from explorer.runs.quotas import outdated
 from explorer.system import limits
-from explorer.system.atomic_files import Lock, is_held, write_json
+from explorer.system.atomic_files import Lock, is_held, sweep_files, write_json
+from explorer.system.running_time import RunningTime
 
 STOPS_WITHIN = 5.0
 """Seconds that a worker has to stop before its run is deleted."""
@@ -31,13 +31,15 @@ def set_aside(folder: Path) -> None:
     If its step takes long, the run is moved all the same: its worker ends when it writes next.
     Only its worker changes files in the folder. OSError if it cannot be moved.
     """
-    _move(folder, folder.with_name(f"{ASIDE}{folder.name}"))
+    aside = folder.with_name(f"{ASIDE}{folder.name}")
+    _move(folder, aside)
+    os.utime(aside)  # its age begins
 
 
 def bring_back(root: Path, name: str) -> None:
     """Bring a deleted run back. OSError if its time is over, or its name is taken."""
     aside = root / f"{ASIDE}{name}"
-    if _is_over(aside):
+    if RunningTime(root).age(aside) > limits.UNDO_SECONDS.most:
         raise FileNotFoundError
     aside.rename(root / name)
 
@@ -51,8 +53,12 @@ def erase(folder: Path) -> None:
 
 def set_aside_of(root: Path, owner: str | None) -> list[RunFolder]:
     """The runs of this owner, or of all, that can be brought back, the last deleted first."""
-    there = [run for run in _deleted_by(root, owner) if not _is_over(root / run.name)]
-    return sorted(there, key=lambda run: _time_moved(root / run.name), reverse=True)
+    ran, moved = RunningTime(root), list[tuple[float, RunFolder]]()
+    for run in _deleted_by(root, owner):
+        with suppress(OSError):
+            if ran.age(root / run.name) <= limits.UNDO_SECONDS.most:
+                moved.append(((root / run.name).stat().st_mtime, run))
+    return [run for _, run in sorted(moved, reverse=True)]
 
 
 def make_room(root: Path, owner: str) -> bool:
@@ -65,25 +71,23 @@ def make_room(root: Path, owner: str) -> bool:
 
 
 def sweep(root: Path) -> None:
-    """Remove some of the runs whose days are over, the oldest first.
+    """Set some of the runs aside whose days are over, the oldest first.
 
-    It also removes deleted runs whose time is over, and the rests of killed processes.
+    It also removes those that have stood aside for their time, and the rests of killed processes.
     """
-    there = index_of(root).now()
+    there, ran = index_of(root).now(), RunningTime(root)
     for old in islice(outdated(root, there), MOST_SWEPT):
         if not is_held(root / old.name / "lock"):
             with suppress(OSError):
-                erase(root / old.name)
+                set_aside(root / old.name)
     for run in there.aside:
         with suppress(OSError):
-            if _time_moved(root / run.name) > time.time():  # the clock was set back: start again
-                os.utime(root / run.name)
-            elif _is_over(root / run.name):
+            if ran.age(root / run.name) > limits.UNDO_SECONDS.most:
                 erase(root / run.name)
+    sweep_files(root)
     for name in there.incomplete:
         with suppress(OSError):
-            age = time.time() - (root / name).stat().st_mtime
-            if name.startswith(DELETED) or age > LONGEST_MAKING:
+            if name.startswith(DELETED) or ran.age(root / name) > LONGEST_MAKING:
                 shutil.rmtree(root / name, ignore_errors=True)
 
 
@@ -99,16 +103,3 @@ def _move(folder: Path, to: Path) -> None:
 def _deleted_by(root: Path, owner: str | None) -> list[RunFolder]:
     """The deleted runs of this owner, or of all, even those whose time is over."""
     return [run for run in index_of(root).now().aside if owner is None or run.owner == owner]
-
-
-def _is_over(aside: Path) -> bool:
-    """Whether its time is over, though it is not removed yet."""
-    return time.time() - _time_moved(aside) > limits.UNDO_SECONDS.most
-
-
-def _time_moved(folder: Path) -> float:
-    """The time at which it was moved here, or a set-back clock was noticed."""
-    try:
-        return os.stat(folder).st_ctime
-    except OSError:
-        return 0.0

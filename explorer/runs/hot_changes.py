@@ -17,6 +17,7 @@ from typing import Any
 
 from explorer.runs.spec import HOT_VALUES, RunSpec, is_step
 from explorer.system.atomic_files import Lock, read_json_or_empty, write_json, write_text
+from models.file_text import parse_json
 
 REQUESTED, CHANGES, REFUSED = "requested.json", "changes.jsonl", "refused.json"
 LOCK, LONGEST_FAULT = "requested.lock", 300
@@ -113,7 +114,7 @@ def spec_at(spec: RunSpec, changes: Iterable[Change], step: int) -> RunSpec:
 
 def _change(line: str) -> Change | None:
     try:
-        values = json.loads(line)
+        values = parse_json(line)
     except (ValueError, RecursionError):
         return None
     if not isinstance(values, dict) or not is_step(values.get("step")):

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from explorer.runs.spec import is_float32, is_step
 from explorer.system.atomic_files import OWNER_ONLY, write_text
+from models.file_text import parse_json
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _is_upto(line: bytes, step: int) -> bool:
 def _rows(lines: bytes) -> Iterator[MetricsRow]:
     for line in lines.splitlines():
         try:
-            values = json.loads(line)
+            values = parse_json(line)
         except (ValueError, RecursionError):
             continue
         if isinstance(values, dict) and is_step(values.get("step")):

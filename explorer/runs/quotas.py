@@ -4,8 +4,8 @@ Each function returns the sentence for the person who is refused, or None.
 """
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -16,6 +16,7 @@ from explorer.runs.run_size import trained_parameters
 from explorer.runs.spec import RunSpec
 from explorer.system import limits
 from explorer.system.atomic_files import fits
+from explorer.system.running_time import RunningTime
 
 DAY = 24 * 3600
 BYTES_OF_PARAMETER = 4
@@ -99,12 +100,19 @@ def _network_fault(amount: int, network: str, whole: limits.Limit) -> str | None
 
 def outdated(root: Path, there: RunListing) -> Iterator[RunFolder]:
     """The runs whose days are over, the oldest first; never a run of whoever runs the server."""
-    end = time.time() - limits.RUNS_DAYS.most * DAY
+    ran, most = RunningTime(root), limits.RUNS_DAYS.most * DAY
     for run in reversed(there.everybodys):
-        if run.began > end * 1e9:
+        if ran.since(run.began / 1e9) <= most:
             return
-        if run.began and run.owner != HOST and _time_of_status(root / run.name) < end:
-            yield run
+        with suppress(OSError):
+            if run.began and run.owner != HOST and ran.age(_status_or_spec(root, run)) > most:
+                yield run
+
+
+def _status_or_spec(root: Path, run: RunFolder) -> Path:
+    """The file that every event of a run writes, or where it has none the one written first."""
+    status = root / run.name / "status.json"
+    return status if status.exists() else status.with_name("spec.json")
 
 
 def bytes_of(folder: Path | str) -> int:

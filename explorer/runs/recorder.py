@@ -7,6 +7,7 @@ vocabulary of V tokens or V classes: an untrained model is at most a few times a
 import math
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,17 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer.catalog.pass_budget import steps_between_layers
 from explorer.catalog.run_index import step_folders
 from explorer.runs.finetuning import PARENT, linked_files, record_of
 from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.quotas import closing_bytes
 from explorer.runs.run import Run, step_folder
-from explorer.runs.spec import DONE, TRAINING, RunSpec, Status
+from explorer.runs.run_size import measured_rows
+from explorer.runs.spec import DONE, STOPPED, TRAINING, RunSpec, Status
+from explorer.system import cooperative
 from explorer.system.atomic_files import write_json, write_text
+from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.system.pace import Pace, Speed, is_snapshot_step
 from explorer.tasks import Task
 from explorer.text.number_format import three
@@ -32,8 +37,15 @@ POOR, LOST = 20, 1_000
 """Multiples of the loss of a guess. POOR weights are not saved; LOST ones never recover."""
 STEPS_OF_PATIENCE = 50
 """Updates in a row after which a poor model counts as lost, too."""
-CHECKED_PARTS = 8
-"""One of so many parts of a batch is checked before weights are saved."""
+CHECKED_PARTS, MOST_CHECKED = 8, 64
+"""One of so many parts of a batch is checked before weights are saved, of so many rows at most."""
+LAST_SECONDS = 0.5
+"""Seconds for the last measurement of a run that ends between two of them."""
+TOLD_SECONDS = 1.0
+"""A measurement that takes longer tells how far it is."""
+
+Tell = Callable[[int, int], None]
+"""Is told, during a measurement, the rows that are read and those that it reads in all."""
 
 
 class Diverged(ArithmeticError):
@@ -72,7 +84,9 @@ class Health:
         """Whether weights are worth keeping: finite, and not poor on a part of this batch."""
         if not is_finite(model):
             return False
-        part = batch.parts(CHECKED_PARTS)[0].to(next(model.parameters()).device)
+        rows = min(MOST_CHECKED, -(-len(batch.labels) // CHECKED_PARTS))
+        part = Batch(tuple(ids[:rows] for ids in batch.inputs), batch.labels[:rows])
+        part = part.to(next(model.parameters()).device)
         with evaluating(model):
             loss = batch_loss(model, part).item()
         return loss <= POOR * self.guess
@@ -96,10 +110,18 @@ class RunRecorder:
     """Writes one run, for the one worker that trains it."""
 
     def __init__(
-        self, run: Run, spec: RunSpec, task: Task, model: Transformer, state: TrainState
+        self,
+        run: Run,
+        spec: RunSpec,
+        task: Task,
+        model: Transformer,
+        state: TrainState,
+        tell: Tell = lambda read, rows: None,
     ) -> None:
         self.run, self.spec, self.task = run, spec, task
-        self.model, self.state = model, state
+        self.model, self.state, self.tell = model, state, tell
+        self.rows, self.is_broken_off = measured_rows(task, spec), False
+        self.kept_at = -1
         self.health = Health(spec.model)
         self.reserve = closing_bytes(spec)
         self.parents = record_of(run.folder / PARENT, spec)
@@ -129,8 +151,8 @@ class RunRecorder:
         self._show()
         if self.state.step == 0:
             self._keep()  # from now on, a run without a state has lost it
-            self._measure()
-            self.metrics.add(MetricsRow(0, value=self.status.value, seconds=0.0))
+            if self._measure():
+                self.metrics.add(MetricsRow(0, value=self.status.value, seconds=0.0))
             self._snapshot()
         self._show()
 
@@ -153,8 +175,7 @@ class RunRecorder:
             self.metrics.add(row)
             self._show()
             row = MetricsRow(1, seconds=row.seconds)
-        if is_measured:
-            self._measure()
+        if is_measured and self._measure():
             row = replace(row, value=self.status.value)
         self.metrics.add(row)
         if is_landmark and self._is_good():
@@ -184,10 +205,13 @@ class RunRecorder:
 
         Lost weights are not saved: the weights saved before are those that open and resume.
         """
-        if self.status.measured_at != self.state.step:
-            self._measure()
-            now = round(self.seconds, 3)
-            self.metrics.add(MetricsRow(self.state.step, value=self.status.value, seconds=now))
+        until = time.monotonic() + LAST_SECONDS
+        is_late = Breakable(lambda: STOPPED if time.monotonic() > until else None)
+        with cooperative.run_in_thread(is_late):
+            is_old = self.status.measured_at != self.state.step
+            if is_old and not self.is_broken_off and self._measure():
+                now = round(self.seconds, 3)
+                self.metrics.add(MetricsRow(self.state.step, value=self.status.value, seconds=now))
         if self._is_good():
             self._keep()
             self._refresh()
@@ -211,24 +235,44 @@ class RunRecorder:
 
     def _keep(self) -> None:
         """Save the state for a resume; the previous state stays until this one is complete."""
+        if self.kept_at == self.state.step:
+            return
         self._save(step_folder(self.run.folder / "state", self.state.step), state=self.state)
         _drop_all_but(self.run.folder / "state", 1)
+        self.kept_at = self.state.step
 
     def abandon(self) -> None:
         """Close the files without writing."""
         self.metrics.close()
 
-    def _measure(self) -> None:
-        with self.measuring.timed():
-            was_training = self.model.training
-            measured = self.task.measure(self.model)
+    def _measure(self) -> bool:
+        """Measure the held-out rows; False, and the status as it was, if that is broken off."""
+        was_training, began = self.model.training, time.monotonic()
+        try:
+            with self.measuring.timed(), steps_between_layers(self.model):
+                for read, measured in self.task.measuring(self.model, self.rows):
+                    value = measured.value
+                    if time.monotonic() - began > TOLD_SECONDS:
+                        self._tell(read)
+        except BrokenOff:
+            self.is_broken_off = True
+            return False
+        finally:
             self.model.train(was_training)
-        value = float(measured.value)
         self.status = self.status.replace(
-            measure=measured.name,
+            measure=self.task.metric[0],
             value=value if math.isfinite(value) else None,
             measured_at=self.state.step,
+            measured_rows=self.rows,
+            held_out_rows=len(self.task.held_out_batch.labels),
         )
+        return True
+
+    def _tell(self, read: int) -> None:
+        self.tell(read, self.rows)
+        if self.showing.is_due():
+            with self.showing.timed():
+                self._show(message=f"Measuring {self.rows:,} held-out rows: {read:,}")
 
     def _snapshot(self) -> None:
         self._save(step_folder(self.run.folder / "snapshots", self.state.step))

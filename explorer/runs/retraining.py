@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from explorer.catalog.pass_budget import steps_between_layers
 from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import spec_at
 from explorer.runs.run import Run, step_folders
@@ -92,8 +93,9 @@ def train_on(
         training = training_at(run, spec, now)
         until = min([at for at in changed_at if at > now] + [step])
         updates = train(began.model, partial(task.batch, training=training), training, began.state)
-        while began.state.step < until:
-            yield next(updates).step
+        with steps_between_layers(began.model):
+            while began.state.step < until:
+                yield next(updates).step
 
 
 def training_at(run: Run, spec: RunSpec, step: int) -> TrainConfig:

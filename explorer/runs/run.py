@@ -72,6 +72,7 @@ from explorer.system.atomic_files import (
 from explorer.system.data_folders import runs_root
 from explorer.tasks import CUSTOM_TASKS, Task, task_of
 from explorer.tasks.bundled_text import BundledText
+from explorer.tasks.task import check_fit
 from explorer.text import TextError
 from models.config import TrainConfig
 from models.loading.safe_files import quoted
@@ -148,8 +149,11 @@ class Run:
         if text is None and spec.task in CUSTOM_TASKS:
             raise TextError(f"The text of the run {self.title} is missing.")
         if spec.parent:
-            return task_in(self.folder / PARENT, spec.task, text)
-        return task_of(spec.task, text, self.tokenizer())
+            task = task_in(self.folder / PARENT, spec.task, text)
+        else:
+            task = task_of(spec.task, text, self.tokenizer())
+        check_fit(task, spec.model)
+        return task
 
     def status(self) -> Status:
         """The status of the run; "interrupted" if it is training without a living worker."""

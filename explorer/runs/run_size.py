@@ -31,6 +31,12 @@ FEW_EXAMPLES = 16
 TIMED = 3
 LARGEST_TIMED = 2e9
 """Floating-point operations of one step; a larger one is not timed but estimated."""
+MEASURING_SHARE = 0.1
+"""Of the operations of a training, for all its measurements together: the curve is worth that, and
+more would be felt. A table with more rows is measured on a fixed sample.
+"""
+LEAST_MEASURED = 64
+"""Held-out rows of a measurement, also of a short training: fewer would say little."""
 CALIBRATION = {"n_layers": 2, "d_model": 256, "n_heads": 4, "d_ff": 1024}
 """The sizes of the model whose speed stands for that of larger ones."""
 
@@ -118,18 +124,33 @@ def expected_speed(task: Task, spec: RunSpec) -> ExpectedSpeed:
     """The speed of forward and backward passes and of the measurements on held-out data between
     them: timed if the model is small, else estimated.
     """
-    size, steps, every = training_size(task, spec), spec.training.steps, spec.evaluate_every
+    size, steps = training_size(task, spec), spec.training.steps
     is_timed = size.operations <= LARGEST_TIMED and limits.PASS_BYTES.allows(size.memory)
     if is_timed:
         update, measurement = _seconds_of_batch(task, spec)
     else:
         update = size.operations / _operations_per_second(spec.training.precision)
         measurement = update / 3  # a forward pass alone
-    between = sum(1 for step in snapshot_steps(steps) if not every or step % every)
-    between += steps // every if every else 0
-    batches = len(task.held_out_batch.labels) / spec.training.batch_size
-    seconds = steps * update + (1 + between) * batches * measurement
+    batches = measured_rows(task, spec) / spec.training.batch_size
+    seconds = steps * update + _measurements(spec) * batches * measurement
     return ExpectedSpeed(steps / seconds, is_timed)
+
+
+def measured_rows(task: Task, spec: RunSpec) -> int:
+    """The held-out rows that each measurement of a run reads, by its settings at the start.
+
+    A row costs a forward pass, a third of what it costs in training.
+    """
+    share = MEASURING_SHARE * 3 * spec.training.steps * spec.training.batch_size
+    most = max(LEAST_MEASURED, int(share / _measurements(spec)))
+    return min(len(task.held_out_batch.labels), most)
+
+
+def _measurements(spec: RunSpec) -> int:
+    """How often a run measures its held-out data: before the first step, and after some."""
+    steps, every = spec.training.steps, spec.evaluate_every
+    between = sum(1 for step in snapshot_steps(steps) if not every or step % every)
+    return 1 + between + (steps // every if every else 0)
 
 
 def _key(task: Task, spec: RunSpec) -> object:
@@ -145,6 +166,7 @@ def _seconds_of_batch(task: Task, spec: RunSpec) -> tuple[float, float]:
     """Seconds of one core for a batch and its two passes, the median of three after a first, and
     for the measurement of as many held-out examples.
 
+    Of each batch one part is computed, which stands for all its parts: a batch may have a thousand.
     It is measured once for all readers, and waits until there is room for it. The time is the
     thread's, so that other work on the machine does not count. The update takes little time, and
     would make the server load modules that only workers need, so it is left out.
@@ -156,16 +178,16 @@ def _seconds_of_batch(task: Task, spec: RunSpec) -> tuple[float, float]:
         for step in range(TIMED + 1):
             cooperative.step()
             began = time.thread_time()
-            for part in task.batch(step, training).parts(training.accumulation):
-                with in_precision(training.precision, part.labels.device):
-                    loss = batch_loss(model, part, training.label_smoothing)
-                loss.backward()
-            took.append(time.thread_time() - began)
-        held_out = task.held_out_batch
-        part = held_out.parts(-(-len(held_out.labels) // training.batch_size))[0]
+            parts = task.batch(step, training).parts(training.accumulation)
+            batch_ready = time.thread_time()
+            with in_precision(training.precision, parts[0].labels.device):
+                loss = batch_loss(model, parts[0], training.label_smoothing)
+            loss.backward()
+            took.append(batch_ready - began + len(parts) * (time.thread_time() - batch_ready))
+        cooperative.step()
         began = time.thread_time()
-        task.metric[1](model, part)
-        measurement = (time.thread_time() - began) * training.batch_size / len(part.labels)
+        read, _ = next(task.measuring(model))
+        measurement = (time.thread_time() - began) * training.batch_size / read
     return median(took[1:]), measurement
 
 

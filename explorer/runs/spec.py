@@ -18,6 +18,9 @@ WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
 STATES = (WAITING, TRAINING, PAUSED, STOPPED, DONE, FAILED, INTERRUPTED)
 
+DAMAGED = "damaged"
+"""The state of a run that cannot be read."""
+
 ACTIVE = (WAITING, TRAINING)
 """States in which a worker trains the run, or will without another command."""
 
@@ -102,7 +105,7 @@ class RunSpec(PlainData):
 @dataclass(frozen=True)
 class Status(PlainData):
     """The status of a run. `value` is the newest held-out metric, of the weights at step
-    `measured_at`.
+    `measured_at`, over `measured_rows` of the `held_out_rows`.
     """
 
     state: str = choice_field(WAITING, STATES)
@@ -112,9 +115,18 @@ class Status(PlainData):
     measure: str = ""
     value: float | None = number_field(None, -LARGEST_FLOAT32, LARGEST_FLOAT32)
     measured_at: int | None = number_field(None, 0, MOST_STEPS)
+    measured_rows: int = number_field(0, 0, MOST_STEPS)
+    held_out_rows: int = number_field(0, 0, MOST_STEPS)
     steps_per_second: float = number_field(0.0, -LARGEST_FLOAT32, LARGEST_FLOAT32)
     seconds: float = number_field(0.0, -LARGEST_FLOAT32, LARGEST_FLOAT32)
     message: str = ""
+
+    @property
+    def held_out(self) -> str:
+        """The held-out data that the value is over, in words."""
+        if self.measured_rows >= self.held_out_rows:
+            return "held-out data"
+        return f"{self.measured_rows:,} of {self.held_out_rows:,} held-out rows"
 
     @property
     def is_active(self) -> bool:

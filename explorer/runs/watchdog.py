@@ -1,8 +1,8 @@
 """The limits of one run while a worker trains it: its time, its memory, its bytes on disk.
 
 Most are checked between two steps: the run ends as at the command stop, with its state. A step
-that takes too long cannot be interrupted from outside, so its process ends, and the last saved
-state remains. A step that needs too much memory fails.
+that takes too long, or does not end after the command stop, cannot be interrupted from outside, so
+its process ends, and the last saved state remains. A step that needs too much memory fails.
 """
 
 import contextlib
@@ -20,6 +20,12 @@ from explorer.system.pace import Pace
 
 NO_MEMORY = re.compile(r"(can't allocate|cannot allocate|not enough) memory|bad_alloc", re.I)
 """How torch says that there is no memory."""
+STEP, MEASURING = "one step", "measuring held-out rows or saving the model"
+MAKING = "making the data and the model"
+LOOK_SECONDS = 0.5
+"""Seconds between two looks, at most."""
+SECONDS_TO_STOP = 2.0
+"""Of processor time, for the layer that is being computed."""
 RUN_LIMITS = (
     limits.RUN_SECONDS,
     limits.STEP_SECONDS,
@@ -47,7 +53,8 @@ class Watchdog:
         self._guard = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self.watch, daemon=True)
-        self._since = clock()
+        self._doing, self._since = MAKING, clock()
+        self._asked_at: float | None = None
         self._sizing = Pace(every=0.5, share=0.005)
 
     def after_step(self, seconds: float, reserve: int) -> str:
@@ -55,8 +62,6 @@ class Watchdog:
 
         `seconds` is the training time of the run, `reserve` the bytes that its end will write.
         """
-        with self._guard:
-            self._since = self._clock()
         if not limits.RUN_SECONDS.allows(seconds):
             return limits.RUN_SECONDS.refusal()
         if self._sizing.is_due():
@@ -67,9 +72,29 @@ class Watchdog:
             return disk_fault(self._run.folder, reserve) or ""
         return ""
 
+    def begin(self, what: str) -> None:
+        """What the run does from now on: STEP, MEASURING or MAKING."""
+        with self._guard:
+            self._doing, self._since, self._asked_at = what, self._clock(), None
+
     def seconds_left(self) -> float:
-        """Seconds left for the current step."""
-        return limits.STEP_SECONDS.most - (self._clock() - self._since)
+        """Seconds left for what the run does now; only a step has the limit of a step."""
+        return self._most - (self._clock() - self._since)
+
+    @property
+    def _most(self) -> int:
+        step = limits.STEP_SECONDS.most
+        return step if self._doing == STEP else max(step, limits.RUN_SECONDS.most)
+
+    def _why_end(self) -> str:
+        """Why the process must end now; empty if it may go on."""
+        if self.seconds_left() <= 0:
+            return limits.STEP_SECONDS.refusal(most=self._most).replace(STEP, self._doing)
+        if self._doing == STEP and self._run.last_command() == "stop":
+            self._asked_at = self._asked_at or time.process_time()
+            if time.process_time() - self._asked_at > SECONDS_TO_STOP:
+                return "The run was stopped within a step. Its last saved state is kept."
+        return ""
 
     def __enter__(self) -> "Watchdog":
         self._thread.start()
@@ -80,14 +105,18 @@ class Watchdog:
             self._ended.set()
 
     def watch(self) -> None:
-        """Wait until the training ends or a step takes too long; then end the process."""
-        while not self._ended.wait(max(0.0, self.seconds_left())):
-            with self._guard:
-                if self.seconds_left() <= 0 and not self._ended.is_set():
-                    with contextlib.suppress(OSError):
-                        self._run.stop_for(limits.STEP_SECONDS.refusal())
-                    end_process()
-                    return
+        """Wait until the training ends or must be ended; then end the process."""
+        while not self._ended.wait(max(0.0, min(LOOK_SECONDS, self.seconds_left()))):
+            self.look()
+
+    def look(self) -> None:
+        """End the process if the training must be ended."""
+        with self._guard:
+            if (why := self._why_end()) and not self._ended.is_set():
+                self._ended.set()
+                with contextlib.suppress(OSError):
+                    self._run.stop_for(why)
+                end_process()
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ with the same bits.
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -16,27 +16,30 @@ import torch
 import torch.distributed
 
 from explorer.catalog import in_a_sentence
-from explorer.catalog.run_index import step_folders
+from explorer.catalog.pass_budget import steps_between_layers
+from explorer.catalog.run_index import SNAPSHOTS, step_folders
 from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import apply_request, spec_at
-from explorer.runs.recorder import Diverged, RunRecorder, TrainingProgress
+from explorer.runs.recorder import Diverged, RunRecorder, Tell, TrainingProgress
 from explorer.runs.run import Run
 from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunError, RunSpec
-from explorer.runs.watchdog import Watchdog, bounded_memory, is_of_memory
-from explorer.system import limits
-from explorer.system.atomic_files import Lock
+from explorer.runs.watchdog import MEASURING, STEP, Watchdog, bounded_memory, is_of_memory
+from explorer.system import cooperative, limits
+from explorer.system.atomic_files import Lock, sweep_files
+from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.tasks import Task
 from explorer.text.number_format import three
 from models import Transformer, distributed, load_checkpoint
-from models.loading.checkpoint import load_state
+from models.loading.checkpoint import finish_all, load_state
 from models.training import Report, TrainState, train
 
 NICENESS = 1
 PATIENCE = 5.0
 """Seconds to wait for another worker to unlock the run."""
 
-ENDINGS = {"pause": PAUSED, "step": PAUSED, "stop": STOPPED, "leave": INTERRUPTED}
-
+AT_ONCE = {"pause": PAUSED, "stop": STOPPED, "leave": INTERRUPTED}
+"""The commands that break a step or a measurement off."""
+ENDINGS = AT_ONCE | {"step": PAUSED}
 
 END, ON, ANEW = 0.0, 1.0, 2.0
 """The messages to the processes that train together, before each update."""
@@ -52,14 +55,18 @@ def train_to_end(folder: Path | str) -> str:
 
 
 def advance(
-    folder: Path | str, leave: Callable[[], bool] = lambda: False, *, is_bounded: bool = False
+    folder: Path | str,
+    leave: Callable[[], bool] = lambda: False,
+    *,
+    is_bounded: bool = False,
+    tell: Tell = lambda read, rows: None,
 ) -> Iterator[TrainingProgress]:
     """Train the run in `folder` from its saved state, with a report after each update.
 
     It ends when the run is done, at the commands pause and stop, and when `leave()` is true. It
     does nothing if another living worker trains the run. An error is written into the run's
     status and raised as RunError. With `is_bounded` the limits of a run hold: a limit stops the
-    run, and its status has the sentence.
+    run, and its status has the sentence. A long measurement tells how many of its rows are read.
     """
     run = Run(folder)
     spec = run.spec
@@ -71,11 +78,16 @@ def advance(
             run.end_as(STOPPED, why)
             return
         try:
+            for part in ("", "state", "latest", SNAPSHOTS):  # a killed worker may have left more
+                finish_all(run.folder / part)
+            sweep_files(run.folder)
             with (
                 Watchdog(run) if is_bounded else nullcontext() as watchdog,
                 bounded_memory() if is_bounded else nullcontext(),
             ):
-                yield from _train(run, spec, leave, watchdog)
+                yield from _train(run, spec, leave, watchdog, tell)
+        except BrokenOff as broken:
+            run.end_as(broken.state, "")
         except (ArithmeticError, MemoryError, OSError, RuntimeError, ValueError) as error:
             if is_bounded and is_of_memory(error):
                 run.end_as(STOPPED, limits.RUN_MEMORY.refusal())
@@ -96,16 +108,25 @@ def lower_priority() -> None:
 
 
 def _train(
-    run: Run, spec: RunSpec, leave: Callable[[], bool], watchdog: Watchdog | None
+    run: Run, spec: RunSpec, leave: Callable[[], bool], watchdog: Watchdog | None, tell: Tell
 ) -> Iterator[TrainingProgress]:
-    task = run.task()
-    model, state = saved_or_untrained(run, spec, task)
-    broadcast([END])  # now every process has read the files that the first one will replace
-    recorder = RunRecorder(run, spec, task, model, state)
     command = _Command(run)
+
+    def ending_at_once() -> str | None:
+        return INTERRUPTED if leave() else AT_ONCE.get(command.newest())
+
+    breakable = Breakable(ending_at_once)
+    begin = watchdog.begin if watchdog else lambda what: None
+    with cooperative.run_in_thread(breakable):
+        task = run.task()
+        model, state = saved_or_untrained(run, spec, task)
+    broadcast([END])  # now every process has read the files that the first one will replace
+    recorder = RunRecorder(run, spec, task, model, state, tell)
     try:
-        recorder.begin()
-        ending = ENDINGS.get(command.word) if command.word != "step" else None
+        begin(MEASURING)
+        with cooperative.run_in_thread(breakable):
+            recorder.begin()
+        ending = ending_at_once()
         why = ""
 
         def is_at_a_limit() -> bool:
@@ -117,12 +138,21 @@ def _train(
             ending = STOPPED
         updates = _Updates(run, spec, task, model, state)
         while ending is None:
-            report = updates.next()
+            begin(STEP)
+            try:
+                with updates.broken_off_by(breakable):
+                    report = updates.next()
+            except BrokenOff as broken:
+                ending = broken.state
+                break
+            begin(MEASURING)
             if report is None:
                 ending = DONE
                 break
             recorder.health.after(report)
-            yield recorder.record(report, updates.spec.evaluate_every)
+            with cooperative.run_in_thread(breakable):
+                progress = recorder.record(report, updates.spec.evaluate_every)
+            yield progress
             if recorder.has_reached_target or report.step >= spec.training.steps:
                 ending = DONE
             else:
@@ -210,6 +240,17 @@ class _Updates:
         tell_the_others(ANEW if is_anew else ON, self.spec)
         return next(self._updates, None)
 
+    @contextmanager
+    def broken_off_by(self, breakable: Breakable) -> Iterator[None]:
+        """Within it, an update is broken off between two layers; never one of several processes,
+        whose others would wait.
+        """
+        if distributed.world_size() > 1 or next(self._model.parameters()).device.type != "cpu":
+            yield
+            return
+        with cooperative.run_in_thread(breakable), steps_between_layers(self._model):
+            yield
+
     def _begin(self) -> None:
         """Go on from here with the settings that are in force."""
         changes = self._run.changes()
@@ -247,7 +288,7 @@ def _words_for_target(recorder: RunRecorder) -> str:
     if not recorder.has_reached_target:
         return ""
     status = recorder.status
-    return f"Reached {status.measure} {three(status.value or 0.0)} on held-out data."
+    return f"Reached {status.measure} {three(status.value or 0.0)} on {status.held_out}."
 
 
 def _advice(run: Run) -> str:

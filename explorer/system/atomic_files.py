@@ -1,10 +1,12 @@
 """Small files that are replaced as a whole, and a lock that ends with its process."""
 
+import errno
 import json
 import os
 import shutil
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,6 +15,8 @@ from explorer.system import limits, operating_system
 
 OWNER_ONLY = 0o600
 """Other accounts on this machine cannot read the files of a run."""
+LONGEST_WRITING = 3600
+"""Seconds after which no process can still be writing a file."""
 LARGEST_JSON = 8_000_000
 """Bytes; no status or spec is longer."""
 
@@ -30,6 +34,14 @@ def write_bytes(path: Path, content: bytes, mode: int = OWNER_ONLY) -> None:
         raise
 
 
+def sweep_files(folder: Path) -> None:
+    """Remove what processes that were killed while they wrote have left in this folder."""
+    for path in folder.glob(f".*.{'[0-9a-f]' * 32}"):
+        with suppress(OSError):
+            if abs(time.time() - path.stat().st_mtime) > LONGEST_WRITING:
+                path.unlink()
+
+
 def write_text(path: Path, text: str, mode: int = OWNER_ONLY) -> None:
     write_bytes(path, text.encode(), mode)
 
@@ -40,10 +52,12 @@ def write_json(path: Path, values: object, mode: int = OWNER_ONLY) -> None:
 
 def read_json_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file; OSError if there is no file, ValueError if it has no object."""
+    from models.file_text import parse_json  # who only writes does without torch
+
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path.name} is too large.")
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = parse_json(path.read_bytes())
     except RecursionError as error:
         raise ValueError(f"{path.name} is nested too deep.") from error
     if not isinstance(values, dict):
@@ -114,4 +128,11 @@ def is_held(path: Path) -> bool:
 
 def fits(folder: Path, size: int) -> bool:
     """Whether the disk has room for `size` bytes in addition to what must stay free."""
-    return size + limits.DISK_LEFT.most <= shutil.disk_usage(folder).free
+    there = next(filter(Path.exists, (folder, *folder.parents)))
+    return size + limits.DISK_LEFT.most <= shutil.disk_usage(there).free
+
+
+def check_room(folder: Path, size: int) -> None:
+    """OSError (ENOSPC) unless it has."""
+    if not fits(folder, size):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -34,6 +34,36 @@ class CancellableRun(Protocol):
         """Wait for a turn, and go on."""
 
 
+class BrokenOff(Exception):
+    """The work must end here; the run then has this state."""
+
+    def __init__(self, state: str) -> None:
+        super().__init__(state)
+        self.state = state
+
+
+class Breakable:
+    """The run of a worker: it breaks work off at the next step, once `ending` gives a state.
+
+    What is computed up to there is thrown away.
+    """
+
+    def __init__(self, ending: Callable[[], str | None]) -> None:
+        self._ending = ending
+
+    def step(self) -> None:
+        """BrokenOff if the work must end."""
+        if state := self._ending():
+            raise BrokenOff(state)
+
+    check_cancelled = step
+
+    def release_slot(self) -> None:
+        """A worker has no turns to give up."""
+
+    take_slot = release_slot
+
+
 _here = local()
 
 
@@ -45,11 +75,12 @@ def current_run() -> CancellableRun | None:
 @contextmanager
 def run_in_thread(run: CancellableRun) -> Iterator[None]:
     """Work of this thread inside is work for that run."""
+    former = current_run()
     _here.run = run
     try:
         yield
     finally:
-        del _here.run
+        _here.run = former
 
 
 def step() -> None:

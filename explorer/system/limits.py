@@ -105,9 +105,7 @@ MODEL_BYTES = Limit(
     "The weights of this model take {amount} of memory; the limit is {limit}. Choose a smaller "
     "model.",
 )
-RESULTS_SECONDS = Limit(
-    (300, 120, "seconds"), "How long a forward pass is kept after its last use"
-)
+RESULTS_SECONDS = Limit((300, 120, "seconds"), "How long a forward pass is kept after its last use")
 WEIGHTS_BYTES = Limit((4 * GB, 1 * GB, "bytes"), "Weights of all opened models, of all readers")
 PAGES_AT_ONCE = Limit((2, 2, "pages"), "Pages that compute at the same time; others take turns")
 PAIRS = Limit(
@@ -138,8 +136,8 @@ LESSON_BYTES = Limit(
 )
 OWN_LESSONS_BYTES = Limit(
     (40 * MB, 4 * MB, "bytes"),
-    "Lessons that all readers have uploaded; those of the reader who has not opened one for "
-    "longest are removed first",
+    "Lessons that all readers have uploaded; where they are more, the network with the most bytes "
+    "loses first those of its reader who has not opened one for longest",
 )
 
 UPLOAD_BYTES = Limit(
@@ -207,7 +205,7 @@ RUN_SECONDS = Limit(
 )
 STEP_SECONDS = Limit(
     (600, 10, "seconds"),
-    "How long one training step may take, with what is measured and saved after it",
+    "How long one training step may take, without what is measured and saved after it",
     "The run was stopped because one step took more than {limit}. Make the model or the batch "
     "smaller.",
 )
@@ -315,8 +313,9 @@ KEPT_BYTES_OF_READER = Limit(
 )
 KEPT_BYTES = Limit(
     (400 * MB, 50 * MB, "bytes"),
-    "Sessions of all readers; each counts as at least 10 kB. The one that was used longest ago is "
-    "removed first, and its list of addresses stays in its reader's browser",
+    "Sessions of all readers; each counts as at least 10 kB. Of the network with the most bytes, "
+    "the one that was used longest ago is removed first, and its list of addresses stays in its "
+    "reader's browser",
 )
 SESSION_FILE_BYTES = Limit(
     (3 * MB, 3 * MB, "bytes"),

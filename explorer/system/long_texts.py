@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from explorer.system.data_folders import texts_root
 from explorer.system.limits import TEXT_CHARACTERS, TEXTS_BYTES, TEXTS_DAYS
+from explorer.system.running_time import RunningTime
 
 NAME = re.compile(r"[0-9a-f]{32}")
 ENDING, WRITING = ".txt", "writing-"
@@ -87,14 +87,14 @@ def sweep() -> None:
 
     The texts in one folder may use at most a quarter of the room.
     """
-    oldest, total = time.time() - TEXTS_DAYS.most * DAY, 0
+    ran, total = RunningTime(texts_root()), 0
     shares: Counter[Path] = Counter()
-    for opened, size, path in sorted(_files(), reverse=True):
+    for _, size, path in sorted(_files(), reverse=True):
         total += size
         shares[path.parent] += size
         is_full = total > TEXTS_BYTES.most or shares[path.parent] > TEXTS_BYTES.most / SHARES
-        if is_full or opened < oldest:
-            with suppress(OSError):
+        with suppress(OSError):
+            if is_full or ran.age(path) > TEXTS_DAYS.most * DAY:
                 path.unlink(missing_ok=True)
 
 

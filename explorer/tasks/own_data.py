@@ -18,6 +18,7 @@ from explorer.text import TextError, TrainedWith, byte_tokenizer, word_tokenizer
 from explorer.text.checked_text import checked
 from explorer.text.published.adopted import adopted
 from explorer.text.token import DECODER, Reads
+from models.file_text import visible
 
 WORDS, SUBWORDS = "words", "subwords"
 MAX_WORDS = 20_000
@@ -42,7 +43,7 @@ def read_pairs(table: str, columns: tuple[str, str]) -> tuple[dict[tuple[str, st
     The sentence counts what of the table is left out, and is empty without any. TextError says in
     one sentence what is wrong with any other table.
     """
-    table = checked(table, limits.CORPUS_CHARACTERS).removeprefix("\ufeff")
+    table = visible(checked(table, limits.CORPUS_CHARACTERS)).removeprefix("\ufeff")
     named = " and ".join(columns)
     if not table.strip():
         raise TextError(f"The table is empty: give it a first line that names the columns {named}.")

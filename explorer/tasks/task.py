@@ -6,7 +6,7 @@ held-out set is the same for every model.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from explorer.tasks.bundled_text import BundledText
+from explorer.tasks.task_metrics import Metric, by_parts
 from explorer.tasks.task_models import Sizes, model_config, toy_training
 from explorer.text import DECODER, TextError, Token, TrainedWith
 from explorer.text.token import Reads
@@ -46,7 +47,7 @@ class Task(ABC):
     describes; `classes` are the names of a classifier's classes.
     """
 
-    metric: ClassVar[tuple[str, Callable[[Transformer, Batch], float]]]
+    metric: ClassVar[tuple[str, Metric]]
 
     name: str = ""
     title: str = ""
@@ -90,8 +91,23 @@ class Task(ABC):
 
     def measure(self, model: Transformer) -> Measurement:
         """The metric of the model on the held-out set."""
-        name, of = self.metric
-        return Measurement(name, of(model, self.held_out_batch))
+        *_, (_, measured) = self.measuring(model)
+        return measured
+
+    def measuring(
+        self, model: Transformer, rows: int | None = None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """The rows that are read and the metric over them, after each part of the held-out set.
+
+        With `rows`, of so many of its rows: evenly spaced, so always the same.
+        """
+        batch = self.held_out_batch
+        if rows is not None and rows < (total := len(batch.labels)):
+            some = torch.arange(rows) * total // rows
+            batch = Batch(tuple(ids[some] for ids in batch.inputs), batch.labels[some])
+        name, metric = self.metric
+        for read, value in by_parts(metric, model, batch):
+            yield read, Measurement(name, value)
 
     def within(self, tokens: int) -> "Task":
         """The task for a model that reads at most `tokens` tokens; TextError if that is too few."""
@@ -160,6 +176,17 @@ class CustomTask(Task):
     @abstractmethod
     def build(cls, text: str, tokenizer: str | TrainedWith | None = None) -> "CustomTask":
         """The task of this text; TextError says in one sentence why it cannot be trained on."""
+
+
+def check_fit(task: Task, model: TransformerConfig) -> None:
+    """TextError if this model cannot read the batches of the task: it is that of another one."""
+    ours, sizes = task.model, ("n_classes", "vocab_size", "src_vocab_size")
+    has_room = all((getattr(ours, name) or 0) <= (getattr(model, name) or 0) for name in sizes)
+    if (ours.kind, ours.head) != (model.kind, model.head) or not has_room:
+        raise TextError(
+            f"This model does not read the task {task.name}: a file in the run's folder is that of "
+            "another run, or its text was cut."
+        )
 
 
 def generator(seed: int, step: int) -> torch.Generator:

@@ -1,62 +1,91 @@
-"""The metrics of the tasks, each in one forward pass."""
+"""The metrics of the tasks, by parts of a batch: each is a sum, over a number of rows or labels."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 
+from explorer.system.cooperative import interruptible
 from models.losses import IGNORE, cross_entropy
 from models.model import Transformer
 from models.training import Batch
 from models.transformer import evaluating
 
+Score = tuple[float, int]
+"""The sum of a metric over a batch, and how many rows or labels it is over."""
+Metric = Callable[[Transformer, Batch], Score]
 
-def exact_match(model: Transformer, batch: Batch) -> float:
-    """The share of rows in which every label is the likeliest token.
+LARGEST_PART = 64
+"""Rows of one part, at most."""
+PART_OPERATIONS = 5e9
+"""Floating-point operations of one part, unless a single row has more: about 0.2 s of one core."""
 
-    For an autoregressive model this equals the share of answers
+
+def exact_match(model: Transformer, batch: Batch) -> Score:
+    """The rows in which every label is the likeliest token.
+
+    For an autoregressive model their share equals that of the answers
     that greedy decoding gets right: up to the first mistake both read the same tokens.
     """
     right, counted = _right(model, batch)
-    return (right | ~counted).all(-1).float().mean().item()
+    return int((right | ~counted).all(-1).sum()), len(right)
 
 
-def token_accuracy(model: Transformer, batch: Batch) -> float:
-    """The share of labels that are the likeliest token."""
+def token_accuracy(model: Transformer, batch: Batch) -> Score:
+    """The labels that are the likeliest token."""
     right, counted = _right(model, batch)
-    return right[counted].float().mean().item()
+    return int(right[counted].sum()), int(counted.sum())
 
 
-def accuracy(model: Transformer, batch: Batch) -> float:
-    """The share of rows whose class is right."""
+def accuracy(model: Transformer, batch: Batch) -> Score:
+    """The rows whose class is right."""
+    right, _ = _right(model, batch)
+    return int(right.sum()), len(right)
+
+
+def nats_per_token(model: Transformer, batch: Batch) -> Score:
+    """The −log p of the labels."""
     batch = on_device(model, batch)
     with evaluating(model):
-        return (model(*batch.inputs).argmax(-1) == batch.labels).float().mean().item()
+        labelled = int(batch.n_labels)
+        return cross_entropy(model(*batch.inputs), batch.labels).item() * labelled, labelled
 
 
-def nats_per_token(model: Transformer, batch: Batch, rows: int = 64) -> float:
-    """Mean −log p of the labels; it reads `rows` rows at a time to bound the memory."""
-    total, count, batch = 0.0, 0, on_device(model, batch)
-    with evaluating(model):
-        for start in range(0, len(batch.labels), rows):
-            labels = batch.labels[start : start + rows]
-            logits = model(*(part[start : start + rows] for part in batch.inputs))
-            labelled = int((labels != IGNORE).sum())
-            total += cross_entropy(logits, labels).item() * labelled
-            count += labelled
-    return total / max(1, count)
+def by_parts(metric: Metric, model: Transformer, batch: Batch) -> Iterator[tuple[int, float]]:
+    """The rows that are read and the metric over them, after each part of the batch.
+
+    The parts bound the memory and the time between two cooperative steps.
+    """
+    total, count, some = 0.0, 0, _rows_of_a_part(model, batch)
+    for start in interruptible(range(0, len(batch.labels), some)):
+        rows = slice(start, start + some)
+        part = Batch(tuple(ids[rows] for ids in batch.inputs), batch.labels[rows])
+        score, of = metric(model, part)
+        total, count = total + score, count + of
+        yield start + len(part.labels), total / max(1, count)
+
+
+def value_of(metric: Metric, model: Transformer, batch: Batch) -> float:
+    """The metric over the whole batch."""
+    *_, (_, value) = by_parts(metric, model, batch)
+    return value
+
+
+def _rows_of_a_part(model: Transformer, batch: Batch) -> int:
+    tokens, config = sum(ids.shape[1] for ids in batch.inputs), model.config
+    attention = 2 * config.n_layers * config.d_model * tokens
+    of_a_row = 2 * tokens * (model.n_parameters + attention)
+    return max(1, min(LARGEST_PART, int(PART_OPERATIONS / of_a_row)))
 
 
 PARTS = 16
 
 
-def standard_error(
-    metric: Callable[[Transformer, Batch], float], model: Transformer, batch: Batch
-) -> float:
+def standard_error(metric: Metric, model: Transformer, batch: Batch) -> float:
     """How far a metric is off because the batch is no larger: from those of random parts of it."""
     order = torch.randperm(len(batch.labels), generator=torch.Generator().manual_seed(0))
     shuffled = Batch(tuple(ids[order] for ids in batch.inputs), batch.labels[order])
-    values = torch.tensor([metric(model, part) for part in shuffled.parts(PARTS)])
+    values = torch.tensor([value_of(metric, model, part) for part in shuffled.parts(PARTS)])
     return float(values.std() / len(values) ** 0.5) if len(values) > 1 else math.nan
 
 

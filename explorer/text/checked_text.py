@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from explorer.system.limits import LINE_CHARACTERS, LINES, Limit
 from explorer.text.token import Token
+from explorer.text.visible_text import readable_character
 
 MAX_CHARACTERS = 20_000
 """Longest text that is tokenized for a page."""
@@ -20,7 +21,15 @@ LARGEST_TEMPLATE = 200_000
 
 
 class TextError(ValueError):
-    """A text or a tokenizer cannot be used; the message is one sentence for the reader."""
+    """A text or a tokenizer cannot be used; the message is one sentence for the reader.
+
+    A word of a tokenizer's file that it quotes is in visible characters.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        keep = "\n\u2068\u2069"
+        letters = (c if c.isprintable() or c in keep else readable_character(c) for c in sentence)
+        super().__init__("".join(letters))
 
 
 def checked(text: str, most: int | Limit = MAX_CHARACTERS) -> str:

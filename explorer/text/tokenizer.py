@@ -5,8 +5,10 @@ token, limits, and the guarantee that typed text never becomes a special token.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from itertools import chain
 from typing import Any
 
 import tokenizers
@@ -15,12 +17,15 @@ from tokenizers import Tokenizer as Library
 from tokenizers.processors import TemplateProcessing
 
 from explorer.system import limits
+from explorer.system.cooperative import interruptible
 from explorer.text.checked_text import TextError, checked
 from explorer.text.library_training import BPE, learned_merges
 from explorer.text.token import BOS, CLS, DECODER, EOS, PAD, SPECIALS, UNKNOWN, Reads, Token
 from explorer.text.visible_text import byte_alphabet, bytes_of, readable, readable_bytes
 
 MAX_FILE_CHARACTERS = 20_000_000
+CORPUS_PART = re.compile(r"[\s\S]{1,200000}\s*\S*")
+"""Letters that are read within half a second, and the rest of the word."""
 
 _NORMALIZERS: list[Any] = [None, {"type": "Lowercase"}]
 _CHARACTERS: dict[str, Any] = {
@@ -218,12 +223,16 @@ class Tokenizer:
     def corpus_ids(self, text: str) -> list[int]:
         """The IDs of a long text to train on, without special tokens."""
         corpus = checked(text, limits.CORPUS_CHARACTERS)
-        return self.library.encode(corpus, add_special_tokens=False).ids
+        encode = self.library.encode
+        parts = (encode(part, add_special_tokens=False).ids for part in _parts(corpus))
+        return [*chain.from_iterable(parts)]
 
     def many_ids(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
         """The IDs of each of many short texts, with the special tokens around them or without."""
         encode = self.library.encode
-        return [encode(checked(text), add_special_tokens=special).ids for text in texts]
+        return [
+            encode(checked(text), add_special_tokens=special).ids for text in interruptible(texts)
+        ]
 
     def decode(self, ids: list[int]) -> str:
         """The text of these tokens; special tokens are left out, an unknown one is shown."""
@@ -299,8 +308,18 @@ def word_tokenizer(
 
 def words_of(text: str) -> list[str]:
     """The words and runs of punctuation of a text, in order, as a word tokenizer splits them."""
-    parts = pre_tokenizers.Whitespace().pre_tokenize_str(checked(text, limits.CORPUS_CHARACTERS))
-    return [word for word, _ in parts]
+    split = pre_tokenizers.Whitespace().pre_tokenize_str
+    parts = _parts(checked(text, limits.CORPUS_CHARACTERS))
+    return [word for part in parts for word, _ in split(part)]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A long text in parts, with a cooperative step before each.
+
+    Each but the first begins with a space, or another white character, and the one before ends with
+    none: no tokenizer of ours has a token across that place.
+    """
+    return (part[0] for part in interruptible(CORPUS_PART.finditer(text)))
 
 
 def byte_tokenizer(

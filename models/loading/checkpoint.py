@@ -13,8 +13,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ from models.lora import lora_leaves, merge, merged
 from models.model import Transformer
 from models.positional import Positions
 from models.training import TrainState
+
+ASIDE = "-old"
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +115,7 @@ def link_or_copy(file: Path, to: Path) -> None:
 def in_place_of(folder: Path, private: bool = False) -> Iterator[Path]:
     """A new folder to write into, which replaces this one when everything is written."""
     folder.parent.mkdir(parents=True, exist_ok=True)
+    finish_replacing(folder)
     new = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         yield new
@@ -125,11 +129,31 @@ def in_place_of(folder: Path, private: bool = False) -> Iterator[Path]:
 
 def replace_folder(new: Path, old: Path) -> None:
     """Rename `new` to `old`, which is renamed first if it exists: a full folder blocks its name."""
-    aside = new.with_name(new.name + "-old")
+    aside = new.with_name(new.name + ASIDE)
     if old.exists():
         os.rename(old, aside)
-    os.rename(new, old)
+    if new.exists() or not old.exists():  # otherwise a reader has renamed it meanwhile
+        os.rename(new, old)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def finish_replacing(folder: Path) -> None:
+    """If a process was killed between two renames, give the whole copy that it left its name."""
+    if folder.exists():
+        return
+    for aside in folder.parent.glob(f".{escape(folder.name)}-*{ASIDE}"):
+        new = aside.with_name(aside.name.removesuffix(ASIDE))
+        with suppress(OSError):  # another has done it meanwhile
+            os.rename(new if new.exists() else aside, folder)
+        return
+
+
+def finish_all(parent: Path) -> None:
+    """The same for every folder in this one, where no living process writes; remove the rests."""
+    for aside in parent.glob(f".*-????????{ASIDE}"):
+        finish_replacing(parent / aside.name[1 : -len(f"-????????{ASIDE}")])
+    for rest in [*parent.glob(".*-????????"), *parent.glob(f".*-????????{ASIDE}")]:
+        shutil.rmtree(rest, ignore_errors=True)
 
 
 def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
@@ -141,6 +165,7 @@ def load_checkpoint(folder: str | Path, *, merging: bool = True) -> Checkpoint:
     adapter alone, the model is the folder of this machine that its config names; its own tokenizer
     counts where it has one.
     """
+    finish_replacing(Path(folder))
     inspection = inspect_folder(folder)
     check_inspection(inspection)
     if inspection.copies:

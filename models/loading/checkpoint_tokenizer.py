@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jaxtyping import Int
 from torch import Tensor
 
+from models.file_text import parse_json
 from models.loading.gguf_header import GgufHeader, gguf_file, read_gguf_header
 from models.loading.gguf_tokenizer import tokenizer_files
 from models.loading.gguf_vocabulary import KIND, NO_KIND
@@ -88,7 +89,7 @@ class CheckpointTokenizer:
             )
         settings = tokenizer_settings(self.place)
         try:
-            return open_library(json.loads(self.text), settings)
+            return open_library(parse_json(self.text, exact=True), settings)
         except Exception as error:
             what = f"{TOKENIZER} in {title(self.place)}"
             raise CheckpointError(f"{what} does not describe a tokenizer.") from error
@@ -168,7 +169,8 @@ def tokenizer_text(place: Path, name: str = TOKENIZER) -> str | None:
 def tokenizer_settings(place: Path) -> dict[str, Any]:
     """The values of tokenizer_config.json; empty where there is none."""
     text = tokenizer_text(place, TOKENIZER_CONFIG)
-    return parse_object(text, f"{TOKENIZER_CONFIG} in {title(place)}") if text else {}
+    what = f"{TOKENIZER_CONFIG} in {title(place)}"
+    return parse_object(text, what, exact=True) if text else {}
 
 
 def gguf_texts(file: Path) -> dict[str, str]:

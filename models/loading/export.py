@@ -20,6 +20,7 @@ from models.families import FAMILIES
 from models.families.effective_fields import effective_fields
 from models.families.family import Family
 from models.families.published import Published
+from models.file_text import parse_json
 from models.loading.adapter_files import ADAPTER_WEIGHTS, save_adapter
 from models.loading.checkpoint import in_place_of
 from models.loading.checkpoint_tokenizer import CHAT_TEMPLATE, TOKENIZER_FILES
@@ -208,7 +209,7 @@ def tokenizer_config(tokenizer: str, config: TransformerConfig) -> dict[str, Any
     As here, a special token that somebody types is plain text there (`split_special_tokens`).
     """
     try:
-        added = json.loads(tokenizer)["added_tokens"] or []
+        added = parse_json(tokenizer, exact=True)["added_tokens"] or []
         words = {token["id"]: token["content"] for token in added}
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{TOKENIZER} to be written is not one of a tokenizer.") from error

@@ -16,6 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from models.file_text import visible
 from models.loading.safe_files import (
     POINTER,
     CheckpointError,
@@ -286,9 +287,10 @@ class _Header:
 
     def _decode(self, name: str, text: bytes) -> str:
         try:
-            return text.decode("utf-8")
+            words = text.decode("utf-8")
         except UnicodeDecodeError:
             raise self._fault(f"holds {quoted(name)} that is not text") from None
+        return words if name.startswith("tokenizer.") else visible(words)
 
     def _number(self, kind: str) -> Any:
         form = NUMBER_FORMATS[kind]

@@ -199,7 +199,7 @@ def unigram(vocabulary: Vocabulary, roles: Roles) -> Part:
         "model": {
             "type": "Unigram",
             "unk_id": roles["unk"],
-            "vocab": list(zip(vocabulary.tokens, vocabulary.scores, strict=True)),
+            "vocab": list(zip(vocabulary.ids, vocabulary.scores, strict=True)),
             "byte_fallback": BYTE in vocabulary.types,
         },
     }

@@ -4,11 +4,12 @@ Every fault is a CheckpointError in one sentence, which names the folder but not
 quotes a stranger's words only through `quoted`.
 """
 
-import json
 import os
 import stat
 from pathlib import Path
 from typing import Any, NoReturn
+
+from models.file_text import parse_json
 
 CONFIG, RUN, STATE, TOKENIZER = "config.json", "run.json", "state.json", "tokenizer.json"
 INDEX, GENERATION = "model.safetensors.index.json", "generation_config.json"
@@ -114,7 +115,8 @@ def read_text(folder: Path, name: str, most: int | None = None) -> str:
 
 def read_json(folder: Path, name: str, most: int | None = None) -> dict[str, Any]:
     """The object in a JSON file of the folder."""
-    return parse_object(read_text(folder, name, most), f"{quoted(name)} in {title(folder)}")
+    text, what = read_text(folder, name, most), f"{quoted(name)} in {title(folder)}"
+    return parse_object(text, what, exact=name == INDEX)  # which names tensors and files
 
 
 POINTER = b"version https://git-lfs"
@@ -128,13 +130,17 @@ def pointer_fault(folder: Path, name: str) -> str:
     )
 
 
-def parse_object(text: str, what: str) -> dict[str, Any]:
-    """The JSON object in a text that is not trusted; `what` names it in the sentence."""
+def parse_object(text: str, what: str, *, exact: bool = False) -> dict[str, Any]:
+    """The JSON object in a text that is not trusted; `what` names it in the sentence.
+
+    `exact` is that of `parse_json`.
+    """
     if sum(map(text.count, "[{,")) > MOST_JSON_VALUES:
         raise CheckpointError(f"{what} holds too many values to be one.")
     try:
-        values = json.loads(
+        values = parse_json(
             text,
+            exact=exact,
             object_pairs_hook=_object,
             parse_int=_whole,
             parse_float=_fraction,

@@ -145,8 +145,7 @@ def _parse_header(
     """
     damaged = f"{what} is damaged or cut short."
     try:
-        entries = parse_object(content.decode("utf-8"), what)
-        "".join(entries).encode("utf-8")  # refuses half a character in a name
+        entries = parse_object(content.decode("utf-8"), what, exact=True)
     except (CheckpointError, UnicodeError) as error:
         raise CheckpointError(damaged) from error
     notes = entries.pop(NOTES, {})

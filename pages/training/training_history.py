@@ -34,7 +34,7 @@ elif VIEWS[view] is draw_film and is_too_long(context.forward):
     pass  # it says so before anything is computed
 elif (history := moments.history_of(context)) is not None:
     VIEWS[view](context, history)
-    follow_run(history.run, len(history.passes))
+    follow_run(history.run)
     run, at = history.run, context.choice
     head = at.place
     lines = script(moments.history_code, run, history.last.text, history.last.pair, *head)

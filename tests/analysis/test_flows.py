@@ -10,21 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from torch import Tensor, nn
 
+from explorer.analysis import rollout as rollouts
 from explorer.analysis.information_flow import (
     AttentionShares,
     BlockShares,
     InformationFlow,
     information_flow,
     route,
-)
-from explorer.analysis.rollout import (
-    edge_shares,
-    edges_below,
-    flow_to,
-    half_residual,
-    half_residual_layers,
-    has_path,
-    rollout,
 )
 from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -44,19 +36,19 @@ def stack(layers: int, tokens: int, seed: int, is_causal: bool) -> list[Tensor]:
     scores = 3 * torch.randn(layers, tokens, tokens, generator=torch.Generator().manual_seed(seed))
     if is_causal:
         scores = scores.masked_fill(torch.ones(tokens, tokens).triu(1) > 0, -torch.inf)
-    return [half_residual(weights) for weights in scores.double().softmax(-1)]
+    return [rollouts.half_residual(weights) for weights in scores.double().softmax(-1)]
 
 
 def test_half_is_looked_up_and_half_stays() -> None:
     weights = torch.tensor([[1.0, 0.0], [0.4, 0.6]], dtype=torch.double)
-    assert half_residual(weights).tolist() == [[1.0, 0.0], pytest.approx([0.2, 0.8])]
+    assert rollouts.half_residual(weights).tolist() == [[1.0, 0.0], pytest.approx([0.2, 0.8])]
     blind = torch.tensor([[0.0, 0.0], [0.5, 0.5]])
-    assert half_residual(blind).tolist() == [[1.0, 0.0], [0.25, 0.75]]
-    assert rollout([half_residual(blind)] * 3).sum(-1).tolist() == [1.0, 1.0]
-    assert rollout([half_residual(torch.ones(1, 1))] * 3).tolist() == [[1.0]]
-    assert list(flow_to([half_residual(torch.ones(1, 1))] * 3, 0)) == [1.0]
+    assert rollouts.half_residual(blind).tolist() == [[1.0, 0.0], [0.25, 0.75]]
+    assert rollouts.rollout([rollouts.half_residual(blind)] * 3).sum(-1).tolist() == [1.0, 1.0]
+    assert rollouts.rollout([rollouts.half_residual(torch.ones(1, 1))] * 3).tolist() == [[1.0]]
+    assert list(rollouts.flow_to([rollouts.half_residual(torch.ones(1, 1))] * 3, 0)) == [1.0]
     (row,) = stack(1, 700, 0, False)
-    assert list(flow_to([row], 5)) == row[5].tolist()
+    assert list(rollouts.flow_to([row], 5)) == row[5].tolist()
 
 
 @settings(deadline=None, max_examples=20)
@@ -64,9 +56,9 @@ def test_half_is_looked_up_and_half_stays() -> None:
 def test_the_edges_carry_a_row_of_the_rollout(graph: tuple[int, int, int, bool]) -> None:
     mixing = stack(*graph)
     last = len(mixing[0]) - 1
-    shares = edge_shares(mixing, last)
+    shares = rollouts.edge_shares(mixing, last)
     assert [float(each.sum()) for each in shares] == pytest.approx([1.0] * len(mixing))
-    assert_close_to(shares[0].sum(0), rollout(mixing)[last])
+    assert_close_to(shares[0].sum(0), rollouts.rollout(mixing)[last])
     for below, above in pairwise(shares):
         assert_close_to(below.sum(1), above.sum(0), what="what comes in goes on")
 
@@ -76,7 +68,7 @@ def test_the_edges_carry_a_row_of_the_rollout(graph: tuple[int, int, int, bool])
 def test_rollout_sums_all_paths_and_no_less_flows(graph: tuple[int, int, int, bool]) -> None:
     mixing = stack(*graph)
     tokens, last = len(mixing[0]), len(mixing[0]) - 1
-    found = rollout(mixing)
+    found = rollouts.rollout(mixing)
     for start, end in product(range(tokens), repeat=2):
         total = 0.0
         for between in product(range(tokens), repeat=len(mixing) - 1):
@@ -85,7 +77,7 @@ def test_rollout_sums_all_paths_and_no_less_flows(graph: tuple[int, int, int, bo
                 share *= float(layer[step])
             total += share
         assert float(found[start, end]) == pytest.approx(total)
-    for flow, share in zip(flow_to(mixing, last), found[last].tolist(), strict=True):
+    for flow, share in zip(rollouts.flow_to(mixing, last), found[last].tolist(), strict=True):
         assert share - 1e-9 <= flow <= 1 + 1e-9
 
 
@@ -112,18 +104,18 @@ def smallest_cut(mixing: list[Tensor], token: int, column: int) -> float:
 def test_the_flow_is_the_smallest_cut(size: tuple[int, int], seed: int, is_causal: bool) -> None:
     mixing, token = stack(*size, seed, is_causal), size[1] - 1
     cuts = [smallest_cut(mixing, token, column) for column in range(size[1])]
-    assert list(flow_to(mixing, token)) == pytest.approx(cuts, abs=1e-9)
+    assert list(rollouts.flow_to(mixing, token)) == pytest.approx(cuts, abs=1e-9)
 
 
 def test_what_can_be_reached_grows_with_the_layers() -> None:
     two = stack(2, 4, 0, True)
-    assert (edges_below(two, 0), edges_below(two, 3)) == (2, 4 + 10)
+    assert (rollouts.edges_below(two, 0), rollouts.edges_below(two, 3)) == (2, 4 + 10)
     square = torch.ones(5, 5, dtype=torch.bool)
     window = square.tril() & ~square.tril(-2)
-    assert has_path([window])[4].tolist() == [False, False, False, True, True]
-    assert has_path([window] * 2)[4].tolist() == [False, False, True, True, True]
-    assert bool(has_path([window] * 9)[4].all())
-    assert has_path([torch.zeros(2, 2).bool()]).tolist() == [[True, False], [False, True]]
+    assert rollouts.has_path([window])[4].tolist() == [False, False, False, True, True]
+    assert rollouts.has_path([window] * 2)[4].tolist() == [False, False, True, True, True]
+    assert bool(rollouts.has_path([window] * 9)[4].all())
+    assert rollouts.has_path([torch.zeros(2, 2).bool()]).tolist() == [[True, False], [False, True]]
 
 
 def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
@@ -131,10 +123,12 @@ def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
         forward = run_text(opened_model.open_checkpoint(small_models / name, name), "the cat")
         for part in forward.parts:
             if part.name.endswith("self_attn"):
-                sums = rollout(half_residual_layers(forward, part.name, part.layers)).sum(-1)
+                sums = rollouts.rollout(
+                    rollouts.half_residual_layers(forward, part.name, part.layers)
+                ).sum(-1)
                 assert_close_to(sums, torch.ones_like(sums), what=name)
-                alone = rollout(half_residual_layers(forward, part.name, 1))
-                assert (alone == 0).equal(~has_path([forward.mask(part.name)])), name
+                alone = rollouts.rollout(rollouts.half_residual_layers(forward, part.name, 1))
+                assert (alone == 0).equal(~rollouts.has_path([forward.mask(part.name)])), name
 
 
 def behind(norm: nn.Module, part: Tensor, whole: Tensor) -> Tensor:

@@ -1,10 +1,16 @@
 """All work that may take long ends where its reader has gone: it takes a step now and then."""
 
+import inspect
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
 
 from explorer.analysis.ablation_and_patching import ablate_every_head, exact_edges
 from explorer.analysis.batch_edits import AblateHeads
@@ -19,23 +25,31 @@ from explorer.analysis.head_similarity import rows_of_heads
 from explorer.analysis.information_flow import information_flow
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.logit_lens import lens_logits
+from explorer.analysis.loss_landscape import training_plane
 from explorer.analysis.map_faithfulness import faithfulness
 from explorer.analysis.nearest_tokens import nearest_tokens
 from explorer.analysis.principal_components import principal_axes
 from explorer.analysis.rollout import flow_to, half_residual_layers
 from explorer.analysis.teacher_forcing import teacher_forcing
+from explorer.analysis.weight_change import weight_changes
 from explorer.analysis.weight_statistics import summarized
 from explorer.catalog import opened_model, pass_budget
 from explorer.catalog.opened_model import OpenModel
-from explorer.catalog.pass_budget import TooLargeError
+from explorer.catalog.pass_budget import BoundedTransformer, TooLargeError
 from explorer.inference.continuation import continue_from, sample_tokens
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, rerun, run_batch_uncached, run_text
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.results_cache import cached
 from explorer.system import cooperative
+from explorer.tasks.task_metrics import nats_per_token, value_of
+from explorer.views.museum import document_systems
+from models import Transformer, TransformerConfig
 from models.beam_search import beam_steps
+from models.config import TrainConfig
 from models.generation import generate
 from models.sampling import Sampling
+from models.training import Batch, batch_loss, train
 from tests.inference.test_cooperative import Leaves, Left
 
 PART = "decoder.self_attn"
@@ -129,3 +143,102 @@ def test_it_is_refused_where_there_is_no_room_for_it(
     monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "1_000")
     with pytest.raises(TooLargeError, match=r"forward pass would need .* the limit is 0\.001 MB"):
         WORK[name](opened, forward)
+
+
+TWO_SECONDS, ENOUGH = 2e10, 1.5e10
+"""Operations: of one core in two seconds, and those after which the reader leaves."""
+LARGE = TransformerConfig(
+    kind="decoder", d_model=512, n_layers=6, n_heads=8, d_ff=2048, vocab_size=300, max_len=512
+)
+
+
+class CountedWork(TorchDispatchMode):
+    """Counts the operations between two looks, and leaves at the first look after ENOUGH.
+
+    A call counts as 300,000 operations, a new number as 250, and a matrix product as it is.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done = self.since = 0.0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> object:
+        results = func(*args, **(kwargs or {}))
+        tensors = [each for each in tree_leaves(results) if isinstance(each, torch.Tensor)]
+        product = flop_registry.get(func.overloadpacket)
+        self.since += 3e5 + (product(*args, out_val=results) if product else 0)
+        self.since += 250 * sum(each.numel() for each in tensors if not func.is_view)
+        assert self.since < TWO_SECONDS, "it goes on for two seconds without a look"
+        return results
+
+    def step(self) -> None:
+        self.done, self.since = self.done + self.since, 0.0
+        if self.done > ENOUGH:
+            raise Left
+
+    check_cancelled = step
+
+    def release_slot(self) -> None: ...
+
+    def take_slot(self) -> None: ...
+
+
+def rows_of(count: int, tokens: int) -> Batch:
+    ids = torch.arange(count * tokens).view(count, tokens) % 300
+    return Batch((ids,), ids)
+
+
+@cache
+def large(seed: int = 0) -> Transformer:
+    return Transformer(LARGE, seed=seed)
+
+
+def held_out() -> None:
+    model = large()
+    with pass_budget.steps_between_layers(model):
+        value_of(nats_per_token, model, rows_of(500, 96))
+
+
+def update() -> None:
+    model, config = large(), TrainConfig(steps=1, batch_size=2)
+    with pass_budget.steps_between_layers(model):
+        next(train(model, lambda _: rows_of(2, 100), config))
+
+
+def gradient() -> None:
+    model = BoundedTransformer(large())
+    batch_loss(model, rows_of(1, 200)).backward()
+
+
+def changed_weights(opened: OpenModel) -> None:
+    cached(opened, "changed weights", lambda: weight_changes(large(0), large(1)))
+
+
+def landscape(opened: OpenModel) -> None:
+    snapshots = [{"weights": torch.full((1000, 2000), float(at))} for at in range(9)]
+    cached(opened, "plane", lambda: training_plane(snapshots))
+
+
+def untrained(root: Path) -> None:
+    document_systems.make_system(document_systems.SYSTEMS[0], root)
+
+
+@pytest.mark.parametrize(
+    "work", [held_out, update, gradient, changed_weights, landscape, untrained]
+)
+def test_within_two_seconds_it_looks_up_however_large_it_is(
+    work: Callable[..., None], small_models: Path, tmp_path: Path
+) -> None:
+    """What a public server allows takes far longer; it is left on its way, and leaves nothing."""
+    needs: dict[str, Callable[[], object]] = {
+        "opened": lambda: opened_model.open_checkpoint(small_models / "letters", "letters"),
+        "root": lambda: tmp_path,
+    }
+    given = [needs[name]() for name in inspect.signature(work).parameters]
+    large(0), large(1)
+    counted = CountedWork()
+    with pytest.raises(Left), counted, cooperative.run_in_thread(counted):
+        work(*given)
+    assert [*tmp_path.iterdir()] == []

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from explorer.app import reader_store
 from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.reader_store import (
     LEAST_BYTES,
@@ -145,6 +146,12 @@ def test_a_reader_finds_their_own_lessons_and_the_first_leave_where_there_are_ma
 
 def test_the_lessons_opened_longest_ago_leave_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_OWN_LESSONS_BYTES", "100")
+    kept = OwnLessons()
+    for at in range(3):  # another network does not push out what others have
+        with monkeypatch.context() as patch:
+            patch.setattr(reader_store, "network", lambda at=at: "theirs" if at else "mine")
+            kept.add(f"stranger-{at}", LESSON, 40)
+    assert [at for at in range(3) if kept.of(f"stranger-{at}")] == [0, 2]
     kept = OwnLessons()
     kept.add("first", LESSON, 60)
     kept.add("second", LESSON, 40)

@@ -15,7 +15,7 @@ from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, create
 from explorer.runs.spec import STOPPED, RunSpec
 from explorer.tasks import TASKS
-from explorer.views.training.live_run import EVERY, LAST, SELDOM
+from explorer.views.training.live_run import EVERY, LAST, SLOWER
 from tests import tiny
 from tests.benchmarks.driver import a_browser, a_visitor, an_app, ask, seconds_on_a_core, visiting
 from tests.benchmarks.measuring import Row, at_most, by_turns
@@ -23,7 +23,7 @@ from tests.browser.visiting import Visitor
 from tests.reader import Reader
 from tests.served import Server, wait_until, worker_of
 
-SECONDS, SETTLE = 2 * SELDOM, 1.5
+SECONDS, SETTLE = 2 * SLOWER, 1.5
 """As many looks in every measurement, wherever it begins between two."""
 EXACT = 0.99
 CLICKS, WARM, COLD, BEYOND_A_STEP = 5, 0.3, 3.0, 0.2

@@ -1,6 +1,7 @@
 """The hub of models: what is fetched, what its cache gives offline, and how it fails."""
 
 import errno
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +18,9 @@ from explorer.catalog import (
     typed_model_path,
 )
 from tests import tiny
-from tests.catalog.downloads.conftest import set_endpoint
+from tests.catalog.downloads.conftest import HUB_ID as ID
+from tests.catalog.downloads.conftest import put_in, set_endpoint
 from tests.catalog.downloads.serving import COMMIT, Site, served
-
-ID = "someone/tiny-gpt2"
 
 
 @pytest.fixture(autouse=True)
@@ -30,19 +30,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setenv(typed_model_path.ALLOW_PATHS, "1")
     return tmp_path
-
-
-def put_in(cache: Path, files: dict[str, bytes], hub_id: str = ID) -> Path:
-    """A model as the hub's own library keeps it: links to files that are named by contents."""
-    kept = cache / f"models--{hub_id.replace('/', '--')}"
-    snapshot, blobs = kept / "snapshots" / COMMIT, kept / "blobs"
-    for folder in (snapshot, blobs, kept / "refs"):
-        folder.mkdir(parents=True)
-    (kept / "refs" / "main").write_text(COMMIT)
-    for number, (name, content) in enumerate(files.items()):
-        (blobs / f"{number:064}").write_bytes(content)
-        (snapshot / name).symlink_to(Path("../../blobs") / f"{number:064}")
-    return snapshot
 
 
 @pytest.fixture
@@ -121,6 +108,11 @@ def test_what_opens_nothing_is_not_fetched(site: Site, subtests: pytest.Subtests
             site.put_model(ID, dict.fromkeys(["config.json", *names], b"{}"))
             with pytest.raises(ModelError, match=why):
                 hub.fetch_from_hub(ID)
+    site.put_model(ID, dict.fromkeys(["config.json", "model.safetensors"], b"{}"))
+    for at, page in site.pages.items():
+        site.pages[at] = re.sub(rb'"size": \d+, "blobId"', b'"blobId"', page)
+    with pytest.raises(ModelError, match="has files of which the hub names no size"):
+        hub.fetch_from_hub(ID)
 
 
 def test_what_is_too_large_is_not_fetched(

@@ -8,6 +8,7 @@ import pytest
 
 from explorer.system import long_texts
 from explorer.system.data_folders import texts_root
+from tests.tiny import has_run_for_long
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,7 @@ def test_the_oldest_leave_and_what_was_opened_long_ago(monkeypatch: pytest.Monke
     assert [long_texts.read(name) is not None for name in names] == [True, False, False, True]
     os.utime(texts_root() / "all" / f"{names[3]}.txt", (1e9, 1e9))
     monkeypatch.setenv("EXPLORER_LIMIT_TEXTS_DAYS", "30")
+    has_run_for_long(texts_root())
     long_texts.sweep()
     assert [path.stem for path in texts_root().glob("*/*")] == [names[0]]
 

@@ -34,16 +34,6 @@ from explorer.charts.singular_value_chart import (
     singular_value_curves,
 )
 from explorer.charts.theme import LIGHT
-from explorer.charts.training_curves import (
-    MOST_RATES,
-    held_out_curves,
-    loss_curves,
-    planned_rates,
-    rate_table,
-    schedule_chart,
-    spread,
-    thinned,
-)
 from explorer.charts.vega_lite import CHART_CONFIG
 from models.config import SCHEDULES, TrainConfig
 from models.schedules import learning_rate
@@ -79,10 +69,12 @@ CHARTS: dict[str, dict[str, Any]] = {
     "logarithms": singular_value_curves([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6, logarithmic=True),
     "spectrum of zeros": singular_value_curves([0.0, 0.0], [0.0, 0.0], 0.0, logarithmic=True),
     "spectrum of one": singular_value_curves([3.0], [2.5], 2.6),
-    "loss": loss_curves(400, math.log(27)),
-    "losses": loss_curves(400, run="run"),
-    "held out": held_out_curves("exact match", 400, goal=0.99),
-    "held out of runs": held_out_curves("nats per token", 400, domain=None, run="run"),
+    "loss": training_curves.loss_curves(400, math.log(27)),
+    "losses": training_curves.loss_curves(400, run="run"),
+    "held out": training_curves.held_out_curves("exact match", 400, goal=0.99),
+    "held out of runs": training_curves.held_out_curves(
+        "nats per token", 400, domain=None, run="run"
+    ),
     "pairs": before_after_bars(["cat", "dog"], [0.75, 0.25], [0.5, 0.5]),
     "pairs without numbers": before_after_bars(["cat", "dog"], [0.75, 0.25], [NAN, INF]),
     "edges": edge_cut_curves([EdgeCut(1, 0.5, 0.1, 0.0, 0.2), EdgeCut(2, 1.5, 0.2, 0.1, 0.3)]),
@@ -175,22 +167,22 @@ def test_of_many_ranks_the_first_and_the_last_are_drawn() -> None:
 
 def test_a_long_curve_is_thinned_and_ends_where_it_ends() -> None:
     points = [(step, float(step)) for step in range(1, 10_001)]
-    few = thinned(points)
+    few = training_curves.thinned(points)
     assert len(few) <= training_curves.MOST_POINTS
     assert few[-1][0] == 10_000
     assert few[0][1] == sum(range(1, few[0][0] + 1)) / few[0][0]
-    assert thinned([]) == []
-    assert thinned([(1, 2.0)]) == [(1, 2.0)]
+    assert training_curves.thinned([]) == []
+    assert training_curves.thinned([(1, 2.0)]) == [(1, 2.0)]
     for count in (0, 1, 2, 300, 301, 599, 601, 1_000, 12_345):
         points = [(step, step / 7) for step in range(count)]
-        kept = spread(points)
+        kept = training_curves.spread(points)
         assert len(kept) <= training_curves.MOST_POINTS + 1, count
         assert kept[:1] == points[:1], count
         assert kept[-1:] == points[-1:], count
         assert set(kept) <= set(points), "no value is made up"
         gaps = {after - before for (before, _), (after, _) in pairwise(kept[:-1])}
         assert len(gaps) <= 1, (count, gaps)
-    assert spread(points[:300]) == points[:300]
+    assert training_curves.spread(points[:300]) == points[:300]
 
 
 def test_charts_of_a_training_hold_no_data_and_end_where_the_run_will() -> None:
@@ -200,7 +192,7 @@ def test_charts_of_a_training_hold_no_data_and_end_where_the_run_will() -> None:
     share = CHARTS["held out"]
     assert domains(share, "y")[0] == [0.0, 1.0]
     assert share["layer"][-1]["data"]["values"] == [{"goal": 0.99}]
-    nats = held_out_curves("nats per token", 10, domain=(0.0, 4.5))
+    nats = training_curves.held_out_curves("nats per token", 10, domain=(0.0, 4.5))
     assert domains(nats, "y")[0] == [0.0, 4.5]
     assert len(nats["layer"]) == 2, "no goal, no line"
 
@@ -260,8 +252,8 @@ def test_32_runs_have_32_looks() -> None:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_planned_rates_are_those_of_the_training(schedule: str) -> None:
     training = TrainConfig(steps=100_000, warmup=777, schedule=schedule)
-    planned = planned_rates(training)
-    assert len(planned) <= MOST_RATES + 4
+    planned = training_curves.planned_rates(training)
+    assert len(planned) <= training_curves.MOST_RATES + 4
     assert planned[0][0] == 1
     assert planned[-1][0] == 100_000
     assert all(rate == learning_rate(training, step - 1) for step, rate in planned)
@@ -269,8 +261,8 @@ def test_planned_rates_are_those_of_the_training(schedule: str) -> None:
 
 
 def test_a_rate_that_a_run_has_had_stays_in_the_picture() -> None:
-    table = rate_table([(step, 0.5) for step in range(1, 400)])
+    table = training_curves.rate_table([(step, 0.5) for step in range(1, 400)])
     assert table["step"][-1] == 399
-    assert len(table["rate"]) <= MOST_RATES + 1
-    spec = schedule_chart(TrainConfig(steps=400, lr=0.1), max(table["rate"]))
+    assert len(table["rate"]) <= training_curves.MOST_RATES + 1
+    spec = training_curves.schedule_chart(TrainConfig(steps=400, lr=0.1), max(table["rate"]))
     assert all(ends == [0, 0.5] for ends in domains(spec, "y"))

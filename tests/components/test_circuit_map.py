@@ -7,16 +7,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from explorer.components import wire
-from explorer.components.circuit_map import (
-    MOST_EDGE_PLACES,
-    CircuitChoice,
-    counts,
-    drawn_places,
-    encode,
-    figure,
-    selection_in,
-)
+from explorer.components import circuit_map, wire
 from tests.browser.circuit_places import Drawn
 from tests.components.conftest import OpenDemo, painted, told
 from tests.components.invented_circuit import EDGES, MOVER, PLACES, invented
@@ -26,7 +17,7 @@ from tests.components.invented_circuit import EDGES, MOVER, PLACES, invented
 
 def test_a_message_holds_every_edge_with_its_places_and_what_is_no_number_as_none() -> None:
     shown = replace(invented(), edges=(*EDGES[:-1], replace(EDGES[-1], exact=float("nan"))))
-    header, planes = wire.unpack(encode(shown, "circuit_map", "demo"))
+    header, planes = wire.unpack(circuit_map.encode(shown, "circuit_map", "demo"))
     assert planes == {}
     parts = header["parts"]
     for sent, edge, place in zip(header["edges"], EDGES, PLACES, strict=True):
@@ -43,25 +34,29 @@ def test_a_message_holds_every_edge_with_its_places_and_what_is_no_number_as_non
 
 
 def test_an_edge_is_drawn_at_the_few_positions_that_have_most_of_it() -> None:
-    assert drawn_places(torch.tensor([0.1, -1.0, 0.5, 0.19])) == [1, 2]
-    assert drawn_places(torch.ones(9)) == list(range(MOST_EDGE_PLACES))
-    assert drawn_places(torch.zeros(3)) == []
-    assert drawn_places(torch.tensor([float("nan"), 1.0])) == [1]
+    assert circuit_map.drawn_places(torch.tensor([0.1, -1.0, 0.5, 0.19])) == [1, 2]
+    assert circuit_map.drawn_places(torch.ones(9)) == list(range(circuit_map.MOST_EDGE_PLACES))
+    assert circuit_map.drawn_places(torch.zeros(3)) == []
+    assert circuit_map.drawn_places(torch.tensor([float("nan"), 1.0])) == [1]
 
 
 def test_what_a_browser_sends_is_checked() -> None:
     shown, most = invented(), len(EDGES)
-    assert counts(shown) == [5, most]
-    assert selection_in([5, -1, -1, -1], shown) == CircuitChoice(5)
-    assert selection_in([most, 1, 2, -1], shown) == CircuitChoice(most, (1, 2))
-    assert selection_in([most, 1, 3, 2], shown) == CircuitChoice(most, None, 2)  # no head 1.3
-    assert selection_in([most, -1, -1, most], shown) == CircuitChoice(most)
+    assert circuit_map.counts(shown) == [5, most]
+    assert circuit_map.selection_in([5, -1, -1, -1], shown) == circuit_map.CircuitChoice(5)
+    assert circuit_map.selection_in([most, 1, 2, -1], shown) == circuit_map.CircuitChoice(
+        most, (1, 2)
+    )
+    assert circuit_map.selection_in([most, 1, 3, 2], shown) == circuit_map.CircuitChoice(
+        most, None, 2
+    )  # no head 1.3
+    assert circuit_map.selection_in([most, -1, -1, most], shown) == circuit_map.CircuitChoice(most)
     for strange in (None, 5, [], [4, 1, 2, 0], [5, 1, 2], [5, 1, 2, 0.0], [True, 1, 2, 0], "5"):
-        assert selection_in(strange, shown) is None
+        assert circuit_map.selection_in(strange, shown) is None
 
 
 def test_its_table_has_a_row_for_every_edge_and_its_picture_the_strongest() -> None:
-    table = figure(invented(), "demo", 3)
+    table = circuit_map.figure(invented(), "demo", 3)
     rows, drawn = [*table.rows], str(table.spec)
     assert rows[0] == ("1.2", "logits", "", 4.0, 0.5, 3.5, "5 to")
     assert rows[1] == ("MLP 0", "1.2", "v", 3.0, None, None, "4 John")
@@ -129,16 +124,16 @@ def test_parts_and_edges_stand_in_their_places_and_say_their_scores(open_demo: O
 def test_what_is_chosen_is_told_and_the_page_chooses_for_the_card(open_demo: OpenDemo) -> None:
     drawn, most = opened(open_demo), len(EDGES)
     drawn.click("1.2@5")
-    told(drawn.visitor, f"({CircuitChoice(most, (1, 2))!r},)")
+    told(drawn.visitor, f"({circuit_map.CircuitChoice(most, (1, 2))!r},)")
     drawn.visitor.away()
     assert drawn.card().startswith("Head 1.2"), "what is chosen stays"
     drawn.canvas.focus()
     for key in ("Escape", "ArrowRight", "Enter"):
         drawn.visitor.page.keyboard.press(key)
-    told(drawn.visitor, f"({CircuitChoice(most, None, 0)!r},)")
+    told(drawn.visitor, f"({circuit_map.CircuitChoice(most, None, 0)!r},)")
     drawn.visitor.page.get_by_text("Another head").click()
     expect(drawn.view.locator(".card .title")).to_have_text("Head 5.0")
-    drawn.view.locator("input").fill(str(counts(invented()).index(5)))  # fewer edges
+    drawn.view.locator("input").fill(str(circuit_map.counts(invented()).index(5)))  # fewer edges
     painted(drawn.visitor)
     assert "MLP 5@5" not in drawn.items()
     expect(drawn.view.locator(".sentence")).to_have_text(

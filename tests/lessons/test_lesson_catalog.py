@@ -1,5 +1,6 @@
 """The lessons that ship have no fault; a lecturer's folder adds its own and says what is wrong."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,13 @@ def test_a_folder_of_ones_own_is_read_as_it_is_now(
     assert main(["lesson", "new", "mine", "--to", str(tmp_path)]) == 2
     assert main(["lesson", "new", "My own", "--to", str(tmp_path)]) == 2
     path = tmp_path / "mine.toml"
+    os.mkfifo(tmp_path / "pipe.toml")  # nobody waits for it
     assert main(["lesson", "check", str(path)]) == 0
+    for name, text in (("digits", f"minutes = {'1' * 5_000}"), ("keys", '"\\u001b[31m" = 1')):
+        (tmp_path / f"{name}.toml").write_text(text, "utf-8")
+        assert main(["lesson", "check", str(tmp_path / f"{name}.toml")]) == 2
     assert [*lesson_catalog(PAGES).lessons] == [*TAUGHT, "mine"]
+    assert "\x1b" not in capsys.readouterr().out
     path.write_text(path.read_text("utf-8").replace("/attention?", "/nowhere?"), "utf-8")
     capsys.readouterr()
     assert main(["lesson", "check", str(path)]) == 2
@@ -38,6 +44,7 @@ def test_a_folder_of_ones_own_is_read_as_it_is_now(
     found = lesson_catalog(PAGES)
     assert "mine" not in found.lessons
     assert any("names no page “nowhere”" in fault for fault in found.faults)
+    assert found.faults[-1].startswith("pipe.toml: cannot be read")
     monkeypatch.setenv(FOLDER, str(tmp_path / "gone"))
     faults = lesson_catalog(PAGES).faults
     assert any(FOLDER in each for each in faults)

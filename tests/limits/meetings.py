@@ -31,7 +31,7 @@ from explorer.runs.run import create, open_folder
 from explorer.runs.settings import spec_of
 from explorer.runs.spec import RunError
 from explorer.runs.sweep import grid
-from explorer.runs.watchdog import Watchdog
+from explorer.runs.watchdog import STEP, Watchdog
 from explorer.runs.worker import train_to_end
 from explorer.server.connection_limits import ConnectionLimits
 from explorer.server.message_limits import LARGE_MESSAGE, MessageLimits
@@ -252,7 +252,9 @@ def long_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     ended: list[bool] = []
     monkeypatch.setattr(watchdog_module, "end_process", lambda: ended.append(True))
     run = tiny_run(tmp_path)
-    Watchdog(run).watch()
+    watchdog = Watchdog(run)
+    watchdog.begin(STEP)
+    watchdog.watch()
     assert ended == [True]
     assert train_to_end(run.folder) == "stopped"
     assert run.metrics().rows == []

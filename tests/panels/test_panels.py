@@ -17,45 +17,9 @@ from explorer.text import word_tokenizer
 from explorer.text.token import DECODER
 from explorer.views.input.scheme import ODD_WIDTH
 from models import trace
+from tests.panels import view_checks as checks
 from tests.panels.pasting import as_array, panel
-from tests.panels.view_checks import (
-    Check,
-    beams,
-    before_after,
-    card,
-    choice,
-    circuit,
-    compared,
-    doctor,
-    doubled,
-    drawn,
-    every_head,
-    evidence,
-    faithful,
-    finder,
-    flow,
-    forced,
-    ledger,
-    lens,
-    longer,
-    norms,
-    pair,
-    parts,
-    paths,
-    pooled,
-    scheme,
-    similarity,
-    space,
-    spectrum,
-    stages,
-    start,
-    statistics,
-    steering,
-    tokens,
-    traced,
-    training,
-    weights,
-)
+from tests.panels.view_checks import beams, before_after, drawn
 from tests.tiny import WORDS, save_forced_to_begin, save_model
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
@@ -125,36 +89,36 @@ def each_once(
         yield ways[at % len(ways)], names[at % len(names)]
 
 
-VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
-    ("overview/overview", {}, start, ALL),
-    ("input/tokens", {}, tokens, ALL),
-    ("input/embedding_space", {}, space, (*FEW, "reviews", "gpt2")),
-    ("input/embedding_space", {"space_of": "Residual stream", "near": "0"}, space, FEW),
-    ("input/embedding_space", {"space_of": "Unembedding"}, space, ("letters", "bert", "t5")),
-    ("input/embedding_space", {"of_stack": "Encoder"}, space, ("translation", "t5")),
-    ("attention/query_key", {}, pair, (*SOME, "reverse", "bert")),
-    ("forward_pass/logit_lens", {}, lens, (*OTHERS, "reviews", "gpt2")),
+VIEWS: list[tuple[str, dict[str, str], checks.Check, tuple[str, ...]]] = [
+    ("overview/overview", {}, checks.start, ALL),
+    ("input/tokens", {}, checks.tokens, ALL),
+    ("input/embedding_space", {}, checks.space, (*FEW, "reviews", "gpt2")),
+    ("input/embedding_space", {"space_of": "Residual stream", "near": "0"}, checks.space, FEW),
+    ("input/embedding_space", {"space_of": "Unembedding"}, checks.space, ("letters", "bert", "t5")),
+    ("input/embedding_space", {"of_stack": "Encoder"}, checks.space, ("translation", "t5")),
+    ("attention/query_key", {}, checks.pair, (*SOME, "reverse", "bert")),
+    ("forward_pass/logit_lens", {}, checks.lens, (*OTHERS, "reviews", "gpt2")),
     ("attention/masks", {"example": "Your sentence"}, masks, SOME),
     ("attention/masks", {"example": "A padded batch"}, masks, OTHERS),
     ("attention/masks", {"example": "I am a student"}, drawn(mask_both="mask"), ("letters",)),
-    ("attention/heads", {"side": "Finder"}, finder, OTHERS),
-    ("attention/heads", {"side": "Similarity"}, similarity, SOME),
+    ("attention/heads", {"side": "Finder"}, checks.finder, OTHERS),
+    ("attention/heads", {"side": "Similarity"}, checks.similarity, SOME),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), OTHERS),
-    ("attention/heads", {"side": "Flow", "part": "Decoder"}, flow, SOME),
-    ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, stages, (*FEW, "t5")),
-    ("attention/head_steps", {}, stages, ("letters", "reviews", "reverse", "gpt2")),
-    ("generation/generation", DRAWN, choice, WRITING),
-    ("generation/generation", {**DRAWN, "branches": "0d9.1f7"}, choice, WRITING),
+    ("attention/heads", {"side": "Flow", "part": "Decoder"}, checks.flow, SOME),
+    ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, checks.stages, (*FEW, "t5")),
+    ("attention/head_steps", {}, checks.stages, ("letters", "reviews", "reverse", "gpt2")),
+    ("generation/generation", DRAWN, checks.choice, WRITING),
+    ("generation/generation", {**DRAWN, "branches": "0d9.1f7"}, checks.choice, WRITING),
     ("generation/generation", {"way": "Beam search", "beams": "3", "length": "4"}, beams, WRITING),
-    ("generation/generation", {"way": "Teacher forcing"}, forced, WRITING),
-    *[(SCHEME, {"scheme": name}, scheme, ("letters",)) for name in SCHEMES],
-    (SCHEME, {}, scheme, ("bert", "t5")),
-    (SCHEME, {"other_scheme": "Sinusoidal"}, scheme, ("bert", "t5")),
-    (SCHEME, {"scheme": "Rotary", "other_scheme": "ALiBi"}, scheme, ("letters",)),
-    (SCHEME, {"scheme": "None", "other_scheme": "Rotary"}, scheme, ("letters",)),
-    (SCHEME, {"similar_by": "Cosine similarity"}, scheme, ("letters", "bert")),
-    (SCHEME, {"table_width": ODD_WIDTH}, scheme, ("letters",)),
-    (SCHEME, {"lab": "Doubled exponent"}, doubled, ("letters",)),
+    ("generation/generation", {"way": "Teacher forcing"}, checks.forced, WRITING),
+    *[(SCHEME, {"scheme": name}, checks.scheme, ("letters",)) for name in SCHEMES],
+    (SCHEME, {}, checks.scheme, ("bert", "t5")),
+    (SCHEME, {"other_scheme": "Sinusoidal"}, checks.scheme, ("bert", "t5")),
+    (SCHEME, {"scheme": "Rotary", "other_scheme": "ALiBi"}, checks.scheme, ("letters",)),
+    (SCHEME, {"scheme": "None", "other_scheme": "Rotary"}, checks.scheme, ("letters",)),
+    (SCHEME, {"similar_by": "Cosine similarity"}, checks.scheme, ("letters", "bert")),
+    (SCHEME, {"table_width": ODD_WIDTH}, checks.scheme, ("letters",)),
+    (SCHEME, {"lab": "Doubled exponent"}, checks.doubled, ("letters",)),
     (
         SCHEME,
         {"lab": ORDER, "order_of": "Custom order"},
@@ -167,16 +131,16 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
         drawn(order_map_1="weights"),
         ("reviews",),
     ),
-    (SCHEME, {"lab": LONGER}, longer, ("letters", "translation", "reviews")),
-    (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, longer, ("bert",)),
-    ("training/training", {"task": "reverse"}, training, ("letters",)),
-    ("models/checkpoints", {"show": "Parameters"}, ledger, FEW),
-    ("models/checkpoints", {"ledger": "paper"}, ledger, ("letters",)),
-    ("models/checkpoints", {"show": "Weights"}, weights, FEW),
-    ("models/checkpoints", {"show": "Norms"}, norms, FEW),
-    ("models/checkpoints", {"show": "Singular values"}, spectrum, FEW),
-    ("models/checkpoints", {"show": "Heads"}, statistics, SOME),
-    ("models/checkpoints", {"show": "Diagnostics"}, doctor, FEW),
+    (SCHEME, {"lab": LONGER}, checks.longer, ("letters", "translation", "reviews")),
+    (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, checks.longer, ("bert",)),
+    ("training/training", {"task": "reverse"}, checks.training, ("letters",)),
+    ("models/checkpoints", {"show": "Parameters"}, checks.ledger, FEW),
+    ("models/checkpoints", {"ledger": "paper"}, checks.ledger, ("letters",)),
+    ("models/checkpoints", {"show": "Weights"}, checks.weights, FEW),
+    ("models/checkpoints", {"show": "Norms"}, checks.norms, FEW),
+    ("models/checkpoints", {"show": "Singular values"}, checks.spectrum, FEW),
+    ("models/checkpoints", {"show": "Heads"}, checks.statistics, SOME),
+    ("models/checkpoints", {"show": "Diagnostics"}, checks.doctor, FEW),
     *[
         ("attention/attention", {**look, "head": "1"}, drawn(attention_head="weights"), models)
         for look, models in zip(ADJUSTED, (SOME, OTHERS) * 2, strict=True)
@@ -184,7 +148,7 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, WRITING),
     ("experiments/interventions", {"edits": CUT_AND_MASKED}, before_after, ("bert", "reviews")),
     ("experiments/interventions", {"edits": OF_MOST_KINDS}, before_after, ("letters",)),
-    ("experiments/compare", {**EDITED, "edits": OF_MOST_KINDS}, compared, ("letters",)),
+    ("experiments/compare", {**EDITED, "edits": OF_MOST_KINDS}, checks.compared, ("letters",)),
     ("attention/attention", PAIR, drawn(attention_head="weights"), ("bert",)),
     *(
         (
@@ -194,29 +158,29 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
             (name,),
         )
         for view, check, ways, names in (
-            ("Heads", parts, ({}, {"attributed_by": "EAP"}), ("letters",)),
-            ("Circuit", circuit, ({"patched_edges": "7"},), ("letters",)),
-            ("Steering", steering, ({}, STEERED_BY_HEAD), (*STEERED,)),
-            ("Causal tracing", traced, TRACED, (*STEERED,)),
-            ("Head card", card, ({}, {"layer": "1", "head": "1"}), ("letters", "gpt2")),
-            ("Head card", card, ({},), ("reviews", "bert")),
-            ("Text as evidence", evidence, ({}, {"excited_by": "Largest weight"}), READERS),
-            ("Path patching", paths, PATHS, ("letters", "gpt2")),  # norms leave the others no edges
+            ("Heads", checks.parts, ({}, {"attributed_by": "EAP"}), ("letters",)),
+            ("Circuit", checks.circuit, ({"patched_edges": "7"},), ("letters",)),
+            ("Steering", checks.steering, ({}, STEERED_BY_HEAD), (*STEERED,)),
+            ("Causal tracing", checks.traced, TRACED, (*STEERED,)),
+            ("Head card", checks.card, ({}, {"layer": "1", "head": "1"}), ("letters", "gpt2")),
+            ("Head card", checks.card, ({},), ("reviews", "bert")),
+            ("Text as evidence", checks.evidence, ({}, {"excited_by": "Largest weight"}), READERS),
+            ("Path patching", checks.paths, PATHS, ("letters", "gpt2")),  # others have no edges
         )
         for way, name in each_once(ways, names)
     ),
-    ("experiments/compare", {"with": "Another head"}, compared, OTHERS),
-    ("experiments/compare", {"with": "Another sentence"}, compared, FEW),
-    ("experiments/compare", {**OTHER_MODEL, "other_model": "reviews"}, pooled, ("letters",)),
-    ("experiments/compare", {**OTHER_MODEL, "other_model": "letters"}, pooled, ("reviews",)),
+    ("experiments/compare", {"with": "Another head"}, checks.compared, OTHERS),
+    ("experiments/compare", {"with": "Another sentence"}, checks.compared, FEW),
+    ("experiments/compare", {**OTHER_MODEL, "other_model": "reviews"}, checks.pooled, ("letters",)),
+    ("experiments/compare", {**OTHER_MODEL, "other_model": "letters"}, checks.pooled, ("reviews",)),
     (
         "experiments/compare",
         {**OTHER_MODEL, "part": "Encoder", "other_model": "letters"},
-        pooled,
+        checks.pooled,
         ("translation",),
     ),
-    ("experiments/interventions", {"look": "Every head"}, every_head, SOME),
-    ("experiments/interventions", {"look": "Faithfulness"}, faithful, OTHERS),
+    ("experiments/interventions", {"look": "Every head"}, checks.every_head, SOME),
+    ("experiments/interventions", {"look": "Faithfulness"}, checks.faithful, OTHERS),
 ]
 STATE = {"training/training": {"reverse_steps": 4, "reverse_batch_size": 2}}
 
@@ -236,7 +200,7 @@ def folders(
 def test_the_lines_of_a_view_make_its_numbers(
     path: str,
     address: dict[str, str],
-    check: Check,
+    check: checks.Check,
     models: tuple[str, ...],
     folders: dict[str, Path],
     subtests: pytest.Subtests,
@@ -251,7 +215,7 @@ def test_the_lines_of_two_schemes_open_the_learned_model(monkeypatch: pytest.Mon
     for first, second in [("Sinusoidal", "Learned"), ("Learned", "Sinusoidal")]:
         asked = {"model": "shakespeare", "scheme": first, "other_scheme": second}
         page = panel(SCHEME, SHIPPED, **asked)
-        scheme(page)
+        checks.scheme(page)
         assert page.made["positions"].table is not None
 
 
@@ -307,7 +271,7 @@ def test_lines_begin_with_the_token_needed(tmp_path: Path, monkeypatch: pytest.M
         "generation/generation", tmp_path / "folders", model="begins", way="Teacher forcing"
     )
     assert page.made["forcing"].probabilities[0] == 1
-    forced(page)
+    checks.forced(page)
     label = opened_model.open_model("begins").tokenizer.label
     assert page.board("forcing")[2] == [label(int(each)) for each in page.made["forcing"].predicted]
 

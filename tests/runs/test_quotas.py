@@ -17,17 +17,18 @@ from distributed import Client, LocalCluster
 
 from explorer.catalog.run_index import Maker
 from explorer.runs import cluster as cluster_module
+from explorer.runs import watchdog
 from explorer.runs.cluster import Cluster
 from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
 from explorer.runs.run import all_runs, create
 from explorer.runs.spec import RunError
 from explorer.runs.sweep import notes_of
-from explorer.runs.watchdog import Watchdog
+from explorer.runs.watchdog import MAKING, MEASURING, STEP
 from explorer.runs.worker import train_to_end
 from explorer.system import atomic_files, limits
 from explorer.system.atomic_files import Lock
 from tests.served import ROOT, wait_until
-from tests.tiny import tiny_run, tiny_spec
+from tests.tiny import has_run_for_long, tiny_run, tiny_spec
 
 MANY, OTHER = "a" * 32, "b" * 32
 
@@ -103,7 +104,7 @@ def test_a_full_queue_takes_only_its_own(queue: Cluster, monkeypatch: pytest.Mon
     for _ in range(5):
         queue.submit(first)  # as where it was paused and goes on before its process has left
     MAY_END.set()
-    wait_until(lambda: not any(map(queue.has, (first, second, third))), "the end of all runs")
+    wait_until(lambda: not queue.queued(), "the end of all runs")
     assert sorted(BEGUN) == sorted([first.name, first.name, second.name, third.name])
 
 
@@ -135,15 +136,15 @@ def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
     queue.stop(stopped)
     queue.delete(deleted)
     assert waiting(queue) == 0
-    assert not queue.has(stopped)
+    assert stopped.name not in (queue.queued() or ())
     assert stopped.status().state == "stopped"
     queue.stop(first)
-    assert queue.has(first), "it has a worker, which ends it"
+    assert first.name in (queue.queued() or ()), "it has a worker, which ends it"
     again = [queue.train_new(tiny_spec(), None, MANY) for _ in range(2)]
     with pytest.raises(RunError, match="You already have 3 runs training or queued"):
         queue.train_new(tiny_spec(), None, MANY)
     MAY_END.set()
-    wait_until(lambda: not any(map(queue.has, (first, *again))), "the end of all runs")
+    wait_until(lambda: not queue.queued(), "the end of all runs")
     assert sorted(BEGUN) == sorted(run.name for run in (first, *again))
 
 
@@ -168,6 +169,7 @@ def test_only_old_runs_of_strangers_leave(tmp_path: Path, monkeypatch: pytest.Mo
     for run in (old, hosts):
         os.utime(run.folder / "status.json", (last_week, last_week))
     made.rename(root)
+    has_run_for_long(root)
     new = create(root, tiny_spec(), owner=OTHER)
     assert {run.name for run in all_runs(root)} == {resumed.name, hosts.name, new.name}
 
@@ -201,14 +203,36 @@ def test_a_step_that_takes_too_long_ends_its_process(tmp_path: Path) -> None:
     assert run.status().message.startswith("The run was stopped because one step took more than")
 
 
-def test_each_step_has_its_time_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_LIMIT_STEP_SECONDS", "10")
-    now = 0.0
-    watchdog = Watchdog(tiny_run(tmp_path), clock=lambda: now)
-    now = 9.0
-    assert watchdog.seconds_left() == 1.0
-    assert watchdog.after_step(seconds=9.0, reserve=0) == ""
-    assert watchdog.seconds_left() == 10.0
+@pytest.mark.parametrize(
+    ("begun", "later", "reason"),
+    [
+        ([MAKING], 599, ""),
+        ([MAKING], 600, f"{MAKING} took more than 600 seconds. Make"),
+        ([STEP, MEASURING], 600, f"{MEASURING} took more than 600 seconds. Make"),
+        ([MEASURING, STEP], 9, ""),
+        ([MEASURING, STEP], 10, "one step took more than 10 seconds. Make"),
+        (["stop", STEP], 3, "run was stopped within a step"),
+        (["stop", STEP], 2, ""),
+        (["stop", MEASURING], 3, ""),
+    ],
+)
+def test_the_limit_of_a_step_is_that_of_a_step_and_what_took_the_time_is_named(
+    begun: list[str], later: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that goes on after Stop, in a single layer, has two seconds of processor time."""
+    monkeypatch.setenv("EXPLORER_PUBLIC", "1")
+    ended, now, run = list[bool](), 0.0, tiny_run(tmp_path)
+    monkeypatch.setattr(watchdog, "end_process", lambda: ended.append(True))
+    monkeypatch.setattr(watchdog.time, "process_time", lambda: now)
+    dog = watchdog.Watchdog(run, clock=lambda: now)
+    for what in begun:
+        now += 100
+        run.command("stop") if what == "stop" else dog.begin(what)
+    dog.look()
+    now += later
+    dog.look()
+    assert (run.stop_reason() != "", bool(ended)) == (reason != "", reason != "")
+    assert reason in run.status().message
 
 
 def test_a_race_is_taken_as_a_whole_or_not(queue: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

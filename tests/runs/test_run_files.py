@@ -7,58 +7,51 @@ from unittest.mock import Mock
 import pytest
 
 from explorer.runs.spec import LONGEST_NOTE, MOST_TAGS, RunNotes, as_tags, notes_in, write_notes
-from explorer.system.atomic_files import (
-    LARGEST_JSON,
-    Lock,
-    is_held,
-    read_json_object,
-    write_json,
-    write_text,
-)
+from explorer.system import atomic_files
 from tests.tiny import tiny_run
 
 
 def test_a_reader_never_meets_half_a_file(tmp_path: Path) -> None:
     path = tmp_path / "status.json"
     long = {"a": "x" * 50_000}
-    write_json(path, long)
+    atomic_files.write_json(path, long)
 
     def keep_writing() -> None:
         for _ in range(100):
-            write_json(path, long)
+            atomic_files.write_json(path, long)
 
     writer = threading.Thread(target=keep_writing)
     writer.start()
     while writer.is_alive():
-        assert read_json_object(path) == long
+        assert atomic_files.read_json_object(path) == long
     writer.join()
     assert [file.name for file in tmp_path.iterdir()] == ["status.json"]
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    write_text(tmp_path / "text", "old")
+    atomic_files.write_text(tmp_path / "text", "old")
     with pytest.raises(UnicodeEncodeError):
-        write_text(tmp_path / "text", "half a pair \ud800")
+        atomic_files.write_text(tmp_path / "text", "half a pair \ud800")
     assert (tmp_path / "text").read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_what_is_no_object_is_a_value_error(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    for content in ("", "[1]", "{", "[" * 100_000, " " * (LARGEST_JSON + 1)):
+    for content in ("", "[1]", "{", "[" * 100_000, " " * (atomic_files.LARGEST_JSON + 1)):
         (tmp_path / "a.json").write_text(content)
         with subtests.test(content=content[:9]), pytest.raises(ValueError):
-            read_json_object(tmp_path / "a.json")
+            atomic_files.read_json_object(tmp_path / "a.json")
 
 
 def test_a_lock_has_one_holder_and_asking_takes_it_from_nobody(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    assert not is_held(path)
-    first, second = Lock(path), Lock(path)
+    assert not atomic_files.is_held(path)
+    first, second = atomic_files.Lock(path), atomic_files.Lock(path)
     assert first.acquire()
-    assert is_held(path)
+    assert atomic_files.is_held(path)
     assert not second.acquire()
     first.release()
-    assert not is_held(path)
+    assert not atomic_files.is_held(path)
     assert second.acquire()
     second.release()
 

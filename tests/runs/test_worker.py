@@ -10,18 +10,25 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from unittest.mock import Mock
 
 import pytest
 import torch
 from torch import Tensor
 
+from explorer.__main__ import main
+from explorer.catalog.run_index import step_folders
+from explorer.runs import recorder
 from explorer.runs.run import Run, create, create_in
 from explorer.runs.spec import RunError
 from explorer.runs.worker import advance, train_to_end
 from explorer.system.atomic_files import Lock
+from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.system.pace import Pace
+from explorer.tasks import task_metrics
 from models import load_checkpoint
+from models.training import Batch
 from tests.served import ROOT, wait_until
 from tests.tiny import tiny_run, tiny_spec
 
@@ -111,6 +118,56 @@ def test_pause_and_stop_are_obeyed_at_the_next_update(tmp_path: Path) -> None:
         assert run.status().step == 3
         run.command("resume")
         assert train_to_end(run.folder) == "done"
+
+
+@pytest.mark.parametrize(
+    ("how", "at", "done"), [("leave", 5, 0), ("stop", 10, 0), ("pause", 17, 1), ("leave", 22, 1)]
+)
+def test_a_measurement_or_an_update_is_broken_off(
+    how: str, at: int, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its next layer; what is kept is the last whole update, and it resumes to the bit."""
+    monkeypatch.setattr(task_metrics, "LARGEST_PART", 32)
+    plain, looks, leave = Breakable.step, list[int](), Event()
+
+    def step(self: Breakable) -> None:
+        looks.append(1)
+        if len(looks) == at:
+            leave.set() if how == "leave" else run.command(how)
+            with pytest.raises(BrokenOff):
+                plain(self)
+        plain(self)
+
+    run, whole = (tiny_run(tmp_path, accumulation=2, steps=4) for _ in range(2))
+    with monkeypatch.context() as patched:
+        patched.setattr(Breakable, "step", step)
+        assert len([*advance(run.folder, leave.is_set)]) == done
+    assert len(looks) == at, "and nothing else is computed"
+    state = {"stop": "stopped", "pause": "paused", "leave": "interrupted"}[how]
+    assert (run.status().state, run.status().step) == (state, done)
+    run.command("resume")
+    assert train_to_end(run.folder) == train_to_end(whole.folder) == "done"
+    assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
+
+
+def test_a_large_table_is_measured_on_a_sample_and_a_long_measurement_says_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(task_metrics, "LARGEST_PART", 16)
+    monkeypatch.setattr(recorder, "TOLD_SECONDS", 0.0)
+    monkeypatch.setattr(Pace, "is_due", lambda self: True)
+    run, messages = tiny_run(tmp_path, steps=1), list[str]()
+    for _ in advance(run.folder, tell=lambda *_: messages.append(run.status().message)):
+        pass
+    assert messages[1:4] == [f"Measuring 64 held-out rows: {read}" for read in (16, 32, 48)]
+    task, model = run.task(), load_checkpoint(run.folder / "checkpoint").model
+    batch = task.held_out_batch
+    every = Batch(tuple(ids[::4] for ids in batch.inputs), batch.labels[::4])
+    assert run.status().value == task_metrics.value_of(task.metric[1], model, every)
+    assert main(["resume", str(tiny_run(tmp_path, steps=1).folder)]) == 0
+    output = capsys.readouterr()
+    assert "Measuring 64 held-out rows: " in output.err
+    assert "On 64 of 256 held-out rows: exact match" in output.out
 
 
 def test_the_curve_ends_as_the_status_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,6 +332,27 @@ def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(tmp_
     assert train_to_end(run.folder) == "done"
     assert run.metrics().losses() == whole.metrics().losses()
     assert same(weights(run.checkpoint()), weights(whole.checkpoint()))
+
+
+@pytest.mark.parametrize("is_new_whole", [True, False])
+def test_a_state_between_two_names_is_the_one_that_is_left(
+    is_new_whole: bool, tmp_path: Path
+) -> None:
+    """As a process leaves it that is killed between two renames, or while it writes a file."""
+    run = tiny_run(tmp_path)
+    drive(run, steps=3)
+    ((_, state),) = step_folders(run.folder / "state")
+    new = state.with_name(f".{state.name}-a_1b2c3d")
+    if is_new_whole:
+        shutil.copytree(state, new)
+    state.rename(new.with_name(f"{new.name}-old"))
+    left = run.folder / f".status.json.{'0' * 32}"
+    left.touch()
+    os.utime(left, (0, 0))
+    assert train_to_end(run.folder) == "done"
+    assert run.status().step == 12
+    assert not [path for path in run.folder.rglob(".*-????????*") if path.is_dir()]
+    assert not left.exists()
 
 
 def test_a_clock_set_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

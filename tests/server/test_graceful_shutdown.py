@@ -74,7 +74,7 @@ def running(folder: Path, seconds: int) -> Iterator[tuple[subprocess.Popen[bytes
     port = free_port()
     environment = {"PYTHONPATH": str(ROOT), "EXPLORER_LIMIT_DRAIN_SECONDS": str(seconds)}
     command = [sys.executable, str(script), str(port)]
-    with log_of(folder).open("wb") as log:
+    with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
         wait_until(lambda: status_of(f"http://127.0.0.1:{port}/healthz") == 200, "the server")
@@ -82,11 +82,6 @@ def running(folder: Path, seconds: int) -> Iterator[tuple[subprocess.Popen[bytes
     finally:
         process.kill()
         process.wait()
-
-
-def log_of(folder: Path) -> Path:
-    """What the server of this folder prints."""
-    return folder / "log"
 
 
 def test_it_ends_when_its_readers_have_gone_elsewhere(tmp_path: Path) -> None:
@@ -107,7 +102,7 @@ def test_it_ends_when_its_readers_have_gone_elsewhere(tmp_path: Path) -> None:
     with running(tmp_path, seconds=1) as (process, port):
         assert run_in_thread(two_readers(process, port)) == [1012, 1012]
         process.wait()
-    assert log_of(tmp_path).read_text().endswith("in order\n")
+    assert (tmp_path / "log").read_text().endswith("in order\n")
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
@@ -122,7 +117,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     with running(tmp_path, seconds=3_600) as (process, port):
         run_in_thread(one_of_two_stays(process, port))
         process.wait()
-    assert log_of(tmp_path).read_text().endswith("in order\n")
+    assert (tmp_path / "log").read_text().endswith("in order\n")
 
 
 def draining() -> GracefulShutdown:

@@ -57,8 +57,7 @@ def test_only_what_follows_the_head_is_drawn_again(app: Server) -> None:
             await another_head(app.url, "layer=99"),
         ]
 
-    alone, typed, noted = run_in_thread(seen())
-    first, answer = alone
+    (first, answer), typed, noted = run_in_thread(seen())
     assert is_whole(first)
     assert not is_whole(answer)
     assert {"layer", "head", "view", "attention_head"} <= keys(answer)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from unittest.mock import AsyncMock
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -36,12 +37,9 @@ def test_another_name_is_refused_in_a_sentence_that_says_the_way_out(kind: str) 
     assert "EXPLORER_HOSTS" in WRONG_HOST
 
 
-def test_what_a_proxy_says_was_asked_is_not_believed() -> None:
+def test_a_request_with_two_hosts_is_refused_and_what_a_proxy_says_was_asked_not_believed() -> None:
     assert come(host="evil.example", x_forwarded_host="localhost").status == 421
     assert come(host="localhost", x_forwarded_host="evil.example").status == 200
-
-
-def test_a_request_with_two_hosts_is_refused() -> None:
     scope = scope_of()
     scope["headers"].append((b"host", b"evil.example"))
     assert ask(HostCheck(Inside()), scope).status == 421
@@ -88,13 +86,9 @@ def test_a_page_of_another_site_is_refused(kind: str) -> None:
 
 
 def test_a_page_of_this_server_is_let_in_also_behind_a_proxy_that_ends_tls() -> None:
-    for host, origin in [
-        ("localhost:8501", "http://localhost:8501"),
-        ("localhost", "http://localhost"),
-        ("localhost", "https://localhost"),
-        ("localhost:443", "https://localhost"),
-    ]:
-        assert come(host=host, origin=origin).status == 200, (host, origin)
+    for origin in ("http://localhost", "http://localhost:8501", "https://localhost"):
+        assert come(host=origin.partition("//")[2], origin=origin).status == 200, origin
+    assert come(host="localhost:443", origin="https://localhost").status == 200
     assert come(host="localhost:80", origin="https://localhost").status == 403
 
 
@@ -108,9 +102,8 @@ def test_where_a_browser_says_no_origin_it_says_how_far_away_the_page_is() -> No
         ("same-site", "no-cors", 403),
     ]:
         assert come(sec_fetch_site=site, sec_fetch_mode=mode).status == status, (site, mode)
-    posted = scope_of(
-        headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, method="POST"
-    )
+    away = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    posted = scope_of(headers=away, method="POST")
     assert ask(HostCheck(Inside()), posted).status == 403
 
 
@@ -127,13 +120,9 @@ def test_what_the_app_does_not_use_is_not_there() -> None:
 
 
 def test_what_is_no_request_passes() -> None:
-    passed = []
-
-    async def inside(scope: object, receive: object, send: object) -> None:
-        passed.append(scope)
-
+    inside = AsyncMock()
     ask(HostCheck(inside), {"type": "lifespan"})
-    assert passed == [{"type": "lifespan"}]
+    assert inside.call_args.args[0] == {"type": "lifespan"}
 
 
 def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:
@@ -141,19 +130,12 @@ def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:
     assert [each["type"] for each in ask(HostCheck(Inside()), scope).sent] == ["websocket.close"]
 
 
-@pytest.mark.parametrize(
-    ("address", "by_tls", "said"),
-    [
-        ("localhost", False, "http://localhost:8501"),
-        (None, False, "http://localhost:8501"),
-        ("0.0.0.0", False, "http://localhost:8501"),
-        ("::", True, "https://localhost:8501"),
-        ("::1", False, "http://[::1]:8501"),
-        ("demo.example.org", True, "https://demo.example.org:8501"),
-    ],
-)
-def test_the_printed_address_opens(address: str | None, by_tls: bool, said: str) -> None:
-    assert address_to_open(address, 8501, by_tls=by_tls) == said
+def test_the_printed_address_opens() -> None:
+    for address in ("localhost", None, "0.0.0.0"):
+        assert address_to_open(address, 8501, by_tls=False) == "http://localhost:8501"
+    assert address_to_open("::", 8501, by_tls=True) == "https://localhost:8501"
+    assert address_to_open("::1", 8501, by_tls=False) == "http://[::1]:8501"
+    assert address_to_open("a.example.org", 1, by_tls=True) == "https://a.example.org:1"
 
 
 SENTENCE = "This server is full (<b>400</b> open connections). Try again in a few minutes."

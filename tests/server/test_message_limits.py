@@ -16,20 +16,7 @@ from websockets.server import ServerProtocol
 
 from explorer.app.streamlit_patches import KNOWN_MESSAGES, WIDGETS, is_for_readers
 from explorer.server import message_limits
-from explorer.server.message_limits import (
-    BURST_SECONDS,
-    CONNECTIONS_AT_FULL_RATE,
-    LARGE_MESSAGE,
-    NOT_A_MESSAGE,
-    SESSION_SECONDS,
-    SMALL_FRAME,
-    SMALL_FRAMES_PER_MESSAGE,
-    TOO_LARGE,
-    TOO_MANY_FRAMES,
-    WEBSOCKET,
-    MessageLimits,
-    RateLimit,
-)
+from explorer.server.message_limits import BURST_SECONDS, LARGE_MESSAGE, MessageLimits, RateLimit
 from tests.calls import run_in_thread
 from tests.server.asking import Answer, Inside, ask, asked, scope_of
 
@@ -69,7 +56,7 @@ def test_junk_closes_it_without_a_stack(junk: Any, caplog: pytest.LogCaptureFixt
     inside, answer = say(RERUN, frame, RERUN)
     assert inside.heard == [RERUN]
     (closed,) = answer.sent
-    assert (closed["type"], closed["code"]) == ("websocket.close", NOT_A_MESSAGE)
+    assert (closed["type"], closed["code"]) == ("websocket.close", message_limits.NOT_A_MESSAGE)
     assert all(record.exc_info is None for record in caplog.records)
 
 
@@ -110,7 +97,7 @@ class Talks:
         self.later: list[Callable[[], None]] = []
 
         def call_later(_loop: Any, seconds: float, what: Callable[..., None], *args: Any) -> None:
-            assert seconds == SESSION_SECONDS
+            assert seconds == message_limits.SESSION_SECONDS
             self.later.append(lambda: what(*args))
 
         monkeypatch.setattr(asyncio.BaseEventLoop, "call_later", call_later)
@@ -120,7 +107,7 @@ class Talks:
         """Whether all of it was heard, before this reader left."""
         scope = scope_of("/_stcore/stream", kind="websocket", client=client)
         sent = ask(self.messages, scope, said).sent
-        assert [each["code"] for each in sent] == [TOO_LARGE] * len(sent)
+        assert [each["code"] for each in sent] == [message_limits.TOO_LARGE] * len(sent)
         return sent == []
 
     def go_on(self) -> None:
@@ -138,9 +125,9 @@ def test_a_network_shares_its_rate(waited: list[float], monkeypatch: pytest.Monk
         await asyncio.gather(*(asked(messages, scope, [RERUN] * BURST_SECONDS) for scope in scopes))
 
     monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_RATE", "1")
-    run_in_thread(talk(*["192.0.2.1"] * CONNECTIONS_AT_FULL_RATE, "192.0.2.2"))
+    run_in_thread(talk(*["192.0.2.1"] * message_limits.CONNECTIONS_AT_FULL_RATE, "192.0.2.2"))
     assert max(waited) == 0
-    run_in_thread(talk(*["192.0.2.1"] * 2 * CONNECTIONS_AT_FULL_RATE))
+    run_in_thread(talk(*["192.0.2.1"] * 2 * message_limits.CONNECTIONS_AT_FULL_RATE))
     assert max(waited) > BURST_SECONDS - 1
 
 
@@ -176,7 +163,9 @@ def websocket(monkeypatch: pytest.MonkeyPatch) -> Any:
     """One of uvicorn's, open, as the server makes it."""
     config = Config(Inside(), log_config=None)
     config.load()
-    monkeypatch.setattr(WEBSOCKET, "connection_made", WEBSOCKET.connection_made)
+    monkeypatch.setattr(
+        message_limits.WEBSOCKET, "connection_made", message_limits.WEBSOCKET.connection_made
+    )
     message_limits.limit_frames()
     connection: Any = config.ws_protocol_class(config, ServerState(), {}, Mock())  # type: ignore[misc, call-arg]
     connection.conn = ServerProtocol(state=OPEN)
@@ -210,20 +199,23 @@ def closed_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], str]:
     return closed_for
 
 
-MOST_FRAMES = SMALL_FRAMES_PER_MESSAGE * BURST_SECONDS * 2
+MOST_FRAMES = message_limits.SMALL_FRAMES_PER_MESSAGE * BURST_SECONDS * 2
 
 
 @pytest.mark.parametrize("opcode", [Opcode.PING, Opcode.PONG, Opcode.BINARY, Opcode.CONT])
 def test_too_fast_small_frames_close_it(opcode: Opcode, closed_for: Callable[[bytes], str]) -> None:
     assert closed_for(frames(opcode, 9, MOST_FRAMES)) == ""
-    assert closed_for(frames(opcode, 9, MOST_FRAMES + 1)) == TOO_MANY_FRAMES
+    assert closed_for(frames(opcode, 9, MOST_FRAMES + 1)) == message_limits.TOO_MANY_FRAMES
 
 
 def test_a_long_message_comes_in_as_many_frames_as_it_likes(
     closed_for: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = frames(Opcode.CONT, SMALL_FRAME, MOST_FRAMES + 1)
+    long = frames(Opcode.CONT, message_limits.SMALL_FRAME, MOST_FRAMES + 1)
     assert closed_for(long) == ""
-    assert closed_for(frames(Opcode.CONT, SMALL_FRAME - 1, MOST_FRAMES + 1)) == TOO_MANY_FRAMES
-    monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_BYTES", str(2 * SMALL_FRAME))
+    assert (
+        closed_for(frames(Opcode.CONT, message_limits.SMALL_FRAME - 1, MOST_FRAMES + 1))
+        == message_limits.TOO_MANY_FRAMES
+    )
+    monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_BYTES", str(2 * message_limits.SMALL_FRAME))
     assert "exceeds limit" in closed_for(long), "longer than a message may be"

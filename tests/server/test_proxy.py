@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.app.reader import BY_TLS, COOKIE
+from explorer.app.reader import BY_TLS, COOKIE, network_of
 from tests import proxy
 from tests.proxy import Proxy
 from tests.served import ROOT, free_port, wait_until
@@ -31,7 +31,9 @@ class Played(ThreadingHTTPServer):
     begun = 0
     """Requests whose first lines have arrived."""
     ended = 0
-    """WebSockets that were closed."""
+    """Answers without an end that were ended: WebSockets, and what nobody reads on."""
+    taken = 0
+    """Megabytes of an answer of 60 that were taken."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", free_port()), Answer)
@@ -57,6 +59,9 @@ class Answer(BaseHTTPRequestHandler):
             return
         told = (self.headers.get(f"X-Forwarded-{name}", "") for name in ("For", "Proto"))
         self.server.said = " ".join(told)
+        if self.path == "/media/large":
+            self.send_slowly()
+            return
         body = self.server.name.encode()
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(body)))
@@ -64,6 +69,16 @@ class Answer(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     do_PUT = do_GET
+
+    def send_slowly(self) -> None:
+        """Send until nobody takes more for a second."""
+        assert isinstance(self.server, Played)
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 60000000\r\n\r\n")
+        self.request.settimeout(1)
+        with suppress(OSError):
+            for self.server.taken in range(60):
+                self.wfile.write(bytes(1_000_000))
+        self.server.ended += 1
 
     def talk(self) -> None:
         """Send over a WebSocket until it is closed."""
@@ -164,18 +179,22 @@ def test_an_upload_is_passed_on_as_it_arrives(front: Proxy, played: list[Played]
     address = "/_stcore/upload_file/session/1"
     assert ask(front, address, at_first, put=b"x" * 100_000) == first.name
     before = first.begun
+    head = f"PUT {address} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n"
+    with line_to(front, f"{head}Cookie: {COOKIE}={at_first}\r\n\r\nx".encode()):
+        wait_until(lambda: first.begun > before, "the replica has heard of it")
+
+
+@contextmanager
+def line_to(front: Proxy, sent: bytes) -> Iterator[socket.socket]:
     port = int(front.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
-        head = f"PUT {address} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n"
-        line.sendall(f"{head}Cookie: {COOKIE}={at_first}\r\n\r\nx".encode())
-        wait_until(lambda: first.begun > before, "the replica has heard of it")
+        line.sendall(sent)
+        yield line
 
 
 def reply(front: Proxy, sent: bytes) -> bytes:
     """The first that comes back; empty where the proxy closes the connection without a word."""
-    port = int(front.url.rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
-        line.sendall(sent)
+    with line_to(front, sent) as line:
         return line.recv(4096)
 
 
@@ -186,43 +205,76 @@ UPGRADE = b"Upgrade: websocket\r\n\r\n"
 def test_a_request_in_pieces_reaches_no_replica(front: Proxy, played: list[Played]) -> None:
     """Each line of a head and each chunk of a body costs the replica as much as a message."""
     head = b"GET" + FIRST_LINES
-    assert reply(front, head + b"Cookie: " + b"a" * 36_000 + b"\r\n\r\n").startswith(
-        b"HTTP/1.1 200"
-    )
+    assert reply(front, head + b"Cookie: " + b"a" * 36_000 + b"\r\n\r\n")[:12] == b"HTTP/1.1 200"
     begun = [each.begun for each in played]
     for status, sent in [
         (400, head + b"a:b\r\n" * 18_000),
         (400, head + b"a: " + b"b" * 50_000),
         (411, b"PUT" + FIRST_LINES + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"),
-        (413, b"PUT" + FIRST_LINES + b"Content-Length: 200000\r\n\r\n"),
+        (413, b"PUT" + FIRST_LINES + b"Content-Length: 2\r\n\r\n"),
     ]:
         assert reply(front, sent).startswith(b"HTTP/1.1 %d" % status), sent[:100]
     assert [each.begun for each in played] == begun
 
 
-def test_who_is_silent_or_has_too_many_connections_is_refused(
+UPLOAD = b"PUT /_stcore/upload_file/a/1" + FIRST_LINES[2:] + b"Content-Length: 9\r\n"
+
+
+@contextmanager
+def with_few(
+    folder: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch, few: dict[str, str]
+) -> Iterator[Proxy]:
+    """Other numbers in the place of these; what a reader says of the own address is believed."""
+    text = proxy.CONFIG.read_text("utf-8")
+    for pattern, other in few.items():
+        text, found = re.subn(pattern, other, text)
+        assert found == (4 if "timeout" in pattern else 2 if "300" in pattern else 1)
+    (folder / "nginx.conf").write_text(text)
+    monkeypatch.setattr(proxy, "CONFIG", folder / "nginx.conf")
+    more = "set_real_ip_from 127.0.0.0/8;\nreal_ip_header X-Forwarded-For;\n"
+    with in_front(folder, played, more) as front:
+        yield front
+
+
+def test_who_is_silent_or_reads_nothing_is_ended(
     tmp_path: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a second for its seconds, and one connection for its hundreds."""
-    text = proxy.CONFIG.read_text("utf-8")
-    seconds = r"(?<=_timeout )(10|30)s(?=;)"
-    assert len(re.findall(seconds, text)) == 4
-    (tmp_path / "nginx.conf").write_text(
-        re.sub(seconds, "1s", text).replace("limit_conn of_address 400", "limit_conn of_address 1")
-    )
-    monkeypatch.setattr(proxy, "CONFIG", tmp_path / "nginx.conf")
-    with in_front(tmp_path, played) as front:
-        for sent in (b"", b"GET" + FIRST_LINES):
+    """With a second for its seconds."""
+    with with_few(tmp_path, played, monkeypatch, {r"(?<=_timeout )(10|30)s(?=;)": "1s"}) as front:
+        body = b"PUT" + FIRST_LINES + b"Content-Length: 1\r\n\r\n"
+        for sent in (b"", b"GET" + FIRST_LINES, body, UPLOAD + b"\r\n"):
             assert reply(front, sent) == b""
-        upload = b"PUT /_stcore/upload_file/a/1" + FIRST_LINES[2:] + b"Content-Length: 9\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", int(front.url.rpartition(":")[2]))) as line:
-            line.sendall(upload)
-            wait_until(lambda: sum(each.begun for each in played) == 1, "the replica's request")
-            assert ask(front).startswith("429 ")
-            assert line.recv(4096) == b"", "its body does not come"
-        with socket.create_connection(("127.0.0.1", int(front.url.rpartition(":")[2]))) as line:
-            line.sendall(b"GET /_stcore/stream" + FIRST_LINES[2:] + UPGRADE)
+        with line_to(front, b"GET /_stcore/stream" + FIRST_LINES[2:] + UPGRADE):
             wait_until(lambda: any(each.ended for each in played), "its end: nobody reads it")
+
+
+def test_a_network_has_some_connections_and_fewer_uploads(
+    tmp_path: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy counts as the app does: here two, one of which uploads."""
+    few = {r"(?<=of_network )300": "2", r"(?<=of_network )48": "1"}
+    others = {"192.0.2.1": "192.0.2.2", "2001:db8:1:2::1": "2001:db8:1:2:3:4:5:6"}
+    others |= {"2001:db8::1": "2001:db8::3:4:5:6", "2001:db8:0:3::1": "2001:db8:0:4::1"}
+    stream = b"GET /_stcore/stream" + FIRST_LINES[2:]
+    with with_few(tmp_path, played, monkeypatch, few) as front:
+        for first, other in others.items():
+            mine, theirs = (f"X-Forwarded-For: {each}\r\n".encode() for each in (first, other))
+            refused = b"429" if network_of(first) == network_of(other) else b"200"
+            for each in played:
+                each.begun = 0
+            with line_to(front, UPLOAD + mine + b"\r\n"):
+                wait_until(lambda: sum(each.begun for each in played) == 1, "the upload")
+                assert reply(front, UPLOAD + theirs + b"\r\n" + bytes(9))[9:12] == refused
+                with line_to(front, stream + mine + UPGRADE) as line:
+                    assert line.recv(12)[9:] == b"101"
+                    assert reply(front, b"GET" + FIRST_LINES + theirs + b"\r\n")[9:12] == refused
+
+
+def test_who_reads_slowly_holds_few_bytes(front: Proxy, played: list[Played]) -> None:
+    """Twelve of them held 1.9 GB of answers in files of the proxy."""
+    with line_to(front, b"GET /media/large" + FIRST_LINES[2:] + b"\r\n"):
+        wait_until(lambda: any(each.ended for each in played), "a second without more")
+    assert max(each.taken for each in played) < 30
 
 
 def test_the_notes_of_the_proxy_hold_no_text_no_session(front: Proxy, played: list[Played]) -> None:
@@ -263,10 +315,13 @@ def test_the_page_on_security_has_these_limits() -> None:
     page = (ROOT / "SECURITY.md").read_text("utf-8")
     for setting, words in {
         "client_header_timeout 10s;": "10 s for the head",
-        "client_body_timeout 30s;": "30 s without a byte",
-        "limit_conn of_address 400;": "| nginx | 400 |",
+        "client_body_timeout 10s;": "10 s without a byte of a body",
+        "send_timeout 30s;": "30 s without taking any of an answer",
+        "limit_conn of_network 300;": "| nginx | 300, ",
+        "limit_conn uploads_of_network 48;": "of which 48 upload |",
         "large_client_header_buffers 2 40k;": "80 kB, of which one line 40 kB",
-        "client_max_body_size 100k;": "| nginx | 100 kB, ",
+        "client_max_body_size 1;": "| Bodies other than uploads | nginx | none |",
+        "proxy_max_temp_file_size 0;": "no file",
     }.items():
         assert setting in proxy.CONFIG.read_text("utf-8")
         assert words in page

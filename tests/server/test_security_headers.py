@@ -1,13 +1,17 @@
 """Every answer carries the security headers, and nothing but the headers is touched."""
 
+from typing import Any
+from unittest.mock import AsyncMock
+
 from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket
 
 import app
-from explorer.server.security_headers import HEADERS, POLICY, SecurityHeaders
+from explorer.server.security_headers import HEADERS, PIECE, POLICY, SecurityHeaders
+from tests.calls import run_in_thread
 
 
 async def _talk(socket: WebSocket) -> None:
@@ -32,6 +36,16 @@ def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
     assert client.get("/parts").text == "ab"
     with client.websocket_connect("/socket") as socket:
         assert socket.receive_text() == "hello"
+
+
+def test_a_long_answer_is_handed_on_in_pieces() -> None:
+    """So who reads slowly holds one piece of it, and not a copy of the whole."""
+    long, sent = bytes(range(250)) * 1000, list[Any]()
+    scope, answer = {"type": "http"}, SecurityHeaders(Response(long))
+    run_in_thread(answer(scope, AsyncMock(), AsyncMock(side_effect=sent.append)))
+    bodies = [message["body"] for message in sent[1:]]
+    assert (b"".join(bodies), max(map(len, bodies))) == (long, PIECE)
+    assert [message.get("more_body", False) for message in sent[1:]] == [True] * 3 + [False]
 
 
 def test_the_app_wears_them_and_they_name_no_other_host() -> None:

@@ -14,20 +14,10 @@ from explorer.app.received_uploads import LEAST_COUNTED, TAKEN_OUT
 from explorer.server import upload_limits
 from explorer.server.upload_limits import UploadLimits
 from explorer.system import limits
+from explorer.system.limits import MB
 from tests.calls import run_in_thread
 from tests.server.asking import in_a_loop
-from tests.server.uploading import (
-    AROUND,
-    BLOCK,
-    HEAD,
-    MB,
-    TAIL,
-    Answer,
-    World,
-    bound,
-    form,
-    open_world,
-)
+from tests.server.uploading import AROUND, BLOCK, HEAD, TAIL, Answer, World, bound, form, open_world
 
 
 @pytest.fixture
@@ -38,12 +28,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundredth of what a public server allows: what is sent here is sent for real."""
-    for limit in (
-        limits.UPLOAD_BYTES,
-        limits.UPLOADS_RECEIVING,
-        limits.UPLOADS_RECEIVING_OF_READER,
-    ):
-        bound(monkeypatch, **{limit.name: limit.public // 100})
+    for name in ("upload_bytes", "uploads_receiving", "uploads_receiving_of_reader"):
+        bound(monkeypatch, **{name: getattr(limits, name.upper()).public // 100})
 
 
 async def nothing() -> Message:
@@ -94,7 +80,7 @@ def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None
             f"a/{file}",
             {"content-length": str(most * 2)},
             413,
-            "An upload may be at most 200 MB; this one is 400 MB.",
+            limits.UPLOAD_BYTES.refusal(2 * most),
         ),
     ]:
         session, _, name = place.partition("/")
@@ -108,12 +94,11 @@ def test_a_reader_may_be_allowed_more(world: World) -> None:
     world.connected["b"] = ""
     world.received.allow("a", 100 * MB)
     size = limits.UPLOAD_BYTES.most + upload_limits.FORM_BYTES
-    bound_of_reader = limits.UPLOADS_RECEIVING_OF_READER.refusal()
-    answers = all_of(world.put("a", size), world.put("b", size))
-    assert [each.text for each in answers] == [
-        bound_of_reader,
+    said = [
+        limits.UPLOADS_RECEIVING_OF_READER.refusal(),
         limits.UPLOAD_BYTES.refusal(size + AROUND),
     ]
+    assert [each.text for each in all_of(world.put("a", size), world.put("b", size))] == said
 
 
 def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:

@@ -260,6 +260,8 @@ def test_a_table_is_read_as_spreadsheets_write_it() -> None:
         "id\ttext\tlabel\n7\ta, b\t1\n8\t c \t2\n,\n".replace("\n,\n", "\n"),
     ):
         assert [*read_pairs(table, ("text", "label"))[0]] == wanted, table
+    (pair,) = read_pairs("text,label\na\x1b,b\0\n", ("text", "label"))[0]
+    assert pair == ("a<U+001B>", "b<U+0000>")
     assert decoded("\ufeffzwölf".encode()) == "zwölf"
     for encoding in ("latin-1", "utf-16"):
         with pytest.raises(TextError, match=r"Line [12] of the file is not UTF-8 text; save it as"):

@@ -10,17 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.inference import trained_tokenizers
-from explorer.inference.trained_tokenizers import (
-    README,
-    TEXTS,
-    TRANSLATION,
-    shipped_text,
-    size_of_training,
-    trained_merges,
-    trained_tokenizer,
-    unigram_pieces,
-    unigram_sizes,
-)
+from explorer.inference import trained_tokenizers as trained
 from explorer.text import TextError, steps
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
@@ -29,7 +19,7 @@ from explorer.views.input import tokenizer_comparison
 from explorer.views.input.tokenizer_comparison import difference
 from tests.calls import watched
 
-TEXT = shipped_text(TRANSLATION)
+TEXT = trained.shipped_text(trained.TRANSLATION)
 SPACES = "Decoding loses or adds spaces; every other character is the same."
 WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
 ANY = st.text(
@@ -46,7 +36,7 @@ def labels(tokenizer: PlainTokenizer, text: str) -> list[str]:
 @pytest.mark.parametrize("way", [BPE, WORDPIECE])
 @given(text=ANY, step=st.integers(0, 60))
 def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
-    tokenizer = tokenizer_after(trained_merges(TEXT, 60, way), step)
+    tokenizer = tokenizer_after(trained.trained_merges(TEXT, 60, way), step)
     taken, tokens = steps(tokenizer, text), tokenizer.encode(text)
     if tokens:
         assert [(p.id, p.label) for p in taken[-1].pieces] == [(t.id, t.label) for t in tokens]
@@ -55,7 +45,7 @@ def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
 
 
 def test_wordpiece_says_which_piece_it_takes_and_why_it_takes_none() -> None:
-    found = trained_merges("low low low lower lowest", 20, WORDPIECE)
+    found = trained.trained_merges("low low low lower lowest", 20, WORDPIECE)
     tokenizer = tokenizer_after(found, len(found.merges))
     assert [step.action for step in steps(tokenizer, "lows x")][2:] == [
         "The longest piece that “lows” begins with: low, then ##s.",
@@ -70,30 +60,32 @@ def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: LRUCache[Any, Any] = LRUCache(200_000, getsizeof=itemgetter(1))
     uncached = trained_tokenizers._trained_merges.__wrapped__
     monkeypatch.setattr(trained_tokenizers, "_trained_merges", cached(kept)(uncached))
-    small = trained_merges("low low lower", 20)
-    assert trained_merges("low low lower", 20) is small
+    small = trained.trained_merges("low low lower", 20)
+    assert trained.trained_merges("low low lower", 20) is small
     long = "low " * 50_000
-    assert trained_merges(long, 20) is not trained_merges(long, 20), "it alone is too large"
-    assert trained_merges("low low lower", 20) is small
+    assert trained.trained_merges(long, 20) is not trained.trained_merges(long, 20), (
+        "it alone is too large"
+    )
+    assert trained.trained_merges("low low lower", 20) is small
     for count in range(20):
-        trained_merges(f"low low lower {count}", 20)
+        trained.trained_merges(f"low low lower {count}", 20)
     assert kept.currsize <= 200_000
-    assert trained_merges("low low lower", 20) is not small
+    assert trained.trained_merges("low low lower", 20) is not small
 
 
 def test_what_hangs_on_rules_is_never_more_than_is_counted() -> None:
-    text = shipped_text(README)
-    made = trained_merges(text, 300)
+    text = trained.shipped_text(trained.README)
+    made = trained.trained_merges(text, 300)
     for step in range(len(made.merges) + 1):
         made.counts_after(step)
     held = sum(state.nbytes for state in made.states.values())
     assert len(made.states) == 4
-    assert len(text.encode()) + held <= size_of_training(text, made)
+    assert len(text.encode()) + held <= trained.size_of_training(text, made)
 
 
 @given(st.lists(st.sampled_from(["the", "cat", "house", "sees", "tact", "hhh", "a"]), min_size=1))
 def test_the_likeliest_cut_is_the_librarys(words: list[str]) -> None:
-    unigram = unigram_pieces(TEXT, unigram_sizes(TEXT, 100)[0])
+    unigram = trained.unigram_pieces(TEXT, trained.unigram_sizes(TEXT, 100)[0])
     tokenizer = unigram_tokenizer(unigram)
     for word in words:
         best, *others = segmentations(f"▁{word}", unigram.scores)
@@ -105,20 +97,22 @@ def test_the_likeliest_cut_is_the_librarys(words: list[str]) -> None:
 
 
 def test_a_piece_stands_twice_among_the_different_words() -> None:
-    for name in TEXTS:
-        text = shipped_text(name)
+    for name in trained.TEXTS:
+        text = trained.shipped_text(name)
         words = {f"▁{word}" for word in text.split()}
-        pieces = [piece for piece, _ in unigram_pieces(text, 1_000).pieces[1:] if len(piece) > 1]
+        pieces = [
+            piece for piece, _ in trained.unigram_pieces(text, 1_000).pieces[1:] if len(piece) > 1
+        ]
         assert pieces
         assert all(sum(word.count(piece) for word in words) > 1 for piece in pieces)
 
 
 def test_sizes_become_smaller_and_keep_every_character() -> None:
-    text = shipped_text(README)
-    sizes = unigram_sizes(text, 100)
+    text = trained.shipped_text(trained.README)
+    sizes = trained.unigram_sizes(text, 100)
     assert sizes == sorted(sizes, reverse=True)
     for size in sizes:
-        pieces = dict(unigram_pieces(text, size).pieces)
+        pieces = dict(trained.unigram_pieces(text, size).pieces)
         assert {*text} - {*" \n"} <= pieces.keys()
         assert len(pieces) <= size
         assert all(score < 0 for score in list(pieces.values())[1:])
@@ -129,15 +123,15 @@ def test_odd_texts_are_learnt() -> None:
         for way in (BPE, WORDPIECE, UNIGRAM):
             if way == WORDPIECE and text == "\0\x07":
                 continue  # of which nothing is left
-            assert labels(trained_tokenizer(text, way, 50), text), (way, text[:9])
+            assert labels(trained.trained_tokenizer(text, way, 50), text), (way, text[:9])
 
 
 @WAYS
 def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     with pytest.raises(TextError, match="no text to train on"):
-        trained_tokenizer("", way, 20)
+        trained.trained_tokenizer("", way, 20)
     with pytest.raises(TextError, match="5,000,000 characters; the limit is 1,000,000 characters"):
-        trained_tokenizer("ab cd" * 1_000_000, way, 20)
+        trained.trained_tokenizer("ab cd" * 1_000_000, way, 20)
     with pytest.raises(TextError, match="the limit is 100,000"):
         train_unigram("a " * MAX_UNIGRAM_TEXT, 20)
 
@@ -152,7 +146,7 @@ def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     ],
 )
 def test_there_and_back(way: str, text: str, said: str) -> None:
-    tokenizer = trained_tokenizer(TEXT + ", .", way, 100)
+    tokenizer = trained.trained_tokenizer(TEXT + ", .", way, 100)
     decoded = tokenizer.decode([token.id for token in tokenizer.encode(text)])
     assert difference(text, decoded) == said
 
@@ -182,5 +176,5 @@ def test_few_words_after_the_first_to_differ_are_matched(monkeypatch: pytest.Mon
 
 @given(ANY)
 def test_bytes_lose_nothing(text: str) -> None:
-    tokenizer = tokenizer_after(trained_merges(TEXT, 60, BPE), 60)
+    tokenizer = tokenizer_after(trained.trained_merges(TEXT, 60, BPE), 60)
     assert difference(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == ""

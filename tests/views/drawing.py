@@ -96,17 +96,22 @@ def put_state(at: AppTest, **state: object) -> AppTest:
 
 def run_part(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     """Draw only the part of the page that is drawn alone, as a click in it does."""
-    *_frame, part = at._fragment_storage._fragments
+    return run_parts(at, slice(-1, None))
+
+
+def run_parts(at: AppTest, which: slice = slice(None)) -> AppTest:
+    """Draw these parts of the page alone, one after another."""
     ask = LocalScriptRunner.request_rerun
+    for part in [*at._fragment_storage._fragments][which]:
 
-    def of_the_part(runner: LocalScriptRunner, asked: Any) -> bool:
-        runner._requests = type(runner._requests)()  # it began with a whole page
-        return ask(runner, replace(asked, fragment_id_queue=[part]))
+        def of_the_part(runner: LocalScriptRunner, asked: Any, part: str = part) -> bool:
+            runner._requests = type(runner._requests)()  # it began with a whole page
+            return ask(runner, replace(asked, fragment_id_queue=[part]))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(LocalScriptRunner, "request_rerun", of_the_part)
-        at.run()
-    assert not at.exception
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LocalScriptRunner, "request_rerun", of_the_part)
+            at.run()
+        assert not at.exception
     return at
 
 

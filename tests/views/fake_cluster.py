@@ -12,8 +12,6 @@ from explorer.system.data_folders import runs_root
 class FakeCluster:
     """Stands in for the cluster: takes what it is sent and trains nothing."""
 
-    is_up = True
-
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.starts = 0
@@ -54,6 +52,8 @@ class FakeCluster:
     def waiting(self) -> list[str]:
         return self.sent
 
+    queued = waiting
+
     def submit(self, run: Run) -> None:
         self.sent.append(run.name)
 
@@ -62,6 +62,3 @@ class FakeCluster:
 
     def delete(self, run: Run) -> None:
         delete(run)
-
-    def has(self, run: Run) -> bool:
-        return run.name in self.sent

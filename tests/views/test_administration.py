@@ -21,6 +21,7 @@ from tests import apps
 from tests.apps import said
 from tests.tiny import tiny_spec
 from tests.views.drawing import press
+from tests.views.fake_cluster import FakeCluster
 
 TOKEN = "correct horse battery"
 SECRET = "a diary that somebody pasted"
@@ -43,7 +44,12 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_models: Path) ->
     monkeypatch.setenv("EXPLORER_RUNS", str(root))
     monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", TOKEN)
     owners = {"one": ONE, "other": OTHER, "host": ""}
-    return {name: create(root, tiny_spec(), SECRET, owner) for name, owner in owners.items()}
+    cluster, runs = FakeCluster(), dict[str, Run]()
+    monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: cluster)
+    for name, owner in owners.items():
+        runs[name] = create(root, tiny_spec(), SECRET, owner)
+        cluster.submit(runs[name])
+    return runs
 
 
 def opened(token: str = TOKEN) -> AppTest:

@@ -24,7 +24,7 @@ from explorer.runs.finetuning import finetune_spec, task_for
 from explorer.runs.metrics import cut_after
 from explorer.runs.run import Run, all_runs, open_folder
 from explorer.runs.run_size import trained_parameters
-from explorer.runs.spec import STATES, RunSpec, Status
+from explorer.runs.spec import STATES, WAITING, RunSpec, Status
 from explorer.runs.worker import train_to_end
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
@@ -74,6 +74,22 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
     assert "reverse-1** · queued for a free worker" in said(page()), "without being asked for"
     press(at, "pause")
     assert run.last_command() == "pause"
+
+
+def test_a_click_stops_only_what_its_button_named_when_it_was_drawn(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    tabs = [page() for _ in range(2)]
+    for tab in (*tabs, tabs[1]):
+        press(tab, "start_training")
+    commands = [run.last_command() for run in reversed(all_runs(tmp_path))]
+    assert commands == ["train", "stop", "train"], "the one that the second tab showed"
+    done = trained_run(tmp_path)
+    at = page(run=done.name)
+    done.mark(WAITING)  # another tab resumes it
+    cluster.submit(done)
+    press(at, "reset_same_weights")
+    assert done.last_command() == "train"
 
 
 def starting(at: AppTest) -> Button:

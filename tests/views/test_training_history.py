@@ -17,6 +17,7 @@ from explorer.views.training_history import moments
 from tests import apps
 from tests.apps import exported, said
 from tests.views.drawing import PAGES, path_of, press, sent
+from tests.views.fake_cluster import FakeCluster
 
 TEXT = "abcdef"
 PAGE = "training/training_history"
@@ -108,13 +109,16 @@ def test_a_sentence_too_long_for_a_film_is_said_before_any_pass(
     assert "A film shows at most 3 tokens" in said(page(run))
 
 
-def test_a_run_that_goes_on_is_followed_until_it_ends(run: Run, tmp_path: Path) -> None:
+def test_a_run_that_goes_on_is_followed_until_it_ends(
+    cluster: FakeCluster, run: Run, tmp_path: Path
+) -> None:
     at = apps.page(PAGE, model=run.name, text=TEXT)
     assert not at.get("progress"), "it has ended"
     shutil.rmtree(run.folder / "checkpoint")
     step, last = run.snapshots()[-1]
     aside = last.rename(tmp_path / "aside")
     run.mark(WAITING)
+    cluster.submit(run)
     at.run()
     assert not at.exception
     assert at.get("progress")

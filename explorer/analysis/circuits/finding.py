@@ -25,6 +25,7 @@ from explorer.system import cooperative
 from explorer.system.limits import FINDING_BYTES
 from explorer.text.visible_text import NEWLINE, SPACE
 from models.config_fields import PlainData
+from models.file_text import parse_json
 
 FORMAT, VERSION = "attention-explorer finding", 1
 MOST_EDGES_KEPT = 1_000
@@ -176,7 +177,7 @@ def finding_from(data: bytes) -> Finding:
         raise FindingError(FINDING_BYTES.refusal(len(data)))
     damaged = "This finding is damaged and cannot be opened."
     try:
-        values = json.loads(data.decode("utf-8-sig"))
+        values = parse_json(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise FindingError("This file is no text, so it is no finding: choose another.") from error
     except (ValueError, RecursionError) as error:

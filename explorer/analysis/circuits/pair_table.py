@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from explorer.analysis.circuits.text_pairs import PairError, TextPair
 from explorer.system.limits import PAIRS, TABLE_BYTES
+from models.file_text import visible
 
 COLUMNS = tuple(field.name for field in fields(TextPair))
 SEPARATORS = ",;\t"
@@ -43,7 +44,7 @@ def pairs_of_csv(data: bytes) -> dict[int, TextPair]:
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """Every row that is not empty, with the number of its last line."""
-    lines = text.splitlines(keepends=True)
+    lines = visible(text).splitlines(keepends=True)
     first = next(filter(str.strip, lines), "")
     separator = max(SEPARATORS, key=lambda sign: len(re.findall(rf"{sign}(?! )", first)))
     reader = csv.reader(lines, delimiter=separator, strict=True)

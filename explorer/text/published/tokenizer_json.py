@@ -82,7 +82,10 @@ def _check_scored(vocabulary: Any) -> None:
         for entry in vocabulary
     ):
         raise TextError("its vocabulary is not a list of pieces and scores.")
-    _check_texts([piece for piece, _ in vocabulary])
+    pieces = [piece for piece, _ in vocabulary]
+    _check_texts(pieces)
+    if len(set(pieces)) != len(pieces):
+        raise TextError("two tokens of its vocabulary have the same text.")
 
 
 def _check_texts(entries: Iterable[Any]) -> None:

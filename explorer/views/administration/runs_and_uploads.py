@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
@@ -13,7 +14,7 @@ from explorer.app.received_uploads import RECEIVED
 from explorer.app.session import session
 from explorer.catalog import uploads
 from explorer.catalog.run_index import RunFolder, index_of
-from explorer.runs.cluster import cluster
+from explorer.runs.cluster import Queued, cluster, status_of
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run, run_named
 from explorer.runs.spec import FAILED, RunError, Status
@@ -21,7 +22,7 @@ from explorer.system.data_folders import runs_root, uploads_root
 from explorer.text.number_format import megabytes
 from explorer.views.administration.server_activity import Numbers
 from explorer.views.shared.tables import table
-from explorer.views.training.run_words import STATE_WORDS, duration, errors_noted, status_of
+from explorer.views.training.run_words import STATE_WORDS, duration, errors_noted
 
 MOST_LISTED = 1_000
 """The newest runs; the page reads a file for each."""
@@ -36,7 +37,8 @@ def draw_runs(numbers: Numbers) -> None:
     sizes = sizes_of(root, listing)
     readers = {run.owner for run in listing.everybodys}
     newest = listing.everybodys[:MOST_LISTED]
-    statuses = [status_now(Run(root / run.name)) for run in newest]
+    queued = cache(cluster().queued)
+    statuses = [status_now(Run(root / run.name), queued) for run in newest]
     active = sum(status.is_active for status in statuses)
     st.markdown(
         f"**Training runs** · {counted(len(listing.everybodys), 'run')} by "
@@ -93,10 +95,10 @@ def _state(run: RunFolder, status: Status) -> str:
     return STATE_WORDS.get(status.state, status.state).partition(":")[0]
 
 
-def status_now(run: Run) -> Status:
+def status_now(run: Run, queued: Queued) -> Status:
     """The run's status; a damaged run counts as failed."""
     try:
-        return status_of(run)
+        return status_of(run, queued)
     except RunError:
         return Status(state=FAILED)
 

@@ -17,6 +17,7 @@ from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.progress import bar
+from explorer.app.session import redraw
 from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.figure_data import FigureData
 from explorer.components.events import Place
@@ -71,7 +72,7 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
 
     def hide(column: int) -> None:
         display_options.toggle_hidden_keys(context, weights.groups[column])
-        st.rerun()  # the whole page, since the options are above
+        redraw()  # the whole page, since the options are above
 
     matrix(
         weights.values,

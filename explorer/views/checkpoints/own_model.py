@@ -11,7 +11,7 @@ from explorer.app.context import PageContext
 from explorer.app.messages import keep_note, say, take_notes
 from explorer.app.reader import is_local, network_digest, owner
 from explorer.app.received_uploads import RECEIVED
-from explorer.app.session import session, state_of
+from explorer.app.session import redraw, session, state_of
 from explorer.app.streamlit_patches import Upload
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
@@ -138,4 +138,4 @@ def _open_folder(find: Callable[[], KeptUpload]) -> None:
     storage = f"; it is kept {_how_long()}" if entry.folder.is_relative_to(uploads_root()) else ""
     opened = f"“{called}” is on the list above and chosen for every page{storage}."
     keep_note("upload", opened, skipped_files(upload.skipped), until=entry.folder)
-    st.rerun()
+    redraw()

@@ -21,7 +21,7 @@ from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.analysis.query_key import strongest
 from explorer.app.context import PageContext
 from explorer.app.controls import expander, token_names
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
@@ -62,7 +62,7 @@ def draw_forward_pass(context: PageContext) -> None:
     clicks = state_of(pass_position.StageClicks)
     if clicks.bar_follows:  # before this run writes its own address
         clicks.bar_follows = False
-        st.rerun()
+        redraw()
     at = pass_position.chosen_position(context)
     values = values_of(context, at)
     left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")

@@ -9,6 +9,7 @@ from explorer.app import address, widget_state
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import note_invalid, say_invalid
 from explorer.app.messages import say
+from explorer.app.session import redraw
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import OpenModel
@@ -116,7 +117,7 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
     in_address = [value for name, value in address.everything() if name == "beside"]
     if not is_chosen and requested != in_address:
         address.write("beside", requested)
-        st.rerun()  # a widget takes from the address what it had when the run began
+        redraw()  # a widget takes from the address what it had when the run began
     if requested:
         widget_state.put("beside", [name for name in requested if name in names][:most])
     picked: list[str] = st.multiselect(

@@ -20,6 +20,7 @@ from explorer.runs.run import Run
 from explorer.runs.spec import RunError, RunSpec
 from explorer.system.limits import INSIDE_BYTES
 from explorer.tasks import Task
+from explorer.tasks.task import check_fit
 from explorer.text import TextError
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
@@ -123,6 +124,7 @@ def choose_inside_run() -> InsideRun | None:
             st.text(NO_SNAPSHOT)
             return None
         first = open_entry(brought_model(next(iter(snapshots.values()))))
+        check_fit(task, first.config)
     except (RunError, TextError, ModelError) as error:
         say(str(error))
         return None

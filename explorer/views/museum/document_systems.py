@@ -12,12 +12,13 @@ from explorer.app.choosing import draw_page_link, switch_page
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import keep_note, say, take_notes
-from explorer.app.session import session
+from explorer.app.session import redraw, session
 from explorer.catalog import ModelError, model_descriptions
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import open_entry
 from explorer.catalog.parameters import count_parameters
+from explorer.catalog.pass_budget import SteppingOperations
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system.data_folders import systems_root
 from explorer.text import Tokenizer, word_tokenizer
@@ -143,7 +144,8 @@ def make_system(system: System, root: Path) -> Path:
         title = f"{system.preset}, untrained"
         run = {"title": title, "example": system.sentence, "untrained": True}
         words = tokenizer_for(system.preset).to_json()
-        save_checkpoint(folder, Transformer(system.config), tokenizer=words, run=run)
+        with SteppingOperations():
+            save_checkpoint(folder, Transformer(system.config), tokenizer=words, run=run)
     return folder
 
 
@@ -193,7 +195,7 @@ def _draw_open_button(system: System, size: int, model: str, text: str) -> None:
     except (ModelError, OSError) as error:
         say(str(error) if isinstance(error, ModelError) else NO_ROOM_FOR_SYSTEM)
         return
-    st.rerun()
+    redraw()
 
 
 def _open_system(system: System, text: str) -> None:

@@ -8,7 +8,7 @@ from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.app.messages import say
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.views.museum.exhibit_view import (
     comparison,
     draw_how_to_spot,
@@ -133,7 +133,7 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
     is_new = picked is not None and picked not in answers and not _is_settled(key)
     if st.button("Answer", key="answer", type="primary", disabled=not is_new) and picked:
         state_of(Answers)[key] = answers | {picked: titles[picked] is hidden}
-        st.rerun()
+        redraw()
     if _is_settled(key):
         st.text("Found." if any(answers.values()) else "Not that one either.")
         st.markdown(f"It is **{hidden.title.lower()}**, exhibit {hidden.number}.")

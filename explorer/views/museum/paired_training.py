@@ -8,12 +8,12 @@ from typing import Any
 import streamlit as st
 import torch
 
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.charts.training_curves import CURVES_HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
 from explorer.system.cooperative import interruptible
 from explorer.tasks import TASKS, Task
-from explorer.tasks.task_metrics import accuracy
+from explorer.tasks.task_metrics import accuracy, value_of
 from explorer.text.number_format import three
 from explorer.views.museum.mistakes import MISTAKES
 from models import Transformer
@@ -79,8 +79,8 @@ def train_on_random_labels(steps: int = PAIRED_STEPS) -> Iterator[TrainingPoint]
     for wrong, right in zip(*trainings, strict=True):
         if wrong.step % MEASURED_EVERY and wrong.step != 1:
             continue
-        yield TrainingPoint(wrong.step, CURVES[0], accuracy(models[0], train_batch))
-        yield TrainingPoint(wrong.step, CURVES[1], accuracy(models[0], held_out))
+        yield TrainingPoint(wrong.step, CURVES[0], value_of(accuracy, models[0], train_batch))
+        yield TrainingPoint(wrong.step, CURVES[1], value_of(accuracy, models[0], held_out))
         yield TrainingPoint(right.step, CURVES[2], task.measure(models[1]).value)
 
 
@@ -154,7 +154,8 @@ def _draw_training(name: str, begin: Callable[[], Iterator[TrainingPoint]]) -> l
         points.append(point)
         bar.progress(point.step / PAIRED_STEPS, f"Step {point.step} of {PAIRED_STEPS}")
     bar.empty()
-    st.rerun()
+    redraw()
+    return points
 
 
 def _draw_curves(

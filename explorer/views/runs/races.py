@@ -14,8 +14,7 @@ from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import Maker
-from explorer.components.fragment import fragment
-from explorer.runs.cluster import cluster
+from explorer.runs.cluster import cluster, is_active
 from explorer.runs.finetuning import new_head_seed
 from explorer.runs.quotas import BYTES_OF_PARAMETER
 from explorer.runs.run import Run
@@ -39,6 +38,7 @@ from explorer.text.number_format import megabytes, three
 from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
+from explorer.views.training.live_run import EVERY, draw_followed
 from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
 from explorer.views.training.run_words import errors_noted, first_words
 
@@ -119,7 +119,6 @@ def _storage_words(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
     )
 
 
-EVERY = 1.0
 RACE_COLUMNS = ("run", "state", "step", "of", "held out", "best", "metric", "trained")
 
 
@@ -174,8 +173,7 @@ def _draw_chosen_race() -> list[Run]:
         axis = choose_axis()
     address.write("sweep", str(key))
     runs = sweeps[str(key)]
-    is_live = any(run.status_or_new().is_active for run in runs)
-    fragment(every=EVERY if is_live else None)(_draw_live)(runs, axis, is_live)
+    draw_followed(_draw_live, runs, EVERY)(runs, axis)
     return [run for run in runs if run.is_readable()]
 
 
@@ -183,7 +181,7 @@ def _label(runs: Sequence[Run]) -> str:
     return f"{runs[0].notes().sweep_title} · {runs[0].title} to {runs[-1].title}"
 
 
-def _draw_live(runs: Sequence[Run], axis: str, was_live: bool) -> None:
+def _draw_live(runs: Sequence[Run], axis: str) -> None:
     rows = rows_of(runs)
     readable = [row for row in rows if row.spec]
     is_live = any(row.status and row.status.is_active for row in rows)
@@ -200,8 +198,6 @@ def _draw_live(runs: Sequence[Run], axis: str, was_live: bool) -> None:
         for row in sorted(readable, key=lambda row: -row.goodness())
     ]
     draw_cells(table, key="race_table")
-    if is_live != was_live:
-        st.rerun()
 
 
 def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
@@ -211,7 +207,7 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     """
     trained = (row for row in rows if row.best and row.status and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
-    if len(ranked) < min(2, len(rows)):
+    if not ranked or len(ranked) < min(2, len(rows)):
         no_leader = "No run leads before two runs have been measured on held-out data."
         return no_leader + _queue_words(rows, names)
     first = ranked[0]
@@ -250,5 +246,5 @@ def _queue_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
 def _stop(runs: Sequence[Run]) -> None:
     with errors_noted("runs"):
         for run in runs if all(map(may_change, runs)) else ():
-            if run.status_or_new().is_active:
+            if is_active(run):
                 cluster().stop(run)

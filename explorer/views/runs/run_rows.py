@@ -2,24 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import streamlit as st
 
 from explorer.app.reader_runs import is_own, may_change
 from explorer.catalog.run_index import index_of
-from explorer.runs.cluster import cluster
+from explorer.runs.cluster import Queued, cluster, status_of
 from explorer.runs.metrics import Best, best_value, higher_is_better
 from explorer.runs.quotas import sizes_of
 from explorer.runs.run import Run
 from explorer.runs.run_differences import changes, setting_in_words
-from explorer.runs.spec import WAITING, RunError, RunNotes, RunSpec, Status
+from explorer.runs.spec import DAMAGED, WAITING, RunError, RunNotes, RunSpec, Status
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.text.number_format import three
-from explorer.views.training.run_words import duration, status_of
+from explorer.views.training.run_words import duration
 
-DAMAGED = "damaged"
 NUMBERS_AS_TEXT = ("held out", "best", "trained", "on disk")
 SORTS = ("Newest first", "Best held-out value", "Most steps", "Longest training", "Largest on disk")
 
@@ -92,13 +92,14 @@ def rows_of(runs: Sequence[Run]) -> list[RunRow]:
     """The rows of these runs; the scheduler and the folder of runs are read once."""
     sizes = sizes_of(runs_root(), index_of(runs_root()).now())
     queue = {name: at for at, name in enumerate(cluster().waiting(), 1)}
-    return [_row(run, sizes.get(run.name, 0), queue) for run in runs]
+    queued = cache(cluster().queued)
+    return [_row(run, sizes.get(run.name, 0), queue, queued) for run in runs]
 
 
-def _row(run: Run, size: int, queue: dict[str, int]) -> RunRow:
+def _row(run: Run, size: int, queue: dict[str, int], queued: Queued) -> RunRow:
     notes = run.notes() if may_change(run) else RunNotes()  # a link shows the run, not its notes
     try:
-        spec, status = run.spec, status_of(run)
+        spec, status = run.spec, status_of(run, queued)
     except RunError as error:
         return RunRow(run, notes, size, fault=str(error))
     place = queue.get(run.name, 0) if status.state == WAITING else 0

@@ -12,10 +12,9 @@ from explorer.app.choosing import switch_page
 from explorer.app.controls import chosen_rows, one_of, text_field
 from explorer.app.messages import draw_notes, say
 from explorer.app.reader_runs import find_run, listed_runs, may_change, whose
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import ASIDE, index_of
-from explorer.components.fragment import fragment
 from explorer.runs.cluster import cluster
 from explorer.runs.deleting import set_aside_of
 from explorer.runs.quotas import sizes_of
@@ -25,6 +24,7 @@ from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison
 from explorer.views.runs.run_rows import SORTS, draw_cells, matching_rows, rows_of
+from explorer.views.training.live_run import draw_followed
 from explorer.views.training.run_chooser import choose_run_next, draw_run_links
 from explorer.views.training.run_words import duration, errors_noted
 
@@ -60,9 +60,10 @@ def draw_table() -> list[Run]:
     if not rows:
         st.markdown("No run has all these words.")
         return []
-    is_live = any(row.status and row.status.is_active for row in rows)
-    draw = fragment(every=TABLE_EVERY if is_live else None)(_draw_rows)
-    draw([row.run for row in rows], chosen, is_live)
+    listed = [row.run for row in rows]
+    draw_followed(_draw_rows, listed, TABLE_EVERY, lambda: state_of(ChosenRuns).names)(
+        listed, chosen
+    )
     picked = [runs[name] for name in chosen if name in runs]
     if not picked:
         st.caption("Select one run to open or annotate it, or several to compare.")
@@ -70,8 +71,7 @@ def draw_table() -> list[Run]:
     _draw_actions(picked)
     if len(picked) > 1:
         axis = choose_axis()
-        is_live = any(run.status_or_new().is_active for run in picked)
-        fragment(every=TABLE_EVERY if is_live else None)(_draw_curves)(picked, axis)
+        draw_followed(_draw_curves, picked, TABLE_EVERY)(picked, axis)
         draw_run_comparison(picked)
     return [run for run in picked if run.is_readable()]
 
@@ -100,7 +100,7 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
     return names
 
 
-def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> None:
+def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...]) -> None:
     rows = rows_of(runs)
     names = [run.name for run in runs]
     # Rows are chosen by their place, so another order makes another table.
@@ -118,9 +118,6 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...], was_live: bool) -> 
         selection_default={"selection": {"rows": [i for i, n in enumerate(names) if n in chosen]}},
         height=HEAD_ROW + ROW * min(MOST_ROWS, len(rows)),
     )
-    is_live = any(row.status and row.status.is_active for row in rows)
-    if state_of(ChosenRuns).names != chosen or is_live != was_live:
-        st.rerun()
 
 
 def _disk_words() -> str:
@@ -204,7 +201,7 @@ def _draw_notes(picked: Sequence[Run]) -> None:
             others = [tag for tag in old.tags if tag not in shared]
             new = old.replace(tags=(*others, *map(str, tags)))
             run.note(new if note is None else new.replace(note=str(note)))
-    st.rerun()
+    redraw()
 
 
 def _delete(picked: Sequence[Run]) -> None:

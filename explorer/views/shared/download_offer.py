@@ -5,12 +5,12 @@ import streamlit as st
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.reader import is_local
-from explorer.app.session import session, state_of
+from explorer.app.session import redraw, session, state_of
 from explorer.catalog import background_downloads
 from explorer.catalog.background_downloads import DownloadState
 from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, PretrainedModel
 from explorer.catalog.typed_model_path import paths_allowed
-from explorer.components.fragment import fragment
+from explorer.components.fragment import SHORTEST, fragment
 from explorer.text.number_format import megabytes
 
 ONE_TASK = ("shipped", "run")
@@ -51,10 +51,6 @@ def draw_offer(context: PageContext) -> None:
             say(state.fault)
 
 
-PROGRESS_EVERY = 0.5
-"""Seconds between two updates of a running download's bar."""
-
-
 class RequestedDownloads(set[str]):
     """The pretrained models that this reader requested; each opens when it is downloaded."""
 
@@ -84,18 +80,18 @@ def open_when_there(model: PretrainedModel, state: DownloadState) -> None:
     if state.kind == "there" and model.name in requested:
         requested.discard(model.name)
         session().open_next = model.folder
-        st.rerun()
+        redraw()
 
 
 def draw_progress(model: PretrainedModel, key: str) -> None:
     """The bar of a running download, drawn again until it ends; then the whole page runs again."""
-    fragment(every=PROGRESS_EVERY)(_draw_now)(model, key)
+    fragment(every=SHORTEST, follows=lambda: background_downloads.state_of(model).kind)(_draw_now)(
+        model, key
+    )
 
 
 def _draw_now(model: PretrainedModel, key: str) -> None:
     state = background_downloads.state_of(model)
-    if state.kind != "running":
-        st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(_share(state), text=progress_words(state))
         if state.is_ours and may_add():

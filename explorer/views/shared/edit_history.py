@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.app import address, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
-from explorer.app.session import session
+from explorer.app.session import redraw, session
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited, why_not_applicable
@@ -48,7 +48,7 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     if notes:
         chosen |= {"edits": to_address(history)}  # the field is already drawn
         keep_note("edits", *notes, until=to_address(history))
-        st.rerun()
+        redraw()
     edited = run_edited(context.opened, context.forward, history.active)
     with buttons:
         _draw_buttons(history)

@@ -9,13 +9,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Concatenate, ParamSpec
 
-import streamlit as st
-
 from explorer.app import streamlit_patches, widget_state
 from explorer.app.choice import Choice
 from explorer.app.choosing import HEAD_ALONE, has_notes
 from explorer.app.context import CurrentContext, PageContext, make_context, page_context
-from explorer.app.session import HeadAlone, session, state_of
+from explorer.app.session import HeadAlone, redraw, session, state_of
 from explorer.app.throttle import count_seconds, turn
 from explorer.components.fragment import fragment
 from explorer.views.shared.sidebar_parts import mark_layer
@@ -57,7 +55,7 @@ def _context(now: HeadAlone) -> Iterator[PageContext]:
         context = current.context = make_context(now.models)
         try:
             if has_notes() or _without_head(context.choice) != now.drawn_for:
-                st.rerun()
+                redraw()
             yield context
         finally:
             current.context = None

@@ -15,7 +15,7 @@ from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext
 from explorer.app.messages import draw_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.session import session, state_of
+from explorer.app.session import redraw, session, state_of
 from explorer.catalog.attention_parts import site
 from explorer.text.visible_text import cut
 from explorer.views.shared import pinned
@@ -218,7 +218,7 @@ def chosen_position(context: PageContext) -> PassPosition:
     pin_chosen(context, at.stage)
     if is_new and (changed := _bar_of(context, at.stage)):
         session().choose_next = changed
-        st.rerun()
+        redraw()
     return at
 
 
@@ -288,7 +288,7 @@ def _follow_bar(context: PageContext) -> bool:
     if was_clicked and here in clicks.outdated:
         bar.at = before
         session().choose_next = {"part": before[1], "layer": before[2]}
-        st.rerun()
+        redraw()
     clicks.outdated = frozenset()
     stack, branch = part.split(".")
     parts = str(STAGE_CHOICES.texts().get("stage", "")).split(".")

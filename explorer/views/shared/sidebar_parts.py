@@ -8,7 +8,7 @@ from explorer.app.address_parameters import VERSION
 from explorer.app.context import PageContext, current_context
 from explorer.app.page_table import ROWS
 from explorer.app.reader import is_local
-from explorer.app.session import session, state_of
+from explorer.app.session import redraw, session, state_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.components import miniature as drawing
 from explorer.components.fragment import fragment
@@ -186,4 +186,4 @@ def draw_link() -> None:
         return
     icon = ":material/visibility:"
     if st.button("Show all controls", icon=icon, key="show_all", on_click=links.show_all):
-        st.rerun()  # the whole page, since this is a fragment
+        redraw()  # the whole page, since this is a fragment

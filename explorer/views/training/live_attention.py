@@ -25,6 +25,7 @@ from explorer.inference.model_inputs import ids_of
 from explorer.runs.run import Run, open_folder
 from explorer.runs.spec import RunError, RunSpec, is_step
 from explorer.tasks import Task, pattern_of, pattern_score
+from explorer.tasks.task import check_fit
 from explorer.text import TextError, Token
 from explorer.text.number_format import fixed, three
 from explorer.text.visible_text import literal, literal_sentence
@@ -251,7 +252,8 @@ def _newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
             return screen.now
         try:
             opened = open_folder(folder)
-        except ModelError as error:
+            check_fit(task, opened.config)
+        except (ModelError, TextError) as error:
             live = LiveAttention(folder, text, None, str(error))
             continue
         live = screen.now = _with_losses(_run(folder, opened, text), run, task, opened)

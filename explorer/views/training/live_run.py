@@ -8,8 +8,10 @@ Nothing here trains or waits, so leaving or reloading the page does not affect t
 import math
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial, wraps
 from statistics import median
+from typing import ParamSpec
 
 import streamlit as st
 
@@ -27,11 +29,11 @@ from explorer.charts.training_curves import (
 )
 from explorer.charts.vega_lite import Spec
 from explorer.components.chart import Table, chart
-from explorer.components.fragment import fragment
-from explorer.runs.cluster import cluster
+from explorer.components.fragment import SELDOM, fragment, watch
+from explorer.runs.cluster import cluster, states_of, status_of
 from explorer.runs.run import Run
 from explorer.runs.run_differences import differences
-from explorer.runs.spec import WAITING, RunError, RunSpec, Status
+from explorer.runs.spec import DAMAGED, TRAINING, WAITING, RunError, RunSpec, Status
 from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.training.live_attention import (
@@ -44,12 +46,14 @@ from explorer.views.training.run_words import (
     errors_noted,
     metrics_of,
     progress_words,
-    status_of,
     visible_task,
 )
 
-EVERY, SELDOM = 1.0, 3.0
+EVERY, SLOWER = 1.0, 3.0
 """Seconds between two drawings, and the same where drawing is slow."""
+NEW = 10.0
+"""Seconds for which a run is looked at as often after its last change as one that trains."""
+P = ParamSpec("P")
 SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
 LAST = 5
@@ -63,28 +67,59 @@ def draw_run(run: Run, text: str) -> None:
     except RunError as error:
         say(str(error))
         return
-    every = seconds_between(status)
-    fragment(every=every)(_draw_now)(run, text, every)
-    if every is None:
-        fragment(every=EVERY)(_watch)(run, status)
+    every, follows = seconds_between(status), partial(_followed, run)
+    fragment(every=every, follows=follows)(_draw_now)(run, text)
+    if every is None:  # somebody else, another tab or a worker may begin to train it
+        watch(follows, EVERY if is_new(run) else SELDOM)
 
 
-def _watch(run: Run, drawn_status: Status) -> None:
-    """Draw the page again once somebody else, or another tab, has resumed the run."""
+def _followed(run: Run) -> Hashable:
+    """What the page is drawn for; a run that trains is drawn without the page."""
     try:
-        now = status_of(run)
+        status = status_of(run)
     except RunError:
-        now = None
-    if now is None or (now.state, now.step) != (drawn_status.state, drawn_status.step):
-        st.rerun()
+        return DAMAGED
+    every = seconds_between(status)
+    return status.state, every, every or (status.step, is_new(run))
+
+
+def draw_followed(
+    draw: Callable[P, None],
+    runs: Sequence[Run],
+    every: float,
+    more: Callable[[], Hashable] = lambda: None,
+) -> Callable[P, None]:
+    """A part that draws these runs, by a clock while one trains; the page follows their states."""
+
+    def follows() -> Hashable:
+        return states_of(runs), more()
+
+    @wraps(draw)
+    def draw_part(*args: P.args, **kwargs: P.kwargs) -> None:
+        states = states_of(runs)
+        trains = TRAINING in states
+        fragment(every=every if trains else None, follows=follows)(draw)(*args, **kwargs)
+        if WAITING in states and not trains:
+            watch(follows, EVERY if any(map(is_new, runs)) else SELDOM)
+
+    return draw_part
+
+
+def is_new(run: Run) -> bool:
+    """Whether something was just asked of the run, so that it is likely to change."""
+    try:
+        age = time.time() - (run.folder / "status.json").stat().st_mtime
+    except OSError:
+        return False
+    return 0 <= age < NEW
 
 
 def seconds_between(status: Status) -> float | None:
-    """Seconds until the next drawing; None for a run that does not train."""
-    if not status.is_active:
+    """Seconds until the next drawing; None for a run that no process trains now."""
+    if status.state != TRAINING:
         return None
     times = _cpu_times()
-    return SELDOM if len(times) == LAST and median(times) > SLOW else EVERY
+    return SLOWER if len(times) == LAST and median(times) > SLOW else EVERY
 
 
 @st.cache_resource
@@ -93,15 +128,13 @@ def _cpu_times() -> deque[float]:
     return deque(maxlen=LAST)
 
 
-def _draw_now(run: Run, text: str, every: float | None) -> None:
+def _draw_now(run: Run, text: str) -> None:
     start = time.thread_time()
     try:
         spec, status = run.spec, status_of(run)
     except RunError as error:
         say(str(error))
         return
-    if seconds_between(status) != every:
-        st.rerun()  # the whole page, which sets the new interval
     _draw_buttons(run, status)
     st.progress(status.share, text=progress_words(status))
     try:
@@ -195,7 +228,7 @@ def _send_command(run: Run, command: str) -> None:
     if not reader_runs.may_change(run):
         return
     with errors_noted("run"):
-        former = run.status().state
+        former = status_of(run).state
         if command == "stop":
             cluster().stop(run)
             return

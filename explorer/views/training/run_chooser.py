@@ -11,12 +11,12 @@ from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.messages import say
 from explorer.app.reader_runs import find_run, listed_runs, may_change, own_runs
 from explorer.app.session import session
-from explorer.runs.cluster import cluster
+from explorer.runs.cluster import cluster, status_of
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError, is_step
 from explorer.system import limits
 from explorer.views.compare.sides import STEP
-from explorer.views.training.run_words import duration, errors_noted, status_of
+from explorer.views.training.run_words import duration, errors_noted
 from models.loading.checkpoint import CheckpointError, peek
 
 FORWARD = ":material/arrow_forward:"

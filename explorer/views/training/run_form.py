@@ -22,6 +22,7 @@ from explorer.catalog.opened_model import OpenModel, open_model
 from explorer.charts.training_curves import SCHEDULE_HEIGHT, rate_table, schedule_chart
 from explorer.components.chart import chart
 from explorer.components.fragment import fragment
+from explorer.runs.cluster import status_of
 from explorer.runs.finetuning import finetune_spec, task_for, with_head
 from explorer.runs.run import Run
 from explorer.runs.run_size import TIMED, expected_speed, trained_parameters, training_size
@@ -39,6 +40,7 @@ from explorer.runs.settings import (
 from explorer.runs.spec import RunError, RunSpec
 from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, task_of, text_for
 from explorer.tasks.own_data import SUBWORDS, WORDS
+from explorer.tasks.task import check_fit
 from explorer.text import TextError
 from explorer.text.number_format import megabytes, three
 from explorer.text.visible_text import literal
@@ -56,7 +58,7 @@ from explorer.views.training.run_start import (
     draw_tuning,
     follow_run,
 )
-from explorer.views.training.run_words import duration, metrics_of, status_of
+from explorer.views.training.run_words import duration, metrics_of
 from models import Transformer
 from models.config import TrainConfig
 from models.families.family_presets import LIKE, kind_of
@@ -235,10 +237,11 @@ def _run_on_screen(task: Task, run: Run | None, parent: OpenModel | None) -> _Ru
         starts_from = own_name(parent.name) if parent else ""
         if run is None or (run.spec.task, run.spec.parent) != (task.name, starts_from):
             return None
-        status = run.status()
+        check_fit(task, run.spec.model)
+        status = status_of(run)
         can_go_on = may_change(run) and (status.is_active or status.can_resume)
         return _RunOnScreen(run, run.spec_now().with_hot(run.requested_values()), can_go_on)
-    except RunError:
+    except (RunError, TextError):
         return None  # the error is shown where the run is drawn
 
 

@@ -9,12 +9,12 @@ from explorer.app import reader_models, widget_state
 from explorer.app.controls import choose, one_of
 from explorer.app.messages import say
 from explorer.app.reader_runs import is_own, may_change, whose, whose_network
-from explorer.app.session import state_of
+from explorer.app.session import redraw, state_of
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel, open_entry
-from explorer.runs.cluster import cluster
+from explorer.runs.cluster import cluster, is_active
 from explorer.runs.finetuning import PARENT, task_for, usual_targets
 from explorer.runs.run import Run, open_folder
 from explorer.runs.run_differences import differences
@@ -50,6 +50,8 @@ MOST_PASTED = 200_000
 TOKENIZERS = {WORDS: "Its own words", SUBWORDS: "Its own subwords (byte-level BPE)"}
 OF_MODEL = "Those of the model "
 MOST_NAMED = 4
+FORMER = "former_run"
+"""Where a click keeps the run that its button said it stops, when it was drawn."""
 RESETS = {
     "Same weights": "The same run from step 0: the same weights, the same batches.",
     "New weights": "Other weights at step 0, from the next seed; the same batches.",
@@ -234,23 +236,34 @@ def draw_start_button(place: Any, spec: RunSpec | None, own: OwnText, run: Run |
         icon=":material/restart_alt:" if former else ":material/play_arrow:",
         disabled=spec is None,
         help=words,
+        on_click=widget_state.put,
+        args=(FORMER, former),
     )
     if clicked and spec:
         with place:
-            start(spec, own, former)
+            start(spec, own)
 
 
 def draw_resets(run: Run, now: RunSpec) -> None:
     """Draw a button for each way to start the run on screen again from step 0."""
     if not is_own(run):
         return
+    former = run if _trains(run) else None
+    stops = f" Stops {literal(run.title)}." if former else ""
     with st.container(gap=None):
         st.caption(f"Start {literal(run.title)} again with")
         with st.container(horizontal=True, gap="small"):
             clicked = [
                 label
                 for label, words in RESETS.items()
-                if st.button(label, key=_reset_key(label), type="tertiary", help=words)
+                if st.button(
+                    label,
+                    key=_reset_key(label),
+                    type="tertiary",
+                    help=words + stops,
+                    on_click=widget_state.put,
+                    args=(FORMER, former),
+                )
             ]
     for label in clicked[:1]:
         try:
@@ -259,7 +272,7 @@ def draw_resets(run: Run, now: RunSpec) -> None:
             say(str(error))
             return
         own = OwnText(run.text(), run.tokenizer(), parent)
-        start(reset(now, label), own, run if _trains(run) else None)
+        start(reset(now, label), own)
 
 
 def reset(spec: RunSpec, label: str) -> RunSpec:
@@ -281,10 +294,11 @@ def draw_differences(run: Run, now: RunSpec, spec: RunSpec, text: str | None) ->
         st.caption(f"Differs from **{literal(run.title)}**: {named}. Needs a restart.")
 
 
-def start(spec: RunSpec, own: OwnText, former: Run | None = None) -> None:
-    """Start a run and show it; the `former` one is stopped, and can be resumed."""
+def start(spec: RunSpec, own: OwnText) -> None:
+    """Start a run and show it; the run that the button named is stopped, and can be resumed."""
+    former = widget_state.get(FORMER)
     try:
-        if former is not None:
+        if former is not None and _trains(former):
             cluster().stop(former)
         tokenizer = stored_tokenizer(spec.task, own.text, own.tokenizer)
         new_run = cluster().train_new(
@@ -294,12 +308,12 @@ def start(spec: RunSpec, own: OwnText, former: Run | None = None) -> None:
     except (RunError, TextError, OSError) as error:
         say(in_a_sentence(error))
     else:
-        st.rerun()  # the new run is drawn beside the form
+        redraw()  # the new run is drawn beside the form
 
 
 def _trains(run: Run) -> bool:
     """Whether it is this reader's run, and trains or is queued."""
-    return is_own(run) and may_change(run) and run.status_or_new().is_active
+    return is_own(run) and may_change(run) and is_active(run)
 
 
 def _reset_key(label: str) -> str:

@@ -10,7 +10,6 @@ from explorer.app.reader_runs import is_own
 from explorer.app.session import state_of
 from explorer.catalog import in_a_sentence
 from explorer.catalog.model_descriptions import ANY_EXAMPLE
-from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run
 from explorer.runs.spec import (
@@ -38,14 +37,6 @@ STATE_WORDS = {
     FAILED: "failed",
     INTERRUPTED: "interrupted: its process ended, and its last state is kept",
 }
-
-
-def status_of(run: Run) -> Status:
-    """The status in its folder; interrupted if it is queued but its cluster does not know it."""
-    status = run.status()
-    if status.state == WAITING and cluster().is_up and not cluster().has(run):
-        return status.replace(state=INTERRUPTED)
-    return status
 
 
 class RunMetrics(dict[Path, Metrics]):
@@ -83,7 +74,7 @@ def progress_words(status: Status) -> str:
         parts.append(f"{duration(status.seconds)} of training")
     if status.value is not None:
         at = "" if status.measured_at is None else f" at step {status.measured_at:,}"
-        parts.append(f"{status.measure} {three(status.value)} on held-out data{at}")
+        parts.append(f"{status.measure} {three(status.value)} on {status.held_out}{at}")
     return " · ".join(parts)
 
 

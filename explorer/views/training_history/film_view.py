@@ -19,12 +19,12 @@ from explorer.catalog.attention_parts import head_title, map_title
 from explorer.charts.training_curves import thinned
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
-from explorer.components.fragment import fragment
 from explorer.components.mounting import filmed
 from explorer.components.pass_map import encode, pass_map
 from explorer.components.picker import EveryHead, grid
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
+from explorer.runs.cluster import is_active, status_of
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError
 from explorer.text.number_format import three
@@ -33,6 +33,7 @@ from explorer.views.overview.pinned_parts import LEAST_USUAL, MapSelection, choi
 from explorer.views.shared import widgets
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.tables import table
+from explorer.views.training.live_run import EVERY, draw_followed
 from explorer.views.training.run_words import first_words, progress_words
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
 
@@ -52,8 +53,6 @@ TOO_LONG_FOR_FILM = (
     "A film shows at most {most} tokens, and this sentence has {length:,}: shorten it, or compare "
     "two moments."
 )
-EVERY = 1.0
-"""Seconds between two reads of the folder of a run that trains."""
 
 
 def draw_two_moments(context: PageContext, history: History) -> None:
@@ -275,21 +274,16 @@ def _caption(history: History, formation: Formation, exact: bool) -> str:
     return " ".join(words)
 
 
-def follow_run(run: Run, drawn_snapshots: int) -> None:
-    """Show the progress of a run that trains, and draw the page again when it has a new snapshot.
-
-    `drawn_snapshots` is how many of its snapshots are on screen.
-    """
+def follow_run(run: Run) -> None:
+    """Show the progress of a run that trains; the page is drawn again for a new snapshot."""
     with suppress(RunError):  # the film can be shown even if the rest of the run cannot be read
-        if run.status().is_active:
-            fragment(every=EVERY)(_draw_progress)(run, drawn_snapshots)
+        if is_active(run):
+            draw_followed(_draw_progress, [run], EVERY, lambda: len(run.snapshots()))(run)
 
 
-def _draw_progress(run: Run, drawn_snapshots: int) -> None:
+def _draw_progress(run: Run) -> None:
     with suppress(RunError):
-        status = run.status()
-        if not status.is_active or len(run.snapshots()) != drawn_snapshots:
-            st.rerun()
+        status = status_of(run)
         st.progress(status.share, text=progress_words(status))
 
 

@@ -250,8 +250,8 @@ READ = {
 def test_tables_are_read_and_their_lines_are_counted() -> None:
     for name, table in READ.items():
         assert [*pairs_of_csv(table.encode()).values()] == [PAIR], name
-    found = pairs_of_csv(b'clean,corrupted,answer\n"a\nb",c\n\nd,e,f\n')
-    assert found == {3: TextPair("a\nb", "c"), 5: TextPair("d", "e", "f")}
+    found = pairs_of_csv(b'clean,corrupted,answer\n"a\nb",c\n\nd\x1b,e,f\n')
+    assert found == {3: TextPair("a\nb", "c"), 5: TextPair("d<U+001B>", "e", "f")}
 
 
 NO_PAIR = "There is no pair in this table: a row has a clean and a corrupted text."

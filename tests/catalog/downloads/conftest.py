@@ -8,7 +8,7 @@ import pytest
 from huggingface_hub import constants
 
 from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
-from tests.catalog.downloads.serving import Site, served, wheel
+from tests.catalog.downloads.serving import COMMIT, Site, served, wheel
 
 HUB_ID = "someone/tiny-gpt2"
 
@@ -61,6 +61,19 @@ def hub_model(site: Site, published: Path) -> PretrainedModel:
     others = ["pytorch_model.bin", "extra.safetensors", "modeling.py", "onnx/model.onnx"]
     site.put_model(HUB_ID, files | dict.fromkeys(others, b"never asked for"))
     return pretrained_model("tiny", HubModel(HUB_ID), sum(map(len, files.values())))
+
+
+def put_in(cache: Path, files: dict[str, bytes], hub_id: str = HUB_ID) -> Path:
+    """A model as the hub's own library keeps it: links to files that are named by contents."""
+    kept = cache / f"models--{hub_id.replace('/', '--')}"
+    snapshot, blobs = kept / "snapshots" / COMMIT, kept / "blobs"
+    for folder in (snapshot, blobs, kept / "refs"):
+        folder.mkdir(parents=True)
+    (kept / "refs" / "main").write_text(COMMIT)
+    for number, (name, content) in enumerate(files.items()):
+        (blobs / f"{number:064}").write_bytes(content)
+        (snapshot / name).symlink_to(Path("../../blobs") / f"{number:064}")
+    return snapshot
 
 
 def set_endpoint(monkeypatch: pytest.MonkeyPatch, url: str) -> None:

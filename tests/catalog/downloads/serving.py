@@ -25,10 +25,7 @@ def wheel(path: Path, files: Mapping[str, bytes], name: str = "tiny_model") -> s
         f"{name}-1.0.dist-info/RECORD": b"",
     }
     with zipfile.ZipFile(path, "w") as archive:
-        for inside, content in {
-            **{f"{name}/{each}": files[each] for each in files},
-            **beside,
-        }.items():
+        for inside, content in ({f"{name}/{each}": files[each] for each in files} | beside).items():
             archive.writestr(inside, content)
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -52,17 +49,16 @@ class Site:
     takes_ranges: bool = True
     url: str = ""
 
-    def put_package(self, path: Path, digest: str, has_metadata: bool = True) -> None:
+    def put_package(self, path: Path, digest: str) -> None:
         """One package as an index of the standard form has it, with its metadata beside it."""
         project = path.name.split("-")[0].replace("_", "-")
         content = path.read_bytes()
-        link = f'<a href="/files/{path.name}#sha256={digest}"'
-        if has_metadata:
-            with zipfile.ZipFile(path) as archive:
-                inside = next(each for each in archive.namelist() if each.endswith("METADATA"))
-                metadata = archive.read(inside)
-            self.pages[f"/files/{path.name}.metadata"] = metadata
-            link += f' data-core-metadata="sha256={hashlib.sha256(metadata).hexdigest()}"'
+        with zipfile.ZipFile(path) as archive:
+            inside = next(each for each in archive.namelist() if each.endswith("METADATA"))
+            metadata = archive.read(inside)
+        self.pages[f"/files/{path.name}.metadata"] = metadata
+        known = hashlib.sha256(metadata).hexdigest()
+        link = f'<a href="/files/{path.name}#sha256={digest}" data-core-metadata="sha256={known}"'
         self.pages[f"/simple/{project}/"] = f"<html>{link}>{path.name}</a></html>".encode()
         self.types[f"/simple/{project}/"] = "text/html"
         self.pages[f"/files/{path.name}"] = content

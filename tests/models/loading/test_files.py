@@ -4,11 +4,13 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from unicodedata import category
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.file_text import visible
 from models.loading.safe_files import (
     DEEPEST_JSON,
     LARGEST_TEXT,
@@ -21,6 +23,7 @@ from models.loading.safe_files import (
 )
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
+NO_TEXT = "\ud800\udfff\0\x07\x1b\x7f\x9b\u200e\u200f\u202a\u202c\u202e\u2066\u2068\u2069א"
 VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -34,7 +37,27 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.text() | st.just("[{," * 100), VALUES))
 def test_sound_json_is_read_as_it_is(values: dict[str, object]) -> None:
-    assert parse_object(json.dumps(values), "it") == values
+    assert parse_object(json.dumps(values), "it", exact=True) == values
+
+
+@given(st.lists(st.text(st.characters() | st.sampled_from(NO_TEXT))), st.booleans())
+def test_what_is_no_text_in_json_is_seen(words: list[str], ascii_only: bool) -> None:
+    """Half characters, control characters and lone marks; a second reading changes nothing."""
+    pairs = {f"{at}{word}": [word] for at, word in enumerate(words)}
+    values = parse_object(json.dumps(pairs, ensure_ascii=ascii_only), "it")
+    for word in (*values, *(text for texts in values.values() for text in texts)):
+        assert visible(word) == word
+        assert not any(category(c) in ("Cc", "Cs") and c not in "\t\n\r" for c in word)
+        assert not {"\u202d", "\u202e"} & {*word}
+
+
+def test_what_is_text_stays_and_a_vocabulary_has_no_half_character() -> None:
+    for text in ("a\tb\r\n", "🙂é\u200d", "“\u2068שלום\u2069”", "שלום!\u200f", "a\ufeffb"):
+        assert parse_object(json.dumps({text: text}), "it") == {text: text}
+    assert visible("a\u200f \u2068b\x1b\u2069") == "a<U+200F> <U+2068>b<U+001B><U+2069>"
+    for half in (r"\ud800", r"\uDE00\ud83d"):
+        with pytest.raises(CheckpointError, match="is not readable JSON"):
+            parse_object(f'{{"a": "{half}"}}', "it", exact=True)
 
 
 @given(st.text() | st.text('[]{}",:0123456789eE+-.tfnul \\', max_size=40))

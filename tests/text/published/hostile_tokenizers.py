@@ -69,6 +69,7 @@ REFUSED: dict[str, str] = {
     "merges out of the vocabulary": words(model=BPE | {"merges": [["a", "z"]]}),
     "no such unknown token": words(model=UNIGRAM | {"unk_id": 10**9}),
     "a score beyond all": words(model=UNIGRAM | {"vocab": [["a", 0]]}).replace("0]", "1e999]"),
+    "a piece twice": words(model=UNIGRAM | {"vocab": [["<unk>", 0.0], ["a", -1.0], ["a", -2.0]]}),
     "an added token beyond all": added(id=10**12),
     "a hundred thousand added tokens": words(
         added_tokens=[{"id": n, "content": str(n), "special": False} for n in range(100_000)]

@@ -1,0 +1,131 @@
+"""A page that nobody clicks on asks for nothing, whatever state the runs on it are in."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from explorer.app import session
+from explorer.app.session import MOST_REDRAWS, Session
+from explorer.components.fragment import SHORTEST
+from explorer.runs.run import Run
+from explorer.runs.spec import TRAINING, WAITING, RunNotes
+from tests import apps
+from tests.tiny import tiny_run, trained_run
+from tests.views.drawing import PAGES, path_of, run_parts
+from tests.views.fake_cluster import FakeCluster
+
+RACE = RunNotes(sweep="0123456789ab", sweep_title="a race")
+STATES = ("waiting", "queued", "interrupted", "damaged", "gone", "done")
+QUICK = [
+    *((f"training/{page}", state) for page in ("training", "runs") for state in STATES),
+    *((f"training/{page}", "queued") for page in ("training_history", "inside_training")),
+]
+ALL = [(path_of(page), state) for page in PAGES for state in STATES]
+VISITS = [
+    *QUICK,
+    *(pytest.param(*each, marks=pytest.mark.thorough) for each in ALL if each not in QUICK),
+]
+
+
+class Asked(list[str]):
+    """What a page asks for: to be drawn again, or a clock, whose seconds are kept."""
+
+    seconds: list[float]
+
+
+@pytest.fixture
+def asked(at_the_machine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+    asked, again, part = Asked(), st.rerun, st.fragment
+    asked.seconds = []
+
+    def rerun(scope: str = "app") -> None:
+        asked.append(scope)
+        again(scope)
+
+    def fragment(draw: Any, run_every: float | None = None, **how: Any) -> Any:
+        asked.seconds += [] if run_every is None else [run_every]
+        return part(draw, run_every=run_every, **how)
+
+    monkeypatch.setattr(st, "rerun", rerun)
+    monkeypatch.setattr(st, "fragment", fragment)
+    yield asked
+    assert min(asked.seconds, default=SHORTEST) >= SHORTEST
+
+
+def in_state(state: str, root: Path, cluster: FakeCluster) -> Run:
+    run = trained_run(root)
+    run.note(RACE)
+    if state in ("waiting", "queued"):
+        run.mark(WAITING)
+        cluster.sent += [run.name] if state == "queued" else []
+    elif state == "interrupted":
+        run.mark(TRAINING)
+    elif state == "damaged":
+        (run.folder / "status.json").write_text('{"state":')
+    elif state == "gone":
+        tiny_run(root).note(RACE)
+        shutil.rmtree(run.folder)
+    return run
+
+
+@pytest.mark.parametrize(("path", "state"), VISITS)
+def test_a_page_that_nothing_happens_to_is_drawn_once(
+    path: str, state: str, cluster: FakeCluster, asked: Asked, tmp_path: Path
+) -> None:
+    run = in_state(state, tmp_path, cluster)
+    address = {"run": run.name, "model": run.name, "runs": run.name}
+    for view in ("All runs", "Races and sweeps") if path == "training/runs" else ("",):
+        at = apps.page(path, **address, **({"runs_view": view} if view else {}))
+        if path == "training/training" and state in ("waiting", "interrupted"):
+            assert "interrupted" in apps.said(at)
+            assert not at.button(key="resume").disabled
+        asked.clear()
+        at.run()
+        run_parts(at)
+        assert not at.exception
+        assert asked == []
+
+
+def test_a_chosen_run_that_another_tab_deletes_leaves_the_table_in_peace(
+    cluster: FakeCluster, asked: Asked, tmp_path: Path
+) -> None:
+    kept, gone = tiny_run(tmp_path), tiny_run(tmp_path)
+    at = apps.page("training/runs", runs=[kept.name, gone.name])  # type: ignore[arg-type]
+    shutil.rmtree(gone.folder)
+    at.run()
+    assert not at.exception
+    assert asked == []
+
+
+def test_a_page_follows_what_changes_and_only_that(asked: Asked) -> None:
+    at = AppTest.from_function(followed_page).run()
+    run_parts(at)
+    assert asked == []
+    at.session_state["news"] = 2
+    run_parts(at)
+    assert asked == ["app"]
+
+
+def followed_page() -> None:
+    import streamlit as st
+
+    from explorer.components.fragment import watch
+
+    news = st.session_state
+    watch(lambda: news.get("news"), every=0.01)
+
+
+def test_a_page_that_always_asks_again_is_drawn_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader, times = Session(page="runs"), []
+    monkeypatch.setattr(session, "session", lambda: reader)
+    monkeypatch.setattr(st, "rerun", lambda: times.append(1))
+    for _ in range(10 * MOST_REDRAWS):
+        session.redraw()
+    assert len(times) == MOST_REDRAWS
