@@ -41,7 +41,7 @@ def test_what_a_view_comes_from_is_one_line_however_long_its_sentence_is() -> No
     assert text.endswith("end` · attention `Cross` · head `1`")
 
 
-@given(ANYTHING, ANYTHING, ANYTHING)
+@given(*[ANYTHING | st.just("a\ud800\x1b")] * 2, ANYTHING)
 def test_whatever_was_typed(title: str, note: str, sentence: str) -> None:
     view = KeptView("", "/attention", "", {"sentence": sentence}).called(title, note)
     assert read(title, [view]).steps[0].title == view.title
