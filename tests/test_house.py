@@ -178,7 +178,7 @@ def test_text_from_a_file_is_read_by_few() -> None:
     """
     strangers = {"file_text", "lesson_file", "pair_table", "own_data"}
     strangers |= {"tokenizer", "adopted", "tokenizer_files"}
-    own = {"minimal", "wire", "library_training", "child", "process", "steps"}
+    own = {"minimal", "wire", "library_training", "child", "process", "steps", "running_time"}
     shipped = {"limits", "pretrained_models", "exhibits"}
     app = python_files("app.py", "pages", "explorer", "models")
     others = [path for path in app if path.stem not in strangers | own | shipped]

@@ -139,7 +139,7 @@ def replace_folder(new: Path, old: Path) -> None:
 
 def finish_replacing(folder: Path) -> None:
     """If a process was killed between two renames, give the whole copy that it left its name."""
-    if folder.exists():
+    if os.path.exists(folder):  # `Path.exists` fails for a name that is too long
         return
     for aside in folder.parent.glob(f".{escape(folder.name)}-*{ASIDE}"):
         new = aside.with_name(aside.name.removesuffix(ASIDE))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from explorer.app import address_parameters
 from explorer.export.kept_view import KeptView
 from explorer.export.session_lesson import lesson_name, session_toml
+from explorer.export.session_page import session_html
 from explorer.lessons.lesson import Lesson
 from explorer.lessons.lesson_file import lesson_from
 
@@ -41,10 +42,11 @@ def test_what_a_view_comes_from_is_one_line_however_long_its_sentence_is() -> No
     assert text.endswith("end` · attention `Cross` · head `1`")
 
 
-@given(ANYTHING, ANYTHING, ANYTHING)
+@given(*[ANYTHING | st.just("a\ud800\x1b")] * 2, ANYTHING)
 def test_whatever_was_typed(title: str, note: str, sentence: str) -> None:
     view = KeptView("", "/attention", "", {"sentence": sentence}).called(title, note)
     assert read(title, [view]).steps[0].title == view.title
+    assert session_html(view.title, [view])
 
 
 def test_nothing_becomes_a_picture_or_a_step() -> None:
