@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from explorer.analysis.weight_statistics import IN_A_LAYER
+from explorer.catalog.pass_budget import steps_between_layers
 from models.config import TrainConfig
 from models.losses import IGNORE
 from models.training import Batch, Report, TrainState, batch_loss, in_precision, seeded, train
@@ -128,6 +129,7 @@ def take_apart(
 
             hook = parameter.register_post_accumulate_grad_hook(keep_gradient)
             watching.enter_context(_removing(hook))
+        watching.enter_context(steps_between_layers(model))
         report = next(train(model, batch_at, config, state))
     batch = batch_at(step)
     losses = token_losses(torch.cat(logits), batch.labels.to(device), config.label_smoothing)

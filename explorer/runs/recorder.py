@@ -28,6 +28,7 @@ from explorer.system.atomic_files import write_json, write_text
 from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.system.pace import Pace, Speed, is_snapshot_step
 from explorer.tasks import Task
+from explorer.tasks.task_metrics import by_parts
 from explorer.text.number_format import three
 from models import Transformer, TransformerConfig, save_checkpoint
 from models.training import Batch, Report, TrainState, batch_loss
@@ -248,10 +249,11 @@ class RunRecorder:
     def _measure(self) -> bool:
         """Measure the held-out rows; False, and the status as it was, if that is broken off."""
         was_training, began = self.model.training, time.monotonic()
+        (name, metric), sample = self.task.metric, self.task.held_out_sample(self.rows)
         try:
             with self.measuring.timed(), steps_between_layers(self.model):
-                for read, measured in self.task.measuring(self.model, self.rows):
-                    value = measured.value
+                for read, so_far in by_parts(metric, self.model, sample):
+                    value = so_far
                     if time.monotonic() - began > TOLD_SECONDS:
                         self._tell(read)
         except BrokenOff:
@@ -260,7 +262,7 @@ class RunRecorder:
         finally:
             self.model.train(was_training)
         self.status = self.status.replace(
-            measure=self.task.metric[0],
+            measure=name,
             value=value if math.isfinite(value) else None,
             measured_at=self.state.step,
             measured_rows=self.rows,

@@ -20,6 +20,7 @@ from explorer.system import cooperative, limits
 from explorer.system.cooperative import CancellableCondition
 from explorer.system.pace import snapshot_steps
 from explorer.tasks import TASKS, Task
+from explorer.tasks.task_metrics import by_parts
 from models import Transformer
 from models.loading.memory import available_memory
 from models.training import batch_loss, in_precision
@@ -186,7 +187,7 @@ def _seconds_of_batch(task: Task, spec: RunSpec) -> tuple[float, float]:
             took.append(batch_ready - began + len(parts) * (time.thread_time() - batch_ready))
         cooperative.step()
         began = time.thread_time()
-        read, _ = next(task.measuring(model))
+        read, _ = next(by_parts(task.metric[1], model, task.held_out_batch))
         measurement = (time.thread_time() - began) * training.batch_size / read
     return median(took[1:]), measurement
 

@@ -267,14 +267,13 @@ class _Command:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._path = run.folder / "control.json"
-        self._last_stamp = self._stamp()
-        self.word = run.last_command()
+        self._last_stamp, self._word = self._stamp(), run.last_command()
 
     def newest(self) -> str:
         stamp = self._stamp()
         if stamp != self._last_stamp:
-            self._last_stamp, self.word = stamp, self._run.last_command()
-        return self.word
+            self._last_stamp, self._word = stamp, self._run.last_command()
+        return self._word
 
     def _stamp(self) -> tuple[int, int]:
         try:

@@ -6,7 +6,7 @@ held-out set is the same for every model.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from explorer.tasks.bundled_text import BundledText
-from explorer.tasks.task_metrics import Metric, by_parts
+from explorer.tasks.task_metrics import Metric, value_of
 from explorer.tasks.task_models import Sizes, model_config, toy_training
 from explorer.text import DECODER, TextError, Token, TrainedWith
 from explorer.text.token import Reads
@@ -91,23 +91,14 @@ class Task(ABC):
 
     def measure(self, model: Transformer) -> Measurement:
         """The metric of the model on the held-out set."""
-        *_, (_, measured) = self.measuring(model)
-        return measured
+        name, of = self.metric
+        return Measurement(name, value_of(of, model, self.held_out_batch))
 
-    def measuring(
-        self, model: Transformer, rows: int | None = None
-    ) -> Iterator[tuple[int, Measurement]]:
-        """The rows that are read and the metric over them, after each part of the held-out set.
-
-        With `rows`, of so many of its rows: evenly spaced, so always the same.
-        """
-        batch = self.held_out_batch
-        if rows is not None and rows < (total := len(batch.labels)):
-            some = torch.arange(rows) * total // rows
-            batch = Batch(tuple(ids[some] for ids in batch.inputs), batch.labels[some])
-        name, metric = self.metric
-        for read, value in by_parts(metric, model, batch):
-            yield read, Measurement(name, value)
+    def held_out_sample(self, rows: int) -> Batch:
+        """At most so many rows of the held-out set: evenly spaced, so always the same."""
+        batch, total = self.held_out_batch, len(self.held_out_batch.labels)
+        some = torch.arange(min(rows, total)) * total // min(rows, total)
+        return Batch(tuple(ids[some] for ids in batch.inputs), batch.labels[some])
 
     def within(self, tokens: int) -> "Task":
         """The task for a model that reads at most `tokens` tokens; TextError if that is too few."""

@@ -1,6 +1,5 @@
 """All work that may take long ends where its reader has gone: it takes a step now and then."""
 
-import inspect
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -147,24 +146,23 @@ def test_it_is_refused_where_there_is_no_room_for_it(
 
 TWO_SECONDS, ENOUGH = 2e10, 1.5e10
 """Operations: of one core in two seconds, and those after which the reader leaves."""
-LARGE = TransformerConfig(
-    kind="decoder", d_model=512, n_layers=6, n_heads=8, d_ff=2048, vocab_size=300, max_len=512
-)
+SIZES: dict[str, Any] = {"d_model": 512, "n_heads": 8, "d_ff": 2048, "vocab_size": 300}
 
 
-class CountedWork(TorchDispatchMode):
+@cache
+def large(seed: int = 0) -> Transformer:
+    return Transformer(TransformerConfig(**SIZES, kind="decoder", n_layers=6), seed=seed)
+
+
+class CountedWork(GoneReader, TorchDispatchMode):
     """Counts the operations between two looks, and leaves at the first look after ENOUGH.
 
     A call counts as 300,000 operations, a new number as 250, and a matrix product as it is.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.done = self.since = 0.0
+    done = since = 0.0
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> object:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         results = func(*args, **(kwargs or {}))
         tensors = [each for each in tree_leaves(results) if isinstance(each, torch.Tensor)]
         product = flop_registry.get(func.overloadpacket)
@@ -178,67 +176,41 @@ class CountedWork(TorchDispatchMode):
         if self.done > ENOUGH:
             raise Left
 
-    check_cancelled = step
-
-    def release_slot(self) -> None: ...
-
-    def take_slot(self) -> None: ...
-
 
 def rows_of(count: int, tokens: int) -> Batch:
     ids = torch.arange(count * tokens).view(count, tokens) % 300
     return Batch((ids,), ids)
 
 
-@cache
-def large(seed: int = 0) -> Transformer:
-    return Transformer(LARGE, seed=seed)
+def with_steps(work: Callable[[], object]) -> None:
+    with pass_budget.steps_between_layers(large()):
+        work()
 
 
-def held_out() -> None:
-    model = large()
-    with pass_budget.steps_between_layers(model):
-        value_of(nats_per_token, model, rows_of(500, 96))
+ONE_STEP, SYSTEM = TrainConfig(steps=1, batch_size=2), document_systems.SYSTEMS[0]
+SNAPSHOTS = [{"weights": torch.full((1000, 2000), float(at))} for at in range(9)]
+LARGEST: dict[str, Callable[[OpenModel, Path], object]] = {
+    "held-out rows": lambda *_: with_steps(
+        lambda: value_of(nats_per_token, large(), rows_of(500, 96))
+    ),
+    "an update": lambda *_: with_steps(
+        lambda: next(train(large(), lambda _: rows_of(2, 100), ONE_STEP))
+    ),
+    "a gradient": lambda *_: batch_loss(BoundedTransformer(large()), rows_of(1, 200)).backward(),
+    "changes": lambda opened, _: cached(opened, 1, lambda: weight_changes(large(), large(1))),
+    "landscape": lambda opened, _: cached(opened, 2, lambda: training_plane(SNAPSHOTS)),
+    "museum": lambda _, root: document_systems.make_system(SYSTEM, root),
+}
 
 
-def update() -> None:
-    model, config = large(), TrainConfig(steps=1, batch_size=2)
-    with pass_budget.steps_between_layers(model):
-        next(train(model, lambda _: rows_of(2, 100), config))
-
-
-def gradient() -> None:
-    model = BoundedTransformer(large())
-    batch_loss(model, rows_of(1, 200)).backward()
-
-
-def changed_weights(opened: OpenModel) -> None:
-    cached(opened, "changed weights", lambda: weight_changes(large(0), large(1)))
-
-
-def landscape(opened: OpenModel) -> None:
-    snapshots = [{"weights": torch.full((1000, 2000), float(at))} for at in range(9)]
-    cached(opened, "plane", lambda: training_plane(snapshots))
-
-
-def untrained(root: Path) -> None:
-    document_systems.make_system(document_systems.SYSTEMS[0], root)
-
-
-@pytest.mark.parametrize(
-    "work", [held_out, update, gradient, changed_weights, landscape, untrained]
-)
+@pytest.mark.parametrize("name", LARGEST)
 def test_within_two_seconds_it_looks_up_however_large_it_is(
-    work: Callable[..., None], small_models: Path, tmp_path: Path
+    name: str, small_models: Path, tmp_path: Path
 ) -> None:
     """What a public server allows takes far longer; it is left on its way, and leaves nothing."""
-    needs: dict[str, Callable[[], object]] = {
-        "opened": lambda: opened_model.open_checkpoint(small_models / "letters", "letters"),
-        "root": lambda: tmp_path,
-    }
-    given = [needs[name]() for name in inspect.signature(work).parameters]
+    opened = opened_model.open_checkpoint(small_models / "letters", "letters")
     large(0), large(1)
     counted = CountedWork()
     with pytest.raises(Left), counted, cooperative.run_in_thread(counted):
-        work(*given)
+        LARGEST[name](opened, tmp_path)
     assert [*tmp_path.iterdir()] == []

@@ -130,13 +130,6 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
     assert order == ["loaded", "passed"]
 
 
-def test_a_pass_steps_at_each_layer(opened: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: list[None] = []
-    monkeypatch.setattr(cooperative, "step", lambda: steps.append(None))
-    trace(opened.model, ids_of(1, 5), sites=CHEAP_SITES)
-    assert len(steps) > 2 * opened.config.n_layers
-
-
 @pytest.mark.parametrize("name", ODDITIES)
 def test_a_pass_with_steps_is_the_pass(name: str) -> None:
     """Bit for bit, in every value that is kept."""

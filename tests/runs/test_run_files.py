@@ -28,19 +28,27 @@ def test_a_reader_never_meets_half_a_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["status.json"]
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    atomic_files.write_text(tmp_path / "text", "old")
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_notes(tmp_path, RunNotes(note="old"))
     with pytest.raises(UnicodeEncodeError):
-        atomic_files.write_text(tmp_path / "text", "half a pair \ud800")
-    assert (tmp_path / "text").read_text() == "old"
+        atomic_files.write_text(tmp_path / "notes.json", "half a pair \ud800")
+    monkeypatch.setattr(Path, "replace", Mock(side_effect=InterruptedError))
+    with pytest.raises(InterruptedError):
+        write_notes(tmp_path, RunNotes(note="new"))
+    assert notes_in(tmp_path).note == "old"
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_what_is_no_object_is_a_value_error(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    for content in ("", "[1]", "{", "[" * 100_000, " " * (atomic_files.LARGEST_JSON + 1)):
-        (tmp_path / "a.json").write_text(content)
-        with subtests.test(content=content[:9]), pytest.raises(ValueError):
-            atomic_files.read_json_object(tmp_path / "a.json")
+def test_what_is_no_object_is_a_value_error_and_no_notes(tmp_path: Path) -> None:
+    for text in ("", "[1]", "{", "[" * 100_000, " " * (atomic_files.LARGEST_JSON + 1)):
+        (tmp_path / "notes.json").write_text(text)
+        with pytest.raises(ValueError):
+            atomic_files.read_json_object(tmp_path / "notes.json")
+        assert notes_in(tmp_path) == RunNotes(), text[:20]
+    (tmp_path / "notes.json").write_text('{"tags": 3, "note": [], "sweep": "../x"}')
+    assert notes_in(tmp_path) == RunNotes()
 
 
 def test_a_lock_has_one_holder_and_asking_takes_it_from_nobody(tmp_path: Path) -> None:
@@ -66,17 +74,3 @@ def test_notes_are_kept_as_far_as_they_are_short(tmp_path: Path) -> None:
     assert found.tags == ("good", "two words")
     assert (len(found.note), found.sweep, found.sweep_title) == (LONGEST_NOTE, "0" * 12, "T")
     assert len(as_tags(map(str, range(100)))) == MOST_TAGS
-
-
-def test_a_damaged_file_says_nothing(tmp_path: Path) -> None:
-    for text in ("", "{", "[]", "[" * 100_000, '{"tags": 3, "note": [], "sweep": "../x"}'):
-        (tmp_path / "notes.json").write_text(text)
-        assert notes_in(tmp_path) == RunNotes(), text[:20]
-
-
-def test_a_broken_write_leaves_old_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_notes(tmp_path, RunNotes(note="old"))
-    monkeypatch.setattr(Path, "replace", Mock(side_effect=InterruptedError))
-    with pytest.raises(InterruptedError):
-        write_notes(tmp_path, RunNotes(note="new"))
-    assert notes_in(tmp_path).note == "old"

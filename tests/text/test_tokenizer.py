@@ -23,7 +23,9 @@ from explorer.text import (
     character_tokenizer,
     steps,
     word_tokenizer,
+    words_of,
 )
+from explorer.text import tokenizer as plain
 from tests.models.loading.mutations import changed_json
 
 CORPUS = "the cat sat on the mat. the dog saw the cat; the dog sat.\n" * 20
@@ -149,6 +151,20 @@ def assert_ends_in_the_encoding(tokenizer: Tokenizer, text: str) -> None:
 def test_the_steps_of_any_text(tokenizer: Tokenizer, texts: tuple[str, str]) -> None:
     for text in texts:
         assert_ends_in_the_encoding(tokenizer, text[:200])
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_a_long_text_is_read_in_parts_as_in_one(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " a\n b\t'sé e\u0301\u3000é.\xa0你好 😀1  Ab\n" * 3
+    kinds = (
+        byte_tokenizer(text, 270),
+        character_tokenizer(list("ab é")),
+        word_tokenizer(["a", "Ab"]),
+    )
+    whole = [*(kind.corpus_ids(text) for kind in kinds), words_of(text)]
+    monkeypatch.setattr(plain, "CORPUS_PART", re.compile(rf"[\s\S]{{1,{size}}}\s*\S*"))
+    assert len([*plain._parts(text)]) > 6
+    assert [*(kind.corpus_ids(text) for kind in kinds), words_of(text)] == whole
 
 
 def test_merges_come_in_the_order_they_were_learnt() -> None:

@@ -14,7 +14,7 @@ from explorer.analysis.weight_statistics import pooled
 from explorer.app.controls import number, one_of
 from explorer.app.messages import say
 from explorer.app.progress import bar
-from explorer.catalog.pass_budget import MEMORY, steps_between_layers
+from explorer.catalog.pass_budget import MEMORY
 from explorer.charts.bars import block_bars, block_points, height_of
 from explorer.charts.vega_lite import Spec
 from explorer.components.chart import chart
@@ -118,11 +118,9 @@ def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
         trained, note, has_state = start
 
         def make() -> RunUpdate:
-            with steps_between_layers(trained.model):
-                update = take_apart(
-                    *(trained.model, lambda at: chosen.task.batch(at, training)),
-                    *(training, trained.state),
-                )
+            update = take_apart(
+                trained.model, lambda at: chosen.task.batch(at, training), training, trained.state
+            )
             return RunUpdate(update, note, has_state)
 
         return cached(chosen.first, key, make)
