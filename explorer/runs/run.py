@@ -74,7 +74,6 @@ from explorer.tasks import CUSTOM_TASKS, Task, task_of
 from explorer.tasks.bundled_text import BundledText
 from explorer.tasks.task import check_fit
 from explorer.text import TextError
-from models.config import TrainConfig
 from models.loading.safe_files import quoted
 
 TOKENIZER = "tokenizer.json"
@@ -251,10 +250,6 @@ class Run:
     def spec_now(self) -> RunSpec:
         """Its settings with the changes that are in force at its newest step."""
         return hot_changes.spec_at(self.spec, self.changes(), self.status_or_new().step)
-
-    def training_now(self) -> TrainConfig:
-        """The training settings that are in force at its newest step."""
-        return self.spec_now().training
 
     def stop_for(self, why: str) -> None:
         """Stop it for good at a limit, with the limit's sentence, until somebody resumes it.

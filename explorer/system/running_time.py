@@ -32,7 +32,7 @@ class RunningTime:
             self.spans[-1][1] = now
         else:
             self.spans.append([now, now])
-        if not 0 <= now - end <= LONGEST_GAP / 10:  # else it is written with a later look
+        if not 0 <= now - end <= LONGEST_GAP / 10:  # else a later look writes it
             with suppress(OSError):
                 write_text(file, json.dumps(self.spans[-MOST_SPANS:]))
 

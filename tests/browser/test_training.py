@@ -129,7 +129,7 @@ def test_two_tabs_steer_one_run_and_agree(visitor: Visitor, visit: Visit, server
     press(other, "resume")
     becomes(other, run, TRAINING)
     becomes(visitor, run, TRAINING)
-    wait_until(lambda: run.training_now().lr == 0.25, "the learning rate")
+    wait_until(lambda: run.spec_now().training.lr == 0.25, "the learning rate")
     press(visitor, "pause")
     for tab in (other, visitor):
         becomes(tab, run, PAUSED)

@@ -34,7 +34,9 @@ def test_a_change_is_in_force_from_the_next_update_on(tmp_path: Path) -> None:
         (7, {"clip": 0.5, "evaluate_every": 4}),
     ]
     assert run.requested_values() == {}
-    assert run.training_now() == run.spec.training.replace(lr=0.02, label_smoothing=0.1, clip=0.5)
+    assert run.spec_now().training == run.spec.training.replace(
+        lr=0.02, label_smoothing=0.1, clip=0.5
+    )
     made = json.loads((run.folder / "checkpoint" / "run.json").read_text())
     assert made["training"] == run.spec.training.to_dict()
     assert [each["step"] for each in made["changes"]] == [3, 7]
@@ -62,7 +64,7 @@ def test_a_change_after_a_kill_takes_the_run_another_way(tmp_path: Path) -> None
     (run.folder / "changes.jsonl").write_text('{"step": 3, "lr": 0.02}\n{"step": 9, "lr": 5}\n')
     run.change(lr=0.03)
     assert run.requested_values() == {"lr": 0.03}
-    assert run.training_now().lr == 0.02, "it is taken on with the next update"
+    assert run.spec_now().training.lr == 0.02, "it is taken on with the next update"
     drive(run)
     assert [(each.step, each.values["lr"]) for each in run.changes()] == [(3, 0.02), (5, 0.03)]
 
@@ -91,7 +93,7 @@ def test_what_cannot_change_is_refused_in_a_sentence_and_damage_is_left_out(tmp_
             (run.folder / name).write_text(text)
             drive(run, steps=1)
     drive(run)
-    assert run.training_now() == run.spec.training
+    assert run.spec_now().training == run.spec.training
     with pytest.raises(RunError, match="is done"):
         run.change(lr=0.1)
 
@@ -115,7 +117,7 @@ def test_of_two_tabs_the_last_one_counts_and_nothing_is_torn(tmp_path: Path) -> 
     next(progress)
     progress.close()  # type: ignore[attr-defined]
     assert run.requested_values() == {}
-    assert run.training_now().lr == 0.5
+    assert run.spec_now().training.lr == 0.5
     steps = [each.step for each in run.changes()]
     assert steps == sorted(set(steps))
     assert len((run.folder / "changes.jsonl").read_text().splitlines()) == len(steps)

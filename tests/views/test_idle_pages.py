@@ -1,7 +1,6 @@
 """A page that nobody clicks on asks for nothing, whatever state the runs on it are in."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,29 +31,22 @@ VISITS = [
 ]
 
 
-class Asked(list[str]):
-    """What a page asks for: to be drawn again, or a clock, whose seconds are kept."""
-
-    seconds: list[float]
-
-
 @pytest.fixture
-def asked(at_the_machine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
-    asked, again, part = Asked(), st.rerun, st.fragment
-    asked.seconds = []
+def asked(at_the_machine: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a page asks to be drawn again; it asks for no clock of less than a second."""
+    asked, again, part = list[str](), st.rerun, st.fragment
 
     def rerun(scope: str = "app") -> None:
         asked.append(scope)
         again(scope)
 
     def fragment(draw: Any, run_every: float | None = None, **how: Any) -> Any:
-        asked.seconds += [] if run_every is None else [run_every]
+        assert run_every is None or run_every >= SHORTEST
         return part(draw, run_every=run_every, **how)
 
     monkeypatch.setattr(st, "rerun", rerun)
     monkeypatch.setattr(st, "fragment", fragment)
-    yield asked
-    assert min(asked.seconds, default=SHORTEST) >= SHORTEST
+    return asked
 
 
 def in_state(state: str, root: Path, cluster: FakeCluster) -> Run:
@@ -75,7 +67,7 @@ def in_state(state: str, root: Path, cluster: FakeCluster) -> Run:
 
 @pytest.mark.parametrize(("path", "state"), VISITS)
 def test_a_page_that_nothing_happens_to_is_drawn_once(
-    path: str, state: str, cluster: FakeCluster, asked: Asked, tmp_path: Path
+    path: str, state: str, cluster: FakeCluster, asked: list[str], tmp_path: Path
 ) -> None:
     run = in_state(state, tmp_path, cluster)
     address = {"run": run.name, "model": run.name, "runs": run.name}
@@ -92,7 +84,7 @@ def test_a_page_that_nothing_happens_to_is_drawn_once(
 
 
 def test_a_chosen_run_that_another_tab_deletes_leaves_the_table_in_peace(
-    cluster: FakeCluster, asked: Asked, tmp_path: Path
+    cluster: FakeCluster, asked: list[str], tmp_path: Path
 ) -> None:
     kept, gone = tiny_run(tmp_path), tiny_run(tmp_path)
     at = apps.page("training/runs", runs=[kept.name, gone.name])  # type: ignore[arg-type]
@@ -102,7 +94,7 @@ def test_a_chosen_run_that_another_tab_deletes_leaves_the_table_in_peace(
     assert asked == []
 
 
-def test_a_page_follows_what_changes_and_only_that(asked: Asked) -> None:
+def test_a_page_follows_what_changes_and_only_that(asked: list[str]) -> None:
     at = AppTest.from_function(followed_page).run()
     run_parts(at)
     assert asked == []

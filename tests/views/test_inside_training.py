@@ -155,7 +155,7 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     ):
         assert each in said(at)
     assert values(put_state(at, update_stage=2))["clipped to"] == "0.0100"
-    model, now = open_folder(dict(made.snapshots())[12]).model, made.training_now()
+    model, now = open_folder(dict(made.snapshots())[12]).model, made.spec_now().training
     found = [*gradients(model, lambda at: made.task().batch(12 + at, now), 32, 0.2)]
     squared = three(noise_scale(found, now.batch_size).squared_gradient)
     assert values(apps.page(PAGE, run=made.name, inside_view="Gradient noise"))["‖G‖²"] == squared
