@@ -96,7 +96,8 @@ def _draw_masks(task: Task, batch: Batch) -> None:
     """What each query may attend to in the first row: no padding, and in a decoder no future."""
     first = Batch(tuple(ids[:1, :TOKENS_SHOWN] for ids in batch.inputs), batch.labels[:1])
     masks = masks_of(task, first, 0)
-    labels = examples_of(task, Batch(first.inputs, torch.zeros(1, 1)), 1)[0].inputs
+    no_labels = torch.zeros(1, 1, dtype=torch.long)
+    labels = examples_of(task, Batch(first.inputs, no_labels), 1)[0].inputs
     for column, (site, allowed) in zip(st.columns(len(masks)), masks.items(), strict=True):
         queries = labels[-1] if site.startswith("decoder") else labels[0]
         keys = labels[0] if "cross" in site else queries
