@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -12,15 +13,16 @@ import pytest
 import torch
 from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
+from streamlit.components.v2 import manifest_scanner
 
-from explorer.app.streamlit_patches import scan_packages_once
 from tests import budget, checking
 from tests.browser import chromium
 
 # Every shape written in a signature of `models` can be checked on every call.
 checking.install()
 
-scan_packages_once()
+# Every AppTest would search all installed packages for components, though they do not change.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import streamlit as st
 from streamlit import config, net_util, runtime
-from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as bidi_components
 from streamlit.config_option import ConfigOption
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -283,15 +282,6 @@ def run_again(session: str) -> None:
     info = runtime.get_instance()._session_mgr.get_active_session_info(session)
     if info is not None:
         info.session.request_rerun(info.session._client_state)
-
-
-# Every runtime, and so every AppTest, searches all installed packages for components, though they
-# do not change (pull request 12686; no issue is open).
-
-
-def scan_packages_once() -> None:
-    """For the tests: search the installed packages once in a process."""
-    manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 # When a server ends and another one answers, the browser sends the new session only the reader's

@@ -32,7 +32,7 @@ FEW_EXAMPLES = 16
 TIMED = 3
 LARGEST_TIMED = 2e9
 """Floating-point operations of one step; a larger one is not timed but estimated."""
-MEASURING_SHARE = 0.1
+MEASURING_SHARE = 0.2
 """Of the operations of a training, for all its measurements together: the curve is worth that, and
 more would be felt. A table with more rows is measured on a fixed sample.
 """

@@ -144,7 +144,7 @@ def test_a_reader_finds_their_own_lessons_and_the_first_leave_where_there_are_ma
     assert kept.of("you") == {}
 
 
-def test_the_lessons_opened_longest_ago_leave_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_network_pushes_out_what_another_has_uploaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_OWN_LESSONS_BYTES", "100")
     kept = OwnLessons()
     for at in range(3):  # another network does not push out what others have
@@ -152,11 +152,5 @@ def test_the_lessons_opened_longest_ago_leave_first(monkeypatch: pytest.MonkeyPa
             patch.setattr(reader_store, "network", lambda at=at: "theirs" if at else "mine")
             kept.add(f"stranger-{at}", LESSON, 40)
     assert [at for at in range(3) if kept.of(f"stranger-{at}")] == [0, 2]
-    kept = OwnLessons()
-    kept.add("first", LESSON, 60)
-    kept.add("second", LESSON, 40)
-    assert kept.of("first")
-    kept.add("third", LESSON, 40)
-    assert [owner for owner in ("first", "second", "third") if kept.of(owner)] == ["first", "third"]
-    kept.add("third", LESSON, 200)
-    assert [owner for owner in ("first", "second", "third") if kept.of(owner)] == ["third"]
+    kept.add("stranger-3", LESSON, 200)
+    assert [at for at in range(4) if kept.of(f"stranger-{at}")] == [3], "the last stays"

@@ -1,15 +1,12 @@
 """Each patch of Streamlit does what it says, and Streamlit without it is still as bad."""
 
-import importlib.metadata
 import itertools
-from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
 import streamlit.components.v2.presentation as streamlit_presentation
 from streamlit import config
-from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as streamlit_components
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
@@ -23,7 +20,6 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app import streamlit_patches
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
-from tests.apps import page
 from tests.source import imports, python_files
 
 streamlit_patches.install_in_server()  # as app.py does, which no test here starts
@@ -154,27 +150,6 @@ def test_the_theme_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app_session, "_populate_theme_msg", streamlit_patches.STREAMLITS_THEME)
     assert theme() == once
     assert len(asked) == len(sections) + 1, "read_theme_once may go"
-
-
-def test_the_installed_packages_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process the patch is installed; what it stands for looks every time."""
-    looked: list[int] = []
-
-    def look() -> Iterable[importlib.metadata.Distribution]:
-        looked.append(1)
-        return distributions()
-
-    distributions = importlib.metadata.distributions
-    monkeypatch.setattr(importlib.metadata, "distributions", look)
-    page("overview/overview")
-    count = len(looked)
-    page("overview/overview")
-    assert len(looked) == count <= 1
-    patched: Any = manifest_scanner.scan_component_manifests
-    unpatched = patched.__wrapped__
-    for _ in range(2):
-        unpatched()
-    assert len(looked) == count + 2, "Streamlit keeps what it found: scan_packages_once may go"
 
 
 def page_without_its_list() -> None:

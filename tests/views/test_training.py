@@ -256,17 +256,6 @@ def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
     assert held_out_steps(at.run()) == [*range(0, 2400, 8), 2399], "the same points as before"
 
 
-def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
-    tiny_run(tmp_path)
-    at = page(run="reverse-1")
-    assert "interrupted" in said(at)
-    press(at, "resume")
-    assert cluster.sent == ["reverse-1"]
-    assert "queued for a free worker" in said(at), "so the page goes on looking"
-
-
 def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     run.command("step")
