@@ -68,9 +68,10 @@ def draw_run(run: Run, text: str) -> None:
         say(str(error))
         return
     every, follows = seconds_between(status), partial(_followed, run)
-    fragment(every=every, follows=follows)(_draw_now)(run, text)
-    if every is None:  # somebody else, another tab or a worker may begin to train it
-        watch(follows, EVERY if is_new(run) else SELDOM)
+    with st.container(gap=None):  # so what is below keeps its place
+        fragment(every=every, follows=follows)(_draw_now)(run, text)
+        if every is None:  # somebody else, another tab or a worker may begin to train it
+            watch(follows, EVERY if is_new(run) else SELDOM)
 
 
 def _followed(run: Run) -> Hashable:
@@ -98,9 +99,10 @@ def draw_followed(
     def draw_part(*args: P.args, **kwargs: P.kwargs) -> None:
         states = states_of(runs)
         trains = TRAINING in states
-        fragment(every=every if trains else None, follows=follows)(draw)(*args, **kwargs)
-        if WAITING in states and not trains:
-            watch(follows, EVERY if any(map(is_new, runs)) else SELDOM)
+        with st.container(gap=None):
+            fragment(every=every if trains else None, follows=follows)(draw)(*args, **kwargs)
+            if WAITING in states and not trains:
+                watch(follows, EVERY if any(map(is_new, runs)) else SELDOM)
 
     return draw_part
 
