@@ -52,7 +52,7 @@ def follow(folder: Path) -> None:
     """Train this run together with the first process, until that ends."""
     run = Run(folder)
     spec, task = run.spec, run.task()
-    model, state = saved_or_untrained(run, spec, task)
+    model, state = saved_or_untrained(run, spec)
     updates = None
     try:
         broadcast([END])

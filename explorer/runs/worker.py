@@ -119,7 +119,7 @@ def _train(
     begin = watchdog.begin if watchdog else lambda what: None
     with cooperative.run_in_thread(breakable):
         task = run.task()
-        model, state = saved_or_untrained(run, spec, task)
+        model, state = saved_or_untrained(run, spec)
     broadcast([END])  # now every process has read the files that the first one will replace
     recorder = RunRecorder(run, spec, task, model, state, tell)
     try:
@@ -180,7 +180,7 @@ def device() -> torch.device:
     return torch.device(accelerator.type, distributed.rank() % torch.accelerator.device_count())
 
 
-def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
+def saved_or_untrained(run: Run, spec: RunSpec) -> tuple[Transformer, TrainState]:
     """The newest complete state of the run, or an untrained model if it has no state.
 
     A run whose states are damaged or lost does not start again: that would overwrite it.
@@ -201,9 +201,6 @@ def saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer
         raise RunError(
             "its state is missing, so it cannot resume; its weights and metrics are kept."
         )
-    needed = task.model.vocab_size
-    if spec.model.vocab_size < needed:
-        raise RunError(f"the task needs a vocabulary of {needed}, not {spec.model.vocab_size}.")
     model = initial_model(run.folder, spec).to(device())
     return model, TrainState.fresh(model, spec.training)
 

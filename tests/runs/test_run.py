@@ -10,6 +10,7 @@ from explorer.catalog import ModelError
 from explorer.runs.run import Run, all_runs, create, create_in, open_folder, run_named
 from explorer.runs.spec import RunError, RunSpec, Status
 from explorer.runs.worker import train_to_end
+from explorer.system import running_time
 from explorer.system.atomic_files import Lock, write_json
 from explorer.tasks import TASKS
 from tests.tiny import tiny_run, tiny_spec
@@ -24,7 +25,7 @@ def test_a_new_run_says_what_was_asked_for_and_waits(tmp_path: Path) -> None:
     assert run.latest() is None
     assert run.checkpoint() is None
     assert run.metrics().rows == []
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert {path.name for path in tmp_path.iterdir()} == {run.name, running_time.FILE}
 
 
 def test_runs_are_numbered_and_listed_newest_first(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_a_run_in_a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("EXPLORER_RUNS")
     with pytest.raises(RunError, match="not empty"):
         create_in(tmp_path / "Mine_2", tiny_spec())
-    assert {path.name for path in tmp_path.iterdir()} == {"Mine_2", "reverse-1"}
+    assert {path.name for path in tmp_path.iterdir()} == {"Mine_2", "reverse-1", running_time.FILE}
 
 
 def test_what_makes_no_run_is_said_in_its_words(tmp_path: Path, subtests: pytest.Subtests) -> None:

@@ -204,7 +204,7 @@ def test_what_cannot_be_begun_says_why(tmp_path: Path) -> None:
     few_words = dataclasses.replace(spec, model=spec.model.replace(vocab_size=8))
     for refused, sentence in (
         (without_text, "text of the run characters-1 is missing"),
-        (few_words, "needs a vocabulary of"),
+        (few_words, "does not read the task reverse"),
     ):
         run = create(tmp_path, refused)
         with pytest.raises(RunError, match=sentence):
