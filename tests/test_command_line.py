@@ -63,7 +63,7 @@ def test_a_trained_run_opens_and_answers(root: Path, capsys: pytest.CaptureFixtu
     assert main(["train", "reverse", *TINY, *wishes]) == 0
     said = capsys.readouterr()
     assert "reverse-1 is done at step 6 of 6." in said.out
-    assert "On held-out data: exact match" in said.out
+    assert "On 64 of 256 held-out rows: exact match" in said.out
     assert "6/6" in said.err, "the progress bar"
     assert said.out.splitlines()[-1] == "It opens in the app as reverse-1."
     spec = run_named(root, "reverse-1").spec

@@ -211,4 +211,4 @@ def test_places_are_ordinals() -> None:
 def test_what_the_runs_hold_on_disk_is_said(trained: list[Run]) -> None:
     files = [file for each in trained for file in each.folder.rglob("*") if file.is_file()]
     held = sum(file.stat().st_size for file in files) / 1e6
-    assert f"2 runs · {held:.2f} MB of" in said(page())
+    assert f"2 runs · {held:.3g} MB of" in said(page())
