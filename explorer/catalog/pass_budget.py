@@ -154,7 +154,8 @@ class SteppingOperations(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        cooperative.step()
+        if any(isinstance(value, Tensor) for value in args):  # else it may set a mode back
+            cooperative.step()
         return func(*args, **(kwargs or {}))
 
 

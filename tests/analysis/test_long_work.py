@@ -125,6 +125,7 @@ def test_it_ends_when_its_reader_has_gone(name: str, small_models: Path) -> None
     forward = run_text(opened, "the cat and the hat")
     with pytest.raises(Left), cooperative.run_in_thread(GoneReader()):
         WORK[name](opened, forward)
+    assert torch.is_grad_enabled(), "it leaves no mode behind"
     WORK[name](opened, forward)  # the same for whoever stays
 
 
@@ -213,4 +214,5 @@ def test_within_two_seconds_it_looks_up_however_large_it_is(
     counted = CountedWork()
     with pytest.raises(Left), counted, cooperative.run_in_thread(counted):
         LARGEST[name](opened, tmp_path)
+    assert torch.is_grad_enabled()
     assert [*tmp_path.iterdir()] == []
