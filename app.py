@@ -21,6 +21,7 @@ from explorer.server import (
     message_limits,
     prometheus,
 )
+from explorer.server.answer_pieces import AnswerPieces
 from explorer.server.connection_limits import ConnectionLimits
 from explorer.server.graceful_shutdown import Drain, GracefulShutdown
 from explorer.server.host_check import HostCheck
@@ -92,6 +93,7 @@ app = st.App(
     "explorer/app/shell.py",
     lifespan=lifespan,
     middleware=[  # the first is the outermost
+        Middleware(AnswerPieces),
         Middleware(SecurityHeaders),
         Middleware(prometheus.RequestCounts),
         Middleware(GracefulShutdown, drain=drain),

@@ -1,4 +1,4 @@
-"""Headers of every answer: what the page may load, and who may frame it; its body in pieces."""
+"""Headers of every answer: what the page may load, and who may frame it."""
 
 import base64
 import hashlib
@@ -43,12 +43,8 @@ HEADERS = {
 }
 
 
-PIECE = 1 << 16
-"""Bytes that are handed on at once: one that is read slowly holds no more of them."""
-
-
 class SecurityHeaders:
-    """Adds the headers to every answer, and hands on a long one in pieces."""
+    """Adds the headers to every answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -59,10 +55,6 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-            rest = memoryview(message.get("body", b""))
-            while len(rest) > PIECE:
-                await send({**message, "body": bytes(rest[:PIECE]), "more_body": True})
-                rest = rest[PIECE:]
-            await send({**message, "body": bytes(rest)} if rest else message)
+            await send(message)
 
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)

@@ -10,7 +10,8 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket
 
 import app
-from explorer.server.security_headers import HEADERS, PIECE, POLICY, SecurityHeaders
+from explorer.server.answer_pieces import PIECE, AnswerPieces
+from explorer.server.security_headers import HEADERS, POLICY, SecurityHeaders
 from tests.calls import run_in_thread
 
 
@@ -41,7 +42,7 @@ def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
 def test_a_long_answer_is_handed_on_in_pieces() -> None:
     """So who reads slowly holds one piece of it, and not a copy of the whole."""
     long, sent = bytes(range(250)) * 1000, list[Any]()
-    scope, answer = {"type": "http"}, SecurityHeaders(Response(long))
+    scope, answer = {"type": "http"}, AnswerPieces(Response(long))
     run_in_thread(answer(scope, AsyncMock(), AsyncMock(side_effect=sent.append)))
     bodies = [message["body"] for message in sent[1:]]
     assert (b"".join(bodies), max(map(len, bodies))) == (long, PIECE)
@@ -52,4 +53,4 @@ def test_the_app_wears_them_and_they_name_no_other_host() -> None:
     assert "http" not in HEADERS["Content-Security-Policy"]
     assert "'unsafe-inline'" not in POLICY["script-src"]
     names = [getattr(each.cls, "__name__", "") for each in app.app._user_middleware]
-    assert SecurityHeaders.__name__ in names
+    assert {AnswerPieces.__name__, SecurityHeaders.__name__} <= {*names}

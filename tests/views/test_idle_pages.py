@@ -32,12 +32,12 @@ VISITS = [
 
 
 @pytest.fixture
-def asked(at_the_machine: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def reruns(at_the_machine: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a page asks to be drawn again; it asks for no clock of less than a second."""
-    asked, again, part = list[str](), st.rerun, st.fragment
+    reruns, again, part = list[str](), st.rerun, st.fragment
 
     def rerun(scope: str = "app") -> None:
-        asked.append(scope)
+        reruns.append(scope)
         again(scope)
 
     def fragment(draw: Any, run_every: float | None = None, **how: Any) -> Any:
@@ -46,7 +46,7 @@ def asked(at_the_machine: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(st, "rerun", rerun)
     monkeypatch.setattr(st, "fragment", fragment)
-    return asked
+    return reruns
 
 
 def in_state(state: str, root: Path, cluster: FakeCluster) -> Run:
@@ -67,7 +67,7 @@ def in_state(state: str, root: Path, cluster: FakeCluster) -> Run:
 
 @pytest.mark.parametrize(("path", "state"), VISITS)
 def test_a_page_that_nothing_happens_to_is_drawn_once(
-    path: str, state: str, cluster: FakeCluster, asked: list[str], tmp_path: Path
+    path: str, state: str, cluster: FakeCluster, reruns: list[str], tmp_path: Path
 ) -> None:
     run = in_state(state, tmp_path, cluster)
     address = {"run": run.name, "model": run.name, "runs": run.name}
@@ -76,31 +76,31 @@ def test_a_page_that_nothing_happens_to_is_drawn_once(
         if path == "training/training" and state in ("waiting", "interrupted"):
             assert "interrupted" in apps.said(at)
             assert not at.button(key="resume").disabled
-        asked.clear()
+        reruns.clear()
         at.run()
         run_parts(at)
         assert not at.exception
-        assert asked == []
+        assert reruns == []
 
 
 def test_a_chosen_run_that_another_tab_deletes_leaves_the_table_in_peace(
-    cluster: FakeCluster, asked: list[str], tmp_path: Path
+    cluster: FakeCluster, reruns: list[str], tmp_path: Path
 ) -> None:
     kept, gone = tiny_run(tmp_path), tiny_run(tmp_path)
     at = apps.page("training/runs", runs=[kept.name, gone.name])  # type: ignore[arg-type]
     shutil.rmtree(gone.folder)
     at.run()
     assert not at.exception
-    assert asked == []
+    assert reruns == []
 
 
-def test_a_page_follows_what_changes_and_only_that(asked: list[str]) -> None:
+def test_a_page_follows_what_changes_and_only_that(reruns: list[str]) -> None:
     at = AppTest.from_function(followed_page).run()
     run_parts(at)
-    assert asked == []
+    assert reruns == []
     at.session_state["news"] = 2
     run_parts(at)
-    assert asked == ["app"]
+    assert reruns == ["app"]
 
 
 def followed_page() -> None:
