@@ -76,8 +76,6 @@ class Session:
     """The container at the top of the sidebar, for the miniature."""
     sidebar_foot: DeltaGenerator | None = None
     """The container at its bottom, for the row of tools."""
-    redraws: int = 0
-    """How often the page has asked to be drawn again, since it was last drawn to its end."""
     shown_model: str | None = None
     """The model that the last run showed; None in a new session."""
     has_long_text: bool = False
@@ -125,9 +123,16 @@ def state_of(kind: type[State]) -> State:
     return session().state(kind)
 
 
+@dataclass
+class Redraws:
+    """How often the page has asked to be drawn again, since it was last drawn to its end."""
+
+    count: int = 0
+
+
 def redraw() -> None:
     """End this run and draw the page again; it returns where no run reached its end for long."""
-    reader = session()
-    reader.redraws += bool(reader.page)  # a page that is run alone has no frame, which counts
-    if reader.redraws <= MOST_REDRAWS:
+    redraws = state_of(Redraws)
+    redraws.count += bool(session().page)  # a page that is run alone has no frame, which counts
+    if redraws.count <= MOST_REDRAWS:
         st.rerun()
