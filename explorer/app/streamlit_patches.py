@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit import config, net_util, runtime
@@ -29,6 +30,12 @@ from streamlit.runtime.scriptrunner_utils.exceptions import ScriptControlExcepti
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.state import SessionState, get_session_state
+from streamlit.runtime.state.query_params import (
+    QueryParams,
+    _coerce_value_for_query_url,
+    _parse_query_string,
+    parse_url_param,
+)
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
@@ -306,10 +313,86 @@ def draw_page_of_session() -> None:
                 run.ClearField("is_auto_rerun")
             elif run.page_script_hash and is_click(run):
                 run.page_script_hash = page
+            if run.page_script_hash == page and not run.is_history_navigation:
+                settle_address(session, run)
             request = run
         STREAMLITS_REQUEST(session, request)
 
     AppSession.request_rerun = request_rerun  # type: ignore[method-assign, assignment]
+
+
+# A request has the browser's address and the values of its widgets. Where the server has just sent
+# another address, the one is older than the other. Streamlit then restores a value that the address
+# lacks (no issue is open): the widget goes back to it, and the reader's next click there is lost.
+# The browser's address also stays without what was chosen before it arrived.
+
+STREAMLITS_ADDRESS = QueryParams._send_query_param_msg
+Parameters = dict[str, list[str]]
+
+
+def settle_address(session: AppSession, request: ClientState) -> None:
+    """Write the widgets' values into the request's address; send it to a browser that lacks it."""
+    state, params = session.session_state, session.session_state.query_params
+    address = _parse_query_string(request.query_string)
+    chosen = address | {
+        name: values
+        for widget in request.widget_states.widgets
+        for name, values in _parameter_of(state, widget, address)
+    }
+    chosen = {name: values for name, values in chosen.items() if values}
+    unconfirmed = _unconfirmed(params)
+    if chosen != address:
+        request.query_string = urlencode(chosen, doseq=True)
+    elif all(chosen.get(name, []) == values for name, values in unconfirmed.items()):
+        unconfirmed.clear()
+        return
+    names = unconfirmed.keys() | _changes(address, chosen)
+    unconfirmed.update({name: chosen.get(name, []) for name in names})
+    message = ForwardMsg()
+    message.page_info_changed.query_string = request.query_string
+    session._enqueue_forward_msg(message)
+
+
+def _parameter_of(
+    state: SessionState, widget: WidgetState, address: Parameters
+) -> Iterator[tuple[str, list[str]]]:
+    """The parameter of this widget, if the address has another value; none at its default."""
+    bound = state.query_params.get_binding_for_widget(widget.id)
+    about = state._new_widget_state.widget_metadata.get(widget.id)
+    if bound is None or about is None:
+        return
+    name, states = bound.param_key, WStates({widget.id: Serialized(widget)}, {widget.id: about})
+    value, default = states[widget.id], about.deserializer(None)
+    kind, named = about.value_type, address.get(name)
+    with suppress(Exception):  # a typed value may be anything
+        if value == (about.deserializer(parse_url_param(named, kind)) if named else default):
+            return
+    values = [] if value == default else _coerce_value_for_query_url(about.serializer(value), kind)
+    yield name, [values] if isinstance(values, str) else values
+
+
+def note_sent_addresses() -> None:
+    """From now on a session knows what the address changed that it sent last."""
+
+    def send(params: QueryParams) -> None:
+        run = get_script_run_ctx(suppress_warning=True)
+        before = _parse_query_string(run.query_string) if run else {}
+        STREAMLITS_ADDRESS(params)
+        if run:
+            _unconfirmed(params).update(_changes(before, _parse_query_string(run.query_string)))
+
+    QueryParams._send_query_param_msg = send  # type: ignore[method-assign, assignment]
+
+
+def _changes(before: Parameters, after: Parameters) -> Parameters:
+    """The parameters that differ, as they are now; an empty list for one that is gone."""
+    names = [name for name in before | after if before.get(name) != after.get(name)]
+    return {name: after.get(name, []) for name in names}
+
+
+def _unconfirmed(params: QueryParams) -> Parameters:
+    """What the address changed that was sent last, until a request has the same."""
+    return cast(Parameters, vars(params).setdefault("unconfirmed", {}))
 
 
 def is_click(request: ClientState | RerunData) -> bool:
@@ -547,6 +630,7 @@ def install_in_server() -> None:
     """Apply the patches that a server needs."""
     keep_waiting_messages()
     send_forgotten_messages()
+    note_sent_addresses()
     draw_page_of_session()
     draw_fragments_where_they_are()
     read_theme_once()

@@ -14,6 +14,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, ScriptRunnerEvent
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
+from streamlit.runtime.state import SessionState
+from streamlit.runtime.state import query_params as streamlit_query_params
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import WStates
 from streamlit.testing.v1 import AppTest
@@ -78,6 +80,7 @@ def runs_of(request: Any, drawn: str, state: WidgetState, **asked: Any) -> list[
         _state=None,
         _scriptrunner=None,
         _client_state=ClientState(page_script_hash=drawn),
+        session_state=SessionState(),
         _create_scriptrunner=runs.append,
         has_fragment=lambda _: False,
     )
@@ -103,6 +106,54 @@ def test_a_click_on_the_page_that_one_leaves_does_not_lead_back() -> None:
     assert [run.page_script_hash for run in runs_of(ours, "b", MOVED)] == ["a"], "a link"
     (run,) = runs_of(streamlit_patches.STREAMLITS_REQUEST, "b", CLICK)
     assert run.page_script_hash == "a", left
+
+
+BOUND = """
+import streamlit as st
+if "view" not in st.session_state:  # chosen where it is not drawn
+    st.session_state["view"] = "a"
+    st.stop()
+st.radio("View", ["a", "b"], key="view", bind="query-params")
+"""
+
+
+def settled(at: AppTest, address: str, view: str) -> tuple[str, list[str]]:
+    """The address of a request with this address and view, and those sent to its browser."""
+    sent = list[str]()
+    session: Any = SimpleNamespace(
+        session_state=at.session_state._state._state,
+        _enqueue_forward_msg=lambda message: sent.append(message.page_info_changed.query_string),
+    )
+    state = WidgetState(id=at.radio[0].proto.id, string_value=view)
+    request = ClientState(query_string=address, widget_states=WidgetStates(widgets=[state]))
+    streamlit_patches.settle_address(session, request)
+    return request.query_string, sent
+
+
+def test_an_address_has_the_values_that_come_with_it() -> None:
+    at = AppTest.from_string(BOUND).run().run()
+    both = "layer=3&view=b"
+    assert settled(at, "layer=3", "b") == (both, [both])
+    assert settled(at, both, "b") == (both, []), "the browser has it"
+    assert settled(at, both, "a") == ("layer=3", ["layer=3"]), "the default is not named"
+    assert settled(at, both, "b") == (both, [both]), "the browser was ahead"
+    assert settled(at, both, "b") == (both, [])
+    assert settled(at, "layer=3&view=a", "a") == ("layer=3&view=a", []), "as the reader typed it"
+    at.session_state._state._state.query_params._query_params["model"] = "x"
+    with pytest.MonkeyPatch.context() as patch:
+        run = SimpleNamespace(query_string="layer=3", enqueue=lambda _: None)
+        for module in (streamlit_patches, streamlit_query_params):
+            patch.setattr(module, "get_script_run_ctx", lambda **_: run)
+        at.session_state._state._state.query_params["model"] = "x"
+    assert settled(at, "layer=3", "a")[1] == ["layer=3"], "it was sent before the browser had it"
+    assert settled(at, "layer=3", "a")[1] == []
+
+
+def test_a_click_that_the_address_lacks_is_restored_by_streamlit() -> None:
+    at = AppTest.from_string(BOUND).run().run()
+    at.radio[0].set_value("b")
+    at.run()
+    assert at.radio[0].proto.set_value, "it does not: settle_address may go"
 
 
 REFUSED = """
