@@ -1,7 +1,8 @@
 """A deleted run is moved aside, so that it can be brought back for a while.
 
 It counts for its owner's quotas until it is removed for good: when that time is over, or earlier
-if another run of theirs would not fit.
+if another run of theirs would not fit. A run whose days are over is moved aside as well, for as
+many days again.
 """
 
 import os
@@ -11,8 +12,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from explorer.catalog.run_index import ASIDE, DELETED, RunFolder, index_of
-from explorer.runs.quotas import outdated
+from explorer.catalog.run_index import ASIDE, DELETED, HOST, RunFolder, index_of
+from explorer.runs.quotas import DAY, last_written, outdated
 from explorer.system import limits
 from explorer.system.atomic_files import Lock, is_held, sweep_files, write_json
 from explorer.system.running_time import RunningTime
@@ -38,10 +39,13 @@ def set_aside(folder: Path) -> None:
 
 def bring_back(root: Path, name: str) -> None:
     """Bring a deleted run back. OSError if its time is over, or its name is taken."""
-    aside = root / f"{ASIDE}{name}"
-    if RunningTime(root).age(aside) > limits.UNDO_SECONDS.most:
+    there = index_of(root).now().aside
+    run = next((run for run in there if run.name == f"{ASIDE}{name}"), None)
+    if run is None or not _can_come_back(root, run, ran := RunningTime(root)):
         raise FileNotFoundError
-    aside.rename(root / name)
+    if _is_outdated(root, run, ran):
+        os.utime(last_written(root, run))  # its days begin anew
+    (root / run.name).rename(root / name)
 
 
 def erase(folder: Path) -> None:
@@ -54,20 +58,22 @@ def erase(folder: Path) -> None:
 def set_aside_of(root: Path, owner: str | None) -> list[RunFolder]:
     """The runs of this owner, or of all, that can be brought back, the last deleted first."""
     ran, moved = RunningTime(root), list[tuple[float, RunFolder]]()
-    for run in _deleted_by(root, owner):
+    for run in index_of(root).now().aside:
         with suppress(OSError):
-            if ran.age(root / run.name) <= limits.UNDO_SECONDS.most:
+            if owner in (None, run.owner) and _can_come_back(root, run, ran):
                 moved.append(((root / run.name).stat().st_mtime, run))
     return [run for _, run in sorted(moved, reverse=True)]
 
 
 def make_room(root: Path, owner: str) -> bool:
-    """Remove this owner's deleted runs for good; returns whether there were any."""
-    there = _deleted_by(root, owner)
-    for run in there:
+    """Remove this owner's deleted runs for good, and any that were outdated; whether there were."""
+    ran, is_more = RunningTime(root), False
+    for run in index_of(root).now().aside:
         with suppress(OSError):
-            erase(root / run.name)
-    return bool(there)
+            if run.owner == owner or _is_outdated(root, run, ran):
+                erase(root / run.name)
+                is_more = True
+    return is_more
 
 
 def sweep(root: Path) -> None:
@@ -82,13 +88,26 @@ def sweep(root: Path) -> None:
                 set_aside(root / old.name)
     for run in there.aside:
         with suppress(OSError):
-            if ran.age(root / run.name) > limits.UNDO_SECONDS.most:
+            if not _can_come_back(root, run, ran):
                 erase(root / run.name)
     sweep_files(root)
     for name in there.incomplete:
         with suppress(OSError):
             if name.startswith(DELETED) or ran.age(root / name) > LONGEST_MAKING:
                 shutil.rmtree(root / name, ignore_errors=True)
+
+
+def _can_come_back(root: Path, run: RunFolder, ran: RunningTime) -> bool:
+    """Whether the time of a run that stands aside is not over; OSError if it is gone."""
+    days, seconds = limits.RUNS_DAYS.most, limits.UNDO_SECONDS.most
+    most = days * DAY if _is_outdated(root, run, ran) else seconds
+    return ran.age(root / run.name) <= most
+
+
+def _is_outdated(root: Path, run: RunFolder, ran: RunningTime) -> bool:
+    """Whether its days were over when it was set aside."""
+    before = ran.age(last_written(root, run)) - ran.age(root / run.name)
+    return run.owner != HOST and before > limits.RUNS_DAYS.most * DAY
 
 
 def _move(folder: Path, to: Path) -> None:
@@ -98,8 +117,3 @@ def _move(folder: Path, to: Path) -> None:
                 write_json(folder / "control.json", {"command": "stop"})
                 lock.acquire(patience=STOPS_WITHIN)
         folder.rename(to)
-
-
-def _deleted_by(root: Path, owner: str | None) -> list[RunFolder]:
-    """The deleted runs of this owner, or of all, even those whose time is over."""
-    return [run for run in index_of(root).now().aside if owner is None or run.owner == owner]

@@ -105,11 +105,11 @@ def outdated(root: Path, there: RunListing) -> Iterator[RunFolder]:
         if ran.since(run.began / 1e9) <= most:
             return
         with suppress(OSError):
-            if run.began and run.owner != HOST and ran.age(_status_or_spec(root, run)) > most:
+            if run.began and run.owner != HOST and ran.age(last_written(root, run)) > most:
                 yield run
 
 
-def _status_or_spec(root: Path, run: RunFolder) -> Path:
+def last_written(root: Path, run: RunFolder) -> Path:
     """The file that every event of a run writes, or where it has none the one written first."""
     status = root / run.name / "status.json"
     return status if status.exists() else status.with_name("spec.json")

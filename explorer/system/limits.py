@@ -242,7 +242,8 @@ RUNS_KEPT = Limit(
     "This server already stores its maximum of {limit}. Try again later.",
 )
 RUNS_DAYS = Limit(
-    (36_500, 7, "days"), "How long runs are kept, except those of the person who runs the server"
+    (36_500, 7, "days"),
+    "How long runs are kept, and then set aside, except those of the person who runs the server",
 )
 UNDO_SECONDS = Limit(
     (86_400, 600, "seconds"), "How long a deleted run can be restored; it counts as kept until then"

@@ -19,8 +19,9 @@ from explorer.catalog.run_index import Maker
 from explorer.runs import cluster as cluster_module
 from explorer.runs import watchdog
 from explorer.runs.cluster import Cluster
+from explorer.runs.deleting import set_aside_of, sweep
 from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
-from explorer.runs.run import all_runs, create
+from explorer.runs.run import all_runs, create, restore
 from explorer.runs.spec import RunError
 from explorer.runs.sweep import notes_of
 from explorer.runs.watchdog import MAKING, MEASURING, STEP
@@ -172,6 +173,18 @@ def test_only_old_runs_of_strangers_leave(tmp_path: Path, monkeypatch: pytest.Mo
     has_run_for_long(root)
     new = create(root, tiny_spec(), owner=OTHER)
     assert {run.name for run in all_runs(root)} == {resumed.name, hosts.name, new.name}
+    monkeypatch.setenv("EXPLORER_LIMIT_UNDO_SECONDS", "0")
+    back = restore(root, old.name)
+    sweep(root)
+    assert back.name in {run.name for run in all_runs(root)}, "its days begin anew"
+    os.utime(back.folder / "status.json", (last_week, last_week))
+    sweep(root)
+    sweep(root)
+    (aside,) = set_aside_of(root, MANY)
+    os.utime(root / aside.name, (last_week - 1, last_week - 1))
+    os.utime(root / aside.name / "status.json", (2 * last_week - time.time() - 9,) * 2)
+    sweep(root)
+    assert not set_aside_of(root, MANY), "it stood aside for as many days"
 
 
 def test_training_leaves_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

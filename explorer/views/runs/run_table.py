@@ -138,10 +138,9 @@ def _draw_undo() -> None:
     if not names:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            f"Deleted; can be brought back for {duration(limits.UNDO_SECONDS.most)}:",
-            width="content",
-        )
+        time, days = duration(limits.UNDO_SECONDS.most), limits.RUNS_DAYS
+        outdated = "" if reader.is_local() else f", or kept for {days.in_words(days.most)}"
+        st.caption(f"Deleted in the last {time}{outdated}; can be brought back:", width="content")
         for at, name in enumerate(names[:MOST_UNDONE]):
             label = f"Undo: {own_name(name)}"
             st.button(label, key=f"undo_{at}", on_click=_restore, args=([name],))
