@@ -32,7 +32,6 @@ FREE = {
 """The strings of a file that may be anything; another one that is wrong can refuse the file."""
 STRINGS = re.compile(r'"[^"\n]*(?="[,\n\]])')
 LISTS = ("training/runs", "models/checkpoints", "lessons/lessons")
-OFTEN = {*LISTS, "overview/overview", "input/tokens", "experiments/circuits", "training/training"}
 
 
 def poison(values: Any, bad: str, free: set[str] | None, name: str = "") -> Any:
@@ -118,11 +117,10 @@ def test_every_page_goes_on(
     assert before["training/runs"]
     assert before["lessons/lessons"]
     count = poison_world(tmp_path, bad)
-    is_thorough = request.config.getoption("--thorough")
-    pages = OFTEN | {*map(path_of, PAGES)} if is_thorough else OFTEN
+    is_thorough, pages = request.config.getoption("--thorough"), {*LISTS, *map(path_of, PAGES)}
     for path in sorted(pages):
         for model in ("bad-translation", "bad-reviews")[: 1 + is_thorough]:
             at = drawn(path, tmp_path, model=model, run="reverse-2")
             assert visible(said(at)) == said(at), path
             assert before.get(path, []) == of_whole_files(at), path
-    assert count * len(pages) > 1_000, count
+    assert count * len(pages) >= 5_000, count
