@@ -1,9 +1,11 @@
 """The app without a browser: one of its pages opened by an address, and what is on it."""
 
+import json
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Element
 
 from explorer.charts.figure_data import FigureData
 from explorer.views.shared import export_panel
@@ -13,8 +15,8 @@ FIRST = "overview/overview"
 SHELL = str(ROOT / "explorer" / "app" / "shell.py")
 
 
-def page(path: str, **address: str) -> AppTest:
-    """A page, such as "attention/heads", inside the app; it must not fail."""
+def page(path: str, **address: Any) -> AppTest:
+    """A page of the app, such as "attention/heads"; a list is a parameter of several values."""
     at = at_address(SHELL, **address)
     if path != FIRST:  # its name only leads to the root
         at.switch_page(f"../../pages/{path}.py")
@@ -34,10 +36,17 @@ def at_address(script: str, **address: Any) -> AppTest:
     return at
 
 
-def run(at: AppTest) -> AppTest:
-    at.run()
+def run(changed: AppTest | Element) -> AppTest:
+    """The page drawn again after a change of it, or of one of its controls; it must not fail."""
+    at = changed.run()
     assert not at.exception
     return at
+
+
+def told(at: AppTest, key: str) -> Any:
+    """What the browser is told under this key; None where it is not drawn."""
+    found = [each for each in at.get("bidi_component") if each.key == key]
+    return json.loads(found[0].proto.json) if found else None
 
 
 def said(at: AppTest) -> str:
@@ -67,6 +76,5 @@ def exported(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> FigureData:
 
     monkeypatch.setattr(export_panel, "file_formats", keep)
     at.session_state["export"] = True
-    at.run()
-    assert not at.exception
+    run(at)
     return made[-1]

@@ -75,11 +75,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
     cases = Counter(item.path for item in items)
-    items.sort(key=lambda item: (_turn_of(item.path.parent.name), -cases[item.path]))
-
-
-def _turn_of(folder: str) -> int:
-    return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
+    turns = {folder: turn for turn, folder in enumerate(LONGEST)}
+    items.sort(key=lambda item: (turns.get(item.path.parent.name, len(turns)), -cases[item.path]))
 
 
 def pytest_collection_finish() -> None:

@@ -22,9 +22,9 @@ def built_wheel(folder: Path) -> Path:
     return Path(next(WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])))
 
 
-def installed(folder: Path) -> Path:
+def installed(wheel: Path, folder: Path) -> Path:
     """Where the wheel lies unpacked: a folder for PYTHONPATH."""
     packages = folder / "site-packages"
-    with zipfile.ZipFile(built_wheel(folder)) as wheel:
-        wheel.extractall(packages)
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(packages)
     return packages

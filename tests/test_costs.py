@@ -36,8 +36,7 @@ def test_a_run_scans_folders_and_makes_its_context_once(monkeypatch: pytest.Monk
     for path in ("attention/attention", "attention/heads", "generation/generation"):
         at = apps.page(path, model="letters")
         counted.clear()
-        at.selectbox(key="head").set_value(1).run()
-        assert not at.exception
+        apps.run(at.selectbox(key="head").set_value(1))
         assert counted["list_models"] == 1, path
         assert counted["__init__"] == 1, "the context; the pages are kept"
 
@@ -55,11 +54,9 @@ def test_only_a_text_that_is_new_is_passed_through_the_model() -> None:
         opened = len(made)
         assert opened <= 1, "the example that is looked at first is kept"
         for key in ("head", "layer"):
-            at.selectbox(key=key).set_value(1).run()
-            assert not at.exception
+            apps.run(at.selectbox(key=key).set_value(1))
         assert len(made) == opened, "another head needs no other pass"
         typed = {"a hat at ten": 1, "the cat": 1, "ten hats": 2, "a hat at ten ": 3}
         for text, more in typed.items():
-            at.text_input(key="text").set_value(text).run()
-            assert not at.exception
+            apps.run(at.text_input(key="text").set_value(text))
             assert len(made) == opened + more, text

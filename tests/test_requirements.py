@@ -17,7 +17,7 @@ import yaml  # type: ignore[import-untyped]
 from explorer.__main__ import main
 from explorer.app import open_app
 from explorer.system import data_folders
-from tests.package import COMMAND, built_wheel
+from tests.package import COMMAND, built_wheel, installed
 from tests.source import ROOT, files, imports, python_files
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -45,8 +45,8 @@ def imported(*rooms: str) -> set[str]:
         module.partition(".")[0] for path in python_files(*rooms) for module in imports(path)
     }
     outside = modules - OURS - set(sys.stdlib_module_names)
-    installed = packages_distributions()
-    return {normal(installed.get(module, [module])[0]) for module in outside}
+    packages = packages_distributions()
+    return {normal(packages.get(module, [module])[0]) for module in outside}
 
 
 def test_the_app_requires_what_it_imports() -> None:
@@ -130,9 +130,7 @@ def test_it_holds_what_the_app_needs_below_one_name(wheel: Path) -> None:
 
 def test_its_command_runs_the_others_from_any_folder(wheel: Path, tmp_path: Path) -> None:
     """As an installed one, it keeps what it makes in the user's folder, not among the packages."""
-    packages = tmp_path / "site-packages"
-    with zipfile.ZipFile(wheel) as opened:
-        opened.extractall(packages)
+    packages = installed(wheel, tmp_path)
     kept = {name: each for name, each in os.environ.items() if not name.startswith("EXPLORER_")}
     homes = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "LOCALAPPDATA")}
     ran = subprocess.run(

@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app import address
 from explorer.app.address import whole_number
 from explorer.app.address_parameters import Parameter
+from tests.apps import run
 
 NAMES = ("colour", "word", "place", "seed", "heat", "step")
 
@@ -51,9 +52,7 @@ def opened(page: object, **address: str) -> AppTest:
     at = AppTest.from_function(page, default_timeout=30)  # type: ignore[arg-type]
     for key, value in address.items():
         at.query_params[key] = value
-    at.run()
-    assert not at.exception
-    return at
+    return run(at)
 
 
 def shown(at: AppTest) -> str:
@@ -105,9 +104,8 @@ def test_a_token_follows_its_default_until_one_is_chosen_which_keeps_its_place()
     assert shown(at) == "4"
     at = opened(listed, word="1 · black")
     for words, place in {"the black cat": "1", "a b c d e": "1", "a": "0"}.items():
-        at.text_input(key="words").set_value(words).run()
+        run(at.text_input(key="words").set_value(words))
         assert shown(at) == place
-        assert not at.exception
 
 
 def test_a_token_that_is_not_there_is_said_and_replaced() -> None:

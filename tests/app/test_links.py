@@ -11,7 +11,8 @@ from explorer.app import address_parameters
 from explorer.app.reader_store import KEPT, KeptSession
 from explorer.app.session import SESSION_KEY
 from explorer.system import long_texts
-from tests.apps import SHELL, at_address, run, said
+from tests.apps import page, run, said, told
+from tests.views.drawing import press, put_state
 
 pytestmark = pytest.mark.usefixtures("small_models")
 STAYS = {
@@ -20,8 +21,6 @@ STAYS = {
     "lesson_step": ["2"],
     "present": ["true"],
 }
-
-
 OPTIONS = [
     *("Bar: Your sentence", "Bar: Attention", "Bar: Layer", "Bar: Head"),
     *("Page: Display options", "Page: View"),
@@ -33,16 +32,7 @@ OPTIONS = [
 
 
 def a_page(path: str, **address: Any) -> AppTest:
-    """A page of the app; a list is a parameter of several values."""
-    at = at_address(SHELL, model="letters", **address)
-    at.switch_page(f"../../pages/{path}.py")
-    return run(at)
-
-
-def sent(at: AppTest, key: str) -> Any:
-    """What a tool of the browser was given."""
-    (tool,) = (each for each in at.get("bidi_component") if each.key == key)
-    return json.loads(tool.proto.json)
+    return page(path, model="letters", **address)
 
 
 def titles(at: AppTest) -> set[str]:
@@ -55,8 +45,8 @@ def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> N
     assert [each.key for each in at.selectbox if each.key == "head"] == []
     assert [each.key for each in at.text_input if each.key == "text"] == []
     assert at.selectbox(key="layer").value == 1
-    assert "Layer 1, head 1" in said(at) + json.dumps(sent(at, "head_title"))
-    assert sent(at, "page_top") == ["attention", ["code", "view"]]
+    assert "Layer 1, head 1" in said(at) + json.dumps(told(at, "head_title"))
+    assert told(at, "page_top") == ["attention", ["code", "view"]]
     assert "Heads" in titles(at)
     assert not {"Training", "Runs"} & titles(at)
     assert at.query_params["text"] == ["the hat"] or at.query_params["text"] == "the hat"
@@ -64,9 +54,7 @@ def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> N
 
 def test_a_head_that_is_clicked_while_its_list_is_hidden_is_in_the_address() -> None:
     at = a_page("attention/attention", hidden=["head", "text"], layer="1", head="1")
-    at.session_state["head"] = 0
-    at.session_state["text"] = "a hat"
-    run(at)
+    put_state(at, head=0, text="a hat")
     assert dict(at.query_params) | {"head": "0", "text": "a hat"} == dict(at.query_params)
 
 
@@ -74,14 +62,13 @@ def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
     """What follows from it is not said to be chosen."""
     at = a_page("attention/attention", hidden=["model"], text="日本")
     assert "model" not in [each.key for each in at.selectbox]
-    assert "letters" in json.dumps(sent(at, "head_title"))
+    assert "letters" in json.dumps(told(at, "head_title"))
     assert "Checkpoints" not in titles(at)
     assert "suggested_model" not in [each.key for each in at.button]
-    at.session_state["share"] = True
-    listed = run(at).multiselect(key="hide_in_link")
+    listed = put_state(at, share=True).multiselect(key="hide_in_link")
     assert listed.value == []
     assert "Navigation: Checkpoints" not in listed.options
-    assert sent(at, "copy_link")[0] == ["hidden", ["model"]]
+    assert told(at, "copy_link")[0] == ["hidden", ["model"]]
 
 
 def test_every_link_repeats_what_is_around_a_view_and_a_kept_view_leaves_it_out() -> None:
@@ -91,24 +78,22 @@ def test_every_link_repeats_what_is_around_a_view_and_a_kept_view_leaves_it_out(
     found = [parse_qs(link.proto.query_string) for link in at.get("page_link")]
     assert len(found) > 15
     assert [link for link in found if link | asked != link] == []
-    at.button(key="keep").click()
-    run(at)
+    press(at, "keep")
     (view,) = (KEPT.of(at.session_state[SESSION_KEY].owner) or KeptSession()).views
     assert view.address == "/attention?model=letters&layer=1"
 
 
 def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
     at = a_page("attention/attention", hidden=["view"])
-    at.session_state["share"] = True
-    run(at)
+    put_state(at, share=True)
     assert at.multiselect(key="hide_in_link").options == OPTIONS
-    assert sent(at, "copy_link")[:2] == [["hidden", ["view"]], ["sidebar", []]]
+    assert told(at, "copy_link")[:2] == [["hidden", ["view"]], ["sidebar", []]]
     at.multiselect(key="hide_in_link").set_value(["view", "layer", "Training"])
     at.toggle(key="fix_model").set_value(True)
     at.toggle(key="fold_in_link").set_value(True)
     at.toggle(key="lock_in_link").set_value(True)
     run(at)
-    assert sent(at, "copy_link") == [
+    assert told(at, "copy_link") == [
         ["hidden", ["view", "layer", "Training", "model", "show_all"]],
         ["sidebar", ["folded"]],
         ["model", [at.session_state[SESSION_KEY].shown_model]],
@@ -118,19 +103,16 @@ def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
 
 def test_hidden_controls_come_back_at_a_click_unless_the_link_says_otherwise() -> None:
     at = a_page("attention/attention", hidden=["head"])
-    at.session_state["share"] = True
-    at.run().button(key="show_all").click()
-    run(at)
+    press(put_state(at, share=True), "show_all")
     assert "head" in [each.key for each in at.selectbox]
     assert "hidden" not in at.query_params
     at = a_page("attention/attention", hidden=["head", "show_all"])
-    at.session_state["share"] = True
-    assert "show_all" not in [each.key for each in run(at).button]
+    assert "show_all" not in [each.key for each in put_state(at, share=True).button]
 
 
 def test_what_undoes_a_click_in_a_picture_is_never_hidden() -> None:
     at = a_page("attention/attention", hidden=["hide", "pinned"])
-    assert sent(at, "page_top") == ["attention", []]
+    assert told(at, "page_top") == ["attention", []]
     assert "“hidden” names “hide” and “pinned”, and no control has that name." in said(at)
 
 
@@ -145,22 +127,20 @@ LONG = "the hat " * 400
 
 def test_a_text_too_long_for_an_address_is_kept_and_its_link_opens_it() -> None:
     at = a_page("input/tokens")
-    at.text_input(key="text").set_value(LONG)
-    run(at)
+    run(at.text_input(key="text").set_value(LONG))
     name = at.query_params["text_file"]
     assert "text" not in at.query_params
     assert name == [long_texts.name_of(LONG)] or name == long_texts.name_of(LONG)
     links = [parse_qs(link.proto.query_string) for link in at.get("page_link")]
     assert all(link["text_file"] == [long_texts.name_of(LONG)] for link in links)
-    at.session_state["share"] = True
-    assert "the link works only here" in said(run(at))
+    assert "the link works only here" in said(put_state(at, share=True))
     assert "its tokens included" not in said(at)
     at.query_params["run"] = f"characters-1-run-{'0' * 24}"
     assert "its tokens included. Do not train on a secret text and share" in said(run(at))
     again = a_page("input/tokens", text_file=long_texts.name_of(LONG))
     assert again.text_input(key="text").value == LONG
-    again.text_input(key="text").set_value("the hat")
-    assert "text_file" not in run(again).query_params
+    run(again.text_input(key="text").set_value("the hat"))
+    assert "text_file" not in again.query_params
 
 
 def test_a_link_whose_text_is_not_here_says_so() -> None:

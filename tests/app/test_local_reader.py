@@ -13,11 +13,9 @@ HERE = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
 def sits_here(monkeypatch: pytest.MonkeyPatch, address: str | None, **headers: str) -> bool:
     """What is said of a reader with these headers, of a server that listens at this address."""
     named = Headers({name.replace("_", "-"): value for name, value in headers.items()})
-    monkeypatch.setattr(
-        reader,
-        "st",
-        SimpleNamespace(context=SimpleNamespace(headers=named), get_option=lambda _: address),
-    )
+    context = SimpleNamespace(headers=named)
+    st = SimpleNamespace(context=context, get_option=lambda _: address)
+    monkeypatch.setattr(reader, "st", st)
     return reader.is_local()
 
 

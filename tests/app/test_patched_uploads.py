@@ -75,14 +75,13 @@ def connected(session: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
     found = SimpleNamespace(
         request_rerun=runs.append, _client_state="as it is", session_state=SessionState()
     )
-    info = SimpleNamespace(session=found)
+    sessions = {session: SimpleNamespace(session=found)}
     running = SimpleNamespace(
         uploaded_file_mgr=MemoryUploadedFileManager(""),
-        is_active_session=lambda name: name == session,
-        get_client=lambda name: client if name == session else None,
+        is_active_session=sessions.__contains__,
+        get_client={session: client}.get,
         _session_mgr=SimpleNamespace(
-            get_active_session_info=lambda name: info if name == session else None,
-            get_session_info=lambda name: info if name == session else None,
+            get_active_session_info=sessions.get, get_session_info=sessions.get
         ),
     )
     monkeypatch.setattr(streamlit_patches.runtime, "exists", lambda: True)
@@ -142,9 +141,8 @@ def test_a_page_says_once_why_an_upload_was_not_received(monkeypatch: pytest.Mon
     monkeypatch.setattr(streamlit_patches, "session_id", lambda: "somebody")
     at = page(FIRST)
     assert not at.toast
-    assert (
-        RECEIVED.largest("somebody") == at.session_state[SESSION_KEY].upload_megabytes * limits.MB
-    )
+    megabytes = at.session_state[SESSION_KEY].upload_megabytes
+    assert RECEIVED.largest("somebody") == megabytes * limits.MB
     RECEIVED.note("somebody", limits.UPLOADS_RECEIVING.refusal())
     at.run()
     assert [each.value for each in at.toast] == [limits.UPLOADS_RECEIVING.refusal()]

@@ -38,11 +38,9 @@ def test_the_address_chooses_and_the_choice_follows_from_page_to_page() -> None:
     assert chosen(at) == {"text": "a hat", "model": "letters", **look}
     assert notes(at) == []
     for page in ("masks", "attention"):
-        at.switch_page(f"../../pages/attention/{page}.py").run()
-        assert not at.exception
+        apps.run(at.switch_page(f"../../pages/attention/{page}.py"))
         assert chosen(at) == {"text": "a hat", "model": "letters", **look}
-    at.selectbox(key="model").set_value("reviews").run()
-    assert not at.exception
+    apps.run(at.selectbox(key="model").set_value("reviews"))
     assert chosen(at)["part"] == "encoder.self_attn"
     assert (chosen(at)["layer"], chosen(at)["head"] in (0, 1)) == (0, True)
 
@@ -78,9 +76,8 @@ def test_another_model_brings_its_example_unless_something_was_typed() -> None:
     at.selectbox(key="model").set_value("reverse").run()
     assert chosen(at)["text"] == "31415"
     at.text_input(key="text").set_value("2718").run()
-    at.selectbox(key="model").set_value("letters").run()
+    apps.run(at.selectbox(key="model").set_value("letters"))
     assert chosen(at)["text"] == "2718"
-    assert not at.exception
 
 
 def test_what_is_too_long_is_cut_and_said() -> None:
@@ -90,8 +87,7 @@ def test_what_is_too_long_is_cut_and_said() -> None:
     assert any(each.startswith(cut) for each in said)
     assert any("this model reads at most" in sentence for sentence in said)
     at = app()
-    at.text_input(key="text").set_value("cat " * 30_000).run()
-    assert not at.exception
+    apps.run(at.text_input(key="text").set_value("cat " * 30_000))
     assert len(chosen(at)["text"]) == 20_000
     assert any(text.value.startswith(cut) for text in at.text)
 
@@ -101,8 +97,7 @@ def test_a_text_with_more_tokens_than_fit_is_cut_only_when_told_to() -> None:
     sentence = "reads at most 24: shorten it to its first 91 characters."
     assert any(sentence in text.value for text in at.text)
     assert chosen(at)["text"] == "cat " * 30
-    at.button(key="cut").click().run()
-    assert not at.exception
+    apps.run(at.button(key="cut").click())
     assert chosen(at)["text"] == ("cat " * 30)[:91]
     assert not any("reads at most" in text.value for text in at.text)
     assert "cut" not in [button.key for button in at.button]
@@ -123,8 +118,7 @@ def test_the_list_has_the_name_of_an_upload_and_the_address_its_key(
     models = at.selectbox(key="model")
     assert [models.options[0], models.options[1], models.value] == ["mine", "mine (2)", names[0]]
     assert at.query_params["model"] == names[0]
-    models.set_value(names[1]).run()
-    assert not at.exception
+    apps.run(models.set_value(names[1]))
     assert at.query_params["model"] == names[1]
     at.selectbox(key="model").set_value("translation").run()
     assert "model" not in at.query_params
@@ -164,18 +158,17 @@ def test_a_sentence_that_a_model_does_not_read_is_read_by_another_after_one_clic
         at = apps.page(page, model=model, text=text, layer="0")
         assert [each.value for each in at.text].count(sentence) == unread
         assert ("cut" in [button.key for button in at.button]) is (text == long)
-        at.button(key="suggested_model").click().run()
-        assert not at.exception
+        apps.run(at.button(key="suggested_model").click())
         assert (chosen(at)["model"], chosen(at)["text"]) == ("letters", text)
         assert sentence not in [each.value for each in at.text]
         assert "suggested_model" not in [button.key for button in at.button]
 
 
-TRAINING = "training/training", "training/inside_training", "training/runs"
-WITHOUT_MODEL = ("input/tokenizer_training", *TRAINING)
-"""Pages that open none of the list, so their bar has none."""
-SHOWS_AN_EXAMPLE = ("attention/masks",)
-"""Pages that open with an example that needs no model."""
+WITHOUT_MODEL = (
+    *("training/training", "training/inside_training", "training/runs"),
+    *("input/tokenizer_training", "attention/masks"),
+)
+"""Pages that open none of the list, so their bar has none, or an example that needs none."""
 
 
 def test_a_page_runs_alone_and_without_any_model_says_what_to_do(
@@ -187,4 +180,4 @@ def test_a_page_runs_alone_and_without_any_model_says_what_to_do(
             at = apps.page_alone(path)
             assert len(at.title) == 1
             times = said(at).count("There is no trained model here yet")
-            assert times == (path not in (*WITHOUT_MODEL, *SHOWS_AN_EXAMPLE))
+            assert times == (path not in WITHOUT_MODEL)

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
-from tests.package import COMMAND, installed
+from tests.package import COMMAND, built_wheel, installed
 from tests.served import Server, wait_until
 
 ALONE = ["unshare", "--map-root-user", "--net"]
@@ -56,7 +56,7 @@ class Laptop(Server):
     """The installed program without a network; `asked` names the hosts it wanted all the same."""
 
     def __init__(self, folder: Path) -> None:
-        packages = installed(folder)
+        packages = installed(built_wheel(folder), folder)
         self.is_alone = can_be_alone()
         self._asked = folder / "asked.txt"
         guard = GUARD % str(self._asked) + (LOOPBACK if self.is_alone else "")

@@ -151,8 +151,7 @@ def test_a_pass_that_overflows_is_said_on_every_page(
 @grid("text, path", STRANGE, READING)
 def test_strange_text_is_shown_or_refused(path: str, text: str) -> None:
     at = apps.page(path)
-    at.text_input(key="text").set_value(text).run()
-    assert not at.exception
+    apps.run(at.text_input(key="text").set_value(text))
     assert len(at.title) == 1
     assert STRANGE[text] in said(at)
     words = text[:12].strip()
@@ -172,8 +171,7 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
             assert path not in READING or "The model reviews cannot be opened" in said(at)
             if path not in READING:
                 continue
-            at.selectbox(key="model").set_value("reverse").run()
-            assert not at.exception
+            apps.run(at.selectbox(key="model").set_value("reverse"))
             assert "cannot be opened" not in said(at)
 
 

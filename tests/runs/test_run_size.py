@@ -16,6 +16,7 @@ from explorer.system.pace import Pace, Speed, is_snapshot_step, snapshot_steps
 from explorer.tasks import CUSTOM_TASKS, TASKS
 from models import Transformer, TransformerConfig
 from models.training import TrainState, batch_loss, train
+from tests.app.test_throttle import Clock
 from tests.catalog.test_pass_size import most_held
 
 WITHIN = 4.0
@@ -131,13 +132,6 @@ def test_a_too_large_training_is_refused_before_its_build(monkeypatch: pytest.Mo
     monkeypatch.setattr(run_size, "available_memory", lambda: 2_000_000_000)
     with pytest.raises(RunError, match="and this machine now has 2 GB: make the model"):
         spec_of(task, wide)
-
-
-class Clock:
-    now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from explorer.system.data_folders import uploads_root
 from tests.calls import run_in_thread
 from tests.reader import Answer, Reader
 from tests.served import Server
+from tests.server.test_head_alone import texts
 from tests.tiny import million_positions
 
 LETTERS = "a" * 300
@@ -27,12 +28,6 @@ def uploaded(reader: Reader, folder: Path) -> str:
     whose = Uploader("", owner_of(reader.key))
     kept = keep_upload(streams, sizes, uploads_root(), whose, lambda at: brought_model(at).fault)
     return brought_model(kept.folder).name
-
-
-def said(answer: Answer) -> str:
-    """What stands in it as plain text."""
-    texts = (each.text for each in answer.elements if each.WhichOneof("type") == "text")
-    return "\n".join(each.body for each in texts)
 
 
 def test_row_1_one_link_to_a_long_text_ends_in_a_sentence(
@@ -55,7 +50,7 @@ def test_row_1_one_link_to_a_long_text_ends_in_a_sentence(
     held = psutil.Process(app.pid).memory_info().rss
     for page in ("", "generation"):
         answer = run_in_thread(visit(page))
-        assert "has 27,000 tokens; the limit is 4,096 tokens" in said(answer), page
+        assert "has 27,000 tokens; the limit is 4,096 tokens" in "\n".join(texts(answer)), page
         assert answer.failures == []
     assert psutil.Process(app.pid).memory_info().rss - held <= BYTES
     assert app.tracebacks == []

@@ -12,6 +12,19 @@ from explorer.server.json_logs import MOST, WINDOW, LineLimit
 from tests.served import ROOT
 
 TEXT = "what a reader typed"
+MISHAPS = f"""
+try:
+    raise ValueError({TEXT!r})
+except ValueError:
+    other.exception({TEXT!r})
+def end():
+    raise KeyError({TEXT!r})
+thread = threading.Thread(target=end)
+thread.start()
+thread.join()
+raise OSError({TEXT!r})
+"""
+"""One that is caught, one of a thread, and the last."""
 SCRIPT = f"""
 import logging, threading, warnings
 from explorer.server import json_logs
@@ -23,18 +36,8 @@ other.addHandler(logging.StreamHandler())
 other.propagate = False
 other.warning("The text %r has %d characters.", {TEXT!r}, 19)
 other.warning(f"The text {TEXT} is long.")
-try:
-    raise ValueError({TEXT!r})
-except ValueError:
-    other.exception({TEXT!r})
 warnings.warn({TEXT!r})
-def end():
-    raise KeyError({TEXT!r})
-thread = threading.Thread(target=end)
-thread.start()
-thread.join()
-raise OSError({TEXT!r})
-"""
+{MISHAPS}"""
 
 
 def noted_by(script: str) -> list[str]:
@@ -49,13 +52,13 @@ def test_nothing_that_was_typed_is_noted() -> None:
     assert not [line for line in said if TEXT in line]
     lines = [json.loads(line) for line in said]
     assert all(line["at"].endswith("+00:00") for line in lines)
-    first, template, written, caught, warned, *uncaught = lines
+    first, template, written, warned, caught, *uncaught = lines
     assert (first["event"], first["level"], first["port"]) == ("Listening.", "info", 8501)
     assert "text" not in first
     assert template["event"] == "The text %r has %d characters."
     assert written["event"] == "<string>.<module>, line 11", "it may be made of anything"
     assert caught["error"] == "ValueError"
-    assert caught["trace"] == ["<string>:13 <module>"]
+    assert caught["trace"] == ["<string>:15 <module>"]
     assert warned["logger"] == "py.warnings"
     assert [line["error"] for line in uncaught] == ["KeyError", "OSError"]
 

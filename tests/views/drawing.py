@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from explorer.catalog import opened_model
 from explorer.components import wire
 from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
+from tests import apps
 from tests.browser.page_views import CHOICES
 from tests.source import ROOT
 from tests.tiny import save_model
@@ -58,8 +58,7 @@ def sent(at: AppTest, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 def handed(at: AppTest, name: str) -> Any:
     """What stands beside the picture under this name."""
-    (view,) = (each for each in at.get("bidi_component") if each.key == f"{name}-choice")
-    named, value, *_ = json.loads(view.proto.json)
+    named, value, *_ = apps.told(at, f"{name}-choice")
     assert named == name
     return value
 
@@ -80,18 +79,14 @@ def steps_of(at: AppTest, key: str) -> int:
 
 
 def press(at: AppTest, key: str) -> AppTest:
-    at.button(key=key).click().run()
-    assert not at.exception
-    return at
+    return apps.run(at.button(key=key).click())
 
 
 def put_state(at: AppTest, **state: object) -> AppTest:
     """Draw it again with this in its session, as a view would report it."""
     for key, value in state.items():
         at.session_state[key] = value
-    at.run()
-    assert not at.exception
-    return at
+    return apps.run(at)
 
 
 def run_part(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
@@ -124,9 +119,7 @@ def persistent(at: AppTest, name: str) -> dict[str, Any]:
 def put_persistent(at: AppTest, name: str, **values: object) -> AppTest:
     """Draw it again with these choices instead."""
     at.session_state[SESSION_KEY].persistent[name] = dict(values)
-    at.run()
-    assert not at.exception
-    return at
+    return apps.run(at)
 
 
 def pasted(at: AppTest) -> str:

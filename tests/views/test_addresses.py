@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox
 
 from explorer.app.persistent_choices import as_text
-from tests.apps import page, said, views
+from tests.apps import page, run, said, views
 from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -139,6 +139,5 @@ def test_a_dimension_of_the_forward_pass_is_said_to_be_missing_until_a_text_or_a
             at = page(path, **asked, stage="decoder.0.mlp.out")
             assert vain in said(at)
             at.session_state[key] = value
-            at.run()
-            assert not at.exception
+            run(at)
             assert "999" not in said(at)

@@ -55,9 +55,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_models: Path) ->
 def opened(token: str = TOKEN) -> AppTest:
     """The page, after this token was typed."""
     at = apps.page("server/administration")
-    at.text_input(key="admin_token").set_value(token).run()
-    assert not at.exception
-    return at
+    return apps.run(at.text_input(key="admin_token").set_value(token))
 
 
 def test_without_a_token_nobody_is_let_in(

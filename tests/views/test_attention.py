@@ -113,8 +113,7 @@ def hidden_after_a_click(
         st.session_state["options"] = display_options.choose_display(context)
 
     made = AppTest.from_function(alone, args=(model, text, keys, chosen), default_timeout=60)
-    at = made.run()
-    assert not at.exception
+    at = apps.run(made)
     return tuple(at.session_state["options"].hidden)
 
 
@@ -210,16 +209,14 @@ def test_heads_drawn_belong_to_the_head_beside_them() -> None:
 def test_a_pinned_cell_is_the_pair_of_the_query_and_key_page(view: str, part: str) -> None:
     at = page(model="translation", part=part, view=view, pinned="q1k2", words="true")
     assert persistent(at, "pinned") == {"pinned": "q1k2"}
-    at.switch_page("../../pages/attention/query_key.py").run()
-    assert not at.exception
+    apps.run(at.switch_page("../../pages/attention/query_key.py"))
     assert (at.selectbox(key="query").value, at.selectbox(key="key").value) == (1, 2)
 
 
 def test_a_text_that_does_not_reach_what_is_pinned_unpins_it() -> None:
     at = page(model="letters", pinned="q3k1", text="the cat and the hat")
     assert persistent(at, "pinned") == {"pinned": "q3k1"}
-    at.text_input(key="text").set_value("t").run()
-    assert not at.exception
+    apps.run(at.text_input(key="text").set_value("t"))
     assert "q3" not in str(persistent(at, "pinned"))
     assert "“pinned”" not in said(at)
     at = page(model="reverse", text="7", view="Tokens", pinned="q0")

@@ -107,8 +107,7 @@ def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_ha
     assert "`head.weight`" in said(at)
     at = page(model="translation", show="Weights", tensor="cross_attn.v_proj.bias", part="Cross")
     assert "`decoder.blocks.0.cross_attn.v_proj.bias`" in said(at)
-    at.selectbox(key="model").set_value("letters").run()
-    assert not at.exception
+    apps.run(at.selectbox(key="model").set_value("letters"))
     assert "`decoder.blocks.0.self_attn.q_proj.weight`" in said(at)
 
 
@@ -219,7 +218,6 @@ def test_a_good_upload_is_said_and_leaves_no_row_when_it_is_deleted(
     assert listed(at)[0].startswith("mine-upload-")
     (kept,) = uploads.list_uploads(data_folders.uploads_root())
     uploads.delete(data_folders.uploads_root(), kept.folder.name)
-    at.run()
-    assert not at.exception
+    apps.run(at)
     assert "The model mine no longer exists; showing" in said(at)
     assert not any(name.startswith("mine") for name in listed(at))

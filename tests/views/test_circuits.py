@@ -107,8 +107,7 @@ def test_a_template_shows_one_of_its_pairs_and_means_over_all() -> None:
     press(at, "clean_to_bar")
     assert at.text_input(key="text").value == pairs[1].clean
     assert not any(button.key == "clean_to_bar" for button in at.button)
-    at.number_input(key="pair_seed").set_value(8).run()
-    assert not at.exception
+    apps.run(at.number_input(key="pair_seed").set_value(8))
     assert tokens(at)[0] == make_pairs(open_model("induction"), "Induction", 3, 8).pairs[0].clean
 
 
@@ -119,8 +118,7 @@ def test_a_table_of_ones_own_is_asked_about() -> None:
         ("some.csv", "clean,corrupted\nabcabca,acbacba\nxyxyx,xyxyy\n", "Mean over 2 pairs: "),
         ("odd.csv", "abcabca,acbacba\nxyxyx,xyx\n", "Line 2 is not a valid pair. The clean text"),
     ):
-        at.file_uploader(key="pair_table").upload(name, rows.encode(), "text/csv").run()
-        assert not at.exception
+        apps.run(at.file_uploader(key="pair_table").upload(name, rows.encode(), "text/csv"))
         assert answer in said(at)
         assert "odd" in name or tokens(at) == ("abcabca", "acbacba")
 
@@ -288,8 +286,7 @@ def test_the_direction_becomes_an_intervention_and_a_prompt_is_written_on_or_ref
         ("cat " * 60, "tokens long and this model reads at most"),
         (" ", "There is nothing to continue: type a prompt."),
     ):
-        at.text_input(key="steer_prompt").set_value(prompt).run()
-        assert not at.exception
+        apps.run(at.text_input(key="steer_prompt").set_value(prompt))
         assert answer in said(at)
 
 
@@ -314,8 +311,7 @@ def test_many_pairs_are_shown_with_their_spread_and_are_too_many_for_a_link() ->
 def searched(text: str, **asked: str) -> AppTest:
     """The view Text as evidence after this text was pasted."""
     at = page(circuit_view="Text as evidence", lines_from="Pasted text", **asked)
-    at.text_area(key="evidence_text").set_value(text).run()
-    assert not at.exception
+    apps.run(at.text_area(key="evidence_text").set_value(text))
     return at
 
 
@@ -329,12 +325,10 @@ def test_the_best_lines_have_their_tokens_and_follow_to_the_card_of_a_head() -> 
     assert max(header["shades"]) == 1.0
     assert header["shades"][0] == 0.0, "the first token does not count"
     assert {"line_2", "line_3"} & views(at) == {"line_2"}
-    at.selectbox(key="head").set_value(3).run()
-    assert not at.exception
+    apps.run(at.selectbox(key="head").set_value(3))
     assert len(list(activations_root().iterdir())) == 1, "every head was measured at once"
     at.selectbox(key="head").set_value(2).run()
-    at.segmented_control(key="circuit_view").set_value("Head card").run()
-    assert not at.exception
+    apps.run(at.segmented_control(key="circuit_view").set_value("Head card"))
     assert table(at, "text")["text"] == best[:3]
     assert NOT_SEARCHED in said(page(circuit_view="Head card"))
     at.segmented_control(key="circuit_view").set_value("Text as evidence").run()
@@ -382,8 +376,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def opened_finding(data: bytes, **address: str) -> AppTest:
     at = shipped(pair_source="A finding", **address)
-    at.file_uploader(key="finding_file").upload("finding.json", data, "application/json").run()
-    assert not at.exception
+    apps.run(at.file_uploader(key="finding_file").upload("finding.json", data, "application/json"))
     return at
 
 

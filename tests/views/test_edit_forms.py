@@ -12,7 +12,7 @@ from explorer.app.reader_models import NamedModels
 from explorer.app.session import SESSION_KEY
 from explorer.views.checkpoints import own_model
 from tests import tiny
-from tests.apps import page, said
+from tests.apps import page, run, said
 
 
 def test_a_second_sentence_follows_to_other_pages(
@@ -53,8 +53,7 @@ def test_a_typed_path_opens_and_a_wrong_one_is_said(
 def type_and_open(at: AppTest, place: str) -> None:
     at.text_input(key="typed_place").set_value(place)
     (opens,) = (each for each in at.button if each.label == "Open it")
-    opens.click().run()
-    assert not at.exception
+    run(opens.click())
 
 
 def test_an_address_means_the_same_folder_after_others_opened_some_of_its_name(
@@ -100,8 +99,7 @@ def test_a_mask_preset_is_set_once(small_models: Path) -> None:
     at.button_group(key="mask_preset").set_value("Padding").run()
     for _ in range(2):
         (sets,) = (each for each in at.button if each.label == "Set the mask")
-        sets.click().run()
-        assert not at.exception
+        run(sets.click())
         assert said(at).count("padding, the last 2 keys are masked") == 1
 
 

@@ -43,8 +43,7 @@ def test_the_caption_says_how_much_the_axes_hold() -> None:
 def test_another_token_of_the_text_has_other_neighbours_and_the_same_chart() -> None:
     at = page("letters")
     before, spec = list(column(at, "cosine similarity")), chart(at)
-    at.selectbox(key="near").set_value(1).run()
-    assert not at.exception
+    apps.run(at.selectbox(key="near").set_value(1))
     assert list(column(at, "cosine similarity")) != before
     assert chart(at) == spec, "so the browser leaves it where it is"
 

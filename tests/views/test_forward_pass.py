@@ -130,8 +130,7 @@ def test_a_layer_and_a_token_that_are_chosen_in_one_run_both_count() -> None:
     at.selectbox(key="stage_decoder_token").select(1).run()
     for layer, token in [(0, 0), (1, 1), (0, 2)]:
         at.selectbox(key="stage_decoder_token").select(token)
-        at.selectbox(key="layer").set_value(layer).run()
-        assert not at.exception
+        apps.run(at.selectbox(key="layer").set_value(layer))
         assert at.selectbox(key="layer").value == layer
         assert kept(at)["stage"] == f"decoder.{layer}.self_attn.weights"
         assert kept(at)["decoder_token"] == str(token)

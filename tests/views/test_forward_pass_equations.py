@@ -11,7 +11,7 @@ from torch import Tensor
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from models import trace
-from tests.apps import page
+from tests.apps import page, run
 from tests.views.drawing import persistent
 
 TEXT = "the white cat does not see the black house"
@@ -95,8 +95,7 @@ def test_the_equation_of_every_stage_has_the_number_and_those_it_is_made_of(
     at = page("forward_pass/forward_pass", model="translation", **chosen)
     for stage, reads in stops().items():
         persistent(at, "stages").update({"stage": stage})
-        at.run()
-        assert not at.exception
+        run(at)
         left, _, right = equation(at).partition(" = ")
         written = NUMBERS.findall(left) + NUMBERS.findall(right)
         for shown, each in zip(written, (stage, *reads), strict=False):

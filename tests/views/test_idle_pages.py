@@ -77,9 +77,7 @@ def test_a_page_that_nothing_happens_to_is_drawn_once(
             assert "interrupted" in apps.said(at)
             assert not at.button(key="resume").disabled
         reruns.clear()
-        at.run()
-        run_parts(at)
-        assert not at.exception
+        run_parts(apps.run(at))
         assert reruns == []
 
 
@@ -87,10 +85,9 @@ def test_a_chosen_run_that_another_tab_deletes_leaves_the_table_in_peace(
     cluster: FakeCluster, reruns: list[str], tmp_path: Path
 ) -> None:
     kept, gone = tiny_run(tmp_path), tiny_run(tmp_path)
-    at = apps.page("training/runs", runs=[kept.name, gone.name])  # type: ignore[arg-type]
+    at = apps.page("training/runs", runs=[kept.name, gone.name])
     shutil.rmtree(gone.folder)
-    at.run()
-    assert not at.exception
+    apps.run(at)
     assert reruns == []
 
 

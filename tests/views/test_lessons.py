@@ -1,17 +1,14 @@
 """The panel of a lesson on every page, the list of all, and a file of the reader's own."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from explorer.app import streamlit_patches
 from explorer.commands.lesson_commands import TEMPLATE
 from explorer.lessons import lesson_catalog
 from tests import apps
-from tests.apps import said
+from tests.apps import said, told
 
 pytestmark = pytest.mark.usefixtures("small_models")
 LESSON, LESSONS = TEMPLATE.read_bytes(), "the cat sleeps"
@@ -23,12 +20,6 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "own.toml").write_bytes(LESSON)
     monkeypatch.setenv(lesson_catalog.FOLDER, str(tmp_path))
     return tmp_path
-
-
-def told(at: AppTest, key: str) -> Any:
-    """What the browser is told under this key; None where it is not drawn."""
-    found = [each for each in at.get("bidi_component") if each.key == key]
-    return json.loads(found[0].proto.json) if found else None
 
 
 def test_a_step_stands_on_whatever_page_is_drawn() -> None:
@@ -85,12 +76,10 @@ def test_what_is_predicted_is_answered_until_the_lesson_changes(own: Path) -> No
     at = apps.page("attention/attention", model="translation", lesson="own", lesson_step="2")
     assert "weights of its own" not in said(at)
     (guess,) = (each for each in at.button_group if each.key == "lesson_guess_own_2")
-    guess.set_value("The same").run()
-    assert not at.exception
+    apps.run(guess.set_value("The same"))
     assert "Not quite: it is “Others”.** Every head has weights of its own" in said(at)
     (own / "own.toml").write_bytes(LESSON.replace(b'"The same"', b'"Equal ones"'))
-    at.run()
-    assert not at.exception
+    apps.run(at)
     assert "weights of its own" not in said(at)
 
 
@@ -127,8 +116,7 @@ def test_an_uploaded_lesson_is_this_reader_s_alone_and_what_is_none_is_refused()
         (b"title = 3", set(), "mine.toml: `minutes` is missing; add it."),
         (LESSON, {"mine"}, "is in the list"),
     ):
-        at.file_uploader(key="lesson_file").upload("mine.toml", data).run()
-        assert not at.exception
+        apps.run(at.file_uploader(key="lesson_file").upload("mine.toml", data))
         assert {row["name"] for row in told(at, "lesson_list") if row["own"]} == own
         assert answer in said(at)
     others = told(apps.page("lessons/lessons"), "lesson_list")

@@ -10,7 +10,7 @@ from explorer.components.mounting import PageViews
 from explorer.inference import results_cache
 from explorer.views.shared import measurement
 from explorer.views.shared.measurement import is_started, measurements
-from tests.apps import page
+from tests.apps import page, run
 from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -78,8 +78,7 @@ def test_what_takes_long_waits_for_a_click(name: str, monkeypatch: pytest.Monkey
     at = page(f"experiments/{path}", model="letters", **address)
     assert key not in drawn(at)
     assert key in drawn(press(at, f"begin_{name}"))
-    at.text_input(key="text").set_value("the rat").run()
-    assert not at.exception
+    run(at.text_input(key="text").set_value("the rat"))
     assert key not in drawn(at)
 
 

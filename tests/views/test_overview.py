@@ -99,12 +99,10 @@ def test_what_does_not_exist_is_said_and_left_out() -> None:
 def test_what_was_held_does_not_follow_into_a_text_without_it() -> None:
     at = page(text=TEXT, answer="3", traced="e4", block="d0")
     assert choice(at)[:3] == [3, 0, 4]
-    at.text_input(key="text").set_value("the cat").run()
-    assert not at.exception
+    apps.run(at.text_input(key="text").set_value("the cat"))
     assert choice(at)[1:3] == [-1, -1]
     assert choice(at)[4:6] == [1, 0], "the layer is there still"
-    at.selectbox(key="model").set_value("reverse").run()
-    assert not at.exception
+    apps.run(at.selectbox(key="model").set_value("reverse"))
     assert choice(at)[4:6] == [-1, -1]
 
 
@@ -125,8 +123,7 @@ def holding(value: object) -> None:
 
 
 def told(value: Any) -> tuple[AppTest, Session]:
-    at = AppTest.from_function(holding, args=(value,), default_timeout=60).run()
-    assert not at.exception
+    at = apps.run(AppTest.from_function(holding, args=(value,), default_timeout=60))
     return at, at.session_state[SESSION_KEY]
 
 
@@ -231,7 +228,6 @@ def test_a_model_without_a_head_has_no_answers(
     asked = header(at)
     assert (asked["hasAnswers"], asked["answers"], asked["hasLens"]) == (False, [], False)
     assert asked["count"] == len(asked["stacks"][0]["tokens"])
-    assert not at.exception
     assert choice(page("bare", answer="1"))[0] == 1
     assert "decoder.mlp" not in sent(page("plain"), "pass_map")[1]
     assert header(page("beside"))["stacks"][0]["parallel"] is True

@@ -12,6 +12,7 @@ from explorer.views.overview.page_links import TITLES, PageLink, checked_link, l
 from explorer.views.shared.pass_position import StageBar
 from explorer.views.shared.pinned import PinnedCell
 from tests.analysis.kinds_of_model import KINDS_OF_MODEL
+from tests.apps import run
 from tests.components.passed import passed
 from tests.source import ROOT
 
@@ -99,8 +100,7 @@ def opened(value: Any) -> tuple[AppTest, Session]:
     at = AppTest.from_function(opening, args=(value,), default_timeout=60)
     at.session_state["key"] = 3
     at.session_state["up_to"] = "scores"
-    at.run()
-    assert not at.exception
+    run(at)
     found: Session = at.session_state[SESSION_KEY]
     return at, found
 

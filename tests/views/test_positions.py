@@ -59,8 +59,7 @@ def test_every_scheme_of_a_model_that_has_it_has_every_view(own: Path) -> None:
 
 def test_another_model_brings_its_own_scheme() -> None:
     at = page(scheme="ALiBi", head="1")
-    at.selectbox(key="model").set_value("reviews").run()
-    assert not at.exception
+    apps.run(at.selectbox(key="model").set_value("reviews"))
     assert "This is the chosen model's own scheme." in said(at)
 
 
@@ -130,11 +129,9 @@ def test_two_schemes_are_compared_by_cosine_and_none_stands_beside_itself() -> N
         assert sent(at, f"{key}products")[0]["words"]["unit"] == "cosine similarity"
         assert sent(at, f"{key}products")[0]["top"] == pytest.approx(1.0)
     assert "The cosine similarity follows from the distance alone." in said(at)
-    at.segmented_control(key="similar_by").set_value("Dot product").run()
-    assert not at.exception
+    apps.run(at.segmented_control(key="similar_by").set_value("Dot product"))
     assert sent(at, "other_products")[0]["words"]["unit"] == "product"
-    at.segmented_control(key="scheme").set_value("Rotary").run()
-    assert not at.exception
+    apps.run(at.segmented_control(key="scheme").set_value("Rotary"))
     assert at.selectbox(key="other_scheme").value == ALONE
     assert views(at) == {"positions_table", "products"}
     assert "other_products" not in views(page(other_scheme="Rotary", lab=ORDER))
@@ -180,8 +177,7 @@ def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
     at.text_input(key="text").set_value("the cat and the hat").run()
     assert as_it_was in said(at), "an order nobody chose follows the text"
     for places in ["", "0 0 1", "a b c", "0 1 2 3 99999", "-1 0"]:
-        at.text_input(key="places").set_value(places).run()
-        assert not at.exception
+        apps.run(at.text_input(key="places").set_value(places))
         assert "name each position from 0 to" in said(at), places
 
 
@@ -192,8 +188,7 @@ def test_a_long_text_can_be_turned_around_and_only_lengths_that_are_run_are_offe
         long_model(own, name, positions="rotary", max_len=most)
     at = page(model="long", text="abc " * 499, lab=ORDER)
     assert "The order affects the output" in said(at)
-    at.segmented_control(key="order_of").set_value("Custom order").run()
-    assert not at.exception
+    apps.run(at.segmented_control(key="order_of").set_value("Custom order"))
     assert "name each position from 0 to 1,9" in said(at)
     left_out = "Texts of more than 2,048 tokens are not run here, so 1.5 × and 2 × are not offered."
     for model, times, longest, is_left_out in (

@@ -62,9 +62,7 @@ def offer(model: str = "letters") -> AppTest:
 
     at = AppTest.from_function(script, default_timeout=60)
     at.session_state["model"] = model
-    at.run()
-    assert not at.exception
-    return at
+    return apps.run(at)
 
 
 def put(folder: Path) -> None:
@@ -122,8 +120,7 @@ def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
     assert "**GPT\\" in said(at) or "GPT-2" in said(at)
     at = page(model="letters")
     at.session_state[SESSION_KEY].state(RequestedDownloads).add("gpt2")
-    at.run()
-    assert not at.exception
+    apps.run(at)
     assert at.selectbox(key="model").value == "gpt2"
     assert at.session_state[SESSION_KEY].state(RequestedDownloads) == set()
 
@@ -188,13 +185,11 @@ def test_the_pretrained_model_is_met_first_and_an_address_says_which_model_it_me
     assert asked.query_params["model"] == "translation"
     at = apps.page("attention/attention", model="letters")
     assert at.selectbox(key="model").value == "letters"
-    at.selectbox(key="model").set_value("translation").run()
-    assert not at.exception
+    apps.run(at.selectbox(key="model").set_value("translation"))
     assert at.selectbox(key="model").value == "translation"
     assert at.selectbox(key="model").options[:2] == ["smollm2", "translation"]
     assert at.selectbox(key="model").options[-1] == "More models"
-    at.selectbox(key="model").set_value("More models").run()
-    assert not at.exception
+    apps.run(at.selectbox(key="model").set_value("More models"))
     assert at.selectbox(key="model").value == "translation"
     wrong = apps.page("attention/attention", model="nothing")
     assert "There is no model “nothing” here; showing translation." in said(wrong)

@@ -118,8 +118,7 @@ def test_runs_of_one_task_that_were_measured_are_drawn_from_settings_to_result(
     assert "select both" in said(at), "the other was not measured, and is of another task"
     at = page(runs=names)
     at.session_state["run_comparison"] = True
-    at.run()
-    assert not at.exception
+    apps.run(at)
     assert len(at.get("plotly_chart")) == 1
 
 

@@ -113,8 +113,7 @@ def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
     ):
         for name, value in settings.items():
             at.number_input(key=f"reverse_{name}").set_value(value)
-        at.run()
-        assert not at.exception
+        apps.run(at)
         assert re.search(sentence, said(at)), sentence
         assert starting(at).disabled is is_refused
         assert ("during the warm-up" in said(at)) is ("warmup" in settings and not is_refused)
@@ -218,10 +217,8 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
     assert "on the expected pattern" in said(at)
     at.text_input(key="sentence").set_value("olleh").run()
     at.session_state["text"] = "hello"
-    assert at.run().text_input(key="sentence").value == "olleh", "what was typed stays"
-    assert not at.exception
-    at.text_input(key="sentence").set_value("a" * 300).run()
-    assert not at.exception
+    assert apps.run(at).text_input(key="sentence").value == "olleh", "what was typed stays"
+    apps.run(at.text_input(key="sentence").set_value("a" * 300))
     assert "tokens long" in said(at)
 
 
@@ -384,8 +381,7 @@ def test_the_form_follows_the_run_on_screen_until_another_task_is_chosen(
 def test_what_was_typed_is_there_after_another_page_and_another_task(cluster: FakeCluster) -> None:
     at = page()
     at.number_input(key="reverse_lr").set_value(1e9).run()
-    at.selectbox(key="reverse_schedule").set_value("cosine").run()
-    assert not at.exception
+    apps.run(at.selectbox(key="reverse_schedule").set_value("cosine"))
     assert not at.button(key="start_training").disabled, "one may see it diverge"
     at.selectbox(key="task").set_value("copy").run()
     at.selectbox(key="task").set_value("reverse").run()
@@ -424,8 +420,7 @@ def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(
     (newest / "model.safetensors").write_bytes(b"cut")
     at = page(run=whole.name)
     assert "on the expected pattern" in said(at)
-    at.selectbox(key="run").set_value(cut.name).run()
-    assert not at.exception
+    apps.run(at.selectbox(key="run").set_value(cut.name))
     assert f"{cut.title}** · done" in said(at)
     assert "cannot be opened" in said(at)
     assert "on the expected pattern" not in said(at), "that would be the other run's attention"
@@ -445,8 +440,7 @@ def test_a_task_of_a_text_starts_at_once_or_with_a_text_of_ones_own_that_is_look
     assert not run.is_private
     shutil.rmtree(run.folder)
     at = page(task="characters")
-    at.text_area(key="pasted_characters").set_value("too short").run()
-    assert not at.exception
+    apps.run(at.text_area(key="pasted_characters").set_value("too short"))
     assert "The text has 9 characters" in said(at)
     text = "the quick brown fox jumps over the lazy dog. " * 40
     at.text_area(key="pasted_characters").set_value(text).run()
@@ -458,8 +452,7 @@ def test_a_task_of_a_text_starts_at_once_or_with_a_text_of_ones_own_that_is_look
     with pytest.raises(TextError, match="The text of the run characters-1 is missing"):
         run.task()
     assert run.spec.task == "characters"
-    at.text_area(key="pasted_characters").set_value("x" * 300_000).run()
-    assert not at.exception
+    apps.run(at.text_area(key="pasted_characters").set_value("x" * 300_000))
     assert "upload a file instead" in said(at)
 
 
@@ -485,8 +478,7 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
     assert "Line 3 has no target: fill it in, or leave the line out." in said(at)
     table = "source,target\n" + "\n".join(f"row {n},{n} row" for n in range(60))
     at.text_area(key="pasted_pairs").set_value(table).run()
-    at.selectbox(key="tokens").set_value(TOKENIZERS[SUBWORDS]).run()
-    assert not at.exception
+    apps.run(at.selectbox(key="tokens").set_value(TOKENIZERS[SUBWORDS]))
     assert "tokenizer = 'subwords'" in pasted(at)
     opened = trained_in_two_steps(at, "pairs", tmp_path)
     assert opened.tokenizer.kind == "bytes"
@@ -536,8 +528,7 @@ def test_a_run_reads_with_the_tokenizer_of_another_model(
     at.text_area(key="pasted_sentences").set_value(table).run()
     tokens = at.selectbox(key="tokens")
     (bert,) = [each for each in tokens.options if each.endswith(" bert")]
-    tokens.set_value(bert).run()
-    assert not at.exception
+    apps.run(tokens.set_value(bert))
     assert 'tokenizer = open("tokenizer.json").read()' in pasted(at)
     opened = trained_in_two_steps(at, "sentences", tmp_path)
     assert opened.tokenizer.kind == "wordpiece"

@@ -25,9 +25,7 @@ STEPS = [0, 1, 2, 3, 5, 7, 10, 12]
 
 
 def page(run: Run, **address: str) -> AppTest:
-    at = apps.page(PAGE, model=run.name, text=TEXT, part="Cross", layer="0", head="1", **address)
-    assert not at.exception
-    return at
+    return apps.page(PAGE, model=run.name, text=TEXT, part="Cross", layer="0", head="1", **address)
 
 
 def test_a_frame_is_the_pass_of_its_snapshot(run: Run) -> None:
@@ -119,8 +117,7 @@ def test_a_run_that_goes_on_is_followed_until_it_ends(
     aside = last.rename(tmp_path / "aside")
     run.mark(WAITING)
     cluster.submit(run)
-    at.run()
-    assert not at.exception
+    apps.run(at)
     assert at.get("progress")
     assert at.selectbox(key="training_step").options[-1] == "newest"
     assert step not in sent(at, "film")[0]["steps"]
@@ -148,8 +145,7 @@ def test_a_page_shows_the_model_of_the_step_and_its_export_says_which(
     assert torch.equal(figure.values, expected), "of the snapshot, exactly"
     assert figure.about["training step"] == "5"
     assert "at step 5" in figure.title
-    at.selectbox(key="training_step").set_value(TRAINED).run()
-    assert not at.exception
+    apps.run(at.selectbox(key="training_step").set_value(TRAINED))
     assert "at step" not in said(at), "the trained one comes back"
 
 
