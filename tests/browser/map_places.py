@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Locator
 
-from tests.browser.visiting import DRAWN_ANEW, Visitor
+from tests.browser.visiting import DRAWN_ANEW, Visitor, box_of
 
 UNSEEN = dict.fromkeys(map(ord, "\u2060\u2068\u2069"))
 """Marks that only steer how text is set."""
@@ -45,8 +45,7 @@ class Drawn:
 
     def point(self, at: Point) -> str:
         """Point there; what it says then."""
-        box = self.canvas.bounding_box()
-        assert box is not None, "the picture is not in sight"
+        box = box_of(self.canvas)
         self.visitor.page.mouse.move(box["x"] + at[0], box["y"] + at[1])
         self.visitor.page.evaluate(DRAWN_ANEW)
         return self.said()

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.browser import page_views
 from tests.browser.axe import findings
 from tests.browser.conftest import Visit
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 
 SAID = """() => {
   const every = root => [...root.querySelectorAll("*")].flatMap(each =>
@@ -209,6 +209,5 @@ def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     visitor.open("/")
     visitor.fits("/")
     visitor.drawn("pass_map")
-    stage = visitor.widget("pass_map").locator(".stage").bounding_box()
-    assert stage is not None
+    stage = box_of(visitor.widget("pass_map").locator(".stage"))
     assert min(stage["width"], stage["height"]) > 240

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from playwright.sync_api import Locator, expect
 
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
 
 HEAD, GRID = "attention_head", "overview"
@@ -115,10 +115,8 @@ def test_quick_clicks_lose_nothing_and_a_wrong_view_is_said_below_it(visitor: Vi
     page, views = visitor.open(OURS + "&view=Foo"), ("Matrix", "Lines", "Tokens")
     visitor.drawn(HEAD)
     visitor.drawn(GRID)
-    buttons = page.get_by_role("radiogroup", name="View").bounding_box()
-    said = page.get_by_text("“View” has no “Foo” here; showing Matrix.").bounding_box()
-    assert buttons is not None
-    assert said is not None
+    buttons = box_of(page.get_by_role("radiogroup", name="View"))
+    said = box_of(page.get_by_text("“View” has no “Foo” here; showing Matrix."))
     assert said["y"] >= buttons["y"] + buttons["height"]
     assert visitor.widget(GRID).locator(".grid").evaluate(ROOM_BELOW) < 24
     page.evaluate(ALL_AT_ONCE, [views, 60])

@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, expect
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
 from tests.browser.conftest import Visit
-from tests.browser.visiting import SlowLine, Visitor
+from tests.browser.visiting import SlowLine, Visitor, box_of
 
 TEXT = "the white cat does not see the black house"
 CHOICES = f"model=translation&text={TEXT.replace(' ', '+')}&head=0"
@@ -85,8 +85,7 @@ def test_the_sum_of_a_clicked_cell_is_in_view_and_a_pinned_pair_travels(visitor:
         equation = page.get_by_test_id("stMain").locator(".katex-display").nth(1)
         for row in (0, last):
             canvas, at = visitor.cell("stage_values", row, 1)
-            box = canvas.bounding_box()
-            assert box
+            box = box_of(canvas)
             below = max(0, box["y"] + at["y"] + LOWEST - 900)
             page.get_by_test_id("stMain").evaluate("(main, by) => { main.scrollTop += by; }", below)
             page.mouse.click(box["x"] + at["x"], box["y"] + at["y"] - below)
@@ -123,8 +122,7 @@ def test_a_layer_is_opened_in_the_picture_and_its_parts_are_doors(visitor: Visit
     page = visitor.open(f"/?{CHOICES}&part=Decoder&answer=3")
     visitor.drawn("pass_map")
     canvas = visitor.widget("pass_map").locator(".stage > canvas")
-    box = canvas.bounding_box()
-    assert box is not None
+    box = box_of(canvas)
     canvas.click(position={"x": 12, "y": box["height"] / 2})  # the number of the layer
     visitor.asks(block="e0")
     part(visitor, "Scores").press("Escape")

@@ -11,7 +11,7 @@ from explorer.app.address_parameters import VERSION
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.system.long_texts import name_of
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
 
 BAR = ("text", "model", "part", "layer", "head")
@@ -47,8 +47,7 @@ def is_shown(visitor: Visitor, chosen: dict[str, str]) -> None:
 
 
 def bottom(element: Locator) -> float:
-    box = element.bounding_box()
-    assert box is not None
+    box = box_of(element)
     return box["y"] + box["height"]
 
 
@@ -64,8 +63,7 @@ def cells(visitor: Visitor, key: str) -> tuple[float, float, float, float]:
     visitor.drawn(key)
     visitor.settled()
     view = visitor.widget(key).locator("[data-cells]").first
-    box = view.locator("canvas").first.bounding_box()
-    assert box is not None
+    box = box_of(view.locator("canvas").first)
     left, top, cell, *_ = map(float, str(view.get_attribute("data-cells")).split())
     count = len(forward_pass.run_text(opened_model.open_model("shakespeare"), TEXT).target)
     left, top = box["x"] + left, box["y"] + top
@@ -95,8 +93,7 @@ def test_a_small_window_has_the_bar_all_pages_and_the_picture(visitor: Visitor) 
         assert sidebar.evaluate("bar => bar.scrollHeight <= bar.clientHeight"), title
         assert bottom(visitor.widget("tools")) < 720, title
         assert bottom(visitor.links().last) < bottom(visitor.widget("theme")), title
-        picture = visitor.widget("pass_picture").bounding_box()
-        assert picture is not None
+        picture = box_of(visitor.widget("pass_picture"))
         assert picture["height"] == 180
         assert picture["y"] + 180 <= bottom(visitor.links().first)
 

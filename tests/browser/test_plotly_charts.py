@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
 
 CHARTS = {
@@ -45,8 +45,7 @@ def test_the_tokens_of_a_space_move_through_all_layers_and_then_stay(visitor: Vi
     visitor.open("/embedding_space?model=shakespeare&space_of=Residual+stream")
     expect(plot.locator("canvas").first).to_be_attached()
     last = plot.evaluate(FRAMES)[-1]
-    rail = plot.locator(".slider-rail-touch-rect").bounding_box()
-    assert rail is not None
+    rail = box_of(plot.locator(".slider-rail-touch-rect"))
     visitor.page.mouse.click(rail["x"] + rail["width"] - 2, rail["y"] + 8)
     wait_until(lambda: plot.evaluate(DRAWN) == last, "the last layer", 60)
     expect(plot.get_by_text("after layer 1: these axes hold")).to_be_visible()

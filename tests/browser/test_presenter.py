@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Visit
 from tests.browser.test_lessons import LESSONS
 from tests.browser.type_sizes import PAGES, note_canvas_type, written_on
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
 
 LARGE = 18.1 / 12
@@ -88,8 +88,7 @@ def test_a_page_is_presented_and_left(visitor: Visitor) -> None:
     assert visitor.query() == {"model": "translation", "present": "true"}
 
     canvas, at = visitor.cell("attention_head", 2, 1)
-    box = canvas.bounding_box()
-    assert box
+    box = box_of(canvas)
     sizes: list[float] = canvas.evaluate("canvas => [canvas.width, canvas.height]")
     assert [round(size) for size in sizes] == [round(box["width"]), round(box["height"])]
     page.mouse.move(box["x"] + LARGE * at["x"], box["y"] + LARGE * at["y"])
@@ -101,8 +100,7 @@ def test_a_page_is_presented_and_left(visitor: Visitor) -> None:
     expect(spot).to_be_hidden()
     page.keyboard.press("l")
     page.mouse.move(400, 300)
-    box = spot.bounding_box()
-    assert box
+    box = box_of(spot)
     assert (round(box["x"] + box["width"] / 2), round(box["y"] + box["height"] / 2)) == (400, 300)
     assert spot.evaluate("spot => getComputedStyle(spot).pointerEvents") == "none"
     page.keyboard.press("l")
@@ -177,9 +175,7 @@ def test_the_keys_step_what_is_in_view(visitor: Visitor) -> None:
     visitor.open("/attention?model=translation&present=true")
     presents(visitor)
     canvas, at = visitor.cell("attention_head", 9, 9)
-    top, heading = canvas.bounding_box(), visitor.widget("head_title").bounding_box()
-    assert top
-    assert heading
+    top, heading = box_of(canvas), box_of(visitor.widget("head_title"))
     assert top["y"] + LARGE * at["y"] < 720
     assert 0 <= heading["y"] < 40
 

@@ -2,14 +2,14 @@
 
 import re
 
-from playwright.sync_api import FloatRect, Locator, expect
+from playwright.sync_api import Locator, expect
 
 from explorer.runs.run import Run, all_runs
 from explorer.runs.spec import PAUSED, TRAINING
 from explorer.runs.worker import train_to_end
 from explorer.views.museum.exhibits import EXHIBITS
 from tests.browser.conftest import Visit
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 from tests.served import Server, wait_until
 from tests.tiny import tiny_run, trained_run
 
@@ -33,13 +33,6 @@ STOP_AT_ONCE = """() => {
 def press(visitor: Visitor, key: str) -> None:
     visitor.rest()
     visitor.widget(key).get_by_role("button").click()
-
-
-def box_of(place: Locator) -> FloatRect:
-    """Where it is on the screen."""
-    box = place.bounding_box()
-    assert box is not None
-    return box
 
 
 def becomes(visitor: Visitor, run: Run, state: str) -> None:

@@ -2,9 +2,9 @@
 
 import re
 
-from playwright.sync_api import FloatRect, Locator, expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 
 HARMFUL = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> "
@@ -21,12 +21,6 @@ READING = ("Tokens", "Positions", "Attention maps", "Masks", "Checkpoints")
 """Some of the pages that have a field for the model."""
 BACKGROUND = "app => getComputedStyle(app).backgroundColor"
 WIDTHS = (1920, 1280)
-
-
-def box_of(drawn: Locator) -> FloatRect:
-    box = drawn.bounding_box()
-    assert box is not None
-    return box
 
 
 def inside(outer: Locator, inner: Locator) -> bool:

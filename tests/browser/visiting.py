@@ -11,6 +11,7 @@ from playwright.sync_api import (
     BrowserContext,
     ConsoleMessage,
     Dialog,
+    FloatRect,
     Locator,
     Page,
     Position,
@@ -94,6 +95,13 @@ BEGIN = """async () => {
 }"""
 QUIET = "/lessons"
 """Where nothing is chosen: over it an address leads to its page as somebody new sees that page."""
+
+
+def box_of(drawn: Locator) -> FloatRect:
+    """Where it is on the screen."""
+    box = drawn.bounding_box()
+    assert box is not None, "it is not in sight"
+    return box
 
 
 def is_end(message: bytes | str) -> bool:

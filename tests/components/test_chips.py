@@ -1,18 +1,13 @@
 """Tokens as chips in a real browser."""
 
-from playwright.sync_api import FloatRect, Locator, expect
+from playwright.sync_api import expect
 
 from explorer.components import wire
 from explorer.components.chips import MOST_CHIPS, encode
 from explorer.text.token_labels import LONGEST, specials, text_of
+from tests.browser.visiting import box_of
 from tests.components.conftest import OpenDemo
 from tests.components.samples import SENTENCE, characters, words
-
-
-def box(of: Locator) -> FloatRect:
-    found = of.bounding_box()
-    assert found is not None
-    return found
 
 
 def test_a_chip_says_what_it_is_lights_its_span_and_is_picked(open_demo: OpenDemo) -> None:
@@ -54,10 +49,10 @@ def test_where_chips_of_a_long_text_a_pair_and_one_character_stand(open_demo: Op
     later = visitor.widget("later")  # scrolls to what is marked, and the page does not
     expect(later.locator(".chip.later")).to_have_count(99)
     expect(later.locator(".chip")).to_have_count(400)
-    row, marked = later.locator(".row"), box(later.locator(".chip.marked"))
+    row, marked = later.locator(".row"), box_of(later.locator(".chip.marked"))
     assert row.evaluate("row => row.scrollTop") > 0
     assert visitor.page.get_by_test_id("stMain").evaluate("main => main.scrollTop") == 0
-    outer = box(row)
+    outer = box_of(row)
     assert outer["y"] <= marked["y"] <= outer["y"] + outer["height"] - marked["height"]
 
     two = visitor.widget("two")  # one above another
@@ -67,7 +62,7 @@ def test_where_chips_of_a_long_text_a_pair_and_one_character_stand(open_demo: Op
     item.locator(".chip").nth(1).hover()
     expect(two.locator(".sentence")).to_contain_text("␣cat is token 2 of 4")
     expect(two.locator(".sentence")).to_contain_text("below it ␣dog")
-    above, below = (box(item.locator(".chip").nth(at)) for at in (0, 1))
+    above, below = (box_of(item.locator(".chip").nth(at)) for at in (0, 1))
     assert (above["x"], above["width"]) == (below["x"], below["width"])
     assert above["y"] + above["height"] <= below["y"]
 
@@ -78,7 +73,7 @@ def test_where_chips_of_a_long_text_a_pair_and_one_character_stand(open_demo: Op
     expect(frame.locator(".chip")).to_have_text(labels)
     expect(frame.get_by_role("list", name="😀")).to_be_visible()
     expect(emoji.locator(".chip")).to_have_text(["<s>", "Oh", *labels, "!"])
-    outer, inner = box(frame), box(frame.locator(".chip").last)
+    outer, inner = box_of(frame), box_of(frame.locator(".chip").last)
     assert outer["x"] + outer["width"] >= inner["x"] + inner["width"]
 
     long = visitor.widget("long")  # twenty thousand tokens do not stop the page

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 from tests.components.conftest import OpenDemo, told
 from tests.components.samples import FILM_STEPS
 
@@ -44,8 +44,7 @@ def test_keys_buttons_and_the_slider_show_each_moment_and_ask_nobody(open_demo: 
     shows(visitor, 0)
     in_address(page, 0)
     page.locator(".film canvas").scroll_into_view_if_needed()
-    box = page.locator(".film canvas").bounding_box()
-    assert box is not None
+    box = box_of(page.locator(".film canvas"))
     page.mouse.move(box["x"] + 46, box["y"] + 60)  # in the curves one drags to the nearest moment
     page.mouse.down()
     expect(slider).to_have_attribute("aria-valuetext", "Step 0")

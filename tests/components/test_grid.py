@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import wire
 from explorer.components.picker import LOW, encode_grid, fitting_height, grid_height
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 from tests.components.conftest import OpenDemo, told
 from tests.components.samples import causal, heads
 
@@ -55,8 +55,7 @@ def fills_the_room(visitor: Visitor) -> int:
     view = visitor.widget("grid").locator("[data-columns]")
     rows, across = map(float, str(view.get_attribute("data-columns")).split())
     left, top, wide, high = map(float, str(view.get_attribute("data-cells")).split())
-    box = view.locator("canvas").bounding_box()
-    assert box is not None
+    box = box_of(view.locator("canvas"))
     assert top + rows * high <= box["height"] + 8
     columns = -(-30 // int(rows))
     assert columns > 1

@@ -16,7 +16,7 @@ from explorer.components import mounting, wire
 from explorer.components.pass_map import PAGE_LINKS, PassMap, encode
 from explorer.text.number_format import three
 from tests.browser.map_places import Drawn
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 from tests.components.conftest import OpenDemo, painted, told
 from tests.components.flows import KINDS, made_up, numbered, of_kind, pass_of, picture
 from tests.components.samples import WORDS
@@ -426,8 +426,7 @@ def test_it_plays_pauses_goes_on_and_the_text_is_gone_on_with(open_demo: OpenDem
 
 def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> None:
     visitor = open_demo("flow", "emoji,unknown,one,nothing,cut")
-    box = see(visitor, "emoji").view.locator(".stage").bounding_box()
-    assert box is not None
+    box = box_of(see(visitor, "emoji").view.locator(".stage"))
     assert box["width"] <= visitor.size["width"]
     drawn = see(visitor, "unknown")
     said = drawn.point(drawn.node(0, 0, 2))

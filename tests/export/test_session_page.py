@@ -17,7 +17,7 @@ from explorer.export.kept_view import KeptView
 from explorer.export.offline_page import offline_html
 from explorer.export.session_page import session_html, size_of
 from explorer.text.number_format import three
-from tests.browser.visiting import Notes, Visitor
+from tests.browser.visiting import Notes, Visitor, box_of
 from tests.components.samples import heads
 
 HARMFUL = "</script><img src=x onerror=alert(1)>"
@@ -172,8 +172,7 @@ def test_an_enlarged_view_says_the_number_under_the_pointer_and_has_the_arrows_u
     assert zoom > 1.4
     cells = str(shown.locator("[data-cells]").get_attribute("data-cells"))
     left, top, size, *_ = map(float, cells.split())
-    box = canvas.bounding_box()
-    assert box is not None
+    box = box_of(canvas)
     middle = zoom * (left + 2.5 * size), zoom * (top + 2.5 * size)
     opened.page.mouse.move(box["x"] + middle[0], box["y"] + middle[1])
     expect(line).to_have_text(f"sat attends to sat: {three(float(WEIGHTS[1, 2, 2, 2]))}")
