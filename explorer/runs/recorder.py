@@ -76,18 +76,12 @@ class Health:
             f"uniformly would give {three(self.guess)}"
         )
 
-    def at_the_end(self, model: Transformer, batch: Batch) -> None:
-        """Raise Diverged if the final model is not worth keeping."""
-        if not self.is_good(model, batch):
-            raise Diverged("The training diverged: the last update ruined the weights")
-
     def is_good(self, model: Transformer, batch: Batch) -> bool:
         """Whether weights are worth keeping: finite, and not poor on a part of this batch."""
         if not is_finite(model):
             return False
         rows = min(MOST_CHECKED, -(-len(batch.labels) // CHECKED_PARTS))
-        part = Batch(tuple(ids[:rows] for ids in batch.inputs), batch.labels[:rows])
-        part = part.to(next(model.parameters()).device)
+        part = batch.rows(slice(rows)).to(next(model.parameters()).device)
         with evaluating(model):
             loss = batch_loss(model, part).item()
         return loss <= POOR * self.guess
@@ -241,10 +235,6 @@ class RunRecorder:
         self._save(step_folder(self.run.folder / "state", self.state.step), state=self.state)
         _drop_all_but(self.run.folder / "state", 1)
         self.kept_at = self.state.step
-
-    def abandon(self) -> None:
-        """Close the files without writing."""
-        self.metrics.close()
 
     def _measure(self) -> bool:
         """Measure the held-out rows; False, and the status as it was, if that is broken off."""
