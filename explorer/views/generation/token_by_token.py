@@ -80,9 +80,9 @@ def draw_token_by_token(context: PageContext) -> Script:
         _draw_text(opened, prompt, path, step)
     draw_notes(branch_tree.CLICK)
     before = [token.label for token in (*prompt.tokens, *map(opened.tokenizer.token, path[:at]))]
-    name = candidate_text(opened.tokenizer.label(sampled), before)
+    name = literal(candidate_text(opened.tokenizer.label(sampled), before))
     with choice:
-        name, share = literal(name), three(float(stages.final[sampled]))
+        share = three(float(stages.final[sampled]))
         with st.container(gap=None):
             if stopped:
                 st.text(

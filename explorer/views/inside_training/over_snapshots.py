@@ -126,7 +126,9 @@ def draw_singular_values(chosen: InsideRun) -> Script | None:
     if spectra is None:
         return None
     ranks = range(min(MOST_CURVES, rows, columns))
-    curves = {f"σ{rank + 1}": [float(each.values[rank]) for each in spectra] for rank in ranks}
+    curves = {
+        f"σ{rank + 1}": [float(spectrum.values[rank]) for spectrum in spectra] for rank in ranks
+    }
     title = f"Singular values of {name} in {chosen.run.title}"
     draw_over_steps(chosen, curves, "singular value", title, "spectra")
     first, last = spectra[0].stable_rank, spectra[-1].stable_rank
