@@ -159,7 +159,7 @@ def _train(
                 ending = INTERRUPTED if leave() else ENDINGS.get(command.newest())
                 if ending is None and is_at_a_limit():
                     ending = STOPPED
-        if ending == DONE and not recorder.health.is_good(model, recorder.batch()):
+        if ending == DONE and not recorder.is_good():
             raise Diverged("The training diverged: the last update ruined the weights")
         tell_the_others(END, spec)
     except GeneratorExit:
