@@ -43,10 +43,13 @@ class Batch:
         """The number of labels that are not left out."""
         return (self.labels != IGNORE).sum()
 
+    def rows(self, which: slice | Tensor) -> "Batch":
+        """Some rows of the batch, by a slice or their places."""
+        return Batch(tuple(ids[which] for ids in self.inputs), self.labels[which])
+
     def share(self) -> "Batch":
         """The texts that this one of the processes that train together reads."""
-        own = slice(distributed.rank(), None, distributed.world_size())
-        return Batch(tuple(ids[own] for ids in self.inputs), self.labels[own])
+        return self.rows(slice(distributed.rank(), None, distributed.world_size()))
 
     def parts(self, most: int) -> list["Batch"]:
         """The batch in at most this many parts of equal size; the last may be smaller."""

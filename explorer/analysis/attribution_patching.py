@@ -178,7 +178,7 @@ def writes(model: Transformer, wiring: Wiring, values: dict[str, Tensor]) -> Ten
 
 def write_of(model: Transformer, wiring: Wiring, values: dict[str, Tensor], column: int) -> Tensor:
     """What this writer adds to the residual stream, (t, d)."""
-    site = wiring.site_of_writer(column)
+    site = next(site for site, some in wiring.columns_at.items() if column < some.stop)
     head = wiring.columns[column].head
     return writes_at(model, wiring, site, values[site][head : head + 1], head)[0]
 

@@ -61,21 +61,15 @@ def is_tied(model: Transformer) -> bool:
     return isinstance(model.head, LanguageModelHead) and model.head.weight is None
 
 
-def read_by_head(model: Transformer, states: Tensor) -> Tensor:
-    """These states (…, d) after the final norm, as the unembedding reads them.
+def as_read(model: Transformer, paths: TokenPaths) -> TokenPaths:
+    """The paths after the final norm, as the unembedding reads them.
 
     A masked language model transforms them too. Scale, bias and soft cap of the logits come
     after the product.
     """
     assert isinstance(model.head, LanguageModelHead)
     with torch.no_grad():
-        transformed: Tensor = model.head.transform(model.last_stack.norm(states))
-    return transformed
-
-
-def as_read(model: Transformer, paths: TokenPaths) -> TokenPaths:
-    """The paths as the unembedding reads them."""
-    return replace(paths, states=read_by_head(model, paths.states))
+        return replace(paths, states=model.head.transform(model.last_stack.norm(paths.states)))
 
 
 EMBEDDING, STREAM, UNEMBEDDING = "Token embedding", "Residual stream", "Unembedding"

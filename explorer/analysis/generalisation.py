@@ -24,10 +24,5 @@ class Generalisation:
 def generalisation(model: Transformer, training: Batch, held_out: Batch) -> Generalisation:
     """The losses on the first examples of both batches. Cost: two forward passes."""
     with evaluating(model):
-        losses = [batch_loss(model, first_of(batch)).item() for batch in (training, held_out)]
-    return Generalisation(*losses)
-
-
-def first_of(batch: Batch, most: int = MOST_EXAMPLES) -> Batch:
-    """The first examples of a batch."""
-    return Batch(tuple(ids[:most] for ids in batch.inputs), batch.labels[:most])
+        first = [batch.rows(slice(MOST_EXAMPLES)) for batch in (training, held_out)]
+        return Generalisation(*(batch_loss(model, batch).item() for batch in first))

@@ -82,7 +82,8 @@ def faithfulness(
     flat = weights.flatten()
     edges = flat.nonzero()[:, 0]
     strongest = edges[flat[edges].argsort(descending=True, stable=True)]
-    counts = counts_for(len(edges))
+    # The number of cut edges at each point: powers of two, and all.
+    counts = tuple(sorted({*(count for count in COUNTS if count < len(edges)), len(edges)} - {0}))
     if not counts:
         return Faithfulness((), weights.new_zeros(0), weights.new_zeros(0, draws), 0)
     generator = torch.Generator().manual_seed(seed)
@@ -104,11 +105,6 @@ def faithfulness(
     divergences = torch.cat([divergences, divergences[-1:].expand(draws)])
     curves = divergences.view(len(counts), 1 + draws)
     return Faithfulness(counts, curves[:, 0], curves[:, 1:], len(edges))
-
-
-def counts_for(edges: int) -> tuple[int, ...]:
-    """The number of cut edges at each point: powers of two, and all."""
-    return tuple(sorted({*(count for count in COUNTS if count < edges), edges} - {0}))
 
 
 def _kept_cells(cuts: Sequence[Tensor], weights: Tensor, head: int | None, heads: int) -> Tensor:

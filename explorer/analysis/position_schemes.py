@@ -247,19 +247,6 @@ def doubled_sinusoids(positions: Int[Tensor, " t"], d_model: int) -> Float[Tenso
     return torch.stack((sines, cosines), -1).flatten(-2)[:, :d_model]
 
 
-def barely_moving(table: Float[Tensor, "t d"], limit: float = STILL) -> int:
-    """The number of dimensions that vary by less than `limit` over all positions of the table."""
-    return int(((table.max(0).values - table.min(0).values) < limit).sum())
-
-
-def spread_at(table: Float[Tensor, "t d"], offset: int) -> float:
-    """Standard deviation of the product of two positions that are `offset` apart.
-
-    Zero where only their distance counts.
-    """
-    return float((table[:-offset] * table[offset:]).sum(-1).std())
-
-
 @dataclass(frozen=True, eq=False)
 class MeasuredTable:
     """A table of positions (t, d) and the measurements that reveal the mistake.
@@ -277,8 +264,10 @@ class MeasuredTable:
 
 def measure_table(table: Tensor, offset: int) -> MeasuredTable:
     """The measurements of a table of at least `offset` + 2 positions."""
+    still = (table.max(0).values - table.min(0).values) < STILL
+    products = (table[:-offset] * table[offset:]).sum(-1)
     first = tuple(table[1, :4].tolist())
-    return MeasuredTable(table, first, barely_moving(table), spread_at(table, offset))
+    return MeasuredTable(table, first, int(still.sum()), float(products.std()))
 
 
 def right_and_doubled(

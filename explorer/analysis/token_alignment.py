@@ -57,7 +57,12 @@ def align_tokens(
         matches += _both(roles, place)
         matches += _by_characters([of_tokens[place] for of_tokens in spans], len(typed))
     matches += _both(roles, 2)
-    groups = [group for match in matches for group in _one_to_one(first, second, *match)]
+    groups: list[tuple[Group, Group]] = []
+    for left, right in matches:
+        if [first[at].label for at in left] == [second[at].label for at in right]:
+            groups += (((a,), (b,)) for a, b in zip(left, right, strict=True))
+        else:
+            groups.append((left, right))
     left_out = [
         tuple(sorted({*range(len(tokens))} - {at for group in groups for at in group[side]}))
         for side, tokens in enumerate((first, second))
@@ -135,15 +140,6 @@ def _by_characters(both: Sequence[Spans], length: int) -> list[tuple[Group, Grou
     if groups:
         groups[-1] = (groups[-1][0] + tuple(left), groups[-1][1] + tuple(right))
     return groups
-
-
-def _one_to_one(
-    first: Sequence[Token], second: Sequence[Token], first_group: Group, second_group: Group
-) -> list[tuple[Group, Group]]:
-    """A group for each token where both have the same tokens."""
-    if [first[at].label for at in first_group] != [second[at].label for at in second_group]:
-        return [(first_group, second_group)]
-    return [((a,), (b,)) for a, b in zip(first_group, second_group, strict=True)]
 
 
 def _label(

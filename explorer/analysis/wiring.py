@@ -96,9 +96,6 @@ class Wiring:
         """The rows of the readers of each site."""
         return _slices(self.readers)
 
-    def site_of_writer(self, column: int) -> str:
-        return next(site for site, some in self.columns_at.items() if column < some.stop)
-
     def writers_before(self, reader: Place) -> int:
         """The number of writers before this reader, which are the first columns."""
         per_layer = self.heads + self.has_mlp

@@ -158,11 +158,6 @@ def invalid_model(name: str, default: str, fault: str | None = None) -> str:
     return f"There is no model “{name[:40]}” here; showing {default}."
 
 
-def removed_model(name: str, default: str) -> str:
-    """Says that the model on screen no longer exists."""
-    return f"The model {name[:60]} no longer exists; showing {default}."
-
-
 def no_model_in(place: str) -> str:
     """Says that a folder named at the start of the app has no model."""
     return (

@@ -72,7 +72,8 @@ def draw_bar(
     context = state_of(CurrentContext).context = make_context(models)
     notes = _notes_on_address(initial, context, entry)
     if before and before not in models:
-        notes = [*notes, address.removed_model(own_name(before), entry.short_name)]
+        gone = f"The model {own_name(before)[:60]} no longer exists; showing {entry.short_name}."
+        notes = [*notes, gone]
     if is_new:
         notes = [*notes, *map(address.no_model_in, folders.places_without_models())]
     with group:

@@ -122,7 +122,8 @@ def keep_upload(
         folder = root / f"{UPLOAD}{digest.hexdigest()[:24]}"
         with _one_at_a_time(root):
             if not folder.is_dir():
-                _write_owner(receiving, whose)
+                (receiving / OWNER_MARK).touch(0o600)
+                (receiving / OWNER_MARK).write_text(" ".join(whose))
                 receiving.rename(folder)
             os.utime(folder)
             _make_room(root, folder, whose.owner)
@@ -259,11 +260,6 @@ def _one_at_a_time(root: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _write_owner(folder: Path, whose: Uploader) -> None:
-    with os.fdopen(os.open(folder / OWNER_MARK, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-        file.write(" ".join(whose))
 
 
 class StoredUpload(NamedTuple):

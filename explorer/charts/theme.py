@@ -82,12 +82,6 @@ def palette(mode: str | None) -> Palette:
     return PALETTES.get(mode or "light", LIGHT)
 
 
-def ten(stops: tuple[str, ...]) -> list[str]:
-    """Ten of the stops, evenly spaced: Streamlit's theme takes exactly ten."""
-    last = len(stops) - 1
-    return [stops[round(step * last / 9)] for step in range(10)]
-
-
 def palettes_as_json() -> str:
     """Both palettes as the views' JavaScript reads them."""
     return json.dumps(

@@ -70,7 +70,7 @@ def follow(folder: Path) -> None:
 
 def add_commands(commands: Any) -> None:
     make = commands.add_parser("train", help="train a model for a task, with a progress bar")
-    make.set_defaults(command=train_model)
+    make.set_defaults(command=partial(_train_together, run_of=_new_run))
     add_task(make)
     folder = "the folder of the run; by default one in the app's folder of runs"
     make.add_argument("--out", type=Path, metavar="FOLDER", help=folder)
@@ -93,7 +93,7 @@ def add_commands(commands: Any) -> None:
     make.add_argument("--stop-at", type=float, metavar="X", help=goal)
 
     again = commands.add_parser("resume", help="continue a run that was paused or interrupted")
-    again.set_defaults(command=resume_run)
+    again.set_defaults(command=partial(_train_together, run_of=_old_run))
     again.add_argument("run", metavar="RUN", help="its name in the app's list, or its folder")
     for command in (make, again):
         command.add_argument("--json", action="store_true", help="print the end as JSON")
@@ -117,14 +117,6 @@ def tokenizer_of(args: argparse.Namespace) -> str | None:
     """The tokenizer of `--tokenizer`, as `task_of` takes it."""
     named: str | None = args.tokenizer
     return named if named in (None, WORDS, SUBWORDS) else read_text(Path(named))
-
-
-def train_model(args: argparse.Namespace) -> None:
-    _train_together(args, _new_run)
-
-
-def resume_run(args: argparse.Namespace) -> None:
-    _train_together(args, _old_run)
 
 
 def _train_together(args: argparse.Namespace, run_of: Callable[[argparse.Namespace], Run]) -> None:

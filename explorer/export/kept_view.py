@@ -44,10 +44,6 @@ class KeptView:
     def is_drawn(self) -> bool:
         return bool(self.pictures or self.figures)
 
-    @property
-    def all_figures(self) -> int:
-        return max(self.had, len(self.figures))
-
     @cached_property
     def size(self) -> int:
         """Its bytes in memory, without the code of its views, which all views share."""

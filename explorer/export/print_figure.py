@@ -53,7 +53,9 @@ def as_picture(data: FigureData | TableData, kind: str, width: float = PAGE_WIDT
     file = io.BytesIO()
     with printing(texts_of(data)) as more:
         figure = draw(data, more, width)
-        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=_metadata(kind))
+        # Without a date, so that the same picture gives the same file.
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
     return file.getvalue()
 
 
@@ -78,11 +80,6 @@ def printing(texts: Iterable[str]) -> Iterator[tuple[str, ...]]:
         mpl.rcParams["svg.fonttype"] = "path" if more else "none"
         mpl.rcParams["pdf.fonttype"] = EMBEDDED
         yield more
-
-
-def _metadata(kind: str) -> Mapping[str, str | None]:
-    """The metadata without a date, so that the same picture gives the same file."""
-    return {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
 
 
 def texts_of(data: FigureData | TableData) -> list[str]:

@@ -142,7 +142,7 @@ def _is_legible(figure: Figure) -> bool:
 
 def _left_out(view: KeptView, on_slide: int) -> str:
     """How many figures a slide lacks, and where to find them."""
-    count = view.all_figures - on_slide
+    count = max(view.had, len(view.figures)) - on_slide
     if count <= 0:
         return ""
     return f"This view has {count} more figure{'s'[: count - 1]}: open it in the app."

@@ -170,6 +170,4 @@ class _BestSoFar:
         return best
 
 
-@lru_cache(maxsize=MOST_KEPT)
-def _best_of(folder: str, is_higher_better: bool) -> _BestSoFar:
-    return _BestSoFar(folder, is_higher_better)
+_best_of = lru_cache(maxsize=MOST_KEPT)(_BestSoFar)

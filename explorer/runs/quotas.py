@@ -166,9 +166,7 @@ def sizes_of(root: Path, there: RunListing) -> Mapping[str, int]:
     return _sizes_of(str(root)).now(there)
 
 
-@lru_cache(maxsize=16)
-def _sizes_of(root: str) -> _Sizes:
-    return _Sizes(root)
+_sizes_of = lru_cache(maxsize=16)(_Sizes)
 
 
 def _time_of_status(folder: Path) -> float:

@@ -76,18 +76,12 @@ class Health:
             f"uniformly would give {three(self.guess)}"
         )
 
-    def at_the_end(self, model: Transformer, batch: Batch) -> None:
-        """Raise Diverged if the final model is not worth keeping."""
-        if not self.is_good(model, batch):
-            raise Diverged("The training diverged: the last update ruined the weights")
-
     def is_good(self, model: Transformer, batch: Batch) -> bool:
         """Whether weights are worth keeping: finite, and not poor on a part of this batch."""
         if not is_finite(model):
             return False
         rows = min(MOST_CHECKED, -(-len(batch.labels) // CHECKED_PARTS))
-        part = Batch(tuple(ids[:rows] for ids in batch.inputs), batch.labels[:rows])
-        part = part.to(next(model.parameters()).device)
+        part = batch.rows(slice(rows)).to(next(model.parameters()).device)
         with evaluating(model):
             loss = batch_loss(model, part).item()
         return loss <= POOR * self.guess
@@ -179,15 +173,15 @@ class RunRecorder:
         if is_measured and self._measure():
             row = replace(row, value=self.status.value)
         self.metrics.add(row)
-        if is_landmark and self._is_good():
+        if is_landmark and self.is_good():
             self._snapshot()
         elif self.refreshing.is_due():
             with self.refreshing.timed():
-                if self._is_good():
+                if self.is_good():
                     self._refresh()
         if self.keeping.is_due():
             with self.keeping.timed():
-                if self._is_good():
+                if self.is_good():
                     self._keep()
         if self.showing.is_due():
             with self.showing.timed():
@@ -213,7 +207,7 @@ class RunRecorder:
             if is_old and not self.is_broken_off and self._measure():
                 now = round(self.seconds, 3)
                 self.metrics.add(MetricsRow(self.state.step, value=self.status.value, seconds=now))
-        if self._is_good():
+        if self.is_good():
             self._keep()
             self._refresh()
             self._save(self.run.folder / "checkpoint", is_finished=state == DONE)
@@ -226,13 +220,10 @@ class RunRecorder:
         """Seconds for which the run has been trained, in all its sessions."""
         return self.earlier_seconds + time.monotonic() - self.began
 
-    def batch(self) -> Batch:
-        """The batch of the next update."""
-        return self.task.batch(self.state.step, training=self.spec.training)
-
-    def _is_good(self) -> bool:
-        """Whether the current weights are worth keeping."""
-        return self.health.is_good(self.model, self.batch())
+    def is_good(self) -> bool:
+        """Whether the current weights are worth keeping, by the batch of the next update."""
+        batch = self.task.batch(self.state.step, training=self.spec.training)
+        return self.health.is_good(self.model, batch)
 
     def _keep(self) -> None:
         """Save the state for a resume; the previous state stays until this one is complete."""
@@ -241,10 +232,6 @@ class RunRecorder:
         self._save(step_folder(self.run.folder / "state", self.state.step), state=self.state)
         _drop_all_but(self.run.folder / "state", 1)
         self.kept_at = self.state.step
-
-    def abandon(self) -> None:
-        """Close the files without writing."""
-        self.metrics.close()
 
     def _measure(self) -> bool:
         """Measure the held-out rows; False, and the status as it was, if that is broken off."""

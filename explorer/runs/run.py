@@ -197,10 +197,6 @@ class Run:
         """Whether a living process is training this run."""
         return is_held(self.folder / "lock")
 
-    def has_trained(self) -> bool:
-        """Whether its status or metrics show any update."""
-        return self.status_or_new().step > 0 or any(row.step > 0 for row in self.metrics().rows)
-
     def metrics(self) -> Metrics:
         """The metrics so far; `update` it to follow the run."""
         return Metrics(self.folder / "metrics.jsonl").update()

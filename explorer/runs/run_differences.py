@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from explorer.runs.settings import EVALUATE_EVERY, MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED
-from explorer.runs.spec import HOT_VALUES, RunSpec
+from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS
 from explorer.text.number_format import three
 
@@ -180,11 +180,6 @@ class Difference:
     field: str
     before: Any
     after: Any
-
-    @property
-    def is_hot(self) -> bool:
-        """Whether it can change while a run trains."""
-        return self.field in HOT_VALUES
 
     @property
     def words(self) -> str:

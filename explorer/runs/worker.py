@@ -159,15 +159,15 @@ def _train(
                 ending = INTERRUPTED if leave() else ENDINGS.get(command.newest())
                 if ending is None and is_at_a_limit():
                     ending = STOPPED
-        if ending == DONE:
-            recorder.health.at_the_end(model, recorder.batch())
+        if ending == DONE and not recorder.is_good():
+            raise Diverged("The training diverged: the last update ruined the weights")
         tell_the_others(END, spec)
     except GeneratorExit:
         tell_the_others(END, spec)
         recorder.end(INTERRUPTED)
         raise
     except BaseException:
-        recorder.abandon()
+        recorder.metrics.close()
         raise
     recorder.end(ending, _words_for_target(recorder) if ending == DONE else why)
 
@@ -197,7 +197,7 @@ def saved_or_untrained(run: Run, spec: RunSpec) -> tuple[Transformer, TrainState
             f"its state at step {states[-1][0]:,} is damaged, so it cannot resume; its weights and "
             "metrics are kept."
         )
-    if run.has_trained():
+    if run.status_or_new().step > 0 or any(row.step > 0 for row in run.metrics().rows):
         raise RunError(
             "its state is missing, so it cannot resume; its weights and metrics are kept."
         )

@@ -10,7 +10,6 @@ from itertools import product
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from explorer.tasks.batches import sampled_batch, sentence_rows
 from explorer.tasks.held_out import is_held_out
@@ -77,16 +76,17 @@ class Negation(BuiltinTask):
             SUBJECTS, LINKING_VERBS, NEGATORS, DEGREES, ADJECTIVES
         ):
             texts.append(f"the {subject} {verb} {negator} {degree} {adjective}")
-            labels.append(class_of(adjective, bool(negator)))
+            mood = (adjective in POSITIVE) - (adjective in NEGATIVE)
+            labels.append(1 - mood if negator else 1 + mood)  # neutral stays neutral
         return Batch((sentence_rows(self.tokenizer, texts),), torch.tensor(labels))
 
     @cached_property
     def training_rows(self) -> Batch:
-        return self._where(~is_held_out(self.sentences.inputs[0]))
+        return self.sentences.rows(~is_held_out(self.sentences.inputs[0]))
 
     @cached_property
     def held_out_batch(self) -> Batch:
-        return self._where(is_held_out(self.sentences.inputs[0]))
+        return self.sentences.rows(is_held_out(self.sentences.inputs[0]))
 
     @property
     def training_size(self) -> int:
@@ -102,12 +102,3 @@ class Negation(BuiltinTask):
         expected = torch.zeros(len(source), len(source))
         expected[0] = torch.tensor([float(token.label in telling) for token in source])
         return expected / expected.sum(-1, keepdim=True).clamp(min=1)
-
-    def _where(self, chosen: Tensor) -> Batch:
-        return Batch((self.sentences.inputs[0][chosen],), self.sentences.labels[chosen])
-
-
-def class_of(adjective: str, negated: bool) -> int:
-    """The index of the class: negation swaps positive and negative and keeps neutral."""
-    mood = (adjective in POSITIVE) - (adjective in NEGATIVE)
-    return 1 - mood if negated else 1 + mood

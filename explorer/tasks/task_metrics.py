@@ -58,8 +58,7 @@ def by_parts(metric: Metric, model: Transformer, batch: Batch) -> Iterator[tuple
     """
     total, count, some = 0.0, 0, _rows_of_a_part(model, batch)
     for start in interruptible(range(0, len(batch.labels), some)):
-        rows = slice(start, start + some)
-        part = Batch(tuple(ids[rows] for ids in batch.inputs), batch.labels[rows])
+        part = batch.rows(slice(start, start + some))
         score, of = metric(model, part)
         total, count = total + score, count + of
         yield start + len(part.labels), total / max(1, count)
@@ -84,8 +83,8 @@ PARTS = 16
 def standard_error(metric: Metric, model: Transformer, batch: Batch) -> float:
     """How far a metric is off because the batch is no larger: from those of random parts of it."""
     order = torch.randperm(len(batch.labels), generator=torch.Generator().manual_seed(0))
-    shuffled = Batch(tuple(ids[order] for ids in batch.inputs), batch.labels[order])
-    values = torch.tensor([value_of(metric, model, part) for part in shuffled.parts(PARTS)])
+    parts = batch.rows(order).parts(PARTS)
+    values = torch.tensor([value_of(metric, model, part) for part in parts])
     return float(values.std() / len(values) ** 0.5) if len(values) > 1 else math.nan
 
 

@@ -81,12 +81,12 @@ def test_the_page_and_the_views_have_these_colours() -> None:
         page, colours = CONFIG["theme"][mode], theme.palette(mode)
         assert page["backgroundColor"] == colours.background
         assert page["secondaryBackgroundColor"] == colours.surface
-        assert page["textColor"] == colours.text
-        assert page["borderColor"] == colours.border
+        assert (page["textColor"], page["borderColor"]) == (colours.text, colours.border)
         assert page["chartCategoricalColors"] == list(colours.series)
-        assert page["chartSequentialColors"] == theme.ten(colours.sequential)
-        assert page["chartDivergingColors"] == theme.ten(colours.diverging)
-        assert sent[mode]["sequential"] == list(colours.sequential)
+        for name in ("sequential", "diverging"):
+            stops = list(getattr(colours, name))
+            ten = [stops[round(step * (len(stops) - 1) / 9)] for step in range(10)]
+            assert (sent[mode][name], page[f"chart{name.title()}Colors"]) == (stops, ten)
         assert len(sent[mode]["diverging"]) % 2 == 1, "zero is in the middle"
     assert theme.palette(None) is theme.palette("sepia") is theme.LIGHT
 

@@ -132,7 +132,7 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
         brought(at, b"a " * 600_000)
     )
     assert at.session_state[SESSION_KEY].state(TrainingFile).text == ""
-    assert "is not text in UTF-8" in said(brought(at, b"\xff\xfe"))
+    assert "is not UTF-8 text" in said(brought(at, b"\xff\xfe"))
     assert "tokens long" in said(brought(at, b"a b aa"))
     at.file_uploader(key="learn_file").set_value(None).run()
     assert "no text to train on" in said(at)

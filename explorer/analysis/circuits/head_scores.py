@@ -12,7 +12,7 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_circuits import Copying, copying, why_no_copying
+from explorer.analysis.head_circuits import copying, why_no_copying
 from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cells
 from explorer.analysis.name_moving import name_moving
 from explorer.analysis.output_change import last_streams
@@ -182,7 +182,8 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
     if why := why_no_copying(opened.config):
         notes.append(f"No copying score: {why[0].lower()}{why[1:]}")
     else:
-        copied = copying_of(opened, layer, head)
+        at = "copying", layer, head
+        copied = cached(opened, at, lambda: copying(opened.model, layer, head))
         scores += [
             Score("Copying", copied.score, "Σλ / Σ|λ| of the OV circuit"),
             Score("Own token in top 5", copied.own_in_top, "share of tokens in their own top 5"),
@@ -192,11 +193,6 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
         share = "share of tokens in their own top 5"
         names.append(name_clause("copying head", share, copied.own_in_top, enough))
     return HeadScores(tuple(scores), tuple(filter(None, names)), tuple(notes))
-
-
-def copying_of(opened: OpenModel, layer: int, head: int) -> Copying:
-    """What the head copies by its weights alone; cached."""
-    return cached(opened, ("copying", layer, head), lambda: copying(opened.model, layer, head))
 
 
 def _ranked(title: str, values: Tensor, layer: int, head: int, meaning: str) -> Score:

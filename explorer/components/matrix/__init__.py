@@ -114,6 +114,8 @@ def matrix(
     """
 
     name = title or f"{unit} of every {row_name} and {column_name}"
+    usual = "{row} attends to {column}: {value}"
+    usual = "{row} may attend to {column}" if scale == "mask" else usual
     message = encode(
         values,
         rows,
@@ -123,7 +125,7 @@ def matrix(
         words={
             "row": row_name,
             "column": column_name,
-            "sentence": sentence or _sentence(scale),
+            "sentence": sentence or usual,
             "masked": masked_sentence or "{column} is masked for {row}",
             "absent": absent,
             "unit": unit,
@@ -174,12 +176,6 @@ def matrix(
         on_hidden_change=events.on_place(key, "hidden", len(columns), on_hide),
         on_chosen_change=events.on_pin(key, len(rows), len(columns), on_pin),
     )
-
-
-def _sentence(scale: str) -> str:
-    if scale == "mask":
-        return "{row} may attend to {column}"
-    return "{row} attends to {column}: {value}"
 
 
 def window_room(rows: int, columns: int) -> int | str:

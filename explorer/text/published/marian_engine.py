@@ -86,9 +86,10 @@ class MarianEngine(Engine):
             tokens.append(EncodedToken(self._id(code), at, at + len(code), of))
             at += len(code)
         encoding = self._source.encode(text, return_type="offset_mapping")
-        pieces = encoding["pieces"]
-        spans = whole_spans(pieces, encoding["offsets"])
-        for piece, (start, end) in zip(pieces, spans, strict=True):
+        for piece, (start, end) in zip(encoding["pieces"], encoding["offsets"], strict=True):
+            # Of a character that becomes several pieces (its bytes, or the two letters of a
+            # ligature), the library gives all but the last an empty span: each spans all of it.
+            end += start == end and piece != WORD_START
             tokens.append(EncodedToken(self._id(piece), at + start, at + end, of))
         return tokens
 
@@ -96,18 +97,6 @@ class MarianEngine(Engine):
         """The token ID of a typed piece, which is no special token."""
         token_id = self._ids.get(piece, self._unknown)
         return self._unknown if token_id in self.special_ids else token_id
-
-
-def whole_spans(pieces: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans, where every piece of one character spans all of it.
-
-    Where a character becomes several pieces (its bytes, or the two letters of a ligature), the
-    library gives its span to the last piece and an empty span to the others.
-    """
-    return [
-        (start, end + 1) if start == end and piece != WORD_START else (start, end)
-        for piece, (start, end) in zip(pieces, spans, strict=True)
-    ]
 
 
 def _check_ids(ids: Iterable[Any], name: str) -> None:

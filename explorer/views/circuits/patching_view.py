@@ -259,11 +259,19 @@ def draw_paths(context: PageContext, question: Question) -> None:
         input_name = one_of("path_reads", tuple(INPUT_NAMES.values()))
     reads = INPUTS[tuple(INPUT_NAMES.values()).index(input_name)]
     edges = (edges_from if is_sender else edges_into)(wiring, at.layer, at.head, reads)
+
+    def measure(report: Report) -> list[float]:
+        lost, total = [0.0] * len(edges), len(edges) * len(question.pairs)
+        for done, (place, part) in enumerate(mean_over_pairs(opened, question, edges)):
+            lost[place] += part
+            report((done + 1) / total)
+        return lost
+
     values = measurement(
         opened,
         "path_patching",
         ("paths", *question.key, at.layer, at.head, is_sender, reads),
-        lambda report: _measure_edges(opened, question, edges, report),
+        measure,
         cost=cost_of_branches(opened, question) * len(edges),
         doing="Edge by edge",
         too_long=TOO_LONG_FOR_PATHS,
@@ -296,18 +304,6 @@ def draw_paths(context: PageContext, question: Question) -> None:
         strongest_table(values, axes, unit or "metric", most=STRONGEST, error=question.error)
     lines = script(paths_code, opened, question, at.layer, at.head, reads, is_sender)
     code_panel(exact_edges, AddByRow, script=lines)
-
-
-def _measure_edges(
-    opened: OpenModel, question: Question, edges: list[tuple[int, int]], report: Report
-) -> list[float]:
-    """The exact value of each edge, the mean over the pairs."""
-    lost = [0.0] * len(edges)
-    total = len(edges) * len(question.pairs)
-    for done, (at, part) in enumerate(mean_over_pairs(opened, question, edges)):
-        lost[at] += part
-        report((done + 1) / total)
-    return lost
 
 
 def edge_title(wiring: Wiring, edge: tuple[int, int]) -> str:

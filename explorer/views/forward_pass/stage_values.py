@@ -152,18 +152,13 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
     cell = _pinned_cell(values, view, at)
     with st.container(gap="xxsmall"):
         if cell is not None:  # above the matrix, in view when a cell is clicked
-            _draw_equation(values, stage, view, cell)
+            row, column = values.rows(stage.name).index(view.rows[cell[0]]), view.columns[cell[1]]
+            if equation := values.equation(stage, row, column):
+                st.latex(equation.of(float(view.values[cell])))
         _draw_matrix(values, stage, view, at, cell, stage_title(opened.name, values, stage))
     st.caption(" ".join([*stage_notes(values, stage, view, at), recorded_as]))
     if stage.part:
         pass_position.head_page_links(at.tokens[stage.stack], _key(values, at))
-
-
-def _draw_equation(values: PassValues, stage: Stage, view: StageCut, cell: tuple[int, int]) -> None:
-    """The equation that computes the pinned number."""
-    row, column = values.rows(stage.name).index(view.rows[cell[0]]), view.columns[cell[1]]
-    if equation := values.equation(stage, row, column):
-        st.latex(equation.of(float(view.values[cell])))
 
 
 def stage_title(model: str, values: PassValues, stage: Stage) -> str:

@@ -12,7 +12,7 @@ from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.continuation import prompt_of
-from explorer.inference.generation_limits import MAX_GENERATED, Prompt, require_probabilities
+from explorer.inference.generation_limits import MAX_GENERATED, require_probabilities
 from explorer.inference.results_cache import cached
 from explorer.system.limits import PASS_TOKENS
 from explorer.text.number_format import three
@@ -40,7 +40,12 @@ def draw_beam_search(context: PageContext) -> Script:
         alpha = controls.slider("alpha")
     with places[2]:
         length = min(int(controls.slider("length")), prompt.room)
-    beams = _search(opened, text, prompt, width, length, alpha)
+
+    def search() -> Beams:
+        steps = beam_steps(opened.model, prompt.ids, beams=width, max_length=length, alpha=alpha)
+        return with_bar(steps, length, "Searching")[-1]
+
+    beams = cached(opened, ("beams", text, width, length, alpha), search)
     scores = [node.log_probability for node in beams.nodes] if beams.ends else [math.nan]
     or_stop(lambda: require_probabilities(torch.tensor(scores)))
 
@@ -65,18 +70,6 @@ def draw_beam_search(context: PageContext) -> Script:
     cut = "no positions left" if is_full else f"stopped at {length} tokens"
     _draw_texts(opened, beams, alpha, cut)
     return script(beams_code, opened, text, width, length, alpha)
-
-
-def _search(
-    opened: OpenModel, text: str, prompt: Prompt, width: int, length: int, alpha: float
-) -> Beams:
-    """Search from this prompt, or take the cached result. A new choice of the reader stops it."""
-
-    def search() -> Beams:
-        steps = beam_steps(opened.model, prompt.ids, beams=width, max_length=length, alpha=alpha)
-        return with_bar(steps, length, "Searching")[-1]
-
-    return cached(opened, ("beams", text, width, length, alpha), search)
 
 
 def _nodes(opened: OpenModel, beams: Beams, alpha: float) -> list[Node]:

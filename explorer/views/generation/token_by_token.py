@@ -80,9 +80,17 @@ def draw_token_by_token(context: PageContext) -> Script:
         _draw_text(opened, prompt, path, step)
     draw_notes(branch_tree.CLICK)
     before = [token.label for token in (*prompt.tokens, *map(opened.tokenizer.token, path[:at]))]
-    name = candidate_text(opened.tokenizer.label(sampled), before)
+    name = literal(candidate_text(opened.tokenizer.label(sampled), before))
     with choice:
-        _draw_next(name, stages, sampling, float(stages.final[sampled]), seed, stopped)
+        share = three(float(stages.final[sampled]))
+        with st.container(gap=None):
+            if stopped:
+                st.text(
+                    f"{stopped} The table shows the last choice; undo it or click another token."
+                )
+            else:
+                st.markdown(f"**Next: {name}**, {how_chosen(stages, sampling, seed, share)}")
+            st.caption(cut_summary(stages, sampling))
         marked = None if stopped else sampled
         draw_sampling_stages(opened, stages, sampling, branches, line[at], marked, before)
     with head:
@@ -205,24 +213,6 @@ def _draw_text(opened: OpenModel, prompt: Prompt, path: list[int], step: int) ->
 
     end = prompt_length + step
     chips(tokens, key="decoded", highlight=end - 1, later=end, on_pick=go_to, height=TEXT_HEIGHT)
-
-
-def _draw_next(
-    name: str,
-    stages: SamplingStages,
-    sampling: Sampling,
-    probability: float,
-    seed: int,
-    stopped: str,
-) -> None:
-    """Say which token is next, or why there is none; then what was cut."""
-    name, share = literal(name), three(probability)
-    with st.container(gap=None):
-        if stopped:
-            st.text(f"{stopped} The table shows the last choice; undo it or click another token.")
-        else:
-            st.markdown(f"**Next: {name}**, {how_chosen(stages, sampling, seed, share)}")
-        st.caption(cut_summary(stages, sampling))
 
 
 def how_chosen(stages: SamplingStages, sampling: Sampling, seed: int, share: str) -> str:

@@ -66,8 +66,7 @@ class InsideRun:
     @cached_property
     def held_out(self) -> Batch:
         """The first held-out examples, the same for every snapshot."""
-        batch = self.task.held_out_batch
-        return Batch(tuple(ids[:ROWS] for ids in batch.inputs), batch.labels[:ROWS])
+        return self.task.held_out_batch.rows(slice(ROWS))
 
     @property
     def held_out_words(self) -> str:

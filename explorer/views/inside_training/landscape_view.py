@@ -21,7 +21,6 @@ from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import TOO_LARGE_TO_MEASURE, InsideRun, has_room
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.measurement import measurements
-from models.training import Batch
 
 TRAINING, RANDOM = "Where the training went", "Random"
 SIDE = 17
@@ -159,7 +158,7 @@ def landscape_code(run: Run, is_random: bool) -> None:
     weights = [weights_of(model) for model in models]
     plane = random_plane(weights, seed=0) if is_random else training_plane(weights)
     held_out = run.task().held_out_batch
-    batch = Batch(tuple(ids[:64] for ids in held_out.inputs), held_out.labels[:64])
+    batch = held_out.rows(slice(64))
     places = [-1.0, -0.5, 0.0, 0.5, 1.0]
     for row in losses(models[-1], batch, plane, places, places):
         print(row)

@@ -41,7 +41,6 @@ from explorer.views.shared.measurement import is_started, stoppable
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import facts
 from models.losses import IGNORE, has_large_logits
-from models.training import Batch
 
 COPIES_OF_UPDATE = 8
 """Copies of the weights: model, gradients, Adam's two, before, after, and two more."""
@@ -260,7 +259,7 @@ def _draw_example(chosen: InsideRun, run_update: RunUpdate, *, with_losses: bool
     """Draw one example as the Training page does, with the loss of each label on request."""
     batch = run_update.update.batch
     at = number("update_example", len(batch.labels) - 1, width=420)
-    row = Batch(tuple(ids[at : at + 1] for ids in batch.inputs), batch.labels[at : at + 1])
+    row = batch.rows(slice(at, at + 1))
     (example,) = examples_of(chosen.task, row, 1)
     losses = torch.atleast_1d(run_update.update.losses[at]).tolist() if with_losses else None
     draw_example(example, f"example {at}", "update_reads", losses)

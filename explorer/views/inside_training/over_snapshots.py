@@ -11,7 +11,7 @@ from explorer.analysis.dead_units import SMALL, LayerUnits, layer_units
 from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, noise_scale
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
 from explorer.analysis.one_update import block_of
-from explorer.analysis.singular_values import singular_values_of
+from explorer.analysis.singular_values import SingularValues, singular_values_of
 from explorer.app import reader_models, widget_state
 from explorer.app.choosing import choose_head, choose_model
 from explorer.app.controls import one_of, text_field
@@ -118,28 +118,26 @@ def draw_singular_values(chosen: InsideRun) -> Script | None:
     name = one_of("spectrum_matrix", [*matrices], usual, as_list=True, width=420)
     rows, columns = matrices[name].shape
 
-    def measure(step: int) -> Tensor:
-        return singular_values_of(chosen.opened(step).model.get_parameter(name)).values
+    def measure(step: int) -> SingularValues:
+        return singular_values_of(chosen.opened(step).model.get_parameter(name))
 
     cost = rows * columns * min(rows, columns)
     spectra = of_snapshots(chosen, "spectra", measure, cost=cost, doing="Singular values", of=name)
     if spectra is None:
         return None
     ranks = range(min(MOST_CURVES, rows, columns))
-    curves = {f"σ{rank + 1}": [float(values[rank]) for values in spectra] for rank in ranks}
+    curves = {
+        f"σ{rank + 1}": [float(spectrum.values[rank]) for spectrum in spectra] for rank in ranks
+    }
     title = f"Singular values of {name} in {chosen.run.title}"
     draw_over_steps(chosen, curves, "singular value", title, "spectra")
-    first, last = (_stable_rank(values) for values in (spectra[0], spectra[-1]))
+    first, last = spectra[0].stable_rank, spectra[-1].stable_rank
     st.caption(
         f"The {len(ranks)} largest of {min(rows, columns):,} singular values at every snapshot. "
         f"The stable rank, Σσ² ÷ σ₁², goes from {three(first)} to {three(last)}: roughly the "
         "number of directions that the matrix uses."
     )
     return script(spectrum_code, chosen.run, name)
-
-
-def _stable_rank(values: Tensor) -> float:
-    return float((values / values[0]).square().sum()) if float(values[0]) else 0.0
 
 
 def spectrum_code(run: Run, name: str) -> None:

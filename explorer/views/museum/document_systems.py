@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 
 import streamlit as st
@@ -61,10 +61,15 @@ class System:
     sentence: str
     projections: str = "per head"
 
-    @property
+    @cached_property
     def config(self) -> TransformerConfig:
         """The document's config; the IDs of special tokens are those of `tokenizer_for`."""
-        return _config_of(self.preset)
+        words = tokenizer_for(self.preset)
+        return PRESETS[self.preset].replace(
+            pad_id=words.pad_id,
+            bos_id=words.bos_id,
+            generation=GenerationConfig.ending_with(words.eos_id),
+        )
 
 
 CAT = "the black cat sleeps"
@@ -104,17 +109,6 @@ def tokenizer_for(preset: str) -> Tokenizer:
     specials = len(word_tokenizer([], reads).special_ids) + 1
     missing = config.vocab_size - specials - len(words)
     return word_tokenizer([*words, *(f"t{number}" for number in range(missing))], reads)
-
-
-@cache
-def _config_of(preset: str) -> TransformerConfig:
-    """The preset with the tokenizer's special IDs; the tokenizer is dropped, as it may be large."""
-    words = tokenizer_for(preset)
-    return PRESETS[preset].replace(
-        pad_id=words.pad_id,
-        bos_id=words.bos_id,
-        generation=GenerationConfig.ending_with(words.eos_id),
-    )
 
 
 def system_size(system: System) -> tuple[int, int]:

@@ -149,7 +149,8 @@ def draw_result(
 
     `of` names the model in the picture's title, for exports.
     """
-    st.text(_capitalized(result.sentence))  # plain text, since it may hold the reader's words
+    # Plain text, since it may hold the reader's words.
+    st.text(result.sentence[:1].upper() + result.sentence[1:])
     lines = [*result.lines]
     if right is not None:
         st.text(f"As it should be: {right.sentence}")
@@ -186,10 +187,6 @@ def _draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
         sentence="{row}, {column}: {value}",
         unit=picture.unit,
     )
-
-
-def _capitalized(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
 
 
 def measure(

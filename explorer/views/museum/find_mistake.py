@@ -97,14 +97,10 @@ def _choose_question(count: int) -> tuple[int, int]:
             "Next question",
             key="next_run",
             disabled=place >= count,
-            on_click=_show_next,
-            args=(place,),
+            on_click=widget_state.put,
+            args=("question", place + 1),
         )
     return seed, place - 1
-
-
-def _show_next(place: int) -> None:
-    widget_state.put("question", place + 1)
 
 
 def _answers(key: str) -> dict[str, bool]:

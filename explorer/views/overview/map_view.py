@@ -27,7 +27,7 @@ from explorer.inference.results_cache import cached
 from explorer.text.token_labels import texts
 from explorer.views.overview import page_links, pass_picture, pinned_parts
 from explorer.views.overview.pinned_parts import MapSelection
-from explorer.views.overview.print_map import print_map
+from explorer.views.overview.print_map import PrintedMap
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.widgets import ANSWER
 
@@ -173,5 +173,5 @@ def figures(picture: PassMap, selection: MapSelection, title: str) -> list[Figur
     rows.sort(key=lambda row: -row[-1])
     names = ("attention", "layer", "head", "query", "key", "share", "importance")
     columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
-    spec = print_map(picture, traced, selection.least, selection.answer)
+    spec = PrintedMap(picture, traced, selection.least).chart(selection.answer)
     return [TableData(columns, f"{title} · edges to answer {selection.answer}", spec=spec)]

@@ -24,12 +24,9 @@ SQUARE = 11
 """The most pixels of the side of a square."""
 
 
-def print_map(picture: PassMap, traced: Route, least: float, answer: int) -> Spec:
-    """The streams and edges that carry at least this part of the answer."""
-    return _Printed(picture, traced, least).chart(answer)
+class PrintedMap:
+    """The streams and edges that carry at least this part of an answer."""
 
-
-class _Printed:
     def __init__(self, picture: PassMap, traced: Route, least: float) -> None:
         self.picture, self.traced, self.least = picture, traced, least
         stacks = picture.flow.stacks

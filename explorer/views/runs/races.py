@@ -129,16 +129,13 @@ def draw_races() -> list[Run]:
     runs = _draw_chosen_race()
     for place, race in zip(st.columns(len(RACES), gap="medium"), RACES, strict=True):
         with place.container(border=True, height="stretch"):
-            _draw_race(race)
+            st.markdown(f"**{race.title}** · {race.task}")
+            st.caption(race.about)
+            key = f"race_{RACES.index(race)}"
+            st.button("Start the race", key=key, on_click=_start_race, args=(race,))
     with expander("own_sweep"):
         draw_sweep_form(_start)
     return runs
-
-
-def _draw_race(race: Race) -> None:
-    st.markdown(f"**{race.title}** · {race.task}")
-    st.caption(race.about)
-    st.button("Start the race", key=f"race_{RACES.index(race)}", on_click=_start_race, args=(race,))
 
 
 def _start_race(race: Race) -> None:

@@ -14,7 +14,7 @@ from explorer.inference.trained_tokenizers import TEXTS
 from explorer.system import limits
 from explorer.text import TextError
 from explorer.text.bpe_training import BPE, WORDPIECE
-from explorer.text.checked_text import BYTES_OF_CHARACTER, checked
+from explorer.text.checked_text import BYTES_OF_CHARACTER, checked, decoded
 from explorer.text.unigram import UNIGRAM
 from explorer.text.visible_text import cut
 
@@ -131,7 +131,7 @@ def _choose_file() -> str:
                 f"The file has {upload.size:,} bytes; the limit is {most:,} characters. "
                 "Upload a part of it."
             )
-        text = _decoded(upload.getvalue())
+        text = checked(decoded(upload.getvalue()), limits.TOKENIZER_CHARACTERS)
         file = state_of(TrainingFile)
         file.upload, file.text = upload.file_id, text
     return _uploaded_text()
@@ -139,15 +139,6 @@ def _choose_file() -> str:
 
 def _most_bytes() -> int:
     return BYTES_OF_CHARACTER * limits.TOKENIZER_CHARACTERS.most
-
-
-def _decoded(content: bytes) -> str:
-    try:
-        return checked(content.decode("utf-8-sig"), limits.TOKENIZER_CHARACTERS)
-    except UnicodeDecodeError:
-        raise TextError(
-            "The file is not text in UTF-8; save it as plain text in UTF-8 and upload it again."
-        ) from None
 
 
 def _uploaded_text() -> str:

@@ -258,7 +258,7 @@ def draw_resets(run: Run, now: RunSpec) -> None:
                 for label, words in RESETS.items()
                 if st.button(
                     label,
-                    key=_reset_key(label),
+                    key=f"reset_{label.lower().replace(' ', '_')}",
                     type="tertiary",
                     help=words + stops,
                     on_click=widget_state.put,
@@ -314,7 +314,3 @@ def start(spec: RunSpec, own: OwnText) -> None:
 def _trains(run: Run) -> bool:
     """Whether it is this reader's run, and trains or is queued."""
     return is_own(run) and may_change(run) and is_active(run)
-
-
-def _reset_key(label: str) -> str:
-    return f"reset_{label.lower().replace(' ', '_')}"
