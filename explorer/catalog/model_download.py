@@ -119,7 +119,9 @@ def is_in(model: PretrainedModel, folder: Path) -> bool:
     if not stays and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
         return False
     if not (folder / "config.json").is_file():
-        raise ModelError(f"The folder {folder.name} exists already; name one that does not.")
+        raise ModelError(
+            f"The folder {folder.name or folder} exists already; name one that does not."
+        )
     usual = model.title if folder == model.folder else None
     if read_json_or_empty(folder / "run.json").get("title", usual) != model.title:
         raise ModelError(

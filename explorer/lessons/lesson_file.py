@@ -67,7 +67,6 @@ def name_of(file: str) -> str:
 
 def read_file(path: Path, pages: Pages | None = None) -> Lesson:
     """The lesson of a file; LessonError says why the file is none."""
-    name_of(path.name)
     try:
         if not path.is_file():  # opening a pipe can block for ever
             raise FileNotFoundError
@@ -99,7 +98,9 @@ def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
         is_number = isinstance(error, ValueError)
         why = "a number in it has too many digits" if is_number else "it is nested too deep"
         why = str(error) if isinstance(error, tomllib.TOMLDecodeError) else why
-        raise LessonError(f"{file}: this is no TOML ({why}); mend it there.") from error
+        raise LessonError(
+            f"{file}: the file is not valid TOML ({why}); correct it there."
+        ) from error
     fields = _Fields(table, file)
     minutes = fields.number("minutes", 1, MOST_MINUTES)
     title, about = fields.text("title", SHORT), fields.text("about", LINE)

@@ -379,7 +379,9 @@ def create_in(
             run.folder.rename(folder)
         except OSError as error:
             shutil.rmtree(run.folder, ignore_errors=True)
-            raise RunError(f"The folder {folder.name} is not empty.") from error
+            raise RunError(
+                f"{folder.name} is a file or a folder that is not empty: name another."
+            ) from error
     finally:
         if root != folder.absolute().parent:
             shutil.rmtree(root, ignore_errors=True)

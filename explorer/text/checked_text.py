@@ -59,7 +59,7 @@ def decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise TextError(
-            f"Line {line:,} of the file is not UTF-8 text; save it as UTF-8 and upload it again."
+            f"Line {line:,} of the file is not UTF-8 text; save it as UTF-8 and try again."
         ) from None
 
 

@@ -66,7 +66,12 @@ def test_a_step_is_done_when_the_address_says_so() -> None:
         ({"title": '""'}, {}, None, "own.toml: `title` is empty"),
         ({"title": f'"{"a" * 81}"'}, {}, None, "has 81 characters; shorten it to 80"),
         ({"title": r'"a\nb"'}, {}, None, "one line without invisible"),
-        ({"minutes": "1" * 5_000}, {}, None, "own.toml: this is no TOML (a number in it has too"),
+        (
+            {"minutes": "1" * 5_000},
+            {},
+            None,
+            "own.toml: the file is not valid TOML (a number in it has too",
+        ),
         ({r'"\u001b[31m\u009b"': "1"}, {}, None, "is called `<U+001B>[31m<U+009B>`; there"),
         ({"minutes": "0"}, {}, None, "a whole number from 1 to 240"),
         ({"minutes": "true"}, {}, None, "a whole number from 1 to 240"),
@@ -105,8 +110,8 @@ def test_what_is_no_lesson_is_refused(
 def test_what_is_no_file_of_a_lesson_is_refused() -> None:
     for data, said in (
         (b"\xff", "save it as UTF-8"),
-        (b"title = ", "this is no TOML"),
-        (b"a = " + b"[" * 5_000, "this is no TOML"),
+        (b"title = ", "the file is not valid TOML"),
+        (b"a = " + b"[" * 5_000, "the file is not valid TOML"),
         (toml(TOP), "`steps` is missing"),
         (toml(TOP | {"steps": "[]"}), "`steps` are 0; a lesson has 1 to 40"),
         (toml(TOP | {"steps": "3"}), "`steps` must be tables"),
@@ -158,7 +163,7 @@ ENDLESS = (*(each * 45_000 for each in ('"\\', '"', "'", "a")), '"""' + '\\"""\n
 
 @pytest.mark.parametrize("text", ENDLESS)
 def test_texts_that_never_end_are_found_in_linear_time(text: str) -> None:
-    with pytest.raises(LessonError, match="this is no TOML"):
+    with pytest.raises(LessonError, match="the file is not valid TOML"):
         lesson_from(text.encode(), "own.toml")
 
 

@@ -106,7 +106,7 @@ def test_every_lesson_is_listed_and_what_is_none_is_said(own: Path) -> None:
     rows = {row["name"]: row for row in told(at, "lesson_list")}
     assert rows["own"]["steps"][1].endswith("lesson=own&lesson_step=2")
     assert not rows["own"]["own"]
-    assert "broken.toml: this is no TOML" in said(at)
+    assert "broken.toml: the file is not valid TOML" in said(at)
     assert str(own) not in said(at)
 
 

@@ -157,7 +157,7 @@ def _draw_text(kind: type[CustomTask]) -> str:
     about = st.empty()
     with st.expander("Your own table" if kind.columns else "Your own text", key="own_text"):
         own = _draw_own(kind)
-    about.caption("Your own." if own else kind.bundled.attribution)
+    about.caption("Your own, which stays with the run." if own else kind.bundled.attribution)
     return own or kind.bundled.text
 
 
@@ -188,6 +188,8 @@ def _draw_own(kind: type[CustomTask]) -> str:
     if file.size > largest:
         most = limits.CORPUS_CHARACTERS.most
         raise TextError(f"The file is too long; {most:,} characters at most.")
+    if not file.size:
+        raise TextError("The file is empty: choose another.")
     return decoded(file.getvalue())
 
 
