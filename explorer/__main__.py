@@ -21,11 +21,11 @@ USER_ERRORS = (OSError, ValueError, NotImplementedError)
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m explorer") -> int:
     """Run one command; 0 when it worked, 2 after a sentence on stderr when it did not."""
-    with redirect_stdout(cast(TextIO, _Terminal(sys.stdout))):
+    with redirect_stdout(cast(TextIO, _VisibleOutput(sys.stdout))):
         return _run(arguments, prog)
 
 
-class _Terminal:
+class _VisibleOutput:
     """Writes visible characters alone: a terminal obeys the others, which a file may hold.
 
     The bars on stderr move the cursor.

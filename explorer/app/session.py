@@ -131,7 +131,7 @@ class Redraws:
 
 
 def redraw() -> None:
-    """End this run and draw the page again; it returns where no run reached its end for long."""
+    """End this run and draw the page again; after MOST_REDRAWS in a row it returns."""
     redraws = state_of(Redraws)
     redraws.count += bool(session().page)  # a page that is run alone has no frame, which counts
     if redraws.count <= MOST_REDRAWS:

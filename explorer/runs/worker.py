@@ -115,7 +115,8 @@ def _train(
     def ending_at_once() -> str | None:
         return INTERRUPTED if leave() else AT_ONCE.get(command.newest())
 
-    breakable = Breakable(ending_at_once)
+    # Processes that train together end together, after an update.
+    breakable = Breakable(ending_at_once if distributed.world_size() == 1 else lambda: None)
     begin = watchdog.begin if watchdog else lambda what: None
     with cooperative.run_in_thread(breakable):
         task = run.task()
@@ -142,16 +143,16 @@ def _train(
             try:
                 with updates.broken_off_by(breakable):
                     report = updates.next()
+                begin(MEASURING)
+                if report is None:
+                    ending = DONE
+                    break
+                recorder.health.after(report)
+                with cooperative.run_in_thread(breakable):
+                    progress = recorder.record(report, updates.spec.evaluate_every)
             except BrokenOff as broken:
                 ending = broken.state
                 break
-            begin(MEASURING)
-            if report is None:
-                ending = DONE
-                break
-            recorder.health.after(report)
-            with cooperative.run_in_thread(breakable):
-                progress = recorder.record(report, updates.spec.evaluate_every)
             yield progress
             if recorder.has_reached_target or report.step >= spec.training.steps:
                 ending = DONE
@@ -242,7 +243,7 @@ class _Updates:
         """Within it, an update is broken off between two layers; never one of several processes,
         whose others would wait.
         """
-        if distributed.world_size() > 1 or next(self._model.parameters()).device.type != "cpu":
+        if next(self._model.parameters()).device.type != "cpu":
             yield
             return
         with cooperative.run_in_thread(breakable), steps_between_layers(self._model):

@@ -173,11 +173,11 @@ def check_fit(task: Task, model: TransformerConfig) -> None:
     """TextError if this model cannot read the batches of the task: it is that of another one."""
     ours, sizes = task.model, ("n_classes", "vocab_size", "src_vocab_size")
     has_room = all((getattr(ours, name) or 0) <= (getattr(model, name) or 0) for name in sizes)
-    pairs = [config.kind == "encoder-decoder" for config in (ours, model)]
-    if ours.head != model.head or pairs[0] != pairs[1] or not has_room:
+    ours_reads_pairs, reads_pairs = (config.kind == "encoder-decoder" for config in (ours, model))
+    if ours.head != model.head or ours_reads_pairs != reads_pairs or not has_room:
         raise TextError(
             f"This model does not read the task {task.name}: a file in the run's folder is that of "
-            "another run, or its text was cut."
+            "another run, or its text was cut. Start a new run."
         )
 
 

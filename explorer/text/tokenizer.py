@@ -24,8 +24,8 @@ from explorer.text.token import BOS, CLS, DECODER, EOS, PAD, SPECIALS, UNKNOWN, 
 from explorer.text.visible_text import byte_alphabet, bytes_of, readable, readable_bytes
 
 MAX_FILE_CHARACTERS = 20_000_000
-CORPUS_PART = re.compile(r"[\s\S]{1,200000}\s*\S*")
-"""Letters that are read within half a second, and the rest of the word."""
+CORPUS_PART = re.compile(r"[\s\S]{1,200000}\s*\S{0,200000}")
+"""Letters that are read within a second: the rest of the last word, up to a bound, is with them."""
 
 _NORMALIZERS: list[Any] = [None, {"type": "Lowercase"}]
 _CHARACTERS: dict[str, Any] = {
@@ -317,7 +317,7 @@ def _parts(text: str) -> Iterator[str]:
     """A long text in parts, with a cooperative step before each.
 
     Each but the first begins with a space, or another white character, and the one before ends with
-    none: no tokenizer of ours has a token across that place.
+    none: no tokenizer of ours has a token across that place. A word of 200,000 letters may be cut.
     """
     return (part[0] for part in interruptible(CORPUS_PART.finditer(text)))
 
