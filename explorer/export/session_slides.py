@@ -95,10 +95,7 @@ def session_pdf(
 
 
 def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
-    """For each slide a page with its words, and one for each figure that is no chart.
-
-    Between two pages another thread may print.
-    """
+    """For each slide a page with its words, one for each figure that is no chart; each a turn."""
     from matplotlib.backends.backend_pdf import PdfPages
 
     file = io.BytesIO()
