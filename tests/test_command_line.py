@@ -28,7 +28,7 @@ from explorer.runs.worker import train_to_end
 from explorer.tasks.recipes import RECIPES
 from models.loading.checkpoint import peek
 from models.loading.weight_files import WEIGHTS
-from tests.served import ROOT, wait_until
+from tests.served import ROOT
 from tests.tiny import labelled_table, save_small_models, tiny_run, trained_run
 
 TINY = "--layers 1 --heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2".split()
@@ -159,27 +159,48 @@ def test_what_cannot_be_done_is_one_sentence_and_what_is_no_command_one_line(
             assert capsys.readouterr().err.count("\n") == 1
 
 
-def beyond(root: Path, step: int) -> Callable[[], bool]:
-    return lambda: any(run.status().step > step for run in all_runs(root))
+SIGNALLED = """
+import json, os, sys, torch
+from explorer.__main__ import main
+from explorer.system.cooperative import Breakable
+
+plain, looks = Breakable.step, 0
+
+def step(self):
+    global looks
+    looks += 1
+    if looks == at:
+        os.kill(os.getpid(), number)
+    plain(self)
+
+Breakable.step = step
+for number, at, *command in json.loads(sys.argv[1]):
+    looks = 0
+    main([*command, "--json"])
+    print(looks, flush=True)
+torch.nn.Module.__call__ = lambda *_, **__: os.kill(os.getpid(), number)
+main(["generate", command[1], "1"])
+"""
 
 
-def test_a_signal_ends_the_training_with_its_state_written_down(root: Path) -> None:
-    wishes, step = ["train", "reverse", "--steps", "100000", *TINY], 0
-    for number in (signal.SIGTERM, signal.SIGINT):
-        training = subprocess.Popen(
-            [sys.executable, "-m", "explorer", *wishes],
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        wait_until(beyond(root, step), "another step")
-        training.send_signal(number)
-        assert training.wait(60) == 0
-        (run,) = all_runs(root)
-        step = run.status().step
-        assert run.status().state == "interrupted"
-        assert (run.folder / "state" / f"step-{step:06d}").is_dir()
-        wishes = ["resume", str(run.folder)]
+def test_a_signal_ends_a_measurement_or_an_update_with_its_state_written_down(root: Path) -> None:
+    """At this look, and none comes after it; another command is ended by the system."""
+    begins = ["train", "reverse", "--steps", "3", *TINY, "--accumulation", "2"]
+    goes_on = ["resume", str(root / "reverse-1")]
+    told = [
+        [signal.SIGTERM, 3, *begins],
+        [signal.SIGINT, 4, *goes_on],
+        [signal.SIGTERM, 17, *goes_on],
+    ]
+    child = [sys.executable, "-c", SIGNALLED, json.dumps(told)]
+    ended = subprocess.run(child, cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    assert ended.returncode == -signal.SIGTERM
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert lines[1::2] == [at for _, at, *_ in told]
+    assert [status["state"] for status in lines[::2]] == ["interrupted"] * 3
+    steps = [status["step"] for status in lines[::2]]
+    assert steps[0] == 0 < steps[-1], steps
+    assert (root / "reverse-1" / "state" / f"step-{steps[-1]:06d}").is_dir()
 
 
 def test_the_list_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ DECOMPOSED = 2_500_000_000
 """The most rows × columns × the smaller of them for a decomposition: about a second."""
 MULTIPLIED = 500_000_000_000
 """The most for multiplying the matrix with itself: about twenty seconds."""
-WIDEST_PRODUCT = 4_096
+WIDEST_PRODUCT = 2_048
 FLUCTUATIONS = 4.0
 """Widths of the Tracy–Widom law: one random matrix in 10,000 is this far beyond the edge."""
 SMALLEST_SIDE = 8
@@ -106,7 +106,7 @@ def _from_product(matrix: Tensor, report: Callable[[float], None] | None = None)
     width = tall.shape[1]
     product = torch.zeros(width, width, dtype=torch.float64)
     done = 0
-    for rows in tall.split(max(1, (1 << 22) // width)):
+    for rows in tall.split(max(1, (1 << 20) // width)):
         rows = rows.double()
         product += rows.mT @ rows
         done += len(rows)

@@ -95,10 +95,7 @@ def session_pdf(
 
 
 def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
-    """For each slide a page with its words, and one for each figure that is no chart.
-
-    Between two slides another thread may print.
-    """
+    """For each slide a page with its words, one for each figure that is no chart; each a turn."""
     from matplotlib.backends.backend_pdf import PdfPages
 
     file = io.BytesIO()
@@ -107,11 +104,12 @@ def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
     texts += chain(*map(print_figure.texts_of, figures))
     pages = PdfPages(file, metadata={"CreationDate": None})
     for slide in slides:
-        with turn(), print_figure.printing(texts) as more:
+        with turn(), print_figure.printing(texts):
             pages.savefig(slide.words())
-            for figure, box in zip(slide.figures, slide.boxes, strict=True):
-                if isinstance(figure, FigureData) or figure.spec is None:
-                    wide = min(box[2] / 72 / MATRIX_SCALE[len(slide.figures) - 1], WIDEST_MATRIX)
+        for figure, box in zip(slide.figures, slide.boxes, strict=True):
+            if isinstance(figure, FigureData) or figure.spec is None:
+                wide = min(box[2] / 72 / MATRIX_SCALE[len(slide.figures) - 1], WIDEST_MATRIX)
+                with turn(), print_figure.printing(texts) as more:
                     drawing = print_figure.draw(figure, more, wide)
                     pages.savefig(drawing, dpi=print_figure.DOTS_PER_INCH)
     with turn(), print_figure.printing(texts):  # this writes the fonts
