@@ -30,11 +30,15 @@ def text() -> str:
     for pages, rows in groupby(sorted(PARAMETERS, key=_pages), key=_pages):
         title = ", ".join(map(_address, pages)) or "Every page"
         cells = (
-            (f"`{row.name}`", row.label or "–", row.kind, row.values, row.default_in_words)
+            (f"`{row.name}`", row.label or "–", row.kind, row.values, _default(row))
             for row in rows
         )
         sections.append(f"## {title}\n\n{table(COLUMNS, cells)}")
     return "\n".join(sections)
+
+
+def _default(row: Parameter) -> str:
+    return row.default or f"{row.usual:{'' if isinstance(row.usual, bool) else 'g'}}".lower()
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.system.limits import SINGULAR_SIDE
+
 DECOMPOSED = 2_500_000_000
 """The most rows × columns × the smaller of them for a decomposition: about a second."""
 MULTIPLIED = 500_000_000_000
 """The most for multiplying the matrix with itself: about twenty seconds."""
-WIDEST_PRODUCT = 2_048
 FLUCTUATIONS = 4.0
 """Widths of the Tracy–Widom law: one random matrix in 10,000 is this far beyond the edge."""
 SMALLEST_SIDE = 8
@@ -84,7 +85,7 @@ def singular_values_of(
     if rows * columns * small <= DECOMPOSED:
         values = torch.linalg.svdvals(matrix.double())
         method = "Exact: a singular value decomposition in float64."
-    elif rows * columns * small <= MULTIPLIED and small <= WIDEST_PRODUCT:
+    elif rows * columns * small <= MULTIPLIED and SINGULAR_SIDE.allows(small):
         values = _from_product(matrix, report)
         method = (
             f"{size} is large, so these are the square roots of the eigenvalues of the matrix "

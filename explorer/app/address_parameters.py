@@ -60,10 +60,6 @@ class Parameter:
             bounds = "true or false"
         return ", ".join(filter(None, (self.about, bounds)))
 
-    @property
-    def default_in_words(self) -> str:
-        return self.default or f"{self.usual:{'' if isinstance(self.usual, bool) else 'g'}}".lower()
-
 
 def text(
     name: str, label: str, most: int = TEXT_LIMIT, about: str = "", default: str = "none"

@@ -198,6 +198,10 @@ RUN_STEPS = Limit(
     "One training run",
     "This run would have {amount}; the limit is {limit}. Choose fewer.",
 )
+SINGULAR_SIDE = Limit(
+    (4_096, 2_048, "rows or columns"),
+    "The smaller side of a large matrix whose singular values are computed",
+)
 RUN_SECONDS = Limit(
     (7 * 24 * 3600, 600, "seconds"),
     "How long one training run may take",
