@@ -23,8 +23,6 @@ FILES = (
 )
 PAGES = ("training", "inside_training", "training_history", "runs")
 VIEWS = [(page, view) for page in PAGES for view in CHOICES[page][1]]
-
-
 HOW = ("cut", "empty", "another type", "missing", "a folder", "another run's", "another task")
 
 
@@ -67,6 +65,8 @@ def test_a_run_of_another_task_and_a_cut_text_are_one_sentence(
         for page in ("training", "inside_training"):
             at = apps.page(f"training/{page}", run=run.name, model=run.name)
             assert "does not read the task" in apps.said(at), (page, file)
+    damage(run / "text", run, "a folder")  # what the form compares itself with
+    apps.page("training/training", run=run.name)
 
 
 @grid("name, file, how, view", ("sentences", "reverse"), FILES, HOW, VIEWS, pairs=False)

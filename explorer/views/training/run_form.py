@@ -194,7 +194,8 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
     with start:
         state_of(LinkedSettings).end()
         if on_screen:
-            draw_differences(on_screen.run, on_screen.now, spec, own.text)
+            is_other = on_screen.text != own.text
+            draw_differences(on_screen.run, on_screen.now, spec, is_text_other=is_other)
             draw_resets(on_screen.run, on_screen.now)
     with size:
         draw_size(task, spec)
@@ -205,6 +206,7 @@ class _RunOnScreen:
     """The run on screen, if it is of the form's task: its settings now, and if it can go on."""
 
     run: Run
+    text: str | None
     now: RunSpec
     can_go_on: bool
 
@@ -240,7 +242,8 @@ def _run_on_screen(task: Task, run: Run | None, parent: OpenModel | None) -> _Ru
         check_fit(task, run.spec.model)
         status = status_of(run)
         can_go_on = may_change(run) and (status.is_active or status.can_resume)
-        return _RunOnScreen(run, run.spec_now().with_hot(run.requested_values()), can_go_on)
+        now = run.spec_now().with_hot(run.requested_values())
+        return _RunOnScreen(run, run.text(), now, can_go_on)
     except (RunError, TextError):
         return None  # the error is shown where the run is drawn
 

@@ -270,10 +270,10 @@ def draw_resets(run: Run, now: RunSpec) -> None:
     for label in clicked[:1]:
         try:
             parent = open_folder(run.folder / PARENT) if now.parent else None
-        except ModelError as error:
+            own = OwnText(run.text(), run.tokenizer(), parent)
+        except (ModelError, RunError) as error:
             say(str(error))
             return
-        own = OwnText(run.text(), run.tokenizer(), parent)
         start(reset(now, label), own)
 
 
@@ -287,10 +287,10 @@ def reset(spec: RunSpec, label: str) -> RunSpec:
     return spec
 
 
-def draw_differences(run: Run, now: RunSpec, spec: RunSpec, text: str | None) -> None:
+def draw_differences(run: Run, now: RunSpec, spec: RunSpec, *, is_text_other: bool) -> None:
     """Say how the form differs from the run on screen, whose settings are `now`."""
     words = [difference.words for difference in differences(now, spec)]
-    words += ["another text"] if run.text() != text else []
+    words += ["another text"] if is_text_other else []
     if words:
         named = first_words(words, MOST_NAMED, last=", and ")
         st.caption(f"Differs from **{literal(run.title)}**: {named}. Needs a restart.")
