@@ -30,8 +30,7 @@ def text() -> str:
     for pages, rows in groupby(sorted(PARAMETERS, key=_pages), key=_pages):
         title = ", ".join(map(_address, pages)) or "Every page"
         cells = (
-            (f"`{row.name}`", row.label or "–", row.kind, row.values, _default(row))
-            for row in rows
+            (f"`{row.name}`", row.label or "–", row.kind, row.values, _default(row)) for row in rows
         )
         sections.append(f"## {title}\n\n{table(COLUMNS, cells)}")
     return "\n".join(sections)

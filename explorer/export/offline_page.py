@@ -65,7 +65,10 @@ def code_of(views: Iterable[OfflineView | OfflinePicture]) -> tuple[str, str]:
     change the others.
     """
     kinds = {view.kind: view for view in views if isinstance(view, OfflineView)}
-    imports = "".join(f'import "{_data_url(view.js)}";\n' for view in kinds.values())
+    imports = "".join(
+        f'import "data:text/javascript;base64,{base64.b64encode(view.js.encode()).decode()}";\n'
+        for view in kinds.values()
+    )
     rules = (
         f'<style data-kind="{kind}" media="not all">{view.css}</style>'
         for kind, view in kinds.items()
@@ -105,10 +108,6 @@ def _host(view: OfflineView) -> str:
     if not view.title:
         return host
     return f"<figure><figcaption>{html.escape(view.title)}</figcaption>{host}</figure>"
-
-
-def _data_url(source: str) -> str:
-    return f"data:text/javascript;base64,{base64.b64encode(source.encode()).decode()}"
 
 
 STYLE = """

@@ -89,13 +89,8 @@ def cells(
         short_names=short_names,
         error=error,
     )
-    high = height or cells_height(len(rows))
+    high = height or min(HIGHEST_VIEW, len(rows) * LARGEST_PICKED_CELL + AROUND_CELLS)
     _draw(key, title, data, high, selected, on_pick, tuple(values.shape), figures)
-
-
-def cells_height(rows: int) -> int:
-    """Room for every row at a comfortable size, and no higher than a screen."""
-    return min(HIGHEST_VIEW, rows * LARGEST_PICKED_CELL + AROUND_CELLS)
 
 
 def encode_cells(

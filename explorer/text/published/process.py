@@ -210,16 +210,12 @@ class ChildPool:
             self._changed.notify_all()
 
 
-def opening_seconds(source: TokenizerFiles) -> float:
-    """Seconds of computing to open it; they grow with its size, so a small bomb ends soon."""
-    return 0.9 + source.work / 6_000_000
-
-
 def _start_child(source: TokenizerFiles) -> Child:
     if not IS_POSIX:
         raise ChildError(NO_BOUNDS)
     with open_files(source) as files:
-        return Child(files, source.family, opening_seconds(source))
+        seconds = 0.9 + source.work / 6_000_000  # it grows with its size, so a small bomb ends soon
+        return Child(files, source.family, seconds)
 
 
 CHILDREN = ChildPool()
