@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -321,36 +321,69 @@ def draw_page_of_session() -> None:
     AppSession.request_rerun = request_rerun  # type: ignore[method-assign, assignment]
 
 
-# A request has the browser's address and the values of its widgets. Where the server has just sent
-# another address, the one is older than the other. Streamlit then restores a value that the address
-# lacks (no issue is open): the widget goes back to it, and the reader's next click there is lost.
-# The browser's address also stays without what was chosen before it arrived.
+# A request has the browser's address and the values of its widgets. Where an address of the server
+# arrives between a click and its request, it replaces the browser's, which then lacks the choice.
+# Streamlit restores a value that the address lacks (no issue is open): the widget goes back to it,
+# and the reader's next click there is lost. Where it arrives after the request, the choice stays
+# missing in the browser's address.
 
 STREAMLITS_ADDRESS = QueryParams._send_query_param_msg
 Parameters = dict[str, list[str]]
 
 
+@dataclass
+class SentAddress:
+    """The address that was sent last to a browser, until a request has what it changed."""
+
+    page: str
+    parameters: Parameters
+    changed: set[str]
+
+
+def note_sent_addresses() -> None:
+    """From now on a session knows which address it sent last."""
+
+    def send(params: QueryParams) -> None:
+        run = get_script_run_ctx(suppress_warning=True)
+        before = _parse_query_string(run.query_string) if run else {}
+        STREAMLITS_ADDRESS(params)
+        if run:
+            now, sent = _parse_query_string(run.query_string), vars(params).get("sent")
+            earlier = sent.changed if sent and sent.page == run.page_script_hash else set()
+            changed = _changed(before, now) | earlier
+            vars(params)["sent"] = SentAddress(run.page_script_hash, now, changed)
+
+    QueryParams._send_query_param_msg = send  # type: ignore[method-assign, assignment]
+
+
 def settle_address(session: AppSession, request: ClientState) -> None:
-    """Write the widgets' values into the request's address; send it to a browser that lacks it."""
+    """Write the values of the widgets into the request's address, and into the browser's."""
     state, params = session.session_state, session.session_state.query_params
+    sent: SentAddress | None = vars(params).pop("sent", None)
+    if sent and sent.page != request.page_script_hash:
+        sent = None
     address = _parse_query_string(request.query_string)
-    chosen = address | {
+    is_crossed = sent is not None and bool(_changed(sent.parameters, address) & sent.changed)
+    before = sent.parameters if sent and is_crossed else address
+    chosen = before | {
         name: values
         for widget in request.widget_states.widgets
-        for name, values in _parameter_of(state, widget, address)
+        for name, values in _parameter_of(state, widget, before)
     }
     chosen = {name: values for name, values in chosen.items() if values}
-    unconfirmed = _unconfirmed(params)
-    if chosen != address:
-        request.query_string = urlencode(chosen, doseq=True)
-    elif all(chosen.get(name, []) == values for name, values in unconfirmed.items()):
-        unconfirmed.clear()
+    if chosen == address and not is_crossed:
         return
-    names = unconfirmed.keys() | _changes(address, chosen)
-    unconfirmed.update({name: chosen.get(name, []) for name in names})
-    message = ForwardMsg()
-    message.page_info_changed.query_string = request.query_string
-    session._enqueue_forward_msg(message)
+    request.query_string = urlencode(chosen, doseq=True)
+    if sent and (is_crossed or address == sent.parameters):
+        changed = sent.changed | _changed(before, chosen)
+        vars(params)["sent"] = SentAddress(sent.page, chosen, changed)
+        message = ForwardMsg()
+        message.page_info_changed.query_string = request.query_string
+        session._enqueue_forward_msg(message)
+
+
+def _changed(before: Parameters, after: Parameters) -> set[str]:
+    return {name for name in before | after if before.get(name) != after.get(name)}
 
 
 def _parameter_of(
@@ -369,30 +402,6 @@ def _parameter_of(
             return
     values = [] if value == default else _coerce_value_for_query_url(about.serializer(value), kind)
     yield name, [values] if isinstance(values, str) else values
-
-
-def note_sent_addresses() -> None:
-    """From now on a session knows what the address changed that it sent last."""
-
-    def send(params: QueryParams) -> None:
-        run = get_script_run_ctx(suppress_warning=True)
-        before = _parse_query_string(run.query_string) if run else {}
-        STREAMLITS_ADDRESS(params)
-        if run:
-            _unconfirmed(params).update(_changes(before, _parse_query_string(run.query_string)))
-
-    QueryParams._send_query_param_msg = send  # type: ignore[method-assign, assignment]
-
-
-def _changes(before: Parameters, after: Parameters) -> Parameters:
-    """The parameters that differ, as they are now; an empty list for one that is gone."""
-    names = [name for name in before | after if before.get(name) != after.get(name)]
-    return {name: after.get(name, []) for name in names}
-
-
-def _unconfirmed(params: QueryParams) -> Parameters:
-    """What the address changed that was sent last, until a request has the same."""
-    return cast(Parameters, vars(params).setdefault("unconfirmed", {}))
 
 
 def is_click(request: ClientState | RerunData) -> bool:

@@ -1,7 +1,6 @@
 """Models of the Hugging Face hub, or of its cache on this machine when the hub does not answer."""
 
 import errno
-from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -110,8 +109,9 @@ def _plan(hub_id: str, revision: str | None = None) -> HubPlan:
         for file in info.siblings or ()
         if _is_plain(file.rfilename)
     }
-    is_pickled = revision is None and _is_pickled_only(list(files))
-    if is_pickled and (converted := _conversion(api, hub_id)):
+    is_pickled = any(name.endswith(PICKLED) for name in files)
+    is_pickled &= not any(name.endswith(ENDING) for name in files)
+    if revision is None and is_pickled and (converted := _conversion(api, hub_id)):
         return _plan(hub_id, converted)
     shards: set[str] = set()
     if INDEX in files and 0 <= files[INDEX].size <= LARGEST_FILE[INDEX]:
@@ -127,12 +127,6 @@ def _is_plain(name: str) -> bool:
     """Whether it names a file in the folder itself and is a valid name on every system."""
     return (
         name.isprintable() and len(name) <= LONGEST_HUB_NAME and not set(name) & set('/\\:*?"<>|')
-    )
-
-
-def _is_pickled_only(names: Sequence[str]) -> bool:
-    return not any(name.endswith(ENDING) for name in names) and any(
-        name.endswith(PICKLED) for name in names
     )
 
 

@@ -60,10 +60,10 @@ def settings_of(spec: RunSpec) -> dict[str, object]:
     A run without adapters has no settings of adapters.
     """
     none = () if spec.lora_rank else ("lora_alpha", "lora_targets")
-    whole = {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
-    return (
-        spec.model.to_dict() | spec.training.to_dict() | _without(whole, "model", "training", *none)
-    )
+    left_out = ("model", "training", *none)
+    names = (field.name for field in dataclasses.fields(spec) if field.name not in left_out)
+    own = {name: getattr(spec, name) for name in names}
+    return spec.model.to_dict() | spec.training.to_dict() | own
 
 
 def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[str]:
@@ -161,10 +161,6 @@ def _text_of(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _without(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in names}
 
 
 LABELS = {

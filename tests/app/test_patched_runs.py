@@ -7,6 +7,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
+from urllib.parse import parse_qsl
 
 import pytest
 from streamlit.proto.ClientState_pb2 import ClientState
@@ -117,36 +118,42 @@ st.radio("View", ["a", "b"], key="view", bind="query-params")
 """
 
 
-def settled(at: AppTest, address: str, view: str) -> tuple[str, list[str]]:
-    """The address of a request with this address and view, and those sent to its browser."""
-    sent = list[str]()
+def settled(at: AppTest, address: str, view: str, sent: str = "") -> tuple[str, list[str]]:
+    """The address of a request with this address and view, and what its browser is sent.
+
+    The server has `sent` another one since the browser last asked.
+    """
+    told, state = list[str](), at.session_state._state._state
+    if sent:
+        run = SimpleNamespace(query_string="", page_script_hash="a", enqueue=lambda _: None)
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (streamlit_patches, streamlit_query_params):
+                patch.setattr(module, "get_script_run_ctx", lambda **_: run)
+            state.query_params._query_params = dict(parse_qsl(sent))
+            state.query_params._send_query_param_msg()
     session: Any = SimpleNamespace(
-        session_state=at.session_state._state._state,
-        _enqueue_forward_msg=lambda message: sent.append(message.page_info_changed.query_string),
+        session_state=state,
+        _enqueue_forward_msg=lambda message: told.append(message.page_info_changed.query_string),
     )
-    state = WidgetState(id=at.radio[0].proto.id, string_value=view)
-    request = ClientState(query_string=address, widget_states=WidgetStates(widgets=[state]))
+    states = WidgetStates(widgets=[WidgetState(id=at.radio[0].proto.id, string_value=view)])
+    request = ClientState(query_string=address, widget_states=states, page_script_hash="a")
     streamlit_patches.settle_address(session, request)
-    return request.query_string, sent
+    return request.query_string, told
 
 
 def test_an_address_has_the_values_that_come_with_it() -> None:
     at = AppTest.from_string(BOUND).run().run()
     both = "layer=3&view=b"
-    assert settled(at, "layer=3", "b") == (both, [both])
-    assert settled(at, both, "b") == (both, []), "the browser has it"
-    assert settled(at, both, "a") == ("layer=3", ["layer=3"]), "the default is not named"
-    assert settled(at, both, "b") == (both, [both]), "the browser was ahead"
-    assert settled(at, both, "b") == (both, [])
+    assert settled(at, "layer=3", "b") == (both, []), "the browser may know more by now"
+    assert settled(at, both, "a") == ("layer=3", []), "the default is not named"
     assert settled(at, "layer=3&view=a", "a") == ("layer=3&view=a", []), "as the reader typed it"
-    at.session_state._state._state.query_params._query_params["model"] = "x"
-    with pytest.MonkeyPatch.context() as patch:
-        run = SimpleNamespace(query_string="layer=3", enqueue=lambda _: None)
-        for module in (streamlit_patches, streamlit_query_params):
-            patch.setattr(module, "get_script_run_ctx", lambda **_: run)
-        at.session_state._state._state.query_params["model"] = "x"
-    assert settled(at, "layer=3", "a")[1] == ["layer=3"], "it was sent before the browser had it"
-    assert settled(at, "layer=3", "a")[1] == []
+    assert settled(at, "layer=3", "b", sent="layer=3") == (both, [both]), "it took the choice away"
+    assert settled(at, both, "b") == (both, []), "the browser has it"
+    crossed = "model=x&view=b"
+    assert settled(at, "view=b", "b", sent="model=x") == (crossed, [crossed]), "it is on its way"
+    assert settled(at, "view=b", "b") == (crossed, [crossed]), "it is so still"
+    assert settled(at, crossed, "b") == (crossed, [])
+    assert settled(at, "view=b", "b") == ("view=b", []), "another page, or typed"
 
 
 def test_a_click_that_the_address_lacks_is_restored_by_streamlit() -> None:
