@@ -313,8 +313,7 @@ def draw_page_of_session() -> None:
                 run.ClearField("is_auto_rerun")
             elif run.page_script_hash and is_click(run):
                 run.page_script_hash = page
-            if run.page_script_hash == page and not run.is_history_navigation:
-                settle_address(session, run)
+            settle_address(session, run)
             request = run
         STREAMLITS_REQUEST(session, request)
 
@@ -359,8 +358,10 @@ def note_sent_addresses() -> None:
 def settle_address(session: AppSession, request: ClientState) -> None:
     """Write the values of the widgets into the request's address, and into the browser's."""
     state, params = session.session_state, session.session_state.query_params
-    sent: SentAddress | None = vars(params).pop("sent", None)
-    if sent and sent.page != request.page_script_hash:
+    page, sent = session._client_state.page_script_hash, vars(params).pop("sent", None)
+    if request.page_script_hash != page or request.is_history_navigation:
+        return
+    if sent and sent.page != page:
         sent = None
     address = _parse_query_string(request.query_string)
     is_crossed = sent is not None and bool(_changed(sent.parameters, address) & sent.changed)

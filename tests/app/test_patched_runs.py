@@ -118,7 +118,9 @@ st.radio("View", ["a", "b"], key="view", bind="query-params")
 """
 
 
-def settled(at: AppTest, address: str, view: str, sent: str = "") -> tuple[str, list[str]]:
+def settled(
+    at: AppTest, address: str, view: str, sent: str = "", **asks: Any
+) -> tuple[str, list[str]]:
     """The address of a request with this address and view, and what its browser is sent.
 
     The server has `sent` another one since the browser last asked.
@@ -133,10 +135,13 @@ def settled(at: AppTest, address: str, view: str, sent: str = "") -> tuple[str, 
             state.query_params._send_query_param_msg()
     session: Any = SimpleNamespace(
         session_state=state,
+        _client_state=ClientState(page_script_hash="a"),
         _enqueue_forward_msg=lambda message: told.append(message.page_info_changed.query_string),
     )
     states = WidgetStates(widgets=[WidgetState(id=at.radio[0].proto.id, string_value=view)])
-    request = ClientState(query_string=address, widget_states=states, page_script_hash="a")
+    request = ClientState(
+        query_string=address, widget_states=states, **{"page_script_hash": "a"} | asks
+    )
     streamlit_patches.settle_address(session, request)
     return request.query_string, told
 
@@ -153,7 +158,9 @@ def test_an_address_has_the_values_that_come_with_it() -> None:
     assert settled(at, "view=b", "b", sent="model=x") == (crossed, [crossed]), "it is on its way"
     assert settled(at, "view=b", "b") == (crossed, [crossed]), "it is so still"
     assert settled(at, crossed, "b") == (crossed, [])
-    assert settled(at, "view=b", "b") == ("view=b", []), "another page, or typed"
+    for way in ({"page_script_hash": "b"}, {"is_history_navigation": True}):
+        assert settled(at, "", "b", sent="layer=3", **way) == ("", []), "to another address"
+        assert settled(at, "view=b", "b") == ("view=b", []), "an address is forgotten there"
 
 
 def test_a_click_that_the_address_lacks_is_restored_by_streamlit() -> None:
