@@ -17,6 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 
 from tests import budget, checking
 from tests.browser import chromium
+from tests.source import ROOT
 
 # Every shape written in a signature of `models` can be checked on every call.
 checking.install()
@@ -156,6 +157,24 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests import tiny
 
     return tiny.save_reference_models(tmp_path_factory.mktemp("zoo"))
+
+
+@pytest.fixture
+def published_models(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are offered beside those of the app."""
+    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+
+
+@pytest.fixture
+def shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
+
+
+@pytest.fixture
+def own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the models of the app, in which there is none."""
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    return tmp_path
 
 
 @pytest.fixture(scope="session")
