@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -143,6 +144,13 @@ def small_models(_small_models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(_small_models))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
     return _small_models
+
+
+@pytest.fixture
+def letters(small_models: Path) -> Any:
+    from explorer.catalog.opened_model import open_checkpoint
+
+    return open_checkpoint(small_models / "letters", "letters")
 
 
 @pytest.fixture
