@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -17,6 +18,7 @@ from streamlit.components.v2 import manifest_scanner
 
 from tests import budget, checking
 from tests.browser import chromium
+from tests.source import ROOT
 
 # Every shape written in a signature of `models` can be checked on every call.
 checking.install()
@@ -145,6 +147,13 @@ def small_models(_small_models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 @pytest.fixture
+def letters(small_models: Path) -> Any:
+    from explorer.catalog.opened_model import open_checkpoint
+
+    return open_checkpoint(small_models / "letters", "letters")
+
+
+@pytest.fixture
 def at_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader runs the server, and is shown the runs with plain names."""
     monkeypatch.setattr("explorer.app.reader.is_local", lambda: True)
@@ -156,6 +165,24 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests import tiny
 
     return tiny.save_reference_models(tmp_path_factory.mktemp("zoo"))
+
+
+@pytest.fixture
+def published_models(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are offered beside those of the app."""
+    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+
+
+@pytest.fixture
+def shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
+
+
+@pytest.fixture
+def own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the models of the app, in which there is none."""
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    return tmp_path
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """Vectors of tokens at every step: their neighbours, principal components and paths."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +19,8 @@ from explorer.analysis.principal_components import principal_axes, rows_measured
 from explorer.catalog.opened_model import open_model
 from explorer.inference.forward_pass import run_text
 from tests.closeness import assert_close_to
+
+pytestmark = pytest.mark.usefixtures("small_models", "published_models")
 
 
 def noise(*size: int, seed: int = 1) -> torch.Tensor:
@@ -130,11 +131,6 @@ def test_a_sample_is_the_same_every_time_and_has_no_row_twice() -> None:
 
 
 MODELS = ("translation", "letters", "reviews", "bert", "gpt2", "t5")
-
-
-@pytest.fixture(autouse=True)
-def _models(small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_MODELS", str(published))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -285,15 +285,10 @@ def test_heads_that_are_alike_stand_together_and_what_is_no_number_stays_none() 
     assert sorted(similarity_order(found)) == [0, 1, 2]
 
 
-@pytest.fixture
-def opened(small_models: Path) -> OpenModel:
-    return opened_model.open_checkpoint(small_models / "letters", "letters")
-
-
 def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
-    opened: OpenModel, monkeypatch: pytest.MonkeyPatch
+    letters: OpenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forward, part = run_text(opened, "the cat and the hat"), "decoder.self_attn"
+    forward, part = run_text(letters, "the cat and the hat"), "decoder.self_attn"
     keys = len(forward.target)
     assert rows_compared(forward, part) == tuple(range(keys))
     found = torch.cat(list(rows_of_heads(forward, part, range(keys))))

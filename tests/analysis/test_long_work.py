@@ -137,29 +137,27 @@ class GoneReader(Leaves):
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_it_ends_when_its_reader_has_gone(name: str, small_models: Path) -> None:
-    opened = opened_model.open_checkpoint(small_models / "letters", "letters")
-    forward = run_text(opened, "the cat and the hat")
+def test_it_ends_when_its_reader_has_gone(name: str, letters: OpenModel) -> None:
+    forward = run_text(letters, "the cat and the hat")
     with pytest.raises(Left), cooperative.run_in_thread(GoneReader()):
-        WORK[name](opened, forward)
+        WORK[name](letters, forward)
     assert torch.is_grad_enabled(), "it leaves no mode behind"
-    WORK[name](opened, forward)  # the same for whoever stays
+    WORK[name](letters, forward)  # the same for whoever stays
 
 
 @pytest.mark.parametrize("name", RUNS_THE_CORE)
 def test_it_is_refused_where_there_is_no_room_for_it(
-    name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, letters: OpenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = opened_model.open_checkpoint(small_models / "letters", "letters")
-    forward = run_text(opened, "the cat and the hat")
-    run_text(opened, "the cat")
+    forward = run_text(letters, "the cat and the hat")
+    run_text(letters, "the cat")
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     monkeypatch.setattr(pass_budget, "available_memory", lambda: 1_000)
     with pytest.raises(TooLargeError, match="more memory than is free"):
-        WORK[name](opened, forward)
+        WORK[name](letters, forward)
     monkeypatch.setenv("EXPLORER_LIMIT_PASS_BYTES", "1_000")
     with pytest.raises(TooLargeError, match=r"forward pass would need .* the limit is 0\.001 MB"):
-        WORK[name](opened, forward)
+        WORK[name](letters, forward)
 
 
 MOST_SECONDS, ENOUGH = 2.0, 0.3
@@ -336,14 +334,13 @@ LARGEST: dict[str, list[Callable[[OpenModel, Path], object]]] = {
 )
 @pytest.mark.parametrize("enough", [ENOUGH, pytest.param(20.0, marks=pytest.mark.thorough)])
 def test_within_two_seconds_it_looks_up_however_large_it_is(
-    row: str, at: int, enough: float, small_models: Path, tmp_path: Path
+    row: str, at: int, enough: float, letters: OpenModel, tmp_path: Path
 ) -> None:
     """At the largest input that a public server allows; it is left on its way, or ends."""
-    opened = opened_model.open_checkpoint(small_models / "letters", "letters")
     loaded()
     reader = LeavesLater(enough)
     with cooperative.run_in_thread(reader), suppress(Left):
-        LARGEST[row][at](opened, tmp_path)
+        LARGEST[row][at](letters, tmp_path)
     reader.look()
     assert enough > ENOUGH or {path.name for path in tmp_path.iterdir()} <= {"large"}
     assert reader.longest < MOST_SECONDS, "it goes on for two seconds without a look"

@@ -22,11 +22,6 @@ from tests.models.grid import ODDITIES
 from tests.tiny import ids_of, million_positions, oversized_model
 
 
-@pytest.fixture
-def opened(small_models: Path) -> OpenModel:
-    return opened_model.open_checkpoint(small_models / "letters", "letters")
-
-
 def test_row_1_a_text_too_long_never_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """13 KB and 300 letters were 27,000 tokens, 8 GB, and the end of the server."""
     opened = million_positions(tmp_path / "model")
@@ -67,18 +62,18 @@ def test_row_4_a_model_of_endless_heads_or_words_is_refused_by_its_config(
 
 @pytest.mark.parametrize("free", [0, 5_000])
 def test_a_pass_that_does_not_fit_what_is_free_is_refused(
-    free: int, opened: OpenModel, monkeypatch: pytest.MonkeyPatch
+    free: int, letters: OpenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     monkeypatch.setattr(pass_budget, "available_memory", lambda: free)
     with pytest.raises(TooLargeError, match="more memory than is free"):
-        trace(opened.model, ids_of(1, 20))
+        trace(letters.model, ids_of(1, 20))
 
 
-def test_a_pass_without_room_now_waits(opened: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_without_room_now_waits(letters: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two that fit alone the second begins when the first has ended."""
     shape = PassShape(tokens=20)
-    need = pass_size(opened.config, shape).peak
+    need = pass_size(letters.config, shape).peak
     order: list[str] = []
     waits = Event()
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
@@ -86,11 +81,11 @@ def test_a_pass_without_room_now_waits(opened: OpenModel, monkeypatch: pytest.Mo
     monkeypatch.setattr(cooperative, "_cancel_check", waits.set)
 
     def second() -> None:
-        with room_for(opened.config, shape):
+        with room_for(letters.config, shape):
             order.append("second")
 
     with ThreadPoolExecutor(1) as pool:
-        with room_for(opened.config, shape):
+        with room_for(letters.config, shape):
             later = pool.submit(second)
             waits.wait()
             order.append("first")
@@ -99,10 +94,10 @@ def test_a_pass_without_room_now_waits(opened: OpenModel, monkeypatch: pytest.Mo
 
 
 def test_a_pass_waits_for_a_model_that_is_being_loaded(
-    opened: OpenModel, small_models: Path, monkeypatch: pytest.MonkeyPatch
+    letters: OpenModel, small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They take from one budget: neither is given what the other is about to take."""
-    need = pass_size(opened.config, PassShape(tokens=20, read=20)).peak
+    need = pass_size(letters.config, PassShape(tokens=20, read=20)).peak
     order: list[str] = []
     begun, waits = Event(), Event()
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
@@ -118,7 +113,7 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
         return load(folder)
 
     def passed() -> None:
-        trace(opened.model, ids_of(1, 20), sites=CHEAP_SITES)
+        trace(letters.model, ids_of(1, 20), sites=CHEAP_SITES)
         order.append("passed")
 
     monkeypatch.setattr(opened_model, "load_checkpoint", loading)
@@ -143,9 +138,11 @@ def test_a_pass_with_steps_is_the_pass(name: str) -> None:
     assert all(torch.equal(stepped[site], plain[site]) for site in plain.sites)
 
 
-def test_a_pass_in_its_room_never_waits(opened: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_in_its_room_never_waits(
+    letters: OpenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pass_budget, "MEMORY", Budget(lambda: 1_000))
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     for _ in range(2):  # what was reserved is given back
         with reserve(900):
-            assert run_text(opened, "abc").tokens, "it would wait for this very room"
+            assert run_text(letters, "abc").tokens, "it would wait for this very room"

@@ -19,7 +19,6 @@ from tests import apps
 from tests.apps import said, views
 from tests.grids import grid
 from tests.pages.drawn import DRAWN
-from tests.source import ROOT
 from tests.tiny import save_model, save_small_models
 from tests.views.drawing import PAGES, every_view, path_of, press, with_overflow, without_numbers
 
@@ -97,10 +96,9 @@ def test_a_classifier_and_a_single_token_have_every_view(
 
 
 def test_a_model_whose_numbers_are_none_has_every_view(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+    own_models: Path, subtests: pytest.Subtests
 ) -> None:
-    save_model(tmp_path, "broken", None, "the cat sleeps", positions="rotary")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    save_model(own_models, "broken", None, "the cat sleeps", positions="rotary")
     without_numbers("broken")
     says = {
         "overview/overview": "The probabilities are not a number (NaN)",
@@ -129,12 +127,11 @@ def test_a_model_whose_numbers_are_none_has_every_view(
 
 @grid("kind, part", ("decoder", "encoder-decoder"), ("layer", "logits"))
 def test_a_pass_that_overflows_is_said_on_every_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests, kind: str, part: str
+    own_models: Path, subtests: pytest.Subtests, kind: str, part: str
 ) -> None:
     """And what can be drawn is drawn; Generation, which needs probabilities, has but a sentence."""
     for name in ("huge", "other"):
-        save_model(tmp_path, name, None, "the cat sleeps", kind=kind)
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+        save_model(own_models, name, None, "the cat sleeps", kind=kind)
     with_overflow("huge", part)
     for path, asked in every_view():
         with subtests.test(path=path, asked=asked):
@@ -175,8 +172,7 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
             assert "cannot be opened" not in said(at)
 
 
-def test_what_is_said_of_a_map_is_computed_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
+def test_what_is_said_of_a_map_is_computed_from_it(shipped_models: None) -> None:
     for model, text in (("reverse", "zorpblik"), ("translation", "zorp blik fnord")):
         at = apps.page("overview/overview", model=model, text=text, part="Cross")
         assert TASKS[model].expectation not in said(at), "it may not be so on this text"
@@ -190,8 +186,7 @@ def test_what_is_said_of_a_map_is_computed_from_it(monkeypatch: pytest.MonkeyPat
     assert "so read as <unk>: “zorp”, “blik”, “fnord”." in said(at)
 
 
-def test_the_expected_pattern_is_said_as_its_weight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
+def test_the_expected_pattern_is_said_as_its_weight(shipped_models: None) -> None:
     opened = open_model("reverse")
     at = apps.page("overview/overview", model="reverse", text=opened.example)
     layer, head = (int(at.session_state[name]) for name in ("layer", "head"))

@@ -210,8 +210,7 @@ def test_the_lines_of_a_view_make_its_numbers(
             check(panel(path, folders[model], STATE.get(path), model=model, **address))
 
 
-def test_the_lines_of_two_schemes_open_the_learned_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
+def test_the_lines_of_two_schemes_open_the_learned_model(shipped_models: None) -> None:
     for first, second in [("Sinusoidal", "Learned"), ("Learned", "Sinusoidal")]:
         asked = {"model": "shakespeare", "scheme": first, "other_scheme": second}
         page = panel(SCHEME, SHIPPED, **asked)

@@ -1,6 +1,5 @@
 """A link repeats every choice; what was asked for in vain is said until another is chosen."""
 
-from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
@@ -87,11 +86,8 @@ def held_by_the_address(at: AppTest) -> dict[str, str]:
     return found | {key: str(at.session_state[key]) for key in players}
 
 
-def test_a_link_repeats_every_choice(
-    published: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_a_link_repeats_every_choice(published_models: None, subtests: pytest.Subtests) -> None:
     """In a browser Streamlit writes what a bound widget shows under the name it is bound to."""
-    monkeypatch.setenv("EXPLORER_MODELS", str(published))
     for address in HELD_BY_THE_ADDRESS:
         with subtests.test(address=address):
             path, _, asked = address.partition("?")

@@ -37,7 +37,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_models: Path) -> dict[str, Run]:
     """One of the operator, and one each of two readers."""
     root = tmp_path / "runs"
@@ -58,9 +58,7 @@ def opened(token: str = TOKEN) -> AppTest:
     return apps.run(at.text_input(key="admin_token").set_value(token))
 
 
-def test_without_a_token_nobody_is_let_in(
-    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_token_nobody_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXPLORER_ADMIN_TOKEN")
     at = apps.page("server/administration")
     assert server_activity.CLOSED in said(at)
@@ -69,7 +67,7 @@ def test_without_a_token_nobody_is_let_in(
     assert not admin_token.is_right("", "")
 
 
-def test_who_types_another_reads_a_sentence(runs: dict[str, Run]) -> None:
+def test_who_types_another_reads_a_sentence() -> None:
     for wrong in (TOKEN[:-1], TOKEN.upper(), "é" * 16):
         at = opened(wrong)
         assert server_activity.NOT_ADMIN in said(at)
@@ -78,7 +76,7 @@ def test_who_types_another_reads_a_sentence(runs: dict[str, Run]) -> None:
 
 
 def test_after_some_wrong_tokens_a_network_waits(
-    runs: dict[str, Run], clock: list[float], monkeypatch: pytest.MonkeyPatch
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_activity, "network", lambda: "a network")
     for _ in range(admin_token.TRIES):
@@ -96,7 +94,7 @@ def test_after_some_wrong_tokens_a_network_waits(
 
 
 def test_a_token_that_can_be_guessed_is_refused_at_the_start(
-    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", "password")
     assert "must have at least 16 characters" in str(admin_token.fault())
@@ -171,7 +169,7 @@ def uploaded(owner: str, model: str, used: float, size: int = 9 * MB) -> Path:
     return kept.folder.parent
 
 
-def test_uploads_are_listed_without_their_names_and_can_be_deleted(runs: dict[str, Run]) -> None:
+def test_uploads_are_listed_without_their_names_and_can_be_deleted() -> None:
     an_hour_ago = time.time() - 7_200
     theirs = uploaded(OTHER, "a model of love", an_hour_ago)
     only_uploads = uploaded("3" * 32, "another", time.time() - 3_600, 409_000)
@@ -188,9 +186,7 @@ def test_uploads_are_listed_without_their_names_and_can_be_deleted(runs: dict[st
     assert (theirs.exists(), only_uploads.exists()) == (False, True)
 
 
-def test_active_pages_are_listed_and_stopped(
-    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_active_pages_are_listed_and_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
     work = Mock(owner=OTHER, page="heads", waits=False, began=time.monotonic(), number=7)
     work.stop = lambda: ended.append(7)

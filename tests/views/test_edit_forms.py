@@ -15,10 +15,7 @@ from tests import tiny
 from tests.apps import page, run, said
 
 
-def test_a_second_sentence_follows_to_other_pages(
-    published: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+def test_a_second_sentence_follows_to_other_pages(published_models: None) -> None:
     at = page("input/tokens", model="bert", text="the cat")
     at.text_input(key="pair").set_value("a dog").run()
     at.switch_page("../../pages/attention/attention.py").run()
@@ -72,10 +69,7 @@ def test_an_address_means_the_same_folder_after_others_opened_some_of_its_name(
         assert kept.state(NamedModels).folders == [folder]
 
 
-def test_a_token_is_replaced_masked_or_refused(
-    published: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+def test_a_token_is_replaced_masked_or_refused(published_models: None) -> None:
     at = page(
         "experiments/interventions",
         model="bert",

@@ -59,12 +59,9 @@ def test_a_stack_is_that_of_the_chosen_attention_until_one_is_chosen() -> None:
     assert not [each for each in page("letters").segmented_control if each.key == "of_stack"]
 
 
-def test_an_embedding_that_is_not_finite_or_without_a_direction(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_embedding_that_is_not_finite_or_without_a_direction(own_models: Path) -> None:
     for name in ("broken", "padded"):
-        save_model(tmp_path, name)
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+        save_model(own_models, name)
     weights = dict(opened_model.open_model("broken").model.named_parameters())
     weights["decoder.embedding.weight"].data[0, 0] = torch.nan
     at = page("broken")

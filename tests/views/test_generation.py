@@ -15,7 +15,6 @@ from explorer.views.generation.token_by_token import cut_summary
 from models.sampling import Sampling
 from tests import apps
 from tests.apps import said, views
-from tests.source import ROOT
 from tests.tiny import save_forced_to_begin
 from tests.views.drawing import cells, press, sent, steps_of
 
@@ -42,11 +41,8 @@ def test_a_model_that_only_reads_leads_to_its_last_stage() -> None:
         assert "".join(at.query_params["stage"]) == last
 
 
-def test_a_candidate_that_is_a_part_of_a_character_says_which(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_candidate_that_is_a_part_of_a_character_says_which(shipped_models: None) -> None:
     """In the tree and as the next token; where it ends the character it has its name."""
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
     emoji = open_bytes("😀")
     last = "😀 4/4 <0x80>"
     names = [*(f"{emoji[at - 1].label} byte {at}/4" for at in (1, 2, 3)), last]
@@ -206,11 +202,8 @@ def test_what_was_chosen_is_there_again_after_another_way() -> None:
     assert at.slider(key="temperature").value == 0.5
 
 
-def test_a_model_that_must_begin_with_a_token_begins_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    save_forced_to_begin(tmp_path, "begins")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+def test_a_model_that_must_begin_with_a_token_begins_with_it(own_models: Path) -> None:
+    save_forced_to_begin(own_models, "begins")
     at = page(model="begins", seed="3", temperature="2.0")
     assert "the only one that is left" in said(at)
     assert branches(press(at, "draw")) == "0d5"

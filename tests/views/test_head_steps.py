@@ -70,11 +70,8 @@ def test_every_symbol_of_the_equation_has_a_tensor() -> None:
     assert spoken_equation(found) == "head = softmax(Q Kᵀ ÷ √4 + M) V"
 
 
-def test_a_cap_stands_in_the_equation_and_in_the_name_of_its_stage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    long_model(tmp_path, "capped", attention_cap=2.5)
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+def test_a_cap_stands_in_the_equation_and_in_the_name_of_its_stage(own_models: Path) -> None:
+    long_model(own_models, "capped", attention_cap=2.5)
     capped = one("capped", "abc")
 
     def flat(nodes: Any) -> str:
@@ -88,11 +85,8 @@ def test_a_cap_stands_in_the_equation_and_in_the_name_of_its_stage(
     assert "tanh" in sent(page(model="capped", text="abc"), "stages")[0]["spoken"]
 
 
-def test_of_a_long_text_a_window_around_the_pinned_cell_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    long_model(tmp_path, "long")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+def test_of_a_long_text_a_window_around_the_pinned_cell_is_shown(own_models: Path) -> None:
+    long_model(own_models, "long")
     at = page(model="long", text="abc " * 499, pinned="q1000k40")
     assert "32 of 1,9" in sent(at, "stages")[0]["about"]
     assert at.slider(key="queries").value == 1000 - WINDOW_TOKENS // 2

@@ -187,11 +187,8 @@ def test_the_fill_can_be_switched() -> None:
         assert f"'filled-row {fill}'" in pasted(at)
 
 
-def test_a_mistake_that_no_model_can_have_promises_no_more_than_there_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    save_model(tmp_path, "sandwich", norm_position="sandwich")
+def test_a_mistake_that_no_model_can_have_promises_no_more_than_there_is(own_models: Path) -> None:
+    save_model(own_models, "sandwich", norm_position="sandwich")
     at = put_state(page(model="sandwich", exhibit=EXHIBITS[12].label), code=True)
     assert "No model here can have this mistake: it has norms before and after" in said(at)
     assert "own numbers are below" not in said(at)

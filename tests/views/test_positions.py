@@ -40,16 +40,9 @@ def page(**address: str) -> AppTest:
     return apps.page("input/positions", **{"model": "letters", **address})
 
 
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Models of one's own."""
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    return tmp_path
-
-
-def test_every_scheme_of_a_model_that_has_it_has_every_view(own: Path) -> None:
+def test_every_scheme_of_a_model_that_has_it_has_every_view(own_models: Path) -> None:
     for scheme in POSITIONS:
-        save_model(own, scheme, positions=scheme)
+        save_model(own_models, scheme, positions=scheme)
         for view in VIEWS:
             at = page(model=scheme, lab=view)
             assert "This is the chosen model's own scheme." in said(at)
@@ -63,13 +56,13 @@ def test_another_model_brings_its_own_scheme() -> None:
     assert "This is the chosen model's own scheme." in said(at)
 
 
-def test_trained_positions_of_another_model_are_a_click_away(own: Path) -> None:
-    save_model(own, "plain")
+def test_trained_positions_of_another_model_are_a_click_away(own_models: Path) -> None:
+    save_model(own_models, "plain")
     at = page(model="plain", scheme="Learned")
     assert "No other model here has them either: train one" in said(at)
     marked = "*taught* $x$ :smile:"
     for name in ("taught", marked):
-        save_model(own, name, positions="learned")
+        save_model(own_models, name, positions="learned")
     at = page(model="plain", scheme="Learned", lab=ORDER)
     assert {"with_taught", f"with_{marked}"} <= {button.key for button in at.button}
     at = page(model="plain", scheme="Learned")
@@ -92,10 +85,10 @@ def expected_views(scheme: str, key: str) -> set[str]:
 
 
 def test_any_two_schemes_stand_side_by_side_at_one_size_and_scale(
-    own: Path, subtests: pytest.Subtests
+    own_models: Path, subtests: pytest.Subtests
 ) -> None:
-    save_model(own, "plain", d_model=32)
-    save_model(own, "taught", positions="learned")
+    save_model(own_models, "plain", d_model=32)
+    save_model(own_models, "taught", positions="learned")
     for first, second in combinations(SCHEMES, 2):
         with subtests.test(first=first, second=second):
             names = SCHEMES[first], SCHEMES[second]
@@ -137,8 +130,7 @@ def test_two_schemes_are_compared_by_cosine_and_none_stands_beside_itself() -> N
     assert "other_products" not in views(page(other_scheme="Rotary", lab=ORDER))
 
 
-def test_a_shipped_model_has_learned_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
+def test_a_shipped_model_has_learned_positions(shipped_models: None) -> None:
     weights = load_file(SHIPPED / "induction-learned" / "model.safetensors")
     table = weights["decoder.positions.table.weight"].numpy()
     beyond = "the learned table has 32 rows, so there is no vector for position 32 or any later one"
@@ -156,10 +148,7 @@ def test_a_shipped_model_has_learned_positions(monkeypatch: pytest.MonkeyPatch) 
     assert "The table has 32 rows, so 32 tokens fit: position 32 has no vector" in said(at)
 
 
-def test_the_figures_of_two_schemes_are_exported_by_their_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
+def test_the_figures_of_two_schemes_are_exported_by_their_names(shipped_models: None) -> None:
     at = page(model="induction", other_scheme="Learned")
     put_state(at, export=True)
     titles = [each.partition(" · ")[2] for each in at.selectbox(key="export_figure").options]
@@ -182,10 +171,10 @@ def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
 
 
 def test_a_long_text_can_be_turned_around_and_only_lengths_that_are_run_are_offered(
-    own: Path,
+    own_models: Path,
 ) -> None:
     for name, most in (("long", 2_048), ("some", 1_500), ("few", 64)):
-        long_model(own, name, positions="rotary", max_len=most)
+        long_model(own_models, name, positions="rotary", max_len=most)
     at = page(model="long", text="abc " * 499, lab=ORDER)
     assert "The order affects the output" in said(at)
     apps.run(at.segmented_control(key="order_of").set_value("Custom order"))

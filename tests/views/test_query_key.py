@@ -18,11 +18,10 @@ SITE = "decoder.self_attn"
 
 
 @pytest.fixture(autouse=True)
-def _models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _models(own_models: Path) -> None:
     turned: dict[str, Any] = {"positions": "rotary", "n_kv_heads": 1, "attention_cap": 2.0}
-    save_model(tmp_path, "turned", None, TEXT, **turned)
-    save_model(tmp_path, "far", None, TEXT, positions="alibi")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    save_model(own_models, "turned", None, TEXT, **turned)
+    save_model(own_models, "far", None, TEXT, positions="alibi")
 
 
 def page(model: str = "turned", **address: str) -> AppTest:

@@ -9,7 +9,6 @@ from explorer.inference.forward_pass import run_text
 from explorer.text.visible_text import literal
 from explorer.views.shared.widgets import bold_title
 from tests.apps import page, said
-from tests.source import ROOT
 from tests.tiny import NAMES
 from tests.views.drawing import put_state, sent
 
@@ -45,8 +44,7 @@ def test_nothing_is_made_before_it_is_asked_for() -> None:
     assert ", head " in at.selectbox(key="export_figure").options[0]
 
 
-def test_the_tokens_of_an_emoji_are_shown_as_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
+def test_the_tokens_of_an_emoji_are_shown_as_its_parts(shipped_models: None) -> None:
     parts = [f"😀 {place}/4 <0x{byte}>" for place, byte in enumerate(("F0", "9F", "98", "80"), 1)]
     asked = {"model": "shakespeare", "text": "Oh 😀!"}
     for path, key, names in [

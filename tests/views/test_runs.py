@@ -28,7 +28,7 @@ from tests.views.fake_cluster import FakeCluster
 RACES = {"runs_view": "Races and sweeps"}
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def cluster(at_the_machine: None, cluster: FakeCluster) -> FakeCluster:
     return cluster
 
@@ -51,9 +51,7 @@ def table(at: AppTest) -> list[dict[str, Any]]:
     return rows
 
 
-def test_what_was_changed_while_it_trained_is_named_with_its_step(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_what_was_changed_while_it_trained_is_named_with_its_step(tmp_path: Path) -> None:
     changed = tiny_run(tmp_path)
     changed.command("step")
     train_to_end(changed.folder)
@@ -122,9 +120,8 @@ def test_runs_of_one_task_that_were_measured_are_drawn_from_settings_to_result(
     assert len(at.get("plotly_chart")) == 1
 
 
-def test_one_run_leads_to_the_pages_that_show_it(
-    cluster: FakeCluster, small_models: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("small_models")
+def test_one_run_leads_to_the_pages_that_show_it(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     own, tuned = tiny_run(runs), tuned_run(runs, open_model("letters"))
     of_all = {"open_training", "open_run", "watch_run"}
@@ -162,7 +159,7 @@ def test_a_click_starts_a_race_and_its_leader_is_named(
 
 
 def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
-    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = page(**RACES)
     at.text_input(key="swept_lr").set_value("1e-3, 3e-3").run()
@@ -176,9 +173,8 @@ def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
     assert "These settings make 3 runs; the limit is 2 runs" in said(at)
 
 
-def test_a_sweep_from_a_trained_model_says_what_it_stores(
-    cluster: FakeCluster, small_models: Path
-) -> None:
+@pytest.mark.usefixtures("small_models")
+def test_a_sweep_from_a_trained_model_says_what_it_stores() -> None:
     at = page(**RACES)
     at.selectbox(key="sweep_task").set_value("sentences").run()
     at.selectbox(key="sweep_from").set_value("letters").run()

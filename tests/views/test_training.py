@@ -44,11 +44,7 @@ from tests.views.drawing import pasted, press
 from tests.views.fake_cluster import FakeCluster
 
 PAGE = str(ROOT / "pages" / "training" / "training.py")
-
-
-@pytest.fixture
-def cluster(at_the_machine: None, cluster: FakeCluster) -> FakeCluster:
-    return cluster
+pytestmark = pytest.mark.usefixtures("at_the_machine", "cluster")
 
 
 def page(**address: str) -> AppTest:
@@ -98,7 +94,7 @@ def starting(at: AppTest) -> Button:
 
 
 def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
-    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_RUN_STEPS", "20000")
     at = page()
@@ -124,7 +120,7 @@ def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
     assert all_runs(tmp_path) == []
 
 
-def test_the_batches_of_a_task_are_counted_as_the_form_says(cluster: FakeCluster) -> None:
+def test_the_batches_of_a_task_are_counted_as_the_form_says() -> None:
     at = page(task="negation", training_view="Data")
     at.number_input(key="negation_batch_size").set_value(32).run()
     assert "first 20 batches (640 examples)" in said(at)
@@ -135,7 +131,7 @@ def test_the_batches_of_a_task_are_counted_as_the_form_says(cluster: FakeCluster
 
 
 def test_a_finished_run_is_found_by_the_address_and_told_nothing(
-    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
     sentence = "Until you start or choose a run, this is a model already trained on this task."
@@ -179,7 +175,7 @@ def test_a_finished_run_is_found_by_the_address_and_told_nothing(
     [("negation", r"Answer: \*\*\w+\*\* 0\.\d+ · "), ("induction", r"Next token: \*\*")],
 )
 def test_the_answer_of_every_kind_of_model_is_on_the_page(
-    cluster: FakeCluster, tmp_path: Path, task: str, words: str
+    tmp_path: Path, task: str, words: str
 ) -> None:
     run = trained_run(tmp_path, task=task)
     assert re.search(words, said(page(run=run.name)))
@@ -202,9 +198,7 @@ def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> N
     assert words(torch.tensor(0.976), expected).endswith("pattern in 1 of 4 rows")
 
 
-def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(tmp_path: Path) -> None:
     run = trained_run(tmp_path)
     at = apps.at_address(PAGE, run=run.name)
     at.session_state["text"] = "hello"
@@ -266,7 +260,7 @@ def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: 
 
 
 def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
-    cluster: FakeCluster, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     at = press(page(), "start_training")
     (run,) = all_runs(tmp_path)
@@ -290,7 +284,7 @@ def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
 
 
 def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
-    cluster: FakeCluster, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     first = trained_run(tmp_path)
     seeds = []
@@ -303,9 +297,7 @@ def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
     assert seeds == [(5, 0), (6, 0), (5, 1)]
 
 
-def test_a_form_beside_a_run_of_another_text_has_the_vocabulary_of_its_own(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_form_beside_a_run_of_another_text_has_the_vocabulary_of_its_own(tmp_path: Path) -> None:
     at = page(task="characters")
     at.text_area(key="pasted_characters").set_value("the quick brown fox. " * 80).run()
     at.number_input(key="characters_layers").set_value(2).run()
@@ -334,7 +326,7 @@ def other_value(widget: Any) -> Any:
     return type(value)(value / 2 or 0.1) if isinstance(value, float) else min(2 * value, 8) or 1
 
 
-def test_a_link_holds_every_setting_that_differs_from_its_default(cluster: FakeCluster) -> None:
+def test_a_link_holds_every_setting_that_differs_from_its_default() -> None:
     for where in ({}, {"settings": "like~paper"}, {"task": "subwords", "start_from": "letters"}):
         at = page(**where)
         usual = requested_spec(at)
@@ -350,7 +342,7 @@ def test_a_link_holds_every_setting_that_differs_from_its_default(cluster: FakeC
         assert link["settings"].count("~") > 20
 
 
-def test_a_setting_in_a_link_that_the_form_cannot_have_is_said(cluster: FakeCluster) -> None:
+def test_a_setting_in_a_link_that_the_form_cannot_have_is_said() -> None:
     at = page(task="reverse", settings="steps~77~norm~batch~lr~nan~warmup~9999999999~wisdom~1~d_ff")
     for words in (
         "“Norm” has no “batch” here; showing layer.",
@@ -365,9 +357,7 @@ def test_a_setting_in_a_link_that_the_form_cannot_have_is_said(cluster: FakeClus
     assert "wisdom" not in said(at)
 
 
-def test_the_form_follows_the_run_on_screen_until_another_task_is_chosen(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_the_form_follows_the_run_on_screen_until_another_task_is_chosen(tmp_path: Path) -> None:
     runs = [trained_run(tmp_path, task=task) for task in ("negation", "copy")]
     at = page(run=runs[0].name)
     assert at.selectbox(key="task").value == "negation"
@@ -378,7 +368,7 @@ def test_the_form_follows_the_run_on_screen_until_another_task_is_chosen(
     assert page(run=runs[0].name, task="sort").selectbox(key="task").value == "sort"
 
 
-def test_what_was_typed_is_there_after_another_page_and_another_task(cluster: FakeCluster) -> None:
+def test_what_was_typed_is_there_after_another_page_and_another_task() -> None:
     at = page()
     at.number_input(key="reverse_lr").set_value(1e9).run()
     apps.run(at.selectbox(key="reverse_schedule").set_value("cosine"))
@@ -389,9 +379,7 @@ def test_what_was_typed_is_there_after_another_page_and_another_task(cluster: Fa
     assert at.selectbox(key="reverse_schedule").value == "cosine"
 
 
-def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(tmp_path: Path) -> None:
     run = trained_run(tmp_path)
     checkpoint = run.checkpoint()
     assert checkpoint is not None
@@ -405,9 +393,7 @@ def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(
     assert "000,000" not in text
 
 
-def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(tmp_path: Path) -> None:
     whole, cut = tiny_run(tmp_path), tiny_run(tmp_path)
     for each in (whole, cut):
         train_to_end(each.folder)
@@ -427,7 +413,7 @@ def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(
 
 
 def test_a_task_of_a_text_starts_at_once_or_with_a_text_of_ones_own_that_is_looked_at_first(
-    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = page(task="characters")
     assert "plays of William Shakespeare, in the public domain" in said(at)
@@ -470,9 +456,7 @@ def trained_in_two_steps(at: AppTest, task: str, tmp_path: Path) -> OpenModel:
     return opened
 
 
-def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(tmp_path: Path) -> None:
     at = page(task="pairs")
     at.text_area(key="pasted_pairs").set_value("source,target\na,b\nc\n").run()
     assert "Line 3 has no target: fill it in, or leave the line out." in said(at)
@@ -489,7 +473,7 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(
 
 
 def test_a_model_is_fine_tuned_whole_or_with_adapters_and_keeps_its_tokenizer(
-    cluster: FakeCluster, small_models: Path
+    small_models: Path,
 ) -> None:
     at = page(task="subwords", start_from="letters")
     text = "the cat and the hat " * 300
@@ -517,10 +501,8 @@ def test_a_model_is_fine_tuned_whole_or_with_adapters_and_keeps_its_tokenizer(
     assert not [each for each in at.caption if "are trained" in each.value]
 
 
-def test_a_run_reads_with_the_tokenizer_of_another_model(
-    cluster: FakeCluster, tmp_path: Path, published: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+@pytest.mark.usefixtures("published_models")
+def test_a_run_reads_with_the_tokenizer_of_another_model(tmp_path: Path) -> None:
     at = page(task="sentences")
     words = ("the", "cat", "sat", "on", "mat")
     rows = enumerate(product(words, words, words))
@@ -538,7 +520,7 @@ def test_a_run_reads_with_the_tokenizer_of_another_model(
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(
-    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("explorer.runs.cluster.ANSWER_WITHIN", 0.3)
     away = Cluster(tmp_path, "tcp://127.0.0.1:9")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,8 +32,10 @@ def model(site: Site, published: Path) -> Iterator[PretrainedModel]:
     background_downloads.end_all()
 
 
-def in_the_middle(model: PretrainedModel) -> None:
+def start_to_the_middle(model: PretrainedModel) -> subprocess.Popen[bytes]:
+    background_downloads.start(model)
     wait_until(lambda: fetched_bytes(model.folder) >= HALF, "half of the weights")
+    return background_downloads._processes[model.folder]
 
 
 def test_one_process_downloads_however_many_ask_and_goes_on_after_it_was_cancelled(
@@ -41,7 +44,7 @@ def test_one_process_downloads_however_many_ask_and_goes_on_after_it_was_cancell
     assert state_of(model) == DownloadState("absent")
     for _ in range(3):
         background_downloads.start(model)
-    in_the_middle(model)
+    start_to_the_middle(model)
     state = state_of(model)
     assert (state.kind, state.is_ours) == ("running", True)
     assert state.progress is not None
@@ -66,9 +69,7 @@ def test_one_process_downloads_however_many_ask_and_goes_on_after_it_was_cancell
 def test_while_one_reader_ends_a_download_others_see_how_far_it_is(
     model: PretrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    background_downloads.start(model)
-    in_the_middle(model)
-    process = background_downloads._processes[model.folder]
+    process = start_to_the_middle(model)
     wait, seen = process.wait, []
 
     def look() -> str:
@@ -96,10 +97,9 @@ def test_what_fails_says_why_and_what_is_killed_says_so(site: Site, model: Pretr
     wait_until(lambda: state_of(model).kind == "absent", "the end")
     assert state_of(model).fault.startswith("GPT-2 could not be downloaded: the hub refused it")
     del site.status[at]
-    background_downloads.start(model)
-    in_the_middle(model)
+    process = start_to_the_middle(model)
     assert state_of(model).fault == ""
-    os.killpg(background_downloads._processes[model.folder].pid, signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)
     wait_until(lambda: state_of(model).kind == "absent", "the end")
     assert state_of(model).fault == (
         "The download of GPT-2 ended unexpectedly; try again, and it goes on."
@@ -118,9 +118,7 @@ def test_what_cannot_be_written_is_said_though_nothing_can_be_written(
 
 
 def test_the_process_ends_with_the_server_that_started_it(model: PretrainedModel) -> None:
-    background_downloads.start(model)
-    in_the_middle(model)
-    process = background_downloads._processes[model.folder]
+    process = start_to_the_middle(model)
     assert process.stdin is not None
     process.stdin.close()  # as the system does when a server is killed
     assert process.wait(60) == -signal.SIGTERM

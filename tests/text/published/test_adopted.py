@@ -19,6 +19,7 @@ from explorer.text.published.adopted import (
 from explorer.text.token import CLASSIFIER, DECODER, SOURCE, SPECIALS
 from explorer.text.tokenizer import special_entry
 
+Strangers = dict[str, tokenizers.Tokenizer]
 CORPUS = ["the cat sat on the mat and saw the dog"] * 20
 
 
@@ -61,12 +62,12 @@ def pieces() -> tokenizers.Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def strangers() -> dict[str, tokenizers.Tokenizer]:
+def strangers() -> Strangers:
     return {made.__name__: made() for made in (byte_pairs, word_pieces, pieces)}
 
 
 def test_the_text_is_read_as_before_and_the_ends_are_ours(
-    strangers: dict[str, tokenizers.Tokenizer], subtests: pytest.Subtests
+    strangers: Strangers, subtests: pytest.Subtests
 ) -> None:
     text = "the cat sat"
     for name, stranger in strangers.items():
@@ -87,17 +88,13 @@ def test_the_text_is_read_as_before_and_the_ends_are_ours(
                 assert not set(typed) & set(ends.values()), "typed text is no special token"
 
 
-def test_a_name_that_is_there_is_not_added(
-    strangers: dict[str, tokenizers.Tokenizer],
-) -> None:
+def test_a_name_that_is_there_is_not_added(strangers: Strangers) -> None:
     found = AdoptedTokenizer(adopted_json(strangers["pieces"].to_str(), SOURCE))
     assert (found.id_of("<pad>"), found.id_of("</s>"), found.unk_id) == (0, 1, 2)
     assert found.vocab_size == strangers["pieces"].get_vocab_size() + 1
 
 
-def test_what_is_stored_is_opened_again_and_any_library_reads_it(
-    strangers: dict[str, tokenizers.Tokenizer],
-) -> None:
+def test_what_is_stored_is_opened_again_and_any_library_reads_it(strangers: Strangers) -> None:
     for stranger in strangers.values():
         text = adopted_json(stranger.to_str(), DECODER)
         assert is_adopted(text)
@@ -115,9 +112,7 @@ def test_a_vocabulary_with_gaps_keeps_its_numbers() -> None:
     assert (found.pad_id, found.vocab_size) == (8, 10)
 
 
-def test_a_long_text_is_tokenized_in_parts_that_end_in_lines(
-    strangers: dict[str, tokenizers.Tokenizer],
-) -> None:
+def test_a_long_text_is_tokenized_in_parts_that_end_in_lines(strangers: Strangers) -> None:
     found = AdoptedTokenizer(adopted_json(strangers["byte_pairs"].to_str(), DECODER))
     text = "the cat sat on the mat\n" * (2 * MAX_CHARACTERS // 20)
     whole = strangers["byte_pairs"].encode(text, add_special_tokens=False).ids

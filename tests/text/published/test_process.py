@@ -21,6 +21,7 @@ from tests.source import ROOT
 from tests.text.published.conftest import Made, children
 from tests.text.published.tokenizer_folders import FOLDERS
 
+Only = tuple[PublishedTokenizer, psutil.Process]
 NAMES = ("bert", "gpt2", "roberta", "t5", "llama", "marian", "opt")
 
 
@@ -44,7 +45,7 @@ def test_few_children_are_kept_and_all_tokenizers_go_on_in_many_threads(made: Ma
 
 
 @pytest.fixture
-def only(made: Made) -> tuple[PublishedTokenizer, psutil.Process]:
+def only(made: Made) -> Only:
     """A tokenizer and its child, beside which there is none."""
     CHILDREN.close()
     tokenizer = open_published(made("gpt2"), "gpt2")
@@ -53,17 +54,13 @@ def only(made: Made) -> tuple[PublishedTokenizer, psutil.Process]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/oom_score_adj").exists(), reason="Linux has it")
-def test_where_memory_ends_the_child_is_the_first_to_end(
-    only: tuple[PublishedTokenizer, psutil.Process],
-) -> None:
+def test_where_memory_ends_the_child_is_the_first_to_end(only: Only) -> None:
     _, child = only
     assert Path(f"/proc/{child.pid}/oom_score_adj").read_text().strip() == "1000"
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_child_that_died_is_started_again(
-    only: tuple[PublishedTokenizer, psutil.Process], end: signal.Signals
-) -> None:
+def test_a_child_that_died_is_started_again(only: Only, end: signal.Signals) -> None:
     tokenizer, child = only
     before = tokenizer.ids("the cat")
     child.send_signal(end)
@@ -72,7 +69,7 @@ def test_a_child_that_died_is_started_again(
 
 
 def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(
-    only: tuple[PublishedTokenizer, psutil.Process], monkeypatch: pytest.MonkeyPatch
+    only: Only, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizer, child = only
     child.suspend()
@@ -84,9 +81,7 @@ def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(
     assert tokenizer.encode("the cat")
 
 
-def test_a_child_that_does_not_answer_is_ended(
-    only: tuple[PublishedTokenizer, psutil.Process], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_does_not_answer_is_ended(only: Only, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer, child = only
     child.suspend()
     with monkeypatch.context() as impatient:
