@@ -7,13 +7,7 @@ from torch import Tensor
 from explorer.analysis import batched_passes, circuit_faithfulness
 from explorer.analysis.ablation_and_patching import exact_edges, record_text
 from explorer.analysis.circuit_faithfulness import corrupted_pass
-from explorer.analysis.wiring import (
-    Wiring,
-    edge_grid,
-    edges_from,
-    edges_into,
-    wiring_of,
-)
+from explorer.analysis.wiring import Wiring, edge_grid, edges_from, edges_into, wiring_of
 from models import TransformerConfig
 from tests.analysis.contrasts import TOKENS, contrast_of, metric_of, without_edge
 from tests.analysis.kinds_of_model import CONFIGS, WIRED

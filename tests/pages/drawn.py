@@ -13,7 +13,7 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
     ("attention/heads", "Rollout"): {"rollout"},
     ("attention/heads", "Flow"): {"flow"},
     ("generation/generation", "Token by token"): {
-        *("decoded", "stages", "branches_tree", "decoded_head", "written_steps"),
+        *("decoded", "stages", "branches_tree", "decoded_head", "written_steps")
     },
     ("generation/generation", "Beam search"): {"beam_tree"},
     ("generation/generation", "Teacher forcing"): {"forcing"},

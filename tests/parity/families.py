@@ -344,11 +344,7 @@ def same_writing(pair: Pair) -> None:
         assert theirs.shape[1] > 2
         for use_cache in (True,) if padding == "none" else (True, False):
             ours = pair.ours.model.generate(
-                inputs.ids,
-                max_length=WRITTEN,
-                keep=inputs.keep,
-                greedy=True,
-                use_cache=use_cache,
+                inputs.ids, max_length=WRITTEN, keep=inputs.keep, greedy=True, use_cache=use_cache
             )
             assert ours.tolist() == theirs.tolist(), f"{padding} padding, cache {use_cache}"
 

@@ -109,9 +109,7 @@ def followed_page() -> None:
     watch(lambda: news.get("news"), every=0.01)
 
 
-def test_a_page_that_always_asks_again_is_drawn_as_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_page_that_always_asks_again_is_drawn_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, times = Session(page="runs"), []
     monkeypatch.setattr(session, "session", lambda: reader)
     monkeypatch.setattr(st, "rerun", lambda: times.append(1))

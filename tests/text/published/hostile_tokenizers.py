@@ -109,8 +109,7 @@ ENDLESS: dict[str, str] = {
         },
     ),
     "a prefix longer than its tokens": words(
-        pre_tokenizer=None,
-        model=BPE | {"continuing_subword_prefix": "ab", "merges": [["a", "b"]]},
+        pre_tokenizer=None, model=BPE | {"continuing_subword_prefix": "ab", "merges": [["a", "b"]]}
     ),
 }
 """OpenModel or not; where it is, reading a text ends in a sentence or in few tokens."""

@@ -30,8 +30,7 @@ def byte_pairs() -> tokenizers.Tokenizer:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     ends = ["<|endoftext|>"]
     made.train_from_iterator(
-        CORPUS,
-        trainers.BpeTrainer(vocab_size=280, special_tokens=ends, initial_alphabet=alphabet),
+        CORPUS, trainers.BpeTrainer(vocab_size=280, special_tokens=ends, initial_alphabet=alphabet)
     )
     return made
 
@@ -55,8 +54,7 @@ def pieces() -> tokenizers.Tokenizer:
     made.pre_tokenizer, made.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
     special = ["<pad>", "</s>", "<unk>"]
     made.train_from_iterator(
-        CORPUS,
-        trainers.UnigramTrainer(vocab_size=60, special_tokens=special, unk_token="<unk>"),
+        CORPUS, trainers.UnigramTrainer(vocab_size=60, special_tokens=special, unk_token="<unk>")
     )
     return made
 
