@@ -91,12 +91,9 @@ def cut_after(path: Path, step: int) -> None:
         lines = path.read_bytes()
     except OSError:
         return
-    upto = [line for line in lines.splitlines(keepends=True) if _is_upto(line, step)]
+    whole = (line for line in lines.splitlines(keepends=True) if line.endswith(b"\n"))
+    upto = [line for line in whole if any(row.step <= step for row in _rows(line))]
     write_text(path, b"".join(upto).decode("utf-8"))
-
-
-def _is_upto(line: bytes, step: int) -> bool:
-    return line.endswith(b"\n") and any(row.step <= step for row in _rows(line))
 
 
 def _rows(lines: bytes) -> Iterator[MetricsRow]:
