@@ -43,8 +43,8 @@ def run(changed: AppTest | Element) -> AppTest:
     return at
 
 
-def told(at: AppTest, key: str) -> Any:
-    """What the browser is told under this key; None where it is not drawn."""
+def component_data(at: AppTest, key: str) -> Any:
+    """The data of the component with this key; None where it is not drawn."""
     found = [each for each in at.get("bidi_component") if each.key == key]
     return json.loads(found[0].proto.json) if found else None
 

@@ -66,7 +66,7 @@ def set_aside_of(root: Path, owner: str | None) -> list[RunFolder]:
 
 
 def make_room(root: Path, owner: str) -> bool:
-    """Remove this owner's deleted runs for good, and any that were outdated; whether there were."""
+    """Remove this owner's deleted runs and all outdated ones for good; whether there were any."""
     ran, is_more = RunningTime(root), False
     for run in index_of(root).now().aside:
         with suppress(OSError):

@@ -11,7 +11,7 @@ from explorer.app import address_parameters
 from explorer.app.reader_store import KEPT, KeptSession
 from explorer.app.session import SESSION_KEY
 from explorer.system import long_texts
-from tests.apps import page, run, said, told
+from tests.apps import component_data, page, run, said
 from tests.views.drawing import press, put_state
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -45,8 +45,8 @@ def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> N
     assert [each.key for each in at.selectbox if each.key == "head"] == []
     assert [each.key for each in at.text_input if each.key == "text"] == []
     assert at.selectbox(key="layer").value == 1
-    assert "Layer 1, head 1" in said(at) + json.dumps(told(at, "head_title"))
-    assert told(at, "page_top") == ["attention", ["code", "view"]]
+    assert "Layer 1, head 1" in said(at) + json.dumps(component_data(at, "head_title"))
+    assert component_data(at, "page_top") == ["attention", ["code", "view"]]
     assert "Heads" in titles(at)
     assert not {"Training", "Runs"} & titles(at)
     assert at.query_params["text"] == ["the hat"] or at.query_params["text"] == "the hat"
@@ -62,13 +62,13 @@ def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
     """What follows from it is not said to be chosen."""
     at = a_page("attention/attention", hidden=["model"], text="日本")
     assert "model" not in [each.key for each in at.selectbox]
-    assert "letters" in json.dumps(told(at, "head_title"))
+    assert "letters" in json.dumps(component_data(at, "head_title"))
     assert "Checkpoints" not in titles(at)
     assert "suggested_model" not in [each.key for each in at.button]
     listed = put_state(at, share=True).multiselect(key="hide_in_link")
     assert listed.value == []
     assert "Navigation: Checkpoints" not in listed.options
-    assert told(at, "copy_link")[0] == ["hidden", ["model"]]
+    assert component_data(at, "copy_link")[0] == ["hidden", ["model"]]
 
 
 def test_every_link_repeats_what_is_around_a_view_and_a_kept_view_leaves_it_out() -> None:
@@ -87,13 +87,13 @@ def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
     at = a_page("attention/attention", hidden=["view"])
     put_state(at, share=True)
     assert at.multiselect(key="hide_in_link").options == OPTIONS
-    assert told(at, "copy_link")[:2] == [["hidden", ["view"]], ["sidebar", []]]
+    assert component_data(at, "copy_link")[:2] == [["hidden", ["view"]], ["sidebar", []]]
     at.multiselect(key="hide_in_link").set_value(["view", "layer", "Training"])
     at.toggle(key="fix_model").set_value(True)
     at.toggle(key="fold_in_link").set_value(True)
     at.toggle(key="lock_in_link").set_value(True)
     run(at)
-    assert told(at, "copy_link") == [
+    assert component_data(at, "copy_link") == [
         ["hidden", ["view", "layer", "Training", "model", "show_all"]],
         ["sidebar", ["folded"]],
         ["model", [at.session_state[SESSION_KEY].shown_model]],
@@ -112,7 +112,7 @@ def test_hidden_controls_come_back_at_a_click_unless_the_link_says_otherwise() -
 
 def test_what_undoes_a_click_in_a_picture_is_never_hidden() -> None:
     at = a_page("attention/attention", hidden=["hide", "pinned"])
-    assert told(at, "page_top") == ["attention", []]
+    assert component_data(at, "page_top") == ["attention", []]
     assert "“hidden” names “hide” and “pinned”, and no control has that name." in said(at)
 
 

@@ -58,7 +58,7 @@ def sent(at: AppTest, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 def handed(at: AppTest, name: str) -> Any:
     """What stands beside the picture under this name."""
-    named, value, *_ = apps.told(at, f"{name}-choice")
+    named, value, *_ = apps.component_data(at, f"{name}-choice")
     assert named == name
     return value
 

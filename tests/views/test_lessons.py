@@ -8,7 +8,7 @@ from explorer.app import streamlit_patches
 from explorer.commands.lesson_commands import TEMPLATE
 from explorer.lessons import lesson_catalog
 from tests import apps
-from tests.apps import said, told
+from tests.apps import component_data, said
 
 pytestmark = pytest.mark.usefixtures("small_models")
 LESSON, LESSONS = TEMPLATE.read_bytes(), "the cat sleeps"
@@ -25,12 +25,12 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_step_stands_on_whatever_page_is_drawn() -> None:
     for path in ("attention/attention", "training/training", "lessons/lessons"):
         at = apps.page(path, model="translation", lesson="own", lesson_step="2")
-        (strip,) = told(at, "lesson_strip")
+        (strip,) = component_data(at, "lesson_strip")
         assert (strip["at"], strip["control"], strip["done"]) == (2, "head", {"head": "1"})
         assert strip["steps"][0]["open"].endswith("&head=0&lesson=own&lesson_step=1")
         assert strip["shown"].endswith("&head=1&lesson=own&lesson_step=2")
         assert "Choose head 1 in the bar" in said(at)
-    assert told(apps.page("attention/attention"), "lesson_strip") is None
+    assert component_data(apps.page("attention/attention"), "lesson_strip") is None
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_the_sentence_before_a_lesson_comes_back_unless_one_of_ones_own_is_over_
 
 def test_the_presenter_is_told_the_notes_and_what_follows() -> None:
     first = apps.page("attention/attention", model="translation", lesson="own", lesson_step="1")
-    title, place, *_, notes, following = told(first, "presenter")
+    title, place, *_, notes, following = component_data(first, "presenter")
     assert (title, place) == ("Which word does a head attend to?", "1 of 2")
     assert (notes, following) == ("Let somebody read the first row aloud.", "Another head")
     last = apps.page("attention/attention", model="translation", lesson="own", lesson_step="2")
-    assert told(last, "presenter")[-1] == "the end of the lesson"
-    assert told(apps.page("attention/attention"), "presenter") == [""] * 5
+    assert component_data(last, "presenter")[-1] == "the end of the lesson"
+    assert component_data(apps.page("attention/attention"), "presenter") == [""] * 5
 
 
 def test_what_is_predicted_is_answered_until_the_lesson_changes(own: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_is_predicted_is_answered_until_the_lesson_changes(own: Path) -> No
 def test_a_step_that_does_not_exist_is_one_that_does() -> None:
     for step in ("0", "99", "x", "1" * 5_000):
         at = apps.page("attention/masks", lesson="own", lesson_step=step)
-        assert told(at, "lesson_strip")[0]["at"] in (1, 2)
+        assert component_data(at, "lesson_strip")[0]["at"] in (1, 2)
     links = [each.proto.query_string for each in at.get("page_link")]
     assert links
     assert all("lesson=own" in each and "lesson_step=" in each for each in links), "it stays open"
@@ -103,7 +103,7 @@ def test_a_lesson_that_does_not_exist_is_left_with_a_click() -> None:
 def test_every_lesson_is_listed_and_what_is_none_is_said(own: Path) -> None:
     (own / "broken.toml").write_text("title = ")
     at = apps.page("lessons/lessons")
-    rows = {row["name"]: row for row in told(at, "lesson_list")}
+    rows = {row["name"]: row for row in component_data(at, "lesson_list")}
     assert rows["own"]["steps"][1].endswith("lesson=own&lesson_step=2")
     assert not rows["own"]["own"]
     assert "broken.toml: the file is not valid TOML" in said(at)
@@ -117,7 +117,7 @@ def test_an_uploaded_lesson_is_this_reader_s_alone_and_what_is_none_is_refused()
         (LESSON, {"mine"}, "is in the list"),
     ):
         apps.run(at.file_uploader(key="lesson_file").upload("mine.toml", data))
-        assert {row["name"] for row in told(at, "lesson_list") if row["own"]} == own
+        assert {row["name"] for row in component_data(at, "lesson_list") if row["own"]} == own
         assert answer in said(at)
-    others = told(apps.page("lessons/lessons"), "lesson_list")
+    others = component_data(apps.page("lessons/lessons"), "lesson_list")
     assert "mine" not in {row["name"] for row in others}
