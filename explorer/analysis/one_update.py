@@ -129,7 +129,7 @@ def take_apart(
 
             hook = parameter.register_post_accumulate_grad_hook(keep_gradient)
             watching.enter_context(_removing(hook))
-        watching.enter_context(steps_between_layers(model))
+        watching.enter_context(steps_between_layers(model, state.optimizer))
         report = next(train(model, batch_at, config, state))
     batch = batch_at(step)
     losses = token_losses(torch.cat(logits), batch.labels.to(device), config.label_smoothing)

@@ -74,9 +74,16 @@ class PageContext:
         end_page()
 
     @property
+    def entry(self) -> ModelEntry:
+        """The chosen model among `models`; where there is none, the page says so and ends."""
+        if not self.models:
+            _ = self.opened
+        return self.models[self.choice.model]
+
+    @property
     def folder(self) -> Path:
         """The folder of the chosen model."""
-        return self.models[self.choice.model].folder
+        return self.entry.folder
 
     @property
     def part(self) -> Part:

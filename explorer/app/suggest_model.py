@@ -54,7 +54,7 @@ def draw_special(context: PageContext) -> None:
     state, model, choice = st.session_state, context.model, context.choice
     if isinstance(model, ModelError):
         return
-    entry_model = open_entry(context.models[choice.model]) if choice.special else model
+    entry_model = open_entry(context.entry) if choice.special else model
     names = typed_as_letters(entry_model, choice.text)
     if not names:
         return

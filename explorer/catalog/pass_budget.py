@@ -5,30 +5,36 @@ its reader may leave, and between two layers other threads have their turn.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from threading import local
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
+from torch.optim import Optimizer
 from torch.overrides import TorchFunctionMode
 
 from explorer.catalog.pass_size import Leaves, PassShape, pass_size
 from explorer.system import cooperative
-from explorer.system.cooperative import Budget
+from explorer.system.cooperative import Budget, interruptible
 from explorer.system.limits import PASS_BYTES, PASS_SHARE, PASS_TOKENS
 from explorer.text.checked_text import ForwardPassError
 from models import Transformer, TransformerConfig
 from models.block import Block
 from models.head_inputs import HEAD_INPUTS
 from models.loading.memory import available_memory
+from models.optimizers import MuonAndAdamW
 from models.stack import Cache
 from models.tap import NO_TAP, Tap
 from models.transformer import EVERYWHERE, TransformerBase
 
 LITTLE = 8_000_000
 """Bytes that are always free."""
+
+PRODUCTS = 4_000_000_000
+"""Numbers that a linear layer multiplies at once, some tenths of a second of one core."""
 
 MEMORY = Budget(lambda: available_memory())
 """The memory that loading models and passes share: one that does not fit waits."""
@@ -63,10 +69,11 @@ def room_for(config: TransformerConfig, shape: PassShape) -> Iterator[None]:
 
     try:
         _here.passes = True
-        if size.peak <= LITTLE or getattr(_here, "has_room", False):
+        if size.peak <= LITTLE:
             yield
             return
-        with MEMORY.spend(size.peak, size.stays, refuse, PASS_SHARE.most):
+        room = MEMORY.spend(size.peak, size.stays, refuse, PASS_SHARE.most)
+        with nullcontext() if getattr(_here, "has_room", False) else room, SteppingOperations():
             yield
     finally:
         _here.passes = False
@@ -129,9 +136,9 @@ def _step_of_gradient(_gradient: Tensor) -> None:
 
 
 @contextmanager
-def steps_between_layers(model: nn.Module) -> Iterator[None]:
-    """Within it, a pass of a plain model takes a cooperative step before each layer, and so does
-    that of its gradient.
+def steps_between_layers(model: nn.Module, optimizer: Optimizer | None = None) -> Iterator[None]:
+    """Within it, a pass of a plain model takes a cooperative step before each layer, and so do
+    that of its gradient and each iteration of Muon.
     """
 
     def before(_block: nn.Module, inputs: tuple[Any, ...]) -> None:
@@ -141,6 +148,8 @@ def steps_between_layers(model: nn.Module) -> Iterator[None]:
 
     blocks = [part for part in model.modules() if isinstance(part, Block)]
     hooks = [block.register_forward_pre_hook(before) for block in blocks]
+    if isinstance(optimizer, MuonAndAdamW):
+        hooks.append(optimizer.newton_schulz.register_forward_pre_hook(before))
     try:
         yield
     finally:
@@ -149,14 +158,25 @@ def steps_between_layers(model: nn.Module) -> Iterator[None]:
 
 
 class SteppingOperations(TorchFunctionMode):
-    """Within it, every operation on a tensor takes a cooperative step: weights are made or read."""
+    """Within it, an operation on a tensor takes a cooperative step, a large linear layer many."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if any(isinstance(value, Tensor) for value in args):  # else it may set a mode back
             cooperative.step()
+        if func is linear and args[0].numel() * len(args[1]) > PRODUCTS:
+            return _linear_in_parts(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
+
+
+def _linear_in_parts(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    rows = x.flatten(0, -2).split(max(1, PRODUCTS // weight.numel()))
+    parts = [linear(part, weight, bias) for part in interruptible(rows)]
+    for part in parts:
+        if part.requires_grad:
+            part.register_hook(_step_of_gradient)
+    return torch.cat(parts).unflatten(0, x.shape[:-1])
 
 
 class BoundedTransformer(Transformer):

@@ -42,7 +42,7 @@ class ModelInTraining:
         model = copy.deepcopy(self.model)
         state = TrainState.fresh(model, self.training)
         state.step = self.state.step
-        # An optimizer cannot be copied directly: a copy of Muon loses its two optimizers.
+        # An optimizer cannot be copied directly: a copy of Muon loses its AdamW.
         for ours, theirs in zip(self.model.parameters(), model.parameters(), strict=True):
             if memory := self.state.optimizer.state.get(ours):
                 state.optimizer.state[theirs] = {
@@ -93,7 +93,7 @@ def train_on(
         training = training_at(run, spec, now)
         until = min([at for at in changed_at if at > now] + [step])
         updates = train(began.model, partial(task.batch, training=training), training, began.state)
-        with steps_between_layers(began.model):
+        with steps_between_layers(began.model, began.state.optimizer):
             while began.state.step < until:
                 yield next(updates).step
 

@@ -246,7 +246,10 @@ class _Updates:
         if next(self._model.parameters()).device.type != "cpu":
             yield
             return
-        with cooperative.run_in_thread(breakable), steps_between_layers(self._model):
+        with (
+            cooperative.run_in_thread(breakable),
+            steps_between_layers(self._model, self._state.optimizer),
+        ):
             yield
 
     def _begin(self) -> None:

@@ -211,8 +211,22 @@ def with_steps(work: Callable[[], object]) -> None:
         work()
 
 
-def fresh() -> TrainState:
-    return TrainState.fresh(large(), ONE_STEP)
+def fresh(optimizer: str = "adamw") -> TrainState:
+    return TrainState.fresh(large(), ONE_STEP.replace(optimizer=optimizer))
+
+
+def updated(rows: Batch, state: TrainState) -> None:
+    with pass_budget.steps_between_layers(large(), state.optimizer):
+        next(train(large(), lambda _: rows, ONE_STEP, state))
+
+
+@cache
+def widest() -> Transformer:
+    """The largest that a stranger may open, 1 GB; its weights are never written."""
+    sizes = large().config.replace(d_model=4000, n_heads=1, d_ff=0, vocab_size=45_000, n_layers=1)
+    with torch.device("meta"):
+        model = Transformer(sizes.replace(positions="rotary", tie_embeddings=True))
+    return model.to_empty(device="cpu")
 
 
 def trained_again(*_: object) -> list[int]:
@@ -262,7 +276,8 @@ LARGEST: dict[str, list[Callable[[OpenModel, Path], object]]] = {
         lambda *_: expected_speed(TASKS["reverse"], tiny_spec(batch_size=1800)),
     ],
     "an update of a training, a race, a sweep or a fine-tuning": [
-        lambda *_: with_steps(lambda: next(train(large(), lambda _: TUNED, ONE_STEP)))
+        lambda *_: updated(TUNED, fresh()),
+        lambda *_: updated(rows_of(1, 1), fresh("muon")),
     ],
     "its measurement of held-out rows": [
         lambda *_: with_steps(lambda: value_of(nats_per_token, large(), rows_of(500, 512)))
@@ -308,13 +323,17 @@ LARGEST: dict[str, list[Callable[[OpenModel, Path], object]]] = {
     "generating, beam search, branches": [
         lambda *_: [*generate(bounded(), rows_of(1, 1900).labels)],
         lambda *_: [*beam_steps(bounded(), rows_of(1, 1900).labels)],
+        lambda opened, _: continue_from(wide(opened), LINES[0], (5, 6, 7)),
     ],
     "museum: “Open it untrained”": [lambda _, root: make_system(SYSTEM, root)],
     "museum: “Train both”": [
         lambda *_: [*interruptible(train_softmax_twice(TASKS["reverse"]))],
         lambda *_: [*interruptible(train_on_random_labels())],
     ],
-    "opening a model": [opened_large],
+    "opening a model, and a pass": [
+        opened_large,
+        lambda *_: BoundedTransformer(widest())(rows_of(1, 2048).labels),
+    ],
     "training a tokenizer": [
         lambda *_: train_unigram(WORDS[:MAX_UNIGRAM_TEXT], 1_000),
         lambda *_: train_merges(WORDS[: limits.TOKENIZER_CHARACTERS.public], 1_000),

@@ -3,13 +3,21 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from unittest.mock import Mock
 
 import pytest
 import torch
+from torch import nn
 
 from explorer.catalog import ModelError, opened_model, pass_budget
 from explorer.catalog.opened_model import OpenModel
-from explorer.catalog.pass_budget import BoundedTransformer, TooLargeError, reserve, room_for
+from explorer.catalog.pass_budget import (
+    BoundedTransformer,
+    SteppingOperations,
+    TooLargeError,
+    reserve,
+    room_for,
+)
 from explorer.catalog.pass_size import PassShape, pass_size
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system import cooperative
@@ -18,6 +26,7 @@ from explorer.system.limits import PASS_TOKENS
 from models import Transformer, trace
 from models.loading.checkpoint import Checkpoint
 from models.trace import CHEAP_SITES
+from tests.closeness import assert_close_to
 from tests.models.grid import ODDITIES
 from tests.tiny import ids_of, million_positions, oversized_model
 
@@ -68,6 +77,21 @@ def test_a_pass_that_does_not_fit_what_is_free_is_refused(
     monkeypatch.setattr(pass_budget, "available_memory", lambda: free)
     with pytest.raises(TooLargeError, match="more memory than is free"):
         trace(letters.model, ids_of(1, 20))
+
+
+def test_a_large_linear_layer_is_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, x, looks = nn.Linear(6, 5), torch.randn(2, 4, 6, requires_grad=True), Mock()
+    whole = layer(x)
+    monkeypatch.setattr(pass_budget, "PRODUCTS", 60)  # two rows of six times five
+    with cooperative.run_in_thread(looks), SteppingOperations():
+        in_parts = layer(x)
+    assert looks.step.call_count == 1 + 4
+    assert_close_to(in_parts, whole)
+    with cooperative.run_in_thread(looks):
+        in_parts.sum().backward()
+    assert looks.step.call_count == 1 + 4 + 4
+    assert x.grad is not None
+    assert_close_to(x.grad, layer.weight.sum(0).expand_as(x))
 
 
 def test_a_pass_without_room_now_waits(letters: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:

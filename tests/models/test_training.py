@@ -14,7 +14,7 @@ from models import distributed, training
 from models.config import OPTIMIZERS, TrainConfig
 from models.losses import IGNORE, cross_entropy, label_smoothing
 from models.model import Transformer
-from models.optimizers import build_optimizer
+from models.optimizers import MuonAndAdamW, build_optimizer
 from models.presets import PAPER_TRAINING
 from models.schedules import learning_rate
 from models.trace import trace
@@ -203,6 +203,23 @@ def test_muon_is_for_the_matrices_inside_of_blocks_and_decay_for_all() -> None:
     groups = build_optimizer(model, CONFIG.replace(weight_decay=0.5)).param_groups
     decay = {id(p): group["weight_decay"] for group in groups for p in group["params"]}
     assert decay == {id(p): 0.5 if p.dim() > 1 else 0 for p in model.parameters()}
+
+
+def test_an_update_of_muon_is_torchs_in_bfloat16_or_is_not_made() -> None:
+    ours, theirs, other = [nn.Parameter(matrix) for matrix in (LOGITS[0], LOGITS[0], LOGITS[1])]
+    how: dict[str, Any] = {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}
+    optimizer = MuonAndAdamW(how | {"params": [ours]}, [{"params": [other]}])
+    torchs = torch.optim.Muon([theirs], **how, adjust_lr_fn="match_rms_adamw")
+    for gradient in LOGITS:
+        before, ours.grad, theirs.grad = ours.detach().clone(), gradient, gradient.clone()
+        optimizer.step()
+        torchs.step()
+        assert (ours - theirs).norm() < 0.03 * (ours - before).norm()
+        theirs.data.copy_(ours)
+    optimizer.newton_schulz.register_forward_pre_hook(Mock(side_effect=BrokenPipeError))
+    with pytest.raises(BrokenPipeError):
+        optimizer.step()
+    assert_close_to(ours, theirs, 0)
 
 
 def test_processes_with_other_gradients_send_as_much(monkeypatch: pytest.MonkeyPatch) -> None:

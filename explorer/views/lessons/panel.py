@@ -116,7 +116,7 @@ def _usual() -> dict[str, str]:
     context = current_context()
     if context is None or not context.models:
         return {}
-    entry = context.models[context.choice.model]
+    entry = context.entry
     part, layer, head = context.default_head
     title = next(kind.title for kind in parts_of(entry) if kind.name == part)
     return {"text": entry.example, "part": title, "layer": str(layer), "head": str(head)}

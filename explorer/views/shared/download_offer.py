@@ -35,7 +35,7 @@ def draw_offer(context: PageContext) -> None:
             draw_progress(model, "offer")
             return
         with st.container(horizontal=True, vertical_alignment="center"):
-            if context.opened and context.models[context.choice.model].origin in ONE_TASK:
+            if context.entry.origin in ONE_TASK:
                 st.markdown(LINE, width="content")
             goes_on = f"{state.left / 1e6:,.0f} of " if state.left else ""
             st.button(

@@ -255,7 +255,7 @@ def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
     context = current_context()
     if context is None or "part" not in about:
         return about
-    parts = {part.name: part.title for part in parts_of(context.models[context.choice.model])}
+    parts = {part.name: part.title for part in parts_of(context.entry)}
     words = {**about, "part": parts.get(about["part"], about["part"])}
     return {"attention" if name == "part" else name: text for name, text in words.items()}
 

@@ -15,7 +15,7 @@ Snapshots = dict[str, Path]
 
 def snapshots_of(context: PageContext) -> Snapshots:
     """The snapshots of the run that trained the chosen model; none if no run here did."""
-    snapshots = choice.snapshots_of(context.models[context.choice.model])
+    snapshots = choice.snapshots_of(context.entry)
     return {str(step): folder for step, folder in snapshots.items()}
 
 

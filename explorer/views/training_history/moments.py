@@ -106,12 +106,12 @@ class History:
 
 def snapshots_in(context: PageContext) -> bool:
     """Whether the chosen model has snapshots; without a model, the page ends here."""
-    return bool(context.opened and snapshots_of(context.models[context.choice.model]))
+    return bool(context.opened and snapshots_of(context.entry))
 
 
 def history_of(context: PageContext) -> History | None:
     """The history of the chosen model, or None where it takes too long or has not been run yet."""
-    entry = context.models[context.choice.model]
+    entry = context.entry
     snapshots = snapshots_of(entry)
     run = Run(run_of(entry.folder))
     steps, folders = [*snapshots], [*snapshots.values()]
