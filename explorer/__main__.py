@@ -20,7 +20,10 @@ USER_ERRORS = (OSError, ValueError, NotImplementedError)
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m explorer") -> int:
-    """Run one command; 0 when it worked, 2 after a sentence on stderr when it did not."""
+    """Run one command; 0 when it worked, 2 after a sentence on stderr when it did not.
+
+    130 when Ctrl-C has ended it, and 143 when SIGTERM has.
+    """
     with redirect_stdout(cast(TextIO, _VisibleOutput(sys.stdout))):
         return _run(arguments, prog)
 
@@ -52,7 +55,11 @@ def _run(arguments: Sequence[str] | None, prog: str) -> int:
         return 2
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
-        return 130
+        return 128 + signal.SIGINT
+    except training_commands.EndedBySignal as ended:
+        number, how = ended.args
+        print(how, file=sys.stderr)
+        return 128 + number
     return 0
 
 

@@ -176,8 +176,8 @@ def step(self):
 Breakable.step = step
 for number, at, *command in json.loads(sys.argv[1]):
     looks = 0
-    main([*command, "--json"])
-    print(looks, flush=True)
+    ended = main([*command, "--json"])
+    print(json.dumps([looks, ended]), flush=True)
 torch.nn.Module.__call__ = lambda *_, **__: os.kill(os.getpid(), number)
 main(["generate", command[1], "1"])
 """
@@ -193,10 +193,11 @@ def test_a_signal_ends_a_measurement_or_an_update_with_its_state_written_down(ro
         [signal.SIGTERM, 17, *goes_on],
     ]
     child = [sys.executable, "-c", SIGNALLED, json.dumps(told)]
-    ended = subprocess.run(child, cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    ended = subprocess.run(child, cwd=ROOT, capture_output=True, check=False)
     assert ended.returncode == -signal.SIGTERM
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
-    assert lines[1::2] == [at for _, at, *_ in told]
+    assert lines[1::2] == [[3, 143], [4, 130], [17, 143]]
+    assert ended.stderr.count(b"goes on with: python -m explorer resume reverse-1\n") == 3
     assert [status["state"] for status in lines[::2]] == ["interrupted"] * 3
     steps = [status["step"] for status in lines[::2]]
     assert steps[0] == 0 < steps[-1], steps

@@ -9,9 +9,9 @@ trains, and can open its model afterwards.
 
 import argparse
 import json
+import shlex
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -31,7 +31,7 @@ from explorer.runs.settings import (
     WEIGHTS_SEED,
     spec_of,
 )
-from explorer.runs.spec import HOT, RunError, RunSpec
+from explorer.runs.spec import HOT, INTERRUPTED, RunError, RunSpec
 from explorer.runs.worker import ANEW, END, advance, broadcast, saved_or_untrained
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
@@ -199,7 +199,7 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
             bar.bar_format = "{desc}"
             bar.set_description_str(f"Measuring {rows:,} held-out rows: {read:,}")
 
-        for progress in advance(run.folder, leave.is_set, tell=tell):
+        for progress in advance(run.folder, leave.is_asked, tell=tell):
             now = progress.status
             bar.bar_format = None
             bar.set_description(run.name, refresh=False)
@@ -215,27 +215,55 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
         speed = ended.step / ended.seconds if ended.seconds else 0.0
         about = {"name": run.name, "folder": str(run.folder)}
         print(json.dumps(about | ended.to_dict() | {"steps_per_second": speed}))
-        return
-    print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
-    if ended.value is not None:
-        print(f"On {ended.held_out}: {ended.measure} {three(ended.value)}.")
-    print(run.checkpoint() or run.folder)
-    print(_where_to_see(run))
+    else:
+        print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
+        if ended.value is not None:
+            print(f"On {ended.held_out}: {ended.measure} {three(ended.value)}.")
+        print(run.checkpoint() or run.folder)
+        print(_where_to_see(run))
+    if ended.state == INTERRUPTED:
+        leave.end_command(run.name if _is_in_app(run) else shlex.quote(str(run.folder)))
+
+
+def _is_in_app(run: Run) -> bool:
+    return run.folder.parent.resolve() == runs_root().resolve()
 
 
 def _where_to_see(run: Run) -> str:
     """How to open the run in the app, which lists only the runs of one folder."""
-    if run.folder.parent.resolve() == runs_root().resolve():
+    if _is_in_app(run):
         return f"It opens in the app as {run.name}."
     return f"To open it in the app, start the app with EXPLORER_RUNS={run.folder.parent}."
 
 
+class EndedBySignal(Exception):
+    """A signal has ended a command: its number, and a sentence that says how the work goes on."""
+
+
+class Leave:
+    """The signal that has asked the command to end; 0 without one."""
+
+    number = 0
+
+    def ask(self, number: int, frame: object) -> None:
+        self.number = number
+
+    def is_asked(self) -> bool:
+        return self.number > 0
+
+    def end_command(self, run: str) -> None:
+        """EndedBySignal if a signal has come; `run` is the word after the command resume."""
+        if self.number:
+            how = f"An interrupted run goes on with: python -m explorer resume {run}"
+            raise EndedBySignal(self.number, how)
+
+
 @contextmanager
-def leave_at_signal() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set."""
-    leave = threading.Event()
+def leave_at_signal() -> Iterator[Leave]:
+    """What Ctrl-C and SIGTERM ask of the command, which saves its work before it ends."""
+    leave = Leave()
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: leave.set()) for number in numbers}
+    before = {number: signal.signal(number, leave.ask) for number in numbers}
     try:
         yield leave
     finally:
