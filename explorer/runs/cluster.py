@@ -452,10 +452,11 @@ def states_of(runs: Sequence[Run]) -> tuple[str, ...]:
     """The state of each run, for every page; `DAMAGED` for one that cannot be read."""
     queued, states = cache(cluster().queued), list[str]()
     for run in runs:
-        try:
-            states.append(status_of(run, queued).state if run.spec else DAMAGED)
-        except RunError:
-            states.append(DAMAGED)
+        state = DAMAGED
+        if run.is_readable():
+            with contextlib.suppress(RunError):
+                state = status_of(run, queued).state
+        states.append(state)
     return tuple(states)
 
 

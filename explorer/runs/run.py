@@ -180,7 +180,10 @@ class Run:
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.title}.") from error
         except (ValueError, TypeError) as error:
-            raise RunError(f"The status of the run {self.title} cannot be read.") from error
+            raise RunError(
+                f"The status of the run {self.title} cannot be read: delete the run, or restore "
+                "its file status.json."
+            ) from error
 
     def notes(self) -> RunNotes:
         """The reader's notes of the run."""

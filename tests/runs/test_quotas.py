@@ -220,10 +220,14 @@ def test_a_step_that_takes_too_long_ends_its_process(tmp_path: Path) -> None:
     ("begun", "later", "reason"),
     [
         ([MAKING], 599, ""),
-        ([MAKING], 600, f"{MAKING} took more than 600 seconds. Make"),
-        ([STEP, MEASURING], 600, f"{MEASURING} took more than 600 seconds. Make"),
+        ([MAKING], 600, f"{MAKING} took more than 600 seconds. Make the model or its data"),
+        (
+            [STEP, MEASURING],
+            600,
+            f"{MEASURING} took more than 600 seconds. Make the model or its data",
+        ),
         ([MEASURING, STEP], 9, ""),
-        ([MEASURING, STEP], 10, "one step took more than 10 seconds. Make"),
+        ([MEASURING, STEP], 10, "one step took more than 10 seconds. Make the model or the batch"),
         (["stop", STEP], 3, "run was stopped within a step"),
         (["stop", STEP], 2, ""),
         (["stop", MEASURING], 3, ""),

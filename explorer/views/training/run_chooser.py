@@ -11,6 +11,7 @@ from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.messages import say
 from explorer.app.reader_runs import find_run, listed_runs, may_change, own_runs
 from explorer.app.session import session
+from explorer.catalog import in_a_sentence
 from explorer.runs.cluster import cluster, status_of
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError, is_step
@@ -28,7 +29,15 @@ EMPTY: Mapping[str, str] = {}
 def draw_run_links(run: Run) -> None:
     """Draw links to pages about the run: its attention, its film, its inside, its comparison."""
     pages, snapshots = session().pages, run.snapshots()
-    if weights := _weights_name(run):
+    try:
+        weights = _weights_name(run)
+    except (CheckpointError, OSError) as error:
+        weights, why = "", in_a_sentence(error)
+        st.text(
+            f"The saved model of {run.title} is damaged: {why} Start the run again, or save it "
+            f"anew with python -m explorer resume {run.title}."
+        )
+    if weights:
         label = f"Open {weights} on Attention maps"
         _draw_link(run, "attention", label, "open_run", type="primary")
     if "training_history" in pages and run.latest() is not None:
@@ -58,14 +67,14 @@ def _open_model(name: str, step: str | None) -> None:
 
 
 def _weights_name(run: Run) -> str:
-    """The run's name, with the step of its weights until it is finished; empty without weights."""
+    """The run's name, with the step of its weights until it is finished; empty without weights.
+
+    CheckpointError or OSError says what is damaged.
+    """
     folder = run.checkpoint()
-    try:
-        record = peek(folder)[1] if folder else None
-    except (CheckpointError, OSError):
-        record = None
-    if record is None:
+    if folder is None:
         return ""
+    record = peek(folder)[1]
     step = record.get("steps")
     is_finished = record.get("is_finished") is True or not is_step(step)
     return run.title if is_finished else f"step {step:,} of {run.title}"
