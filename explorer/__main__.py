@@ -1,6 +1,7 @@
 """Runs, generating, export, circuits, models and lessons, from the command line."""
 
 import argparse
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import torch
 
 from explorer.app import address_parameters
 from explorer.commands import lesson_commands, model_commands, sweep_commands, training_commands
+from explorer.runs.settings import FIELDS
 from models.file_text import visible
 
 USER_ERRORS = (OSError, ValueError, NotImplementedError)
@@ -51,7 +53,7 @@ def _run(arguments: Sequence[str] | None, prog: str) -> int:
         options.command(options)
     except USER_ERRORS as error:
         sentence = " ".join(str(error).split()) or type(error).__name__
-        print(visible(sentence), file=sys.stderr)
+        print(visible(_with_flags(sentence, options)), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
@@ -61,6 +63,13 @@ def _run(arguments: Sequence[str] | None, prog: str) -> int:
         print(how, file=sys.stderr)
         return 128 + number
     return 0
+
+
+def _with_flags(sentence: str, options: argparse.Namespace) -> str:
+    """The sentence with options as they are typed: --heads where a config says n_heads."""
+    flags = {FIELDS.get(name, name): f"--{name.replace('_', '-')}" for name in vars(options)}
+    names = r"^\w+(?= must be )|\b[a-z]+_\w+(?= \d)"
+    return re.sub(names, lambda name: flags.get(name[0], name[0]), sentence)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -117,8 +117,8 @@ def test_a_text_of_ones_own_is_learnt(tmp_path: Path, capsys: pytest.CaptureFixt
 
 REFUSED = [
     ("train nothing", "There is no task called 'nothing'"),
-    ("train reverse --heads 7", "d_model 64 is not divisible by n_heads 7."),
-    ("train reverse --lr -1", "lr must be "),
+    ("train reverse --heads 7", "--d-model 64 is not divisible by --heads 7."),
+    ("train reverse --lr -1", "--lr must be "),
     ("train reverse --d-model 8192 --layers 64", "Make it narrower"),
     ("train characters --text /absent", "/absent cannot be read"),
     ("train characters --text /dev/zero", "/dev/zero has more than 20,000,000 bytes"),
@@ -130,6 +130,8 @@ REFUSED = [
     (f"train characters --text {os.devnull}", "The text has 0 characters"),
     ("resume absent", "There is no folder and no run called absent"),
     ("generate absent hi", "There is no folder and no run called absent"),
+    ("get smollm2 --to /dev/null/x", "Cannot write to /dev/null/x: choose another folder."),
+    ("train reverse --out /dev/null/x", "Cannot write to /dev/null/x: choose another folder."),
     ("get nothing", "There is no model called 'nothing': it is one of smollm2, gpt2,"),
     ("checkpoints --only nothing", "No shipped model is called 'nothing'"),
     ("sweep reverse --lr 1e-3", "A sweep needs at least two values of one setting."),

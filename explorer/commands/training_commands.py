@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tqdm import tqdm
@@ -165,6 +166,7 @@ def _tuned_run(args: argparse.Namespace, text: str | None) -> Run:
 
 def _create(args: argparse.Namespace, spec: RunSpec, text: str | None, **more: Any) -> Run:
     if args.out:
+        check_can_write(args.out)
         return create_in(args.out, spec, text, **more)
     return create(runs_root(), spec, text, **more)
 
@@ -283,6 +285,16 @@ def folder_named(model: str) -> Path:
             f"There is no folder and no run called {quoted(model)}; "
             "the command runs lists the runs."
         ) from None
+
+
+def check_can_write(folder: Path) -> None:
+    """ValueError where this folder cannot be made."""
+    try:
+        there = next(path for path in folder.absolute().parents if path.exists())
+        with TemporaryDirectory(dir=there):
+            pass
+    except OSError as error:
+        raise ValueError(f"Cannot write to {folder}: choose another folder.") from error
 
 
 def read_text(path: Path) -> str:
