@@ -145,6 +145,8 @@ def test_a_model_is_tuned_and_compared_with_its_start(visitor: Visitor, server: 
 def test_two_trainings_of_the_museum_are_shown_and_stopped(visitor: Visitor) -> None:
     """Stopped by the page itself at the first step it shows: a hand might come too late."""
     page = visitor.open("/museum?model=translation&text=the+black+cat+sleeps")
+    hint = page.locator(".matrix .sentence").first
+    assert hint.evaluate("line => line.scrollWidth <= line.clientWidth"), "it is cut"
     visitor.choose("Exhibit", EXHIBITS[11].label)
     visitor.rest()
     page.evaluate(STOP_AT_ONCE)
