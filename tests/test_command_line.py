@@ -94,8 +94,7 @@ def test_a_trained_model_is_trained_further_and_a_run_is_found_by_its_name(
 
 
 def test_a_text_of_ones_own_is_learnt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("the quick brown fox jumps over the lazy dog. " * 40)
+    (text := tmp_path / "text.txt").write_text("the quick brown fox jumps over the lazy dog. " * 40)
     out = tmp_path / "fox"
     command = ["train", "characters", "--text", str(text), "--steps", "3", "--out", str(out)]
     assert main([*command, *TINY]) == 0
@@ -226,8 +225,7 @@ def test_the_list_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_the_folder_of_another_model_is_not_taken_for_the_one_that_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
+    (mine := tmp_path / "mine").mkdir()
     (mine / "config.json").touch()
     ask = ["get", "smollm2", "--to", str(mine)]
     sentence = "The folder mine holds another model than SmolLM2-135M-Instruct; name one that"
@@ -363,8 +361,7 @@ def test_a_model_that_ships_without_its_text_is_measured_with_it_and_with_no_oth
     (folder,) = make_shipped(["reviews"], tmp_path, tmp_path / "made")
     found = printed(capsys, "evaluate", str(folder), "--data", str(table))
     assert {found["measure"]: found["value"]} == peek(folder)[1]["metrics"]
-    other = tmp_path / "other.csv"
-    other.write_text(table.read_text() + "a film,good\n")
+    (other := tmp_path / "other.csv").write_text(table.read_text() + "a film,good\n")
     for line, sentence in {
         (): "This model is measured on a part of sentiment.csv: name it with --data.",
         ("--data", str(other)): "is not the sentiment.csv that this model was trained on",
