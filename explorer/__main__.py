@@ -59,8 +59,8 @@ def _run(arguments: Sequence[str] | None, prog: str) -> int:
         print("Interrupted.", file=sys.stderr)
         return 128 + signal.SIGINT
     except training_commands.EndedBySignal as ended:
-        number, how = ended.args
-        print(how, file=sys.stderr)
+        number, run = ended.args
+        print(f"It goes on with: python -m explorer resume {run}", file=sys.stderr)
         return 128 + number
     return 0
 

@@ -198,7 +198,7 @@ def test_a_signal_ends_a_measurement_or_an_update_with_its_state_written_down(ro
     assert ended.returncode == -signal.SIGTERM
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     assert lines[1::2] == [[3, 143], [4, 130], [17, 143]]
-    assert ended.stderr.count(b"goes on with: python -m explorer resume reverse-1\n") == 3
+    assert ended.stderr.count(b"It goes on with: python -m explorer resume reverse-1\n") == 3
     assert [status["state"] for status in lines[::2]] == ["interrupted"] * 3
     steps = [status["step"] for status in lines[::2]]
     assert steps[0] == 0 < steps[-1], steps

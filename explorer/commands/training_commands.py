@@ -192,7 +192,7 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
     if note := run.task().note:
         print(note, file=sys.stderr)
     with (
-        leave_at_signal() as leave,
+        leave_at_signal() as signals,
         tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
         EventFiles(run) if args.tensorboard else nullcontext() as events,
     ):
@@ -201,7 +201,7 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
             bar.bar_format = "{desc}"
             bar.set_description_str(f"Measuring {rows:,} held-out rows: {read:,}")
 
-        for progress in advance(run.folder, leave.is_asked, tell=tell):
+        for progress in advance(run.folder, lambda: bool(signals), tell=tell):
             now = progress.status
             bar.bar_format = None
             bar.set_description(run.name, refresh=False)
@@ -223,8 +223,9 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
             print(f"On {ended.held_out}: {ended.measure} {three(ended.value)}.")
         print(run.checkpoint() or run.folder)
         print(_where_to_see(run))
-    if ended.state == INTERRUPTED:
-        leave.end_command(run.name if _is_in_app(run) else shlex.quote(str(run.folder)))
+    if signals and ended.state == INTERRUPTED:
+        name = run.name if _is_in_app(run) else shlex.quote(str(run.folder))
+        raise EndedBySignal(signals[0], name)
 
 
 def _is_in_app(run: Run) -> bool:
@@ -239,35 +240,17 @@ def _where_to_see(run: Run) -> str:
 
 
 class EndedBySignal(Exception):
-    """A signal has ended a command: its number, and a sentence that says how the work goes on."""
-
-
-class Leave:
-    """The signal that has asked the command to end; 0 without one."""
-
-    number = 0
-
-    def ask(self, number: int, frame: object) -> None:
-        self.number = number
-
-    def is_asked(self) -> bool:
-        return self.number > 0
-
-    def end_command(self, run: str) -> None:
-        """EndedBySignal if a signal has come; `run` is the word after the command resume."""
-        if self.number:
-            how = f"An interrupted run goes on with: python -m explorer resume {run}"
-            raise EndedBySignal(self.number, how)
+    """A signal has ended a command: its number, and the word that `resume` takes."""
 
 
 @contextmanager
-def leave_at_signal() -> Iterator[Leave]:
-    """What Ctrl-C and SIGTERM ask of the command, which saves its work before it ends."""
-    leave = Leave()
+def leave_at_signal() -> Iterator[list[int]]:
+    """The numbers of the signals that come, of Ctrl-C and SIGTERM, which end nothing themselves."""
+    came: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, leave.ask) for number in numbers}
+    before = {number: signal.signal(number, lambda one, _: came.append(one)) for number in numbers}
     try:
-        yield leave
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -82,8 +82,6 @@ def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
 
     LessonError says why there is none.
     """
-    from models.file_text import visible_values  # as above
-
     name = name_of(file)
     if not LESSON_BYTES.allows(len(data)):
         raise LessonError(f"{file}: {LESSON_BYTES.refusal(len(data))}")
@@ -91,17 +89,12 @@ def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise LessonError(f"{file}: save it as UTF-8, which it is not.") from error
-    fields = _Fields(
-        visible_values(_table_in(text, file)), file, "title", "about", "minutes", "steps"
-    )
+    fields = _Fields(_table_in(text, file), file, "title", "about", "minutes", "steps")
     minutes = fields.number("minutes", 1, MOST_MINUTES)
     title, about = fields.text("title", SHORT), fields.text("about", LINE)
     tables = fields.tables("steps", MOST_STEPS)
     fields.no_others()
-    steps = tuple(
-        _step(_Fields(step, f"{file}, step {at}", "title", "open", "text"))
-        for at, step in enumerate(tables, 1)
-    )
+    steps = tuple(_step(table, f"{file}, step {at}") for at, table in enumerate(tables, 1))
     lesson = Lesson(name, title, about, minutes, steps)
     if pages is not None:
         for fault in faults(lesson, pages):
@@ -110,10 +103,13 @@ def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
 
 
 def _table_in(text: str, file: str) -> dict[str, Any]:
-    """The table that this TOML is; LessonError says why it is none."""
+    """The table that this TOML is, in visible characters; LessonError says why it is none."""
+    from models.file_text import visible_values  # as above
+
     _no_long_keys(text, file)
     try:
-        return tomllib.loads(text)
+        table: dict[str, Any] = visible_values(tomllib.loads(text))
+        return table
     except tomllib.TOMLDecodeError as error:
         why = str(error)
     except ValueError:
@@ -133,7 +129,8 @@ def _no_long_keys(text: str, file: str) -> None:
             )
 
 
-def _step(of: "_Fields") -> LessonStep:
+def _step(table: Mapping[str, Any], where: str) -> LessonStep:
+    of = _Fields(table, where, "title", "open", "text")
     control = of.text("control", SHORT, needed=False)
     if control and not CONTROL.fullmatch(control):
         raise of.wrong("control", "must be the key of a control: letters, digits, _ and -")
@@ -168,8 +165,7 @@ def _predict(of: "_Fields") -> Predict | None:
         return None
     if not isinstance(table, dict):
         raise of.wrong("predict", "must be a table: [steps.predict]")
-    needed = "question", "options", "right", "why"
-    inside = _Fields(table, f"{of.where}, predict", *needed)
+    inside = _Fields(table, f"{of.where}, predict", "question", "options", "right", "why")
     options = inside.texts("options", 2, 6)
     right = inside.number("right", 1, len(options))
     if len({*options}) < len(options):
@@ -222,10 +218,7 @@ focus, clicks it, or clicks a cell of a matrix. Each way has a check of its valu
 
 
 class _Fields:
-    """One table of the file: every field that is read is checked, and other fields are refused.
-
-    LessonError names the needed fields that are missing.
-    """
+    """One table of the file, with all `needed` fields and no other than those that are read."""
 
     def __init__(self, table: Mapping[str, Any], where: str, *needed: str) -> None:
         self.table, self.where = table, where
@@ -237,12 +230,13 @@ class _Fields:
     def wrong(self, name: str, what: str) -> LessonError:
         return LessonError(f"{self.where}: “{name}” {what}.")
 
-    def value(self, name: str) -> Any:
-        """The value without a check; None where there is none."""
-        return self._get(name, None)
+    def value(self, name: str, otherwise: Any = None) -> Any:
+        """The value without a check."""
+        self._known.add(name)
+        return self.table.get(name, otherwise)
 
     def text(self, name: str, most: int, *, needed: bool = True) -> str:
-        value = self._get(name, "")
+        value = self.value(name, "")
         if not isinstance(value, str):
             raise self.wrong(name, "must be a text between quotes")
         value = value.strip()
@@ -255,13 +249,13 @@ class _Fields:
         return value
 
     def number(self, name: str, least: int, most: int) -> int:
-        value = self._get(name, 0)
+        value = self.value(name, 0)
         if type(value) is not int or not least <= value <= most:
             raise self.wrong(name, f"must be a whole number from {least} to {most}")
         return value
 
     def texts(self, name: str, least: int, most: int) -> tuple[str, ...]:
-        value = self._get(name, [])
+        value = self.value(name, [])
         is_one = isinstance(value, list) and all(
             isinstance(text, str) and 0 < len(text) <= LINE for text in value
         )
@@ -272,7 +266,7 @@ class _Fields:
 
     def parameters(self, name: str) -> dict[str, str]:
         """The parameters of an address, by name."""
-        value = self._get(name, {})
+        value = self.value(name, {})
         is_one = (
             isinstance(value, dict)
             and len(value) <= MOST_TEXTS
@@ -286,7 +280,7 @@ class _Fields:
         return dict(value)
 
     def tables(self, name: str, most: int) -> list[Mapping[str, Any]]:
-        value = self._get(name, [])
+        value = self.value(name, [])
         if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
             raise self.wrong(name, f"must be tables, each under [[{name}]]")
         if not 0 < len(value) <= most:
@@ -299,10 +293,6 @@ class _Fields:
             raise LessonError(
                 f"{self.where}: nothing is called “{stray[0][:40]}”; there is {names}."
             )
-
-    def _get(self, name: str, otherwise: Any) -> Any:
-        self._known.add(name)
-        return self.table.get(name, otherwise)
 
 
 # ---- what is wrong with a lesson that could be read --------------------------------------------

@@ -29,15 +29,7 @@ EMPTY: Mapping[str, str] = {}
 def draw_run_links(run: Run) -> None:
     """Draw links to pages about the run: its attention, its film, its inside, its comparison."""
     pages, snapshots = session().pages, run.snapshots()
-    try:
-        weights = _weights_name(run)
-    except (CheckpointError, OSError) as error:
-        weights, why = "", in_a_sentence(error)
-        st.text(
-            f"The saved model of {run.title} is damaged: {why} Start the run again, or save it "
-            f"anew with python -m explorer resume {run.title}."
-        )
-    if weights:
+    if weights := _weights_name(run):
         label = f"Open {weights} on Attention maps"
         _draw_link(run, "attention", label, "open_run", type="primary")
     if "training_history" in pages and run.latest() is not None:
@@ -69,12 +61,19 @@ def _open_model(name: str, step: str | None) -> None:
 def _weights_name(run: Run) -> str:
     """The run's name, with the step of its weights until it is finished; empty without weights.
 
-    CheckpointError or OSError says what is damaged.
+    The page says what of them is damaged.
     """
     folder = run.checkpoint()
-    if folder is None:
+    try:
+        record = peek(folder)[1] if folder else None
+    except (CheckpointError, OSError) as error:
+        st.text(
+            f"The saved model of {run.title} is damaged: {in_a_sentence(error)} Start the run "
+            f"again, or save it anew with python -m explorer resume {run.title}."
+        )
+        record = None
+    if record is None:
         return ""
-    record = peek(folder)[1]
     step = record.get("steps")
     is_finished = record.get("is_finished") is True or not is_step(step)
     return run.title if is_finished else f"step {step:,} of {run.title}"
