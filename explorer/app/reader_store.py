@@ -1,8 +1,7 @@
 """What this process stores for each reader: a session of kept views, and their own lessons.
 
-A reload or another tab finds both again. If the process loses a session (it restarted, or its store
-was full), the reader's browser still has the list of its addresses, titles and notes, without the
-pictures.
+A reload or another tab finds both. If the process loses a session (it restarted, or its store was
+full), the reader's browser still has the list of its addresses, titles and notes, without pictures.
 """
 
 from collections import Counter, OrderedDict
