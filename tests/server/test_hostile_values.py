@@ -1,7 +1,7 @@
 """A message may say anything of the widgets of a page; it ends in no error and no traceback."""
 
 import asyncio
-from itertools import product, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -52,15 +52,16 @@ def messages(page: Answer) -> list[list[WidgetState]]:
 
 async def errors(url: str, runs: Path) -> list[str]:
     """What the pages answer to all of them that is an error."""
-    drawn, theirs = {}, new_key()
-    damaged = create(runs, tiny_spec(), "", owner_of(theirs))
-    train_to_end(damaged.folder)
-    damage(damaged.folder / "spec.json", damaged.folder, "another task")
-    of_damaged = f"run={damaged.name}&model={damaged.name}&runs={damaged.name}"
-    for page, query in [*product(PAGES, [""]), *product(OF_RUNS, [of_damaged])]:
+    drawn = {}
+    for page in [*PAGES, *OF_RUNS]:
+        key, query = new_key(), ""
+        run = create(runs, tiny_spec(), "", owner_of(key))
+        if page in drawn:  # once more, with a run whose files are those of two runs
+            train_to_end(run.folder)
+            damage(run.folder / "spec.json", run.folder, "another task")
+            query = f"run={run.name}&model={run.name}"
         reader = Reader(url, page="" if page == FIRST else page, query=query)
-        reader.key = theirs if query else reader.key
-        create(runs, tiny_spec(), "", owner_of(reader.key))
+        reader.key = key
         await reader.open()
         drawn[page + query] = reader, await reader.act()
     reader, _ = drawn["administration"]
