@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.catalog.pass_budget import steps_between_layers
 from models.model import Transformer
 from models.training import Batch, batch_loss
 
@@ -43,8 +44,9 @@ def gradients(
     model = copy.deepcopy(model).eval().requires_grad_()  # other sessions use the model meanwhile
     weights = [*model.parameters()]
     for at in range(count):
-        loss = batch_loss(model, batch_at(at), smoothing)
-        by_weight = torch.autograd.grad(loss, weights, materialize_grads=True)
+        with steps_between_layers(model):
+            loss = batch_loss(model, batch_at(at), smoothing)
+            by_weight = torch.autograd.grad(loss, weights, materialize_grads=True)
         yield torch.cat([gradient.flatten() for gradient in by_weight])
 
 

@@ -34,7 +34,7 @@ LITTLE = 8_000_000
 """Bytes that are always free."""
 
 PRODUCTS = 4_000_000_000
-"""Numbers that a linear layer multiplies at once, some tenths of a second of one core."""
+"""Pairs of numbers that one product multiplies at once, some tenths of a second of one core."""
 
 MEMORY = Budget(lambda: available_memory())
 """The memory that loading models and passes share: one that does not fit waits."""
@@ -158,21 +158,25 @@ def steps_between_layers(model: nn.Module, optimizer: Optimizer | None = None) -
 
 
 class SteppingOperations(TorchFunctionMode):
-    """Within it, an operation on a tensor takes a cooperative step, a large linear layer many."""
+    """Within it, an operation on a tensor takes a cooperative step, a large product many."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if any(isinstance(value, Tensor) for value in args):  # else it may set a mode back
             cooperative.step()
-        if func is linear and args[0].numel() * len(args[1]) > PRODUCTS:
-            return _linear_in_parts(*args, **(kwargs or {}))
+        if func is linear or func is Tensor.matmul:
+            return _in_parts(func, *args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
 
 
-def _linear_in_parts(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    rows = x.flatten(0, -2).split(max(1, PRODUCTS // weight.numel()))
-    parts = [linear(part, weight, bias) for part in interruptible(rows)]
+def _in_parts(func: Any, x: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
+    """A product with a matrix; a large one takes a step before each of its parts."""
+    and_bias = () if bias is None else (bias,)
+    if matrix.dim() != 2 or x.shape[:-1].numel() * matrix.numel() <= PRODUCTS:
+        return func(x, matrix, *and_bias)
+    rows = x.flatten(0, -2).split(max(1, PRODUCTS // matrix.numel()))
+    parts = [func(part, matrix, *and_bias) for part in interruptible(rows)]
     for part in parts:
         if part.requires_grad:
             part.register_hook(_step_of_gradient)
