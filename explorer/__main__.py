@@ -1,6 +1,7 @@
 """Runs, generating, export, circuits, models and lessons, from the command line."""
 
 import argparse
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,13 +15,17 @@ import torch
 
 from explorer.app import address_parameters
 from explorer.commands import lesson_commands, model_commands, sweep_commands, training_commands
+from explorer.runs.settings import FIELDS
 from models.file_text import visible
 
 USER_ERRORS = (OSError, ValueError, NotImplementedError)
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m explorer") -> int:
-    """Run one command; 0 when it worked, 2 after a sentence on stderr when it did not."""
+    """Run one command; 0 when it worked, 2 after a sentence on stderr when it did not.
+
+    130 when Ctrl-C has ended it, and 143 when SIGTERM has.
+    """
     with redirect_stdout(cast(TextIO, _VisibleOutput(sys.stdout))):
         return _run(arguments, prog)
 
@@ -48,12 +53,23 @@ def _run(arguments: Sequence[str] | None, prog: str) -> int:
         options.command(options)
     except USER_ERRORS as error:
         sentence = " ".join(str(error).split()) or type(error).__name__
-        print(visible(sentence), file=sys.stderr)
+        print(visible(_with_flags(sentence, options)), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
-        return 130
+        return 128 + signal.SIGINT
+    except training_commands.EndedBySignal as ended:
+        number, run = ended.args
+        print(f"It goes on with: python -m explorer resume {run}", file=sys.stderr)
+        return 128 + number
     return 0
+
+
+def _with_flags(sentence: str, options: argparse.Namespace) -> str:
+    """The sentence with options as they are typed: --heads where a config says n_heads."""
+    flags = {FIELDS.get(name, name): f"--{name.replace('_', '-')}" for name in vars(options)}
+    names = r"^\w+(?= must be )|\b[a-z]+_\w+(?= \d)"
+    return re.sub(names, lambda name: flags.get(name[0], name[0]), sentence)
 
 
 class _Parser(argparse.ArgumentParser):

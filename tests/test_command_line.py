@@ -94,8 +94,7 @@ def test_a_trained_model_is_trained_further_and_a_run_is_found_by_its_name(
 
 
 def test_a_text_of_ones_own_is_learnt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("the quick brown fox jumps over the lazy dog. " * 40)
+    (text := tmp_path / "text.txt").write_text("the quick brown fox jumps over the lazy dog. " * 40)
     out = tmp_path / "fox"
     command = ["train", "characters", "--text", str(text), "--steps", "3", "--out", str(out)]
     assert main([*command, *TINY]) == 0
@@ -117,8 +116,8 @@ def test_a_text_of_ones_own_is_learnt(tmp_path: Path, capsys: pytest.CaptureFixt
 
 REFUSED = [
     ("train nothing", "There is no task called 'nothing'"),
-    ("train reverse --heads 7", "d_model 64 is not divisible by n_heads 7."),
-    ("train reverse --lr -1", "lr must be "),
+    ("train reverse --heads 7", "--d-model 64 is not divisible by --heads 7."),
+    ("train reverse --lr -1", "--lr must be "),
     ("train reverse --d-model 8192 --layers 64", "Make it narrower"),
     ("train characters --text /absent", "/absent cannot be read"),
     ("train characters --text /dev/zero", "/dev/zero has more than 20,000,000 bytes"),
@@ -130,6 +129,8 @@ REFUSED = [
     (f"train characters --text {os.devnull}", "The text has 0 characters"),
     ("resume absent", "There is no folder and no run called absent"),
     ("generate absent hi", "There is no folder and no run called absent"),
+    ("get smollm2 --to /dev/null/x", "Cannot write to /dev/null/x: choose another folder."),
+    ("train reverse --out /dev/null/x", "Cannot write to /dev/null/x: choose another folder."),
     ("get nothing", "There is no model called 'nothing': it is one of smollm2, gpt2,"),
     ("checkpoints --only nothing", "No shipped model is called 'nothing'"),
     ("sweep reverse --lr 1e-3", "A sweep needs at least two values of one setting."),
@@ -176,8 +177,8 @@ def step(self):
 Breakable.step = step
 for number, at, *command in json.loads(sys.argv[1]):
     looks = 0
-    main([*command, "--json"])
-    print(looks, flush=True)
+    ended = main([*command, "--json"])
+    print(json.dumps([looks, ended]), flush=True)
 torch.nn.Module.__call__ = lambda *_, **__: os.kill(os.getpid(), number)
 main(["generate", command[1], "1"])
 """
@@ -193,10 +194,11 @@ def test_a_signal_ends_a_measurement_or_an_update_with_its_state_written_down(ro
         [signal.SIGTERM, 17, *goes_on],
     ]
     child = [sys.executable, "-c", SIGNALLED, json.dumps(told)]
-    ended = subprocess.run(child, cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    ended = subprocess.run(child, cwd=ROOT, capture_output=True, check=False)
     assert ended.returncode == -signal.SIGTERM
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
-    assert lines[1::2] == [at for _, at, *_ in told]
+    assert lines[1::2] == [[3, 143], [4, 130], [17, 143]]
+    assert ended.stderr.count(b"It goes on with: python -m explorer resume reverse-1\n") == 3
     assert [status["state"] for status in lines[::2]] == ["interrupted"] * 3
     steps = [status["step"] for status in lines[::2]]
     assert steps[0] == 0 < steps[-1], steps
@@ -223,8 +225,7 @@ def test_the_list_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_the_folder_of_another_model_is_not_taken_for_the_one_that_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
+    (mine := tmp_path / "mine").mkdir()
     (mine / "config.json").touch()
     ask = ["get", "smollm2", "--to", str(mine)]
     sentence = "The folder mine holds another model than SmolLM2-135M-Instruct; name one that"
@@ -360,8 +361,7 @@ def test_a_model_that_ships_without_its_text_is_measured_with_it_and_with_no_oth
     (folder,) = make_shipped(["reviews"], tmp_path, tmp_path / "made")
     found = printed(capsys, "evaluate", str(folder), "--data", str(table))
     assert {found["measure"]: found["value"]} == peek(folder)[1]["metrics"]
-    other = tmp_path / "other.csv"
-    other.write_text(table.read_text() + "a film,good\n")
+    (other := tmp_path / "other.csv").write_text(table.read_text() + "a film,good\n")
     for line, sentence in {
         (): "This model is measured on a part of sentiment.csv: name it with --data.",
         ("--data", str(other)): "is not the sentiment.csv that this model was trained on",

@@ -37,11 +37,10 @@ class DisplayOptions:
     """How a head is drawn.
 
     `heads` is "one", or the "mean" or "max" over the heads of the layer, or of every layer with
-    `all_layers`. `weighting` is "plain" or "value" (× norm of the value); `hidden` are positions
-    of keys; each row keeps the fewest keys that reach `mass` percent; `words` merges the
-    pieces of a word; `sentences` is a key of SENTENCES. `scaling` and `log` change colours
-    only: the fullest colour is 1 ("one"), or the largest value of the matrix ("all"), of its row
-    or of its column.
+    `all_layers`. `weighting` is "plain" or "value" (× norm of the value); `hidden` are positions of
+    keys; each row keeps the fewest keys that reach `mass` percent; `words` merges the pieces of a
+    word; `sentences` is a key of SENTENCES. `scaling` and `log` change colours only: the fullest
+    colour is 1 ("one"), or the largest value of the matrix ("all"), of its row or of its column.
     """
 
     heads: str = "one"

@@ -142,10 +142,9 @@ QUICK, MOST = 10**11, 5 * 10**12
 class RecordedPass:
     """The pass of one text from which others branch off, and the output position.
 
-    `trace` holds `CHEAP_SITES`; `inputs` are its ids (1, t), or source and target; `edits`
-    were applied in it. No branch changes anything before `from_position`, such as the first
-    position where two texts differ: a causal stack with one output position computes nothing
-    before it.
+    `trace` holds `CHEAP_SITES`; `inputs` are its ids (1, t), or source and target; `edits` were
+    applied in it. No branch changes anything before `from_position`, such as the first position
+    where two texts differ: a causal stack with one output position computes nothing before it.
     """
 
     trace: Trace

@@ -165,9 +165,8 @@ def strongest_edges(scores: Tensor, is_edge: Tensor) -> Tensor:
 class NestedCircuits:
     """Circuits of the strongest edges, each inside the next larger one, and the passes to run them.
 
-    `order` has the places of all edges in the flattened matrix (r, w), the strongest first.
-    `clean` is the mean of the metric over the clean texts; shares are those of the mean over the
-    pairs.
+    `order` has the places of all edges in the flattened matrix (r, w), the strongest first. `clean`
+    is the mean of the metric over the clean texts; shares are those of the mean over the pairs.
     """
 
     passes: Iterable[CorruptedPass]

@@ -33,8 +33,7 @@ class Formation:
 def formation_step(scores: Sequence[tuple[int, float]]) -> int | None:
     """The first step from which on a score stays at half of its final value or above.
 
-    None where it does so at all steps, or at the last one alone, or its final value is not
-    above zero.
+    None where it does so at all steps, or at the last alone, or its final value is not above zero.
     """
     final = scores[-1][1]
     if math.isnan(final):

@@ -47,8 +47,7 @@ def direct_logits(
 def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
     """(keys, d): what the head would write if its whole weight were on one token of the text.
 
-    The values are those of the pass, with their bias; the bias of the output projection is left
-    out.
+    The values are those of the pass, with their bias; the output projection's bias is left out.
     """
     stack, _ = last_streams(forward.config)
     values = forward.trace[f"{stack}.{layer}.self_attn.v"][forward.row]

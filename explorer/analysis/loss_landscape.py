@@ -54,8 +54,7 @@ def random_plane(snapshots: Sequence[Weights], seed: int) -> Plane:
 def training_plane(snapshots: Sequence[Weights]) -> Plane:
     """The two directions in which the snapshots are furthest from the last one.
 
-    They come from the eigenvectors of the products of their differences, so memory is that of
-    the snapshots.
+    They come from eigenvectors of the products of differences, so memory is that of the snapshots.
     """
     *earlier, last = snapshots
     ways = torch.stack([_difference(snapshot, last) for snapshot in earlier]).double()

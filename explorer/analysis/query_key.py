@@ -24,13 +24,12 @@ from models.rotary import RotaryPositions
 class HeadStages:
     """softmax(Q Kᵀ × scale + M) V of one head, stage by stage.
 
-    `q` (q, d), `k` and `v` (k, d) are after any norm and rotation; `dots` is Q Kᵀ (q, k),
-    `scaled` is Q Kᵀ times `scale`, bounded by the `cap` if there is one, `added` is M (the bias,
-    −∞ for masked keys), `logits` are their sum and `weights` its softmax over all keys; `out`
-    (q, d) is the output of the head: the weights times the values of all keys. `rows` and
-    `columns` are the queries and keys of this window. `difference` is the largest between the
-    weights of the pass and those recomputed in float64 from Q and K, relative to the largest
-    weight of the row.
+    `q` (q, d), `k` and `v` (k, d) are after any norm and rotation; `dots` is Q Kᵀ (q, k), `scaled`
+    is Q Kᵀ times `scale`, bounded by the `cap` if there is one, `added` is M (the bias, −∞ for
+    masked keys), `logits` are their sum and `weights` its softmax over all keys; `out` (q, d) is
+    the output of the head: the weights times the values of all keys. `rows` and `columns` are the
+    queries and keys of this window. `difference` is the largest between the weights of the pass and
+    those recomputed in float64 from Q and K, relative to the largest weight of the row.
     """
 
     rows: range

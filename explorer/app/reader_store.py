@@ -1,8 +1,7 @@
 """What this process stores for each reader: a session of kept views, and their own lessons.
 
-A reload or another tab finds both again. If the process loses a session (it restarted, or its store
-was full), the reader's browser still has the list of its addresses, titles and notes, without the
-pictures.
+A reload or another tab finds both. If the process loses a session (it restarted, or its store was
+full), the reader's browser still has the list of its addresses, titles and notes, without pictures.
 """
 
 from collections import Counter, OrderedDict
@@ -23,7 +22,15 @@ from explorer.system.limits import (
     Limit,
 )
 
+NEW = "Kept session"
+LEAST_BYTES = 10_000
+"""A session counts as at least this many bytes, which bounds the number of empty ones."""
+MOST_OWN_LESSONS = 10
+"""Lessons of one reader; another one replaces the oldest."""
+
 Kept = TypeVar("Kept")
+Sized = tuple[Lesson, int]
+"""A lesson, and the bytes of its file."""
 
 
 class KeptByReader(Generic[Kept]):
@@ -56,11 +63,6 @@ class KeptByReader(Generic[Kept]):
                 max(others, key=lambda other: of_network[self._entries[other][0]])
             )
             of_network[home] -= self._size_of(dropped)
-
-
-NEW = "Kept session"
-LEAST_BYTES = 10_000
-"""A session counts as at least this many bytes, which bounds the number of empty ones."""
 
 
 @dataclass(frozen=True)
@@ -186,14 +188,6 @@ def _view_of(row: object) -> KeptView | None:
     return KeptView("", address).called(title, note)
 
 
-KEPT = KeptSessions()
-
-
-MOST_OWN_LESSONS = 10
-"""Lessons of one reader; another one replaces the oldest."""
-Sized = tuple[Lesson, int]
-
-
 @dataclass
 class BeginLesson:
     """The lesson that begins when the page Lessons is drawn."""
@@ -225,4 +219,4 @@ class OwnLessons:
             self._by_owner.put(owner, dict([*lessons.items()][-MOST_OWN_LESSONS:]))
 
 
-OWN_LESSONS = OwnLessons()
+KEPT, OWN_LESSONS = KeptSessions(), OwnLessons()

@@ -52,8 +52,7 @@ class PlaceInLine(Event):
 class Line:
     """Waiting places; networks, and readers within a network, are served in turn.
 
-    So a new run waits for at most one turn of each other network, and of each other reader in its
-    own.
+    So a new run waits at most a turn of each other network, and of each other reader in its own.
     """
 
     def __init__(self) -> None:
@@ -252,8 +251,7 @@ def turn() -> Iterator[None]:
 def turn_elsewhere(network: str, owner: str) -> Iterator[None]:
     """A turn for one piece of a file that is made outside a page's turn.
 
-    A file of many pieces takes one for each, so that other runs go in between. It ends with its
-    reader.
+    A file of many pieces takes one for each, so other runs go between. It ends with its reader.
     """
     place = TURNS.ask(begins=True, network=network, owner=owner)
     try:

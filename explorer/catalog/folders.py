@@ -143,8 +143,7 @@ MODEL_FILES = (
 )
 """The files of a model that are fetched or kept: never its code, never pickled weights.
 
-A chat template is rendered only in a sandbox. `run.json` names the task of a model that was trained
-here.
+A chat template is rendered only in a sandbox. `run.json` names the task of a model trained here.
 """
 
 

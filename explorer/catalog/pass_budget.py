@@ -236,8 +236,7 @@ def shape_of(
 ) -> PassShape:
     """The shape of a pass over these IDs, or over source and target.
 
-    Each input is of shape (texts, tokens); only the shapes are read. The tokens in the cache come
-    before them.
+    Each input is of shape (texts, tokens); only the shapes are read. Cached tokens come before.
     """
     past = 0 if cache is None else cache[0]["self_attn"].length
     new = inputs[-1].shape[1]

@@ -104,7 +104,8 @@ def fetch(
                 _copy(Path(unquote(urlsplit(url).path)), file, report)
             elif size is None or file.tell() < size:
                 _fetch(url, file, size or 0, report, headers or {})
-        if size not in (None, path.stat().st_size) or not _is_expected(path, sha256):
+        has_size = size is None or path.stat().st_size == size
+        if not has_size or not _is_expected(path, sha256):
             raise WrongFileError
     except WrongFileError:
         path.unlink()

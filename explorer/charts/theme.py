@@ -1,11 +1,10 @@
 """The colours of every figure, light and dark; the views' JavaScript has the same.
 
-Zero has the page's background. The other colours are those of published maps, at even steps
-of lightness (OKLab) so that equal steps look equal: `ice` (cmocean) for weights, and for
-differences red below and blue above zero, `RdBu` (ColorBrewer) on the light page and
-`berlin` (Crameri) on the dark one. Colour-blind readers can tell the two sides apart.
-Series take Okabe and Ito's hues, darkened or lightened where the originals would be too
-faint on the page.
+Zero has the page's background. The other colours are those of published maps, at even steps of
+lightness (OKLab) so that equal steps look equal: `ice` (cmocean) for weights, and for differences
+red below and blue above zero, `RdBu` (ColorBrewer) on the light page and `berlin` (Crameri) on the
+dark one. Colour-blind readers can tell the two sides apart. Series take Okabe and Ito's hues,
+darkened or lightened where the originals would be too faint on the page.
 """
 
 import json

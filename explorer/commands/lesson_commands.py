@@ -40,7 +40,7 @@ def new_lesson(args: argparse.Namespace) -> None:
     except FileExistsError as error:
         raise LessonError(f"{path} is there already: choose another name.") from error
     except OSError as error:
-        raise LessonError(f"{path} cannot be written: {error.strerror}.") from error
+        raise LessonError(f"Cannot write to {args.to}: choose another folder.") from error
     print(f"{path} is a lesson to fill in; then: python -m explorer lesson check {path}")
 
 

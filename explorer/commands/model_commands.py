@@ -15,7 +15,7 @@ from explorer.catalog import shipped
 from explorer.catalog.model_download import DownloadProgress, download, fetched_bytes, is_in
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.commands import circuit_command
-from explorer.commands.training_commands import folder_named
+from explorer.commands.training_commands import check_can_write, folder_named
 from explorer.export import published_folder
 from explorer.runs.run import newest_in, open_folder
 from models.generation import generate
@@ -79,6 +79,7 @@ def run_generate(args: argparse.Namespace) -> None:
 
 
 def export_model(args: argparse.Namespace) -> None:
+    check_can_write(args.out)
     if args.adapter:
         checkpoint = newest_in(folder_named(args.model))
         if not published_folder.has_adapter(checkpoint):
@@ -108,6 +109,7 @@ def get_model(args: argparse.Namespace) -> None:
     if is_in(model, folder):
         print(f"{folder} is there already.")
         return
+    check_can_write(folder)
     try:
         with _download_bar(model) as report:
             download(model, folder, report)
@@ -159,6 +161,7 @@ def _download_bar(model: PretrainedModel) -> Iterator[Callable[[DownloadProgress
 
 
 def make_checkpoints(args: argparse.Namespace) -> None:
+    check_can_write(args.out)
     bars: list[tqdm] = []
 
     def report(name: str, step: int, steps: int, loss: float) -> None:

@@ -13,6 +13,7 @@ from tqdm import tqdm
 from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import HOST, Maker
 from explorer.commands.training_commands import (
+    EndedBySignal,
     add_task,
     folder_named,
     leave_at_signal,
@@ -25,7 +26,7 @@ from explorer.runs.finetuning import PARENT, task_for
 from explorer.runs.metrics import best_value
 from explorer.runs.run import Run, all_runs, open_folder
 from explorer.runs.run_differences import changes, what_differs
-from explorer.runs.spec import RunError
+from explorer.runs.spec import DONE, RunError
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parse_values, title_of
 from explorer.system.data_folders import runs_root
 from explorer.tasks import TASKS, Task, stored_tokenizer, task_of, text_for
@@ -83,7 +84,7 @@ def sweep_settings(args: argparse.Namespace) -> None:
     try:
         notes = notes_of(f"{args.task}: {title_of(values)}")
         runs = cluster.train_all(specs, text, Maker(HOST), notes, tokenizer, parent)
-        _follow(runs)
+        signals = _follow(runs)
     finally:
         cluster.close()
     if parent and not args.json:
@@ -95,24 +96,26 @@ def sweep_settings(args: argparse.Namespace) -> None:
     if args.json:
         both = zip(runs, names, strict=True)
         print(json.dumps([run_record(run) | {"differs": name} for run, name in both]))
-        return
-    for run, name in zip(runs, names, strict=True):
-        print(f"{run.name:20}{run.status().state:14}{_held_out(run):34}{name}")
+    else:
+        for run, name in zip(runs, names, strict=True):
+            print(f"{run.name:20}{run.status().state:14}{_held_out(run):34}{name}")
+    if signals and any(run.status().state != DONE for run in runs):
+        raise EndedBySignal(signals[0], "RUN")
 
 
-def _follow(runs: Sequence[Run]) -> None:
-    """Show a progress bar over the steps of all runs, until none of them trains or waits."""
+def _follow(runs: Sequence[Run]) -> list[int]:
+    """Show a progress bar over all steps, until no run trains or waits, or a signal has come."""
     total = sum(run.spec.training.steps for run in runs)
     with (
-        leave_at_signal() as leave,
+        leave_at_signal() as signals,
         tqdm(total=total, desc=f"{len(runs)} runs", unit="step") as bar,
     ):
         while True:
             every = [run.status() for run in runs]
             bar.update(sum(status.step for status in every) - bar.n)
             bar.set_postfix_str(f"{sum(not status.is_active for status in every)} ended")
-            if leave.is_set() or not any(status.is_active for status in every):
-                return
+            if signals or not any(status.is_active for status in every):
+                return signals
             time.sleep(STATUS_EVERY)
 
 

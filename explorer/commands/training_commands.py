@@ -9,13 +9,14 @@ trains, and can open its model afterwards.
 
 import argparse
 import json
+import shlex
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tqdm import tqdm
@@ -31,7 +32,7 @@ from explorer.runs.settings import (
     WEIGHTS_SEED,
     spec_of,
 )
-from explorer.runs.spec import HOT, RunError, RunSpec
+from explorer.runs.spec import HOT, INTERRUPTED, RunError, RunSpec
 from explorer.runs.worker import ANEW, END, advance, broadcast, saved_or_untrained
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
@@ -165,6 +166,7 @@ def _tuned_run(args: argparse.Namespace, text: str | None) -> Run:
 
 def _create(args: argparse.Namespace, spec: RunSpec, text: str | None, **more: Any) -> Run:
     if args.out:
+        check_can_write(args.out)
         return create_in(args.out, spec, text, **more)
     return create(runs_root(), spec, text, **more)
 
@@ -190,7 +192,7 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
     if note := run.task().note:
         print(note, file=sys.stderr)
     with (
-        leave_at_signal() as leave,
+        leave_at_signal() as signals,
         tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
         EventFiles(run) if args.tensorboard else nullcontext() as events,
     ):
@@ -199,7 +201,7 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
             bar.bar_format = "{desc}"
             bar.set_description_str(f"Measuring {rows:,} held-out rows: {read:,}")
 
-        for progress in advance(run.folder, leave.is_set, tell=tell):
+        for progress in advance(run.folder, lambda: bool(signals), tell=tell):
             now = progress.status
             bar.bar_format = None
             bar.set_description(run.name, refresh=False)
@@ -215,29 +217,40 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
         speed = ended.step / ended.seconds if ended.seconds else 0.0
         about = {"name": run.name, "folder": str(run.folder)}
         print(json.dumps(about | ended.to_dict() | {"steps_per_second": speed}))
-        return
-    print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
-    if ended.value is not None:
-        print(f"On {ended.held_out}: {ended.measure} {three(ended.value)}.")
-    print(run.checkpoint() or run.folder)
-    print(_where_to_see(run))
+    else:
+        print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
+        if ended.value is not None:
+            print(f"On {ended.held_out}: {ended.measure} {three(ended.value)}.")
+        print(run.checkpoint() or run.folder)
+        print(_where_to_see(run))
+    if signals and ended.state == INTERRUPTED:
+        name = run.name if _is_in_app(run) else shlex.quote(str(run.folder))
+        raise EndedBySignal(signals[0], name)
+
+
+def _is_in_app(run: Run) -> bool:
+    return run.folder.parent.resolve() == runs_root().resolve()
 
 
 def _where_to_see(run: Run) -> str:
     """How to open the run in the app, which lists only the runs of one folder."""
-    if run.folder.parent.resolve() == runs_root().resolve():
+    if _is_in_app(run):
         return f"It opens in the app as {run.name}."
     return f"To open it in the app, start the app with EXPLORER_RUNS={run.folder.parent}."
 
 
+class EndedBySignal(Exception):
+    """A signal has ended a command: its number, and the word that `resume` takes."""
+
+
 @contextmanager
-def leave_at_signal() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set."""
-    leave = threading.Event()
+def leave_at_signal() -> Iterator[list[int]]:
+    """The numbers of the signals that come, of Ctrl-C and SIGTERM, which end nothing themselves."""
+    came: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: leave.set()) for number in numbers}
+    before = {number: signal.signal(number, lambda one, _: came.append(one)) for number in numbers}
     try:
-        yield leave
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -255,6 +268,16 @@ def folder_named(model: str) -> Path:
             f"There is no folder and no run called {quoted(model)}; "
             "the command runs lists the runs."
         ) from None
+
+
+def check_can_write(folder: Path) -> None:
+    """ValueError where this folder cannot be made."""
+    try:
+        there = next(path for path in folder.absolute().parents if path.exists())
+        with TemporaryDirectory(dir=there):
+            pass
+    except OSError as error:
+        raise ValueError(f"Cannot write to {folder}: choose another folder.") from error
 
 
 def read_text(path: Path) -> str:

@@ -32,11 +32,7 @@ def offline_html(
 
 
 def document(
-    title: str,
-    style: str,
-    views: Sequence[OfflineView | OfflinePicture],
-    body: str,
-    script: str,
+    title: str, style: str, views: Sequence[OfflineView | OfflinePicture], body: str, script: str
 ) -> bytes:
     """A page with the code of its views; `script` runs after it."""
     imports, styles = code_of(views)

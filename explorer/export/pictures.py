@@ -22,10 +22,7 @@ def as_picture(figure: Figure, kind: str) -> bytes:
 
 
 def chart_as_picture(
-    title: str,
-    chart: Mapping[str, Any],
-    kind: str,
-    size: tuple[int, int] = CHART_SIZE,
+    title: str, chart: Mapping[str, Any], kind: str, size: tuple[int, int] = CHART_SIZE
 ) -> bytes:
     """The chart as a file; its plot has this `size` in pixels unless it has its own."""
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one

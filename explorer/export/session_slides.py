@@ -14,13 +14,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
-from explorer.charts.figure_data import (
-    Figure,
-    FigureData,
-    TableData,
-    is_table,
-    short_titles,
-)
+from explorer.charts.figure_data import Figure, FigureData, TableData, is_table, short_titles
 from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
 from explorer.export.kept_view import KeptView

@@ -195,8 +195,7 @@ def parse_branches(
 ) -> "Branches | None":
     """The branches in an address; None where it cannot be read or does not fit.
 
-    Token IDs are below `vocab_size`; nothing follows one of `ends`, and no branch has more than
-    `room` tokens.
+    Token IDs are below `vocab_size`, at most `room` in a branch; nothing follows one of `ends`.
     """
     whole = WHOLE.fullmatch(text)
     if whole is None:

@@ -24,9 +24,8 @@ class Predict:
 class LessonStep:
     """One address with its text, and the task of the reader there.
 
-    `do` has one of `lesson_file.WAYS`; `done` has the parameters of the address after the task,
-    and `show` the values that the app sets when it does the task. A step without `done` has no
-    task.
+    `do` has one of `lesson_file.WAYS`; `done` has the parameters of the address after the task, and
+    `show` the values that the app sets when it does the task. A step without `done` has no task.
     """
 
     title: str

@@ -82,8 +82,6 @@ def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
 
     LessonError says why there is none.
     """
-    from models.file_text import visible_values  # as above
-
     name = name_of(file)
     if not LESSON_BYTES.allows(len(data)):
         raise LessonError(f"{file}: {LESSON_BYTES.refusal(len(data))}")
@@ -91,27 +89,34 @@ def lesson_from(data: bytes, file: str, pages: Pages | None = None) -> Lesson:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise LessonError(f"{file}: save it as UTF-8, which it is not.") from error
-    _no_long_keys(text, file)
-    try:
-        table = visible_values(tomllib.loads(text))
-    except (ValueError, RecursionError) as error:
-        is_number = isinstance(error, ValueError)
-        why = "a number in it has too many digits" if is_number else "it is nested too deep"
-        why = str(error) if isinstance(error, tomllib.TOMLDecodeError) else why
-        raise LessonError(
-            f"{file}: the file is not valid TOML ({why}); correct it there."
-        ) from error
-    fields = _Fields(table, file)
+    fields = _Fields(_table_in(text, file), file, "title", "about", "minutes", "steps")
     minutes = fields.number("minutes", 1, MOST_MINUTES)
     title, about = fields.text("title", SHORT), fields.text("about", LINE)
     tables = fields.tables("steps", MOST_STEPS)
     fields.no_others()
-    steps = (_step(_Fields(step, f"{file}, step {at}")) for at, step in enumerate(tables, 1))
-    lesson = Lesson(name, title, about, minutes, tuple(steps))
+    steps = tuple(_step(table, f"{file}, step {at}") for at, table in enumerate(tables, 1))
+    lesson = Lesson(name, title, about, minutes, steps)
     if pages is not None:
         for fault in faults(lesson, pages):
             raise LessonError(fault)
     return lesson
+
+
+def _table_in(text: str, file: str) -> dict[str, Any]:
+    """The table that this TOML is, in visible characters; LessonError says why it is none."""
+    from models.file_text import visible_values  # as above
+
+    _no_long_keys(text, file)
+    try:
+        table: dict[str, Any] = visible_values(tomllib.loads(text))
+        return table
+    except tomllib.TOMLDecodeError as error:
+        why = str(error)
+    except ValueError:
+        why = "a number in it has too many digits"
+    except RecursionError:
+        why = "it is nested too deep"
+    raise LessonError(f"{file}: the file is not valid TOML ({why}); correct it there.")
 
 
 def _no_long_keys(text: str, file: str) -> None:
@@ -124,7 +129,8 @@ def _no_long_keys(text: str, file: str) -> None:
             )
 
 
-def _step(of: "_Fields") -> LessonStep:
+def _step(table: Mapping[str, Any], where: str) -> LessonStep:
+    of = _Fields(table, where, "title", "open", "text")
     control = of.text("control", SHORT, needed=False)
     if control and not CONTROL.fullmatch(control):
         raise of.wrong("control", "must be the key of a control: letters, digits, _ and -")
@@ -159,7 +165,7 @@ def _predict(of: "_Fields") -> Predict | None:
         return None
     if not isinstance(table, dict):
         raise of.wrong("predict", "must be a table: [steps.predict]")
-    inside = _Fields(table, f"{of.where}, predict")
+    inside = _Fields(table, f"{of.where}, predict", "question", "options", "right", "why")
     options = inside.texts("options", 2, 6)
     right = inside.number("right", 1, len(options))
     if len({*options}) < len(options):
@@ -212,21 +218,25 @@ focus, clicks it, or clicks a cell of a matrix. Each way has a check of its valu
 
 
 class _Fields:
-    """One table of the file: every field that is read is checked, and other fields are refused."""
+    """One table of the file, with all `needed` fields and no other than those that are read."""
 
-    def __init__(self, table: Mapping[str, Any], where: str) -> None:
+    def __init__(self, table: Mapping[str, Any], where: str, *needed: str) -> None:
         self.table, self.where = table, where
         self._known = set[str]()
+        if missing := [f"“{name}”" for name in needed if name not in table]:
+            are = "is missing; add it" if len(missing) == 1 else "are missing; add them"
+            raise LessonError(f"{where}: {', '.join(missing)} {are}.")
 
     def wrong(self, name: str, what: str) -> LessonError:
-        return LessonError(f"{self.where}: `{name}` {what}.")
+        return LessonError(f"{self.where}: “{name}” {what}.")
 
-    def value(self, name: str) -> Any:
-        """The value without a check; None where there is none."""
-        return self._get(name, False, None)
+    def value(self, name: str, otherwise: Any = None) -> Any:
+        """The value without a check."""
+        self._known.add(name)
+        return self.table.get(name, otherwise)
 
     def text(self, name: str, most: int, *, needed: bool = True) -> str:
-        value = self._get(name, needed, "")
+        value = self.value(name, "")
         if not isinstance(value, str):
             raise self.wrong(name, "must be a text between quotes")
         value = value.strip()
@@ -239,13 +249,13 @@ class _Fields:
         return value
 
     def number(self, name: str, least: int, most: int) -> int:
-        value = self._get(name, True, 0)
+        value = self.value(name, 0)
         if type(value) is not int or not least <= value <= most:
             raise self.wrong(name, f"must be a whole number from {least} to {most}")
         return value
 
     def texts(self, name: str, least: int, most: int) -> tuple[str, ...]:
-        value = self._get(name, least > 0, [])
+        value = self.value(name, [])
         is_one = isinstance(value, list) and all(
             isinstance(text, str) and 0 < len(text) <= LINE for text in value
         )
@@ -256,7 +266,7 @@ class _Fields:
 
     def parameters(self, name: str) -> dict[str, str]:
         """The parameters of an address, by name."""
-        value = self._get(name, False, {})
+        value = self.value(name, {})
         is_one = (
             isinstance(value, dict)
             and len(value) <= MOST_TEXTS
@@ -270,7 +280,7 @@ class _Fields:
         return dict(value)
 
     def tables(self, name: str, most: int) -> list[Mapping[str, Any]]:
-        value = self._get(name, True, [])
+        value = self.value(name, [])
         if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
             raise self.wrong(name, f"must be tables, each under [[{name}]]")
         if not 0 < len(value) <= most:
@@ -281,14 +291,8 @@ class _Fields:
         if stray := sorted(self.table.keys() - self._known):
             names = ", ".join(sorted(self._known))
             raise LessonError(
-                f"{self.where}: nothing is called `{stray[0][:40]}`; there is {names}."
+                f"{self.where}: nothing is called “{stray[0][:40]}”; there is {names}."
             )
-
-    def _get(self, name: str, needed: bool, otherwise: Any) -> Any:
-        self._known.add(name)
-        if needed and name not in self.table:
-            raise self.wrong(name, "is missing; add it")
-        return self.table.get(name, otherwise)
 
 
 # ---- what is wrong with a lesson that could be read --------------------------------------------
@@ -302,7 +306,7 @@ def faults(lesson: Lesson, pages: Pages) -> Iterator[str]:
 
 def _faults(step: LessonStep, pages: Pages) -> Iterator[str]:
     if not step.open.startswith("/") or step.open.startswith("//") or "#" in step.open:
-        yield f"`open` must be an address of the app from / on, not “{step.open[:60]}”."
+        yield f"“open” must be an address of the app from / on, not “{step.open[:60]}”."
         return
     yield from _of_address(step, pages)
     yield from _of_task(step, pages)
@@ -311,11 +315,11 @@ def _faults(step: LessonStep, pages: Pages) -> Iterator[str]:
 
 def _of_address(step: LessonStep, pages: Pages) -> Iterator[str]:
     if step.page not in pages:
-        yield f"`open` names no page “{step.page[:40]}”: use one of {', '.join(sorted(pages))}."
+        yield f"“open” names no page “{step.page[:40]}”: use one of {', '.join(sorted(pages))}."
         return
     for name in step.choices:
         if name in WRITTEN_BY_PANEL:
-            yield f"`open` has {name}, which the panel writes: leave it out."
+            yield f"“open” has {name}, which the panel writes: leave it out."
         elif name not in pages[step.page]:
             yield _no_parameter("open", step.page, name)
 
@@ -324,7 +328,7 @@ def _of_task(step: LessonStep, pages: Pages) -> Iterator[str]:
     page = step.done.get(PAGE, step.page)
     if page not in pages:
         if PAGE in step.done:
-            yield f"`done` names no page “{page[:40]}”: use one of {', '.join(sorted(pages))}."
+            yield f"“done” names no page “{page[:40]}”: use one of {', '.join(sorted(pages))}."
         return
     for where, values in (("done", step.done), ("show", step.show)):
         for name in values:
@@ -332,18 +336,18 @@ def _of_task(step: LessonStep, pages: Pages) -> Iterator[str]:
                 yield _no_parameter(where, page, name)
     if bool(step.do) != bool(step.done):
         has, misses = ("do", "done") if step.do else ("done", "do")
-        yield f"it has `{has}` but no `{misses}`: say both how it is done and what the address has."
+        yield f"it has “{has}” but no “{misses}”: say both how it is done and what the address has."
     if step.do and not step.control:
-        yield "it has `do` but no `control`: name the control that it is done with."
+        yield "it has “do” but no “control”: name the control that it is done with."
     if step.show and not step.done:
-        yield "it has `show` but no `done`: leave `show` out, or say what the address has."
+        yield "it has “show” but no “done”: leave “show” out, or say what the address has."
     for name, value in step.done.items():
         if value == ANY and name not in step.show:
-            yield f"`done` takes any {name}: give the one that “Show me” takes, in `show`."
+            yield f"“done” takes any {name}: give the one that “Show me” takes, in “show”."
     if is_done(step, step.page, step.choices):
-        yield "it is done before the reader does anything: let `done` differ from `open`."
+        yield "it is done before the reader does anything: let “done” differ from “open”."
     if step.done and not is_done(step, page, dict(step.after)):
-        yield "`show` does not do what `done` asks for: make them agree."
+        yield "“show” does not do what “done” asks for: make them agree."
 
 
 def _of_words(step: LessonStep) -> Iterator[str]:
@@ -355,7 +359,7 @@ def _of_words(step: LessonStep) -> Iterator[str]:
     for where, text in words.items():
         if picture := PICTURE.search(text):
             yield (
-                f"`{where}` has {picture[0]!r}, and a lesson loads nothing: leave pictures and "
+                f"“{where}” has {picture[0]!r}, and a lesson loads nothing: leave pictures and "
                 "HTML out and open the page that shows it."
             )
     proven = DECIMAL.findall(" ".join((*step.see, *step.see_first)))
@@ -363,13 +367,13 @@ def _of_words(step: LessonStep) -> Iterator[str]:
         for number in dict.fromkeys(DECIMAL.findall(words.get(where, ""))):
             if number not in proven:
                 yield (
-                    f"`{where}` says {number}, which nothing proves: add it to `see`, or to "
-                    "`see_first` where it stands on the page before anything is done."
+                    f"“{where}” says {number}, which nothing proves: add it to “see”, or to "
+                    "“see_first” where it stands on the page before anything is done."
                 )
 
 
 def _no_parameter(where: str, page: str, name: str) -> str:
     return (
-        f"`{where}` has {name[:40]}, which the page {page} does not read: docs/addresses.md "
+        f"“{where}” has {name[:40]}, which the page {page} does not read: docs/addresses.md "
         "names what it does."
     )

@@ -452,10 +452,11 @@ def states_of(runs: Sequence[Run]) -> tuple[str, ...]:
     """The state of each run, for every page; `DAMAGED` for one that cannot be read."""
     queued, states = cache(cluster().queued), list[str]()
     for run in runs:
-        try:
-            states.append(status_of(run, queued).state if run.spec else DAMAGED)
-        except RunError:
-            states.append(DAMAGED)
+        state = DAMAGED
+        if run.is_readable():
+            with contextlib.suppress(RunError):
+                state = status_of(run, queued).state
+        states.append(state)
     return tuple(states)
 
 
@@ -489,8 +490,7 @@ def _send(client: Client, runs: Sequence[tuple[Run, int]]) -> None:
     """Queue each run at its place, and wait until all have arrived.
 
     A task that is marked as a producer of data waits at the scheduler until a worker is free. Dask
-    would send others to a worker at once, where a run would wait for another one, and be lost with
-    it.
+    would send others to a worker at once, where a run would wait for another, and be lost with it.
 
     A run that does not arrive in time is not lost: it trains once the scheduler answers again.
 

@@ -180,7 +180,10 @@ class Run:
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.title}.") from error
         except (ValueError, TypeError) as error:
-            raise RunError(f"The status of the run {self.title} cannot be read.") from error
+            raise RunError(
+                f"The status of the run {self.title} cannot be read: delete the run, or restore "
+                "its file status.json."
+            ) from error
 
     def notes(self) -> RunNotes:
         """The reader's notes of the run."""
@@ -318,9 +321,8 @@ def create(
     """Create a run that waits for its worker, in the next free folder named after its task.
 
     `tokenizer` is a whole tokenizer.json, if not the task's usual one; `parent` is the model that
-    the spec starts from, or the folder `parent/` of a run that starts from the same model.
-    With an `owner`, who may come from a `network`, the name has a key. RunError if there are too
-    many runs.
+    the spec starts from, or the folder `parent/` of a run that starts from the same model. With an
+    `owner`, who may come from a `network`, the name has a key. RunError if there are too many runs.
     """
     if fault := spec.fault():
         raise RunError(fault)

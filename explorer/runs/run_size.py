@@ -188,7 +188,7 @@ def _seconds_of_batch(task: Task, spec: RunSpec) -> tuple[float, float]:
         cooperative.step()
         began = time.thread_time()
         read, _ = next(by_parts(task.metric[1], model, task.held_out_batch))
-        measurement = (time.thread_time() - began) * training.batch_size / read
+        measurement = (time.thread_time() - began) * training.batch_size / max(1, read)
     return median(took[1:]), measurement
 
 

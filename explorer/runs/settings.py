@@ -171,10 +171,7 @@ def default_spec(task: Task) -> RunSpec:
     return RunSpec(task.name, task.model, task.training)
 
 
-OF_DATA = (
-    *("vocab_size", "src_vocab_size", "n_classes"),
-    *("pad_id", "bos_id", "generation"),
-)
+OF_DATA = "vocab_size", "src_vocab_size", "n_classes", "pad_id", "bos_id", "generation"
 """Fields of a model that follow from its training data."""
 
 
@@ -189,9 +186,8 @@ def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None
     """The run of this task with these settings; a missing one, or None, is that of `base`.
 
     `base` is another run of the task, by default the task's own settings. Besides the names of the
-    tables there are `like` (a family or document, applied to the task's own model),
-    `weights_seed`, `stop_at` and `evaluate_every`.
-    RunError says in one sentence why it cannot be trained.
+    tables there are `like` (a family or document, applied to the task's own model), `weights_seed`,
+    `stop_at` and `evaluate_every`. RunError says in one sentence why it cannot be trained.
     """
     base = base or default_spec(task)
     like = settings.get("like")

@@ -89,7 +89,12 @@ class Watchdog:
     def _why_end(self) -> str:
         """Why the process must end now; empty if it may go on."""
         if self.seconds_left() <= 0:
-            return limits.STEP_SECONDS.refusal(most=self._most).replace(STEP, self._doing)
+            if self._doing == STEP:
+                return limits.STEP_SECONDS.refusal()
+            return (
+                f"The run was stopped because {self._doing} took more than "
+                f"{limits.STEP_SECONDS.in_words(self._most)}. Make the model or its data smaller."
+            )
         if self._doing == STEP and self._run.last_command() == "stop":
             self._asked_at = self._asked_at or time.process_time()
             if time.process_time() - self._asked_at > SECONDS_TO_STOP:

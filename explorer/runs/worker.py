@@ -1,8 +1,7 @@
 """The one training loop behind the page, the command line and the cluster.
 
-`advance` is a generator: the caller may show its progress, and stops it by closing it.
-It follows the commands in the folder's control file, saves its state, and resumes from it
-with the same bits.
+`advance` is a generator: the caller may show its progress, and stops it by closing it. It follows
+the commands in the folder's control file, saves its state, and resumes from it with the same bits.
 """
 
 import contextlib

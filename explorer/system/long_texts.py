@@ -1,8 +1,7 @@
 """Texts that are too long for an address: each is a file, and a link has its hash.
 
-Whoever has the link can read the text, as with any other link; nobody can list the texts or guess a
-hash. Texts that nobody has opened for long are removed, and the oldest ones if all together are too
-large.
+Whoever has the link can read the text, as with any link; nobody can list the texts or guess a hash.
+Texts that nobody has opened for long are removed, and the oldest if all together are too large.
 """
 
 import hashlib

@@ -78,8 +78,7 @@ class Dates(GeneratedTask):
     def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
         """Each output digit attends to its source: the same digit, or the month's name.
 
-        A zero of the day that the text does not have attends to the day's digit; hyphens attend to
-        nothing.
+        A zero of the day that the text lacks attends to the day's digit; hyphens attend to nothing.
         """
         places = _places("".join(token.label for token in source if not token.special))
         if places is None:

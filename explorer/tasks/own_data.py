@@ -1,7 +1,6 @@
 """A reader's data for a task: a table, of which two columns are read, and a tokenizer.
 
-Errors in a table name the line. The tokenizer is trained on the training part alone, or is the
-reader's own.
+Errors in a table name the line. The tokenizer is trained on the training part, or is the reader's.
 """
 
 import csv
@@ -131,8 +130,7 @@ def tokenizer_for(choice: str | TrainedWith, training: str, reads: Reads = DECOD
 def unseen(
     tokenizer: TrainedWith, held_out: Pairs, training: Collection[str], noun: str
 ) -> tuple[Pairs, str]:
-    """The held-out examples whose tokens the model does not read in training, and a note on the
-    others.
+    """Held-out examples whose tokens are not read in training, and a note on the others.
 
     Different texts may be the same tokens, if only capitals or unknown words differ.
     TextError says in one sentence that none is left; `noun` names the texts.

@@ -54,8 +54,11 @@ def nats_per_token(model: Transformer, batch: Batch) -> Score:
 def by_parts(metric: Metric, model: Transformer, batch: Batch) -> Iterator[tuple[int, float]]:
     """The rows that are read and the metric over them, after each part of the batch.
 
-    The parts bound the memory and the time between two cooperative steps.
+    The parts bound the memory and the time between two cooperative steps. A batch without rows
+    yields 0 and NaN.
     """
+    if not len(batch.labels):
+        yield 0, math.nan
     total, count, some = 0.0, 0, _rows_of_a_part(model, batch)
     for start in interruptible(range(0, len(batch.labels), some)):
         part = batch.rows(slice(start, start + some))

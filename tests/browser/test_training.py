@@ -145,13 +145,13 @@ def test_a_model_is_tuned_and_compared_with_its_start(visitor: Visitor, server: 
 def test_two_trainings_of_the_museum_are_shown_and_stopped(visitor: Visitor) -> None:
     """Stopped by the page itself at the first step it shows: a hand might come too late."""
     page = visitor.open("/museum?model=translation&text=the+black+cat+sleeps")
+    assert page.locator(".matrix .sentence").evaluate_all(CUT_CHOICES) == []
     visitor.choose("Exhibit", EXHIBITS[11].label)
     visitor.rest()
     page.evaluate(STOP_AT_ONCE)
     page.get_by_role("button", name="Train both").click()
     expect(page.get_by_role("button", name="Train both again")).to_be_visible()
-    step = page.get_by_text(re.compile(r"^Accuracy at step \d+:")).inner_text()
-    assert int(re.findall(r"\d+", step)[0]) < 60
+    expect(page.get_by_text(re.compile(r"^Accuracy at step [1-5]?\d:"))).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
 
 

@@ -102,7 +102,7 @@ def test_a_damaged_spec_stops_no_other_run(tmp_path: Path, subtests: pytest.Subt
 
 def test_a_damaged_status_is_one_sentence(tmp_path: Path, subtests: pytest.Subtests) -> None:
     run = tiny_run(tmp_path)
-    sentence = "status of the run reverse-1 cannot be read"
+    sentence = "status of the run reverse-1 cannot be read: delete the run, or restore its file"
     wrong = {
         "state": ['"flying"', "[]"],
         "step": ['"3"', "NaN", "null", "-1", f"1{'0' * 300}"],

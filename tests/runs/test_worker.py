@@ -152,6 +152,7 @@ def test_a_large_table_is_measured_on_a_sample_and_a_long_measurement_says_how_f
     batch = task.held_out_batch
     every = Batch(tuple(ids[::4] for ids in batch.inputs), batch.labels[::4])
     assert run.status().value == task_metrics.value_of(task.metric[1], model, every)
+    assert str(task_metrics.value_of(task.metric[1], model, batch.rows(slice(0)))) == "nan"
     assert main(["resume", str(tiny_run(tmp_path, steps=1).folder)]) == 0
     output = capsys.readouterr()
     assert "Measuring 64 held-out rows: " in output.err

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from explorer.app.reader import owner_of
+from explorer.app.reader import new_key, owner_of
 from explorer.runs.run import create
+from explorer.runs.worker import train_to_end
 from tests.calls import run_in_thread
 from tests.reader import BIDI, Answer, Reader
 from tests.served import Server
@@ -15,8 +16,10 @@ from tests.server.conftest import TOKEN
 from tests.server.hostile_values import for_a_view, for_a_widget, for_events
 from tests.source import python_files
 from tests.tiny import tiny_spec
+from tests.views.test_damaged_runs import damage
 
 PAGES = sorted(path.stem for path in python_files("pages"))
+OF_RUNS = ("training", "inside_training")
 FIRST = "overview"
 EVENTS_OF = "$$STREAMLIT_INTERNAL_KEY_{}__events"
 """What Streamlit calls that which happened in a view."""
@@ -50,11 +53,17 @@ def messages(page: Answer) -> list[list[WidgetState]]:
 async def errors(url: str, runs: Path) -> list[str]:
     """What the pages answer to all of them that is an error."""
     drawn = {}
-    for page in PAGES:
-        reader = Reader(url, page="" if page == FIRST else page)
-        create(runs, tiny_spec(), "", owner_of(reader.key))
+    for page in [*PAGES, *OF_RUNS]:
+        key, query = new_key(), ""
+        run = create(runs, tiny_spec(), "", owner_of(key))
+        if page in drawn:  # once more, with a run whose files are those of two runs
+            train_to_end(run.folder)
+            damage(run.folder / "spec.json", run.folder, "another task")
+            query = f"run={run.name}&model={run.name}"
+        reader = Reader(url, page="" if page == FIRST else page, query=query)
+        reader.key = key
         await reader.open()
-        drawn[page] = reader, await reader.act()
+        drawn[page + query] = reader, await reader.act()
     reader, _ = drawn["administration"]
     token = WidgetState(id=reader.widgets["admin_token"].id, string_value=TOKEN)
     drawn["administration"] = reader, await reader.act(token)
@@ -67,7 +76,7 @@ async def errors(url: str, runs: Path) -> list[str]:
 async def answers(page: str, reader: Reader, drawn: Answer) -> list[str]:
     """The errors of one page, which gets every third message, so that eight pages get each."""
     said = []
-    first = PAGES.index(page) % 3
+    first = len(page) % 3
     for number, message in list(enumerate(messages(drawn)))[first::3]:
         reader.states = {}
         answer = await reader.act(*message)

@@ -113,7 +113,7 @@ def test_every_lesson_is_listed_and_what_is_none_is_said(own: Path) -> None:
 def test_an_uploaded_lesson_is_this_reader_s_alone_and_what_is_none_is_refused() -> None:
     at = apps.page("lessons/lessons")
     for data, own, answer in (
-        (b"title = 3", set(), "mine.toml: `minutes` is missing; add it."),
+        (b"title = 3", set(), "mine.toml: “about”, “minutes”, “steps” are missing; add them."),
         (LESSON, {"mine"}, "is in the list"),
     ):
         apps.run(at.file_uploader(key="lesson_file").upload("mine.toml", data))

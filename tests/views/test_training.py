@@ -381,16 +381,16 @@ def test_what_was_typed_is_there_after_another_page_and_another_task() -> None:
 
 def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(tmp_path: Path) -> None:
     run = trained_run(tmp_path)
-    checkpoint = run.checkpoint()
-    assert checkpoint is not None
+    record = run.folder / "checkpoint" / "run.json"
     huge = f"1{'0' * 400}"
     with (run.folder / "metrics.jsonl").open("a") as file:
         file.write(f'{{"step": {huge[:300]}, "loss": 1.0}}\n{{"step": 13, "value": {huge}}}\n')
-    made = f'{{"steps": {huge}, "metrics": {{"exact match": {huge}}}}}'
-    (checkpoint / "run.json").write_text(made)
+    record.write_text(f'{{"steps": {huge}, "metrics": {{"exact match": {huge}}}}}')
     text = said(page(run=run.name))
     assert "reverse-1** · done" in text
     assert "000,000" not in text
+    record.write_text("{")
+    assert "is damaged: run.json in checkpoint is not readable JSON." in said(page(run=run.name))
 
 
 def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(tmp_path: Path) -> None:

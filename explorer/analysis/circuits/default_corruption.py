@@ -1,7 +1,6 @@
 """The corrupted text by default: the clean one with a word replaced so that the answer changes.
 
-It is the first of a few candidates for which the model's likeliest option is not that of the
-clean text.
+It is the first of a few candidates whose likeliest option is not that of the clean text.
 """
 
 import re

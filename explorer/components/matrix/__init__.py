@@ -97,20 +97,19 @@ def matrix(
     means. `title` names the picture where it is exported and to a screen reader. The height is
     decided here, before any data is in the browser.
 
-    Each row (or column) has the full colours to itself where `scaling` says so; `log`
-    spreads them over three decades; the numbers stay. The labels of the `hidden` columns
-    are struck through; what is true in `cut` says that it is left out, and what is true in
-    `ghost` has a frame, whatever is in it. What is said of
-    a cell is right to single precision, of more than `wire.FEW_CELLS` cells only where they are
-    `exact`, else to a step of 16 bits; an `exact` number that is too small for the decimals of
-    the picture has its first digit there. `places` are the numbers of the rows and of the
-    columns, where a part of a larger matrix is drawn. The cells are as large as those of the
-    `neighbours`, the pictures beside it, each of which names the others too. With
-    `on_hide`, a click on a column's label, or H where a cell is pinned, is one rerun that
+    Each row (or column) has the full colours to itself where `scaling` says so; `log` spreads them
+    over three decades; the numbers stay. The labels of the `hidden` columns are struck through;
+    what is true in `cut` says that it is left out, and what is true in `ghost` has a frame,
+    whatever is in it. What is said of a cell is right to single precision, of more than
+    `wire.FEW_CELLS` cells only where they are `exact`, else to a step of 16 bits; an `exact` number
+    that is too small for the decimals of the picture has its first digit there. `places` are the
+    numbers of the rows and of the columns, where a part of a larger matrix is drawn. The cells are
+    as large as those of the `neighbours`, the pictures beside it, each of which names the others
+    too. With `on_hide`, a click on a column's label, or H where a cell is pinned, is one rerun that
     calls it with the column. With `on_pin`, `pinned` is the cell that is pinned at first, and
-    pinning another or unpinning is one rerun, once the hand rests, that calls it; `click` says
-    what a click on a cell does. The `head`
-    that it shows may be followed by another of its pass, which the browser has from a `grid`.
+    pinning another or unpinning is one rerun, once the hand rests, that calls it; `click` says what
+    a click on a cell does. The `head` that it shows may be followed by another of its pass, which
+    the browser has from a `grid`.
     """
 
     name = title or f"{unit} of every {row_name} and {column_name}"

@@ -1,7 +1,6 @@
 """A tree of tokens from left to right: columns are steps, and lines connect a token to the next.
 
-Pointing at a node shows its sentence, and a click picks it. Nodes are buttons, so Tab and Enter do
-the same.
+Pointing at a node shows its sentence, a click picks it. Nodes are buttons, also for Tab and Enter.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,10 +1,9 @@
 """The child process: opens a stranger's tokenizer and answers, one line of JSON for each.
 
-`process` starts it as `python -m explorer.text.published.child`. Before it reads a
-stranger's byte, it bounds its own memory and gives up the right to write files and
-core dumps. Each answer has a budget of computing time; when that is spent, the kernel
-ends the process, whatever library is busy. When the app ends, the child's input ends,
-and the child with it.
+`process` starts it as `python -m explorer.text.published.child`. Before it reads a stranger's byte,
+it bounds its own memory and gives up the right to write files and core dumps. Each answer has a
+budget of computing time; when that is spent, the kernel ends the process, whatever library is busy.
+When the app ends, the child's input ends, and the child with it.
 """
 
 import json

@@ -17,23 +17,11 @@ from tokenizers import models
 
 from explorer.text.checked_text import TextError, checked
 from explorer.text.plain_tokenizer import PlainTokenizer
-from explorer.text.published.engine import (
-    TOO_MANY_STEPS,
-    StepCollector,
-    pieces_of,
-    short_label,
-)
+from explorer.text.published.engine import TOO_MANY_STEPS, StepCollector, pieces_of, short_label
 from explorer.text.published.library_engine import LibraryEngine
 from explorer.text.published.published_tokenizer import PublishedTokenizer
 from explorer.text.published.tokenizer_families import Roles
-from explorer.text.token import (
-    ADD_SPECIAL_TOKENS,
-    TYPED,
-    AnyTokenizer,
-    Piece,
-    Token,
-    TokenizerStep,
-)
+from explorer.text.token import ADD_SPECIAL_TOKENS, TYPED, AnyTokenizer, Piece, Token, TokenizerStep
 from explorer.text.tokenizer import Tokenizer
 from explorer.text.visible_text import readable
 

@@ -55,8 +55,7 @@ KEPT = PersistentChoices("display", DEFAULTS)
 def choose_display(context: PageContext) -> DisplayOptions:
     """One row over the figures: a summary of the options, and the button that opens the controls.
 
-    The button is on the left, so that the large figure stays in sight. Each control is in the
-    address.
+    The button is on the left, so the large figure stays in sight. Each control is in the address.
     """
     names = _key_names(context)
     chosen, notes = parse_options(KEPT.texts(), names, _two_sentences(context))

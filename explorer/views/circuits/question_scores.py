@@ -89,8 +89,7 @@ def exact_of_parts(opened: OpenModel, question: Question) -> list[float] | None:
 def exact_of_edges(
     opened: OpenModel, question: Question, scores: EdgeScores, method: str, count: int
 ) -> list[float] | None:
-    """The exact values of the strongest edges, the means over all pairs; None until all are
-    patched."""
+    """The exact values of the strongest edges, means over all pairs; None until all are patched."""
     edges = scores.strongest(count)
 
     def measure(contrast: Contrast) -> Tensor:

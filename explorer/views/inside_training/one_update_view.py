@@ -40,6 +40,7 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.measurement import is_started, stoppable
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import facts
+from models.loading.safe_files import CheckpointError
 from models.losses import IGNORE, has_large_logits
 
 COPIES_OF_UPDATE = 8
@@ -111,7 +112,11 @@ def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
     if not has_room(needed):
         return None
     with MEMORY.spend(needed, remains=0):
-        start = _start_of_update(chosen, step)
+        try:
+            start = _start_of_update(chosen, step)
+        except (CheckpointError, OSError):  # replaced, or deleted with its run
+            say("The saved state of this step is gone: choose another step or run.")
+            return None
         if start is None:
             return None
         trained, note, has_state = start
@@ -129,10 +134,8 @@ def _start_of_update(chosen: InsideRun, step: int) -> tuple[ModelInTraining, str
     """The training before this update, a note on it, and whether it has the optimizer's state."""
     if step == saved_step(chosen.run) and (trained := at_saved_step(chosen.run, chosen.spec)):
         return trained, SAVED, True
-    if step not in chosen.snapshots:
-        say("The saved state of this step was replaced by a newer one: choose another step.")
-        return None
-    folder = chosen.snapshots[step]
+    if (folder := chosen.snapshots.get(step)) is None:
+        raise CheckpointError("a newer state has replaced that of this step")
     if _cost(chosen, step) > MOST:
         newest = saved_step(chosen.run)
         note = GRADIENT_ONLY.format(step="no step" if newest is None else f"step {newest:,}")

@@ -11,8 +11,7 @@ FILE = Path(__file__).with_name("exhibits.toml")
 class Exhibit:
     """One mistake; `name` is its key in `MISTAKES`, `instrument` the one that shows it.
 
-    `numbers` are rows of `columns`, for the document's own configuration. `note` explains how to
-    read them.
+    `numbers` are rows of `columns`, for the document's configuration. `note` says how to read them.
     """
 
     number: int

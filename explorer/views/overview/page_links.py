@@ -78,8 +78,7 @@ def link_of_stage(stage: Stage) -> PartLink:
 def checked_link(forward: ForwardPass, value: Any) -> PageLink | None:
     """The link that a browser reports, if all of it exists in this pass; None for anything else.
 
-    It is a dictionary of `page`, `part`, `layer`, `head`, `query`, `key` (None for no token) and
-    `address`.
+    It has `page`, `part`, `layer`, `head`, `query`, `key` (None for no token) and `address`.
     """
     if not isinstance(value, dict) or value.get("page") not in (HERE, *TITLES):
         return None

@@ -60,8 +60,7 @@ def measurements(
 ) -> list[Result] | None:
     """The result of `make` for the place of each key; None if some are not computed yet.
 
-    A stopped run keeps its results, and the next run continues from there. `cost` is the cost of
-    all keys.
+    A stopped run keeps its results, and the next continues from there. `cost` is that of all keys.
     """
     return _measure(opened, name, keys, lambda at, _: make(at), cost, doing, too_long)
 

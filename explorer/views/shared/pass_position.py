@@ -250,8 +250,7 @@ def _bar(context: PageContext) -> tuple[str, str, int]:
 def _bar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
     """The attention and layer that the bar has to change to; empty if it shows them.
 
-    The browser may not know yet what an earlier click changed in the bar, so its report is not
-    enough.
+    The browser may not know yet what an earlier click changed in the bar: its report is not enough.
     """
     model, part, _ = _bar(context)
     if stage.layer is None:

@@ -11,6 +11,7 @@ from explorer.app.choosing import choose_model, draw_page_link, switch_page
 from explorer.app.messages import say
 from explorer.app.reader_runs import find_run, listed_runs, may_change, own_runs
 from explorer.app.session import session
+from explorer.catalog import in_a_sentence
 from explorer.runs.cluster import cluster, status_of
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError, is_step
@@ -58,11 +59,18 @@ def _open_model(name: str, step: str | None) -> None:
 
 
 def _weights_name(run: Run) -> str:
-    """The run's name, with the step of its weights until it is finished; empty without weights."""
+    """The run's name, with the step of its weights until it is finished; empty without weights.
+
+    The page says what of them is damaged.
+    """
     folder = run.checkpoint()
     try:
         record = peek(folder)[1] if folder else None
-    except (CheckpointError, OSError):
+    except (CheckpointError, OSError) as error:
+        st.text(
+            f"The saved model of {run.title} is damaged: {in_a_sentence(error)} Start the run "
+            f"again, or save it anew with python -m explorer resume {run.title}."
+        )
         record = None
     if record is None:
         return ""
