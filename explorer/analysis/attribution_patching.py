@@ -193,13 +193,8 @@ def writes_at(
     _, layer, *name = site.split(".")
     block: Any = getattr(model, wiring.stack).blocks[int(layer)]
     if "self_attn" in name:
-        heads = slice(first, first + value.shape[-3])
-        value = through_output(block.self_attn, value, heads)
+        heads, attention = slice(first, first + value.shape[-3]), block.self_attn
+        weight = attention.o_proj.weight.detach().unflatten(1, (-1, attention.d_head))  # (d, h, w)
+        value = value @ weight[:, heads].permute(1, 2, 0)
         return residual_without_scale(block.self_residual)[0](value)
     return residual_without_scale(block.mlp_residual)[0](value) if "mlp" in name else value
-
-
-def through_output(attention: Any, heads: Tensor, which: slice = slice(None)) -> Tensor:
-    """The output projection of each of these heads by itself, (…, h, t, w) to (…, h, t, d)."""
-    weight = attention.o_proj.weight.detach().unflatten(1, (-1, attention.d_head))  # (d, h, w)
-    return heads @ weight[:, which].permute(1, 2, 0)

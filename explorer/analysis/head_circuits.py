@@ -127,11 +127,6 @@ class Spectrum:
     values: Tensor
     random: Tensor
 
-    @property
-    def above_random(self) -> int:
-        """How many singular values are larger than the largest of the random head."""
-        return int((self.values > self.random[0]).sum())
-
 
 def spectra(head: HeadWeights) -> tuple[Spectrum, Spectrum]:
     """The spectra of the QK and the OV circuit. Costs w² × d."""

@@ -151,7 +151,8 @@ def position_scheme(
         halves = config.positions == name and config.pairs == "halves"
         width = width or config.d_model
         table = sinusoids(places, width, "halves" if halves else "adjacent")
-        return _added(name, table, _wavelengths(width), halves=halves)
+        wavelengths = 2 * torch.pi * 10_000.0 ** (torch.arange(0, width, 2) / width)
+        return _added(name, table, tuple(wavelengths.tolist()), halves=halves)
     if name == "learned":
         learned = learned_table(model, stack)
         return None if learned is None else _added(name, learned[:count])
@@ -223,11 +224,6 @@ def _turned(config: TransformerConfig, places: Tensor) -> "PositionScheme | None
     pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
     waves = (2 * torch.pi / rotary.frequencies()).tolist()
     return PositionScheme("rotary", table, table @ table.T, pairs, tuple(waves))
-
-
-def _wavelengths(width: int) -> tuple[float, ...]:
-    exponents = torch.arange(0, width, 2) / width
-    return tuple((2 * torch.pi * 10_000.0**exponents).tolist())
 
 
 DOCUMENT = {"d_model": 512, "places": 60, "offset": 5}

@@ -151,11 +151,6 @@ class KeyContribution:
         return self.weight * self.value
 
     @property
-    def residual_sum(self) -> Tensor:
-        """The residual stream plus what is added to it, (d)."""
-        return self.before + self.added
-
-    @property
     def largest(self) -> int:
         """The dimension of the residual stream that the head changes most."""
         return int(self.head_write.abs().argmax())

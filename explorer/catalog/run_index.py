@@ -139,9 +139,7 @@ def index_of(root: Path | str) -> RunIndex:
     return _index_of(os.path.abspath(root))
 
 
-@lru_cache(maxsize=16)
-def _index_of(root: str) -> RunIndex:
-    return RunIndex(root)
+_index_of = lru_cache(maxsize=16)(RunIndex)
 
 
 def keep_order(spec: Path, there: RunListing) -> None:

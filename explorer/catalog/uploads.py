@@ -128,7 +128,9 @@ def keep_upload(
             os.utime(folder)
             _make_room(root, folder, whose.owner)
         others = {paths[name] for name in files} - needed
-        return KeptUpload(folder / title, tuple(_names_within(home, others)))
+        within = [path.relative_to(home) if path.is_relative_to(home) else path for path in others]
+        within.sort(key=lambda path: (len(path.parts), path))  # the outermost first
+        return KeptUpload(folder / title, tuple(map(str, within)))
     finally:
         shutil.rmtree(receiving, ignore_errors=True)
 
@@ -211,12 +213,6 @@ def _title(home: PurePosixPath, names: Sequence[str] = ()) -> str:
     called = model_name(Path(alone) if alone else Path(home)).rpartition("/")[2]
     plain = "".join(letter if letter.isprintable() else "_" for letter in called)
     return plain[:LONGEST_TITLE].strip(" .") or "model"
-
-
-def _names_within(home: PurePosixPath, paths: Iterable[PurePosixPath]) -> list[str]:
-    """The paths of these files relative to the folder, the outermost first."""
-    within = [path.relative_to(home) if path.is_relative_to(home) else path for path in paths]
-    return list(map(str, sorted(within, key=lambda path: (len(path.parts), path))))
 
 
 def _copy(source: BinaryIO, path: Path) -> bytes:

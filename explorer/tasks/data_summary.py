@@ -54,10 +54,6 @@ class DataSummary:
     leaked: int
     """Held-out examples in these batches: should be 0."""
 
-    @property
-    def unknown_share(self) -> float:
-        return self.unknown / max(1, self.tokens)
-
 
 def examples_of(task: Task, batch: Batch, most: int) -> list[Example]:
     """The first rows of a batch, token by token as the model reads them."""

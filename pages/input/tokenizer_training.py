@@ -45,7 +45,7 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
 
 try:
     with st.container(horizontal=True, gap="large"):
-        algorithm, most = tokenizer_source.choose_algorithm(), tokenizer_source.choose_size()
+        algorithm, most = tokenizer_source.choose_training()
     text = tokenizer_source.choose_text()
 except TextError as error:
     say(str(error))

@@ -181,7 +181,6 @@ class Patched(Recorded):
         parts_at: int = SHARED,
     ) -> None:
         super().__init__(config, *edits, padded=padded)
-        self.place = PLACE
         corrupted = [each.clone() for each in self.given]
         corrupted[-1][:, parts_at:] = self.given[-1][:, parts_at:] % 10 + 3
         corrupted[-1][:, list(padded)] = config.pad_id or 0

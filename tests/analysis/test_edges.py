@@ -2,12 +2,11 @@
 
 import pytest
 import torch
-from torch import Tensor
 
 from explorer.analysis import batched_passes, circuit_faithfulness
 from explorer.analysis.ablation_and_patching import exact_edges, record_text
 from explorer.analysis.circuit_faithfulness import corrupted_pass
-from explorer.analysis.wiring import Wiring, edge_grid, edges_from, edges_into, wiring_of
+from explorer.analysis.wiring import edge_grid, edges_from, edges_into, wiring_of
 from models import TransformerConfig
 from tests.analysis.contrasts import TOKENS, contrast_of, metric_of, without_edge
 from tests.analysis.kinds_of_model import CONFIGS, WIRED
@@ -26,13 +25,6 @@ GROUPS = [
 ]
 """Their recorded keys and values are shared, where branches have some for each head."""
 EACH_MODEL = pytest.mark.parametrize("config", WIRED.values(), ids=WIRED)
-
-
-def random_circuits(wiring: Wiring, count: int = 6) -> Tensor:
-    """Of fewer and of more edges, (count, r, w)."""
-    generator = torch.Generator().manual_seed(3)
-    shares = torch.linspace(0.1, 0.9, count)[:, None, None]
-    return (torch.rand(count, *wiring.is_edge.shape, generator=generator) < shares) & wiring.is_edge
 
 
 def one_edge_at_a_time(config: TransformerConfig, differs: int) -> None:
@@ -113,7 +105,9 @@ def test_a_circuit_lies_between_the_corrupted_and_the_recorded_text(
     """All edges are the clean one and none the corrupted one; a batch of them is one by one."""
     contrast = contrast_of(config)
     base = corrupted_pass(contrast)
-    every, circuits = base.wiring.is_edge, random_circuits(base.wiring)
+    every, generator = base.wiring.is_edge, torch.Generator().manual_seed(3)
+    shares = torch.linspace(0.1, 0.9, 6)[:, None, None]  # of fewer and of more edges
+    circuits = (torch.rand(6, *every.shape, generator=generator) < shares) & every
     ends = [metric_of(contrast, text) for text in (contrast.clean, contrast.corrupted)]
     assert abs(ends[0] - ends[1]) > 1e-4
     found = base.metrics(torch.stack([every, ~every & every])).tolist()

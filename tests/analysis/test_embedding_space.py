@@ -56,7 +56,6 @@ def test_large_or_missing_values_are_near_what_they_point_at_or_nothing() -> Non
     found = nearest_tokens(values, asked, 3)
     assert found.pairs(0)[0][0] == 7
     assert found.pairs(1) == found.pairs(2) == []
-    values = noise(20, 8)
     found = nearest_tokens(values.bfloat16(), values[[3]].bfloat16(), 3)
     assert found.cosines.dtype == torch.float32
     assert found.ids[0, 0] == 3

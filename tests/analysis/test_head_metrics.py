@@ -345,13 +345,9 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def opened_as(folder: Path, kind: str) -> OpenModel:
-    return saved_and_opened(folder, "lines", shaken_by=0.4, dtype=torch.float64, **KINDS[kind])
-
-
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_both_numbers_are_those_of_each_line_alone(kind: str, tmp_path: Path) -> None:
-    opened = opened_as(tmp_path, kind)
+    opened = saved_and_opened(tmp_path, "lines", shaken_by=0.4, dtype=torch.float64, **KINDS[kind])
     config, rows = opened.config, [opened.tokenizer.encode(line) for line in LINES]
     layers = config.n_layers
     found = LineActivations.empty(len(rows), layers, config.n_heads)
@@ -376,9 +372,6 @@ def test_both_numbers_are_those_of_each_line_alone(kind: str, tmp_path: Path) ->
                 assert int(found.norm_at[at]) == counted[int(norms.argmax())]
                 assert float(found.weight[at]) == pytest.approx(float(away.max()), rel=1e-5)
                 assert int(found.weight_at[at]) == counted[int(away.argmax())]
-
-
-PROMPT_WORDS = "When and went to the store , gave a drink".split()
 
 
 def test_a_sequence_is_different_tokens_twice_with_what_stands_around_every_text() -> None:
@@ -411,15 +404,12 @@ def test_induction_heads_are_found_and_their_keys_compose_with_the_previous_toke
         assert float(torch.stack([q, v]).max()) < 1.0
 
 
-@pytest.fixture
-def names(tmp_path: Path) -> OpenModel:
-    """A shaken decoder that knows the names."""
-    words = word_tokenizer([*PROMPT_WORDS, *NAMES], DECODER)
+def test_names_are_moved_as_attribution_says(tmp_path: Path) -> None:
+    """In a shaken decoder that knows the names."""
+    prompt_words = "When and went to the store , gave a drink".split()
+    words = word_tokenizer([*prompt_words, *NAMES], DECODER)
     how: dict[str, Any] = {"shaken_by": 0.4, "dtype": torch.float64, "n_layers": 2}
-    return saved_and_opened(tmp_path, "names", words, "When Mary", **how)
-
-
-def test_names_are_moved_as_attribution_says(names: OpenModel) -> None:
+    names = saved_and_opened(tmp_path, "names", words, "When Mary", **how)
     prompts, found = name_prompts(names), name_moving(names)
     assert found is not None
     assert len(prompts) == found.prompts == len(NAMES)

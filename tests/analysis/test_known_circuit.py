@@ -110,24 +110,20 @@ def scores_by_attention(name: str) -> dict[str, Tensor]:
     }
 
 
-def previous_token_head(name: str) -> tuple[int, int]:
-    """Layer and head of the one that attends most to the token before."""
-    layer, head = divmod(int(scores_by_attention(name)["previous"].argmax()), 2)
-    return layer, head
-
-
 @TWO_LAYERS
 def test_the_strongest_edge_between_heads_is_the_k_composition_of_induction(name: str) -> None:
     """From the previous-token head to the keys of an induction head, as attention shows them.
 
     By the estimate and exactly. Both heads of the second layer are induction heads.
     """
-    wiring, induction = wiring_of(opened(name).config), scores_by_attention(name)["induction"]
+    wiring, attention = wiring_of(opened(name).config), scores_by_attention(name)
+    induction = attention["induction"]
+    previous_token_head = divmod(int(attention["previous"].argmax()), 2)
     assert (induction[1] > 0.9).all()
     assert (induction[0] < 0.1).all()
     for scores in (estimates(name, STEPS), exact(name)):
         writer, reader = ends(wiring, scores, between_heads(wiring))[0]
-        assert (writer.layer, writer.head) == previous_token_head(name)
+        assert (writer.layer, writer.head) == previous_token_head
         assert (reader.layer, reader.reads) == (1, "k")
         if name == "induction":  # with learned positions both have as high scores, up to 2 %
             assert reader.head == int(induction[1].argmax())

@@ -1,5 +1,6 @@
 """The list of models, ours and those of others: their order, names, faults, and changes."""
 
+import io
 import json
 import os
 import shutil
@@ -214,12 +215,10 @@ def test_a_model_in_many_files_is_opened_again_when_one_of_them_changes(folder: 
 
 def test_what_another_reader_uploaded_is_in_no_list(folder: Path) -> None:
     files = list((folder / "gpt2").iterdir())
-    streams = {file.name: file.open("rb") for file in files}
+    streams = {file.name: io.BytesIO(file.read_bytes()) for file in files}
     sizes = {file.name: file.stat().st_size for file in files}
     root = data_folders.uploads_root()
     kept = uploads.keep_upload(streams, sizes, root, uploads.NOBODY, lambda _: None).folder
-    for stream in streams.values():
-        stream.close()
     name = folders.model_name(kept)
     assert name.startswith("model-upload-")
     assert name not in found()

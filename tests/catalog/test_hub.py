@@ -65,7 +65,7 @@ def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path
             hub.fetch_from_hub(missing)
 
 
-def test_one_set_of_weights_no_code(site: Site, published: Path, subtests: pytest.Subtests) -> None:
+def test_one_set_of_weights_no_code(site: Site, published: Path) -> None:
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     files["chat_template.jinja"] = b"{{ messages }}"
     others = [
@@ -79,10 +79,10 @@ def test_one_set_of_weights_no_code(site: Site, published: Path, subtests: pytes
     assert not taken & {"modeling.py", "pytorch_model.bin", "model.pt", "onnx"}
     assert not any(name.endswith(".safetensors") for name in taken - {"model.safetensors"})
     assert available_models.brought_model(folder).fault is None
-    before = [path for path, _ in site.asked].count(f"/{ID}/resolve/{COMMIT}/model.safetensors")
+    weights = f"/{ID}/resolve/{COMMIT}/model.safetensors"
+    before = site.ranges_of(weights)
     hub.fetch_from_hub(ID)
-    after = [path for path, _ in site.asked].count(f"/{ID}/resolve/{COMMIT}/model.safetensors")
-    assert after == before, "what is there is not fetched again"
+    assert site.ranges_of(weights) == before, "what is there is not fetched again"
 
 
 def test_of_many_shards_those_of_the_index_are_fetched(site: Site, tmp_path: Path) -> None:
@@ -95,13 +95,11 @@ def test_of_many_shards_those_of_the_index_are_fetched(site: Site, tmp_path: Pat
 
 
 def test_what_opens_nothing_is_not_fetched(site: Site, subtests: pytest.Subtests) -> None:
+    adapter = ["adapter_config.json", "adapter_model.safetensors"]
     for names, why in [
         (["model.ckpt"], "holds pickled weights"),
         (["a.safetensors", "b.safetensors"], "holds several safetensors files"),
-        (
-            ["adapter_config.json", "adapter_model.safetensors"],
-            "is a LoRA adapter without its model",
-        ),
+        (adapter, "is a LoRA adapter without its model"),
         ([], "has no model.safetensors"),
     ]:
         with subtests.test(names=names):

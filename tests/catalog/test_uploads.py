@@ -5,7 +5,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,13 +36,13 @@ def upload(
     files: Mapping[str, bytes] = WEIGHTS,
     owner: str = "me",
     network: str = "",
-    fault: str | None = None,
+    check: Callable[[Path], str | None] = lambda _: None,
     largest: int | None = None,
 ) -> uploads.KeptUpload:
     streams = {name: io.BytesIO(data) for name, data in files.items()}
     sizes = {name: len(data) for name, data in files.items()}
     whose = uploads.Uploader(network or owner, owner)
-    return uploads.keep_upload(streams, sizes, root, whose, lambda _: fault, largest)
+    return uploads.keep_upload(streams, sizes, root, whose, check, largest)
 
 
 def keep(
@@ -148,8 +148,7 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
         f"{uploads.OWNER_MARK}-{key}",
     ]:
         assert uploads.find_upload(name, tmp_path) is None
-    (before := tmp_path / f"upload-{'1' * 24}").mkdir()
-    (before / "config.json").write_text("{}")
+    before = folder_of(tmp_path / f"upload-{'1' * 24}")
     assert uploads.find_upload(before.name, tmp_path) == before, "a link of before"
     assert folders.model_name(before) == before.name
 
@@ -358,7 +357,7 @@ def test_what_does_not_open_leaves_at_once(tmp_path: Path, monkeypatch: pytest.M
     for reader in ("honest", "stranger"):
         for _ in range(3):
             with pytest.raises(ModelError, match=r"^It is torn\.$"):
-                upload(tmp_path, junk, reader, fault="It is torn.")
+                upload(tmp_path, junk, reader, check=lambda _: "It is torn.")
     assert [each.name for each in tmp_path.iterdir() if each.is_dir()] == [good.name]
 
 
@@ -376,17 +375,11 @@ def test_only_the_servers_user_reads_an_upload(tmp_path: Path) -> None:
 
 def test_who_uploads_the_same_twice_at_once_has_it_once(tmp_path: Path) -> None:
     """The other is there when this one is whole."""
-    first = True
 
-    def meanwhile(folder: Path) -> None:
-        nonlocal first
-        if first:
-            first = False
-            keep(tmp_path)
+    def meanwhile(_: Path) -> None:
+        keep(tmp_path)
 
-    streams = {name: io.BytesIO(data) for name, data in WEIGHTS.items()}
-    sizes = {name: len(data) for name, data in WEIGHTS.items()}
-    kept = uploads.keep_upload(streams, sizes, tmp_path, uploads.Uploader("me", "me"), meanwhile)
+    kept = upload(tmp_path, check=meanwhile)
     assert kept_in(tmp_path) == [kept.folder.parent]
 
 

@@ -19,6 +19,7 @@ from tests.tiny import shake
 
 END, LENGTH = 1, 3
 SIZES: dict[str, Any] = {
+    "n_layers": 1,
     "vocab_size": 5,
     "d_model": 16,
     "n_heads": 2,
@@ -31,7 +32,7 @@ PROMPT = torch.tensor([[2, 3, 4]])
 
 
 def model(kind: str, seed: int = 0, **more: Any) -> Transformer:
-    made = Transformer(TransformerConfig(kind=kind, n_layers=1, **SIZES | more), seed=seed)
+    made = Transformer(TransformerConfig(kind=kind, **SIZES | more), seed=seed)
     return shake(made.double(), by=0.6).eval()
 
 
@@ -102,7 +103,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
         with pytest.raises(ValueError, match="beams and max_length must be at least 1"):
             beam_search(model("decoder"), PROMPT, **how)
     with pytest.raises(ValueError, match="can write"):
-        beam_search(Transformer(TransformerConfig(kind="encoder", n_layers=1, **SIZES)), PROMPT)
+        beam_search(model("encoder"), PROMPT)
     decoder = model("decoder")
     too_long = PROMPT[:, :1].expand(1, decoder.config.max_len + 1)
     with pytest.raises(ValueError, match=r"A prompt has 1 to \d+ tokens, not"):
@@ -135,15 +136,9 @@ def test_tokens_are_read_once_until_the_stop(kind: str, monkeypatch: pytest.Monk
 def test_rows_taken_and_read_are_those_of_a_whole_pass(kind: str, positions: str) -> None:
     """Going on from one prompt in several rows, which begins with padding nobody looks at."""
     pad, prompt = 8, torch.tensor([[8, 2, 3, 4]])
-    how: dict[str, Any] = SIZES | {"vocab_size": 9, "max_len": 16, "n_heads": 4, "n_kv_heads": 2}
-    config = TransformerConfig(
-        kind=kind,
-        positions=positions,
-        n_layers=2,
-        pad_id=pad,
-        **(how | {"generation": GenerationConfig(banned_ids=(7,))}),
-    )
-    made = shake(Transformer(config, seed=1), by=0.6).eval()
+    sizes = {"n_layers": 2, "vocab_size": 9, "max_len": 16, "n_heads": 4, "n_kv_heads": 2}
+    banned = GenerationConfig(banned_ids=(7,))
+    made = model(kind, 1, positions=positions, pad_id=pad, generation=banned, **sizes)
     going = DecodingState(made, prompt)
     take_rows(going, [0, 0, 0])
     going.read(torch.tensor([[5, 2], [6, 2], [pad, 2]]))

