@@ -59,15 +59,17 @@ def _run(arguments: Sequence[str] | None, prog: str) -> int:
         print("Interrupted.", file=sys.stderr)
         return 128 + signal.SIGINT
     except training_commands.EndedBySignal as ended:
-        number, run = ended.args
-        print(f"It goes on with: python -m explorer resume {run}", file=sys.stderr)
-        return 128 + number
+        for run in ended.runs:
+            print(visible(f"To continue: {prog} resume {run}"), file=sys.stderr)
+        return 128 + ended.number
     return 0
 
 
 def _with_flags(sentence: str, options: argparse.Namespace) -> str:
-    """The sentence with options as they are typed: --heads where a config says n_heads."""
+    """A sentence about options has them as they are typed: --heads instead of n_heads."""
     flags = {FIELDS.get(name, name): f"--{name.replace('_', '-')}" for name in vars(options)}
+    if sentence.partition(" ")[0] not in flags:
+        return sentence
     names = r"^\w+(?= must be )|\b[a-z]+_\w+(?= \d)"
     return re.sub(names, lambda name: flags.get(name[0], name[0]), sentence)
 

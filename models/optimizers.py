@@ -15,7 +15,8 @@ from models.config import TrainConfig
 class NewtonSchulz(nn.Module):
     """One iteration that brings the singular values of a matrix nearer to 1.
 
-    Its quintic has the coefficients of Muon (Jordan et al. 2024): they grow small values fastest.
+    Its quintic has the coefficients of Muon (Jordan et al. 2024): they raise small values fastest.
+    It has no weights; as a module it can have hooks before each iteration.
     """
 
     def forward(self, x: Float[Tensor, "m n"]) -> Float[Tensor, "m n"]:
@@ -38,9 +39,7 @@ class MuonAndAdamW(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        """Nothing changes before all updates are known: if it is broken off there, no update is
-        half made.
-        """
+        """No weight changes before all of Muon's updates are known: it can be interrupted there."""
         assert closure is None
         how = self.param_groups[0]
         matrices = [matrix for matrix in how["params"] if matrix.grad is not None]
@@ -53,10 +52,12 @@ class MuonAndAdamW(Optimizer):
 
     def _update(self, matrix: Tensor) -> tuple[Tensor, Tensor]:
         """The new average of the gradients of a matrix, and its orthogonal update."""
-        before = self.state.get(matrix, {}).get("momentum_buffer", torch.zeros_like(matrix))
         momentum, gradient = self.param_groups[0]["momentum"], matrix.grad
         assert gradient is not None
-        average = before.lerp(gradient, 1 - momentum)
+        before = self.state.get(matrix, {}).get("momentum_buffer")
+        average = (
+            gradient * (1 - momentum) if before is None else before.lerp(gradient, 1 - momentum)
+        )
         x = gradient.lerp(average, momentum)  # the average one step ahead (Nesterov)
         is_tall = x.size(0) > x.size(1)
         x = x / x.norm().clamp(min=1e-7)

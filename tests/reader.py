@@ -108,7 +108,7 @@ class Reader:
         begun = time.perf_counter()
         await self.socket.send(message.SerializeToString())
         answer = Answer(0, 0)
-        async with asyncio.timeout(180):
+        async with asyncio.timeout(60):
             while not await self._take(answer):
                 pass
         answer.seconds = time.perf_counter() - begun

@@ -129,8 +129,8 @@ REFUSED = [
     (f"train characters --text {os.devnull}", "The text has 0 characters"),
     ("resume absent", "There is no folder and no run called absent"),
     ("generate absent hi", "There is no folder and no run called absent"),
-    ("get smollm2 --to /dev/null/x", "Cannot write to /dev/null/x: choose another folder."),
-    ("train reverse --out /dev/null/x", "Cannot write to /dev/null/x: choose another folder."),
+    ("get smollm2 --to /dev/null/x", "Cannot write to /dev/null/x (Not a directory): choose"),
+    ("train reverse --out /dev/null/x", "Cannot write to /dev/null/x (Not a directory): choose"),
     ("get nothing", "There is no model called 'nothing': it is one of smollm2, gpt2,"),
     ("checkpoints --only nothing", "No shipped model is called 'nothing'"),
     ("sweep reverse --lr 1e-3", "A sweep needs at least two values of one setting."),
@@ -198,7 +198,7 @@ def test_a_signal_ends_a_measurement_or_an_update_with_its_state_written_down(ro
     assert ended.returncode == -signal.SIGTERM
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     assert lines[1::2] == [[3, 143], [4, 130], [17, 143]]
-    assert ended.stderr.count(b"It goes on with: python -m explorer resume reverse-1\n") == 3
+    assert ended.stderr.count(b"To continue: python -m explorer resume reverse-1\n") == 3
     assert [status["state"] for status in lines[::2]] == ["interrupted"] * 3
     steps = [status["step"] for status in lines[::2]]
     assert steps[0] == 0 < steps[-1], steps

@@ -133,7 +133,7 @@ NORMED = {"stream norm": "the residual stream", "output norm": "what each layer 
 def wiring_of(config: TransformerConfig) -> Wiring:
     """The wiring of a model of one stack, in which every edge can be cut by itself.
 
-    WiringError where the residual stream is not a plain sum of all writes, or edges are too many.
+    WiringError where the residual stream is no plain sum of all writes, or has too many edges.
     """
     if config.kind == "encoder-decoder":
         raise WiringError(

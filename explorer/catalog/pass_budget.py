@@ -33,8 +33,8 @@ from models.transformer import EVERYWHERE, TransformerBase
 LITTLE = 8_000_000
 """Bytes that are always free."""
 
-PRODUCTS = 4_000_000_000
-"""Pairs of numbers that one product multiplies at once, some tenths of a second of one core."""
+MULTIPLICATIONS = 4_000_000_000
+"""Of one operation, at most: some tenths of a second of one core."""
 
 MEMORY = Budget(lambda: available_memory())
 """The memory that loading models and passes share: one that does not fit waits."""
@@ -137,8 +137,8 @@ def _step_of_gradient(_gradient: Tensor) -> None:
 
 @contextmanager
 def steps_between_layers(model: nn.Module, optimizer: Optimizer | None = None) -> Iterator[None]:
-    """Within it, a pass of a plain model takes a cooperative step before each layer, and so do
-    that of its gradient and each iteration of Muon.
+    """Within it, a cooperative step comes before each layer of a pass of a plain model and of its
+    gradient, and before each iteration of Muon.
     """
 
     def before(_block: nn.Module, inputs: tuple[Any, ...]) -> None:
@@ -158,24 +158,24 @@ def steps_between_layers(model: nn.Module, optimizer: Optimizer | None = None) -
 
 
 class SteppingOperations(TorchFunctionMode):
-    """Within it, an operation on a tensor takes a cooperative step, a large product many."""
+    """Within it, a cooperative step precedes each operation and each part of a large product."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if any(isinstance(value, Tensor) for value in args):  # else it may set a mode back
             cooperative.step()
-        if func is linear or func is Tensor.matmul:
-            return _in_parts(func, *args, **(kwargs or {}))
+        if not kwargs and (func is linear or func is Tensor.matmul):
+            return _in_parts(func, *args)
         return func(*args, **(kwargs or {}))
 
 
 def _in_parts(func: Any, x: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     """A product with a matrix; a large one takes a step before each of its parts."""
     and_bias = () if bias is None else (bias,)
-    if matrix.dim() != 2 or x.shape[:-1].numel() * matrix.numel() <= PRODUCTS:
+    if matrix.dim() != 2 or x.shape[:-1].numel() * matrix.numel() <= MULTIPLICATIONS:
         return func(x, matrix, *and_bias)
-    rows = x.flatten(0, -2).split(max(1, PRODUCTS // matrix.numel()))
+    rows = x.flatten(0, -2).split(max(1, MULTIPLICATIONS // matrix.numel()))
     parts = [func(part, matrix, *and_bias) for part in interruptible(rows)]
     for part in parts:
         if part.requires_grad:
@@ -186,7 +186,7 @@ def _in_parts(func: Any, x: Tensor, matrix: Tensor, bias: Tensor | None = None) 
 class BoundedTransformer(Transformer):
     """A model of the app, from the parts of another model, which are not copied.
 
-    It computes the same numbers; each pass waits for room and takes cooperative steps.
+    It computes the same numbers up to rounding; passes wait for room and take cooperative steps.
     """
 
     def __init__(self, model: Transformer) -> None:

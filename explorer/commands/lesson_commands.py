@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from explorer.commands.training_commands import check_can_write
 from explorer.lessons.lesson_file import SUFFIX, LessonError, Pages, faults, name_of, read_file
 
 TEMPLATE = Path(__file__).parents[1] / "lessons" / "template.toml"
@@ -33,14 +34,13 @@ def new_lesson(args: argparse.Namespace) -> None:
     """Write the template under this name; an existing file is never overwritten."""
     path = args.to / f"{args.name.removesuffix(SUFFIX)}{SUFFIX}"
     name = name_of(path.name)
+    check_can_write(path)
     try:
         args.to.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(TEMPLATE.read_text("utf-8").replace("NAME", name))
     except FileExistsError as error:
         raise LessonError(f"{path} is there already: choose another name.") from error
-    except OSError as error:
-        raise LessonError(f"Cannot write to {args.to}: choose another folder.") from error
     print(f"{path} is a lesson to fill in; then: python -m explorer lesson check {path}")
 
 

@@ -161,7 +161,7 @@ def _download_bar(model: PretrainedModel) -> Iterator[Callable[[DownloadProgress
 
 
 def make_checkpoints(args: argparse.Namespace) -> None:
-    check_can_write(args.out)
+    check_can_write(args.out / "a model")
     bars: list[tqdm] = []
 
     def report(name: str, step: int, steps: int, loss: float) -> None:

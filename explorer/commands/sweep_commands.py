@@ -26,7 +26,7 @@ from explorer.runs.finetuning import PARENT, task_for
 from explorer.runs.metrics import best_value
 from explorer.runs.run import Run, all_runs, open_folder
 from explorer.runs.run_differences import changes, what_differs
-from explorer.runs.spec import DONE, RunError
+from explorer.runs.spec import DONE, INTERRUPTED, RunError
 from explorer.runs.sweep import SETTINGS, TUNED_SETTINGS, grid, notes_of, parse_values, title_of
 from explorer.system.data_folders import runs_root
 from explorer.tasks import TASKS, Task, stored_tokenizer, task_of, text_for
@@ -100,7 +100,8 @@ def sweep_settings(args: argparse.Namespace) -> None:
         for run, name in zip(runs, names, strict=True):
             print(f"{run.name:20}{run.status().state:14}{_held_out(run):34}{name}")
     if signals and any(run.status().state != DONE for run in runs):
-        raise EndedBySignal(signals[0], "RUN")
+        interrupted = [run.name for run in runs if run.status().state == INTERRUPTED]
+        raise EndedBySignal(signals[0], interrupted)
 
 
 def _follow(runs: Sequence[Run]) -> list[int]:

@@ -12,8 +12,9 @@ import json
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -225,7 +226,7 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
         print(_where_to_see(run))
     if signals and ended.state == INTERRUPTED:
         name = run.name if _is_in_app(run) else shlex.quote(str(run.folder))
-        raise EndedBySignal(signals[0], name)
+        raise EndedBySignal(signals[0], [name])
 
 
 def _is_in_app(run: Run) -> bool:
@@ -239,16 +240,20 @@ def _where_to_see(run: Run) -> str:
     return f"To open it in the app, start the app with EXPLORER_RUNS={run.folder.parent}."
 
 
+@dataclass
 class EndedBySignal(Exception):
-    """A signal has ended a command: its number, and the word that `resume` takes."""
+    """The signal of this number has ended a command; `resume` continues these runs."""
+
+    number: int
+    runs: Sequence[str]
 
 
 @contextmanager
 def leave_at_signal() -> Iterator[list[int]]:
-    """The numbers of the signals that come, of Ctrl-C and SIGTERM, which end nothing themselves."""
+    """Within it, Ctrl-C and SIGTERM end nothing: the list has their numbers once they come."""
     came: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda one, _: came.append(one)) for number in numbers}
+    before = {number: signal.signal(number, lambda got, _: came.append(got)) for number in numbers}
     try:
         yield came
     finally:
@@ -277,7 +282,8 @@ def check_can_write(folder: Path) -> None:
         with TemporaryDirectory(dir=there):
             pass
     except OSError as error:
-        raise ValueError(f"Cannot write to {folder}: choose another folder.") from error
+        why = f"Cannot write to {folder} ({error.strerror}): choose another folder."
+        raise ValueError(why) from error
 
 
 def read_text(path: Path) -> str:

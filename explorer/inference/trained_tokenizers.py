@@ -72,7 +72,9 @@ def unigram_pieces(text: str, size: int) -> UnigramPieces:
     return _unigram_pieces(checked(text, limits.TOKENIZER_CHARACTERS)[:MAX_UNIGRAM_TEXT], size)
 
 
-_unigram_pieces = cached(LRUCache(UNIGRAMS_KEPT), condition=CancellableCondition())(train_unigram)
+@cached(LRUCache(UNIGRAMS_KEPT), condition=CancellableCondition())
+def _unigram_pieces(text: str, size: int) -> UnigramPieces:
+    return train_unigram(text, size)
 
 
 def trained_tokenizer(text: str, algorithm: str, most: int) -> PlainTokenizer:

@@ -47,7 +47,7 @@ def own_folder() -> Path | None:
 def lesson_catalog(pages: Pages) -> LessonCatalog:
     """All lessons in the order of teaching, then the lecturer's own by name.
 
-    A lecturer's lesson replaces the shipped one of its name. A file is read again once it changes.
+    A lecturer's lesson replaces the shipped one with its name. A file that changed is read again.
     """
     shipped, own = _read_folder(FILES, pages), LessonCatalog({})
     if (folder := own_folder()) is not None:

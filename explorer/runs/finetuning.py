@@ -240,7 +240,7 @@ def config_for(config: TransformerConfig, task: Task) -> TransformerConfig:
 
 
 def _new_head(config: TransformerConfig) -> dict[str, Any]:
-    """The head of such published models: it reads a decoder's last or an encoder's first token."""
+    """The usual head of published models reads a decoder's last or an encoder's first token."""
     if config.kind == "decoder":
         return {"pooling": "last", "d_classifier": None, "classifier_bias": False}
     dense = {"d_classifier": config.d_model, "classifier_activation": "tanh"}

@@ -25,8 +25,8 @@ from models import Transformer
 from models.loading.memory import available_memory
 from models.training import batch_loss, in_precision
 
-STATE = {"sgd": 1, "adam": 2, "adamw": 2, "muon": 2}
-"""Numbers that an optimizer keeps for each parameter, at most."""
+STATE = {"sgd": 1, "adam": 2, "adamw": 2, "muon": 3}
+"""Numbers that an optimizer keeps or computes at once for each parameter, at most."""
 FEW_EXAMPLES = 16
 """Examples whose lengths stand for those of the whole batch."""
 TIMED = 3

@@ -239,16 +239,14 @@ class _Updates:
 
     @contextmanager
     def broken_off_by(self, breakable: Breakable) -> Iterator[None]:
-        """Within it, an update is broken off between two layers; never one of several processes,
-        whose others would wait.
+        """Within it, an update is broken off between two layers or iterations of Muon; never one
+        of several processes, whose others would wait.
         """
         if next(self._model.parameters()).device.type != "cpu":
             yield
             return
-        with (
-            cooperative.run_in_thread(breakable),
-            steps_between_layers(self._model, self._state.optimizer),
-        ):
+        steps = steps_between_layers(self._model, self._state.optimizer)
+        with cooperative.run_in_thread(breakable), steps:
             yield
 
     def _begin(self) -> None:

@@ -16,14 +16,7 @@ from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_faithfulness import CircuitPoint
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast
-from explorer.analysis.circuits.circuit_scores import (
-    EdgeScores,
-    attributions,
-    contrast_of,
-    correlation,
-    nested_circuits,
-    scores_of,
-)
+from explorer.analysis.circuits import circuit_scores
 from explorer.analysis.circuits.pair_templates import fitting_templates, make_pairs
 from explorer.analysis.circuits.text_pairs import Question, question_of
 from explorer.analysis.wiring import plain_wiring
@@ -140,14 +133,16 @@ def circuit() -> Iterator[Row]:
     """How few edges restore 90 % of the indirect object's metric, the strongest by the mean."""
     question = asked(INDIRECT, FEW)
     for method, steps in METHODS.items():
-        scores = scores_of(opened(), list(attributions(opened(), question, steps)))
-        circuits = nested_circuits(opened(), question, scores)
+        scores = circuit_scores.scores_of(
+            opened(), list(circuit_scores.attributions(opened(), question, steps))
+        )
+        circuits = circuit_scores.nested_circuits(opened(), question, scores)
         points = list(circuits.curve())
         yield of_circuit(method, scores, points, circuits.smallest(points))
 
 
 def of_circuit(
-    method: str, scores: EdgeScores, points: list[CircuitPoint], fewest: int | None
+    method: str, scores: circuit_scores.EdgeScores, points: list[CircuitPoint], fewest: int | None
 ) -> Row:
     every = points[-1].edges
     enough = next((point for point in points if fewest and point.edges >= fewest), points[-1])
@@ -165,7 +160,7 @@ def asked(title: str, count: int) -> Question:
 
 
 def contrasts(question: Question) -> list[Contrast]:
-    return [contrast_of(opened(), pair) for pair in question.pairs]
+    return [circuit_scores.contrast_of(opened(), pair) for pair in question.pairs]
 
 
 def exact_of(contrast: Contrast) -> Tensor:
@@ -178,6 +173,6 @@ def exact_of(contrast: Contrast) -> Tensor:
 
 
 def correlated(estimated: Tensor, exact: Tensor) -> float:
-    r = correlation(estimated.tolist(), exact.tolist())
+    r = circuit_scores.correlation(estimated.tolist(), exact.tolist())
     assert r is not None
     return r

@@ -66,7 +66,7 @@ def test_row_4_a_model_of_endless_heads_or_words_is_refused_by_its_config(
 def test_a_large_product_is_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     layer, x, looks = nn.Linear(6, 5), torch.randn(2, 4, 6, requires_grad=True), Mock()
     whole = layer(x)
-    monkeypatch.setattr(pass_budget, "PRODUCTS", 60)  # two rows of six times five
+    monkeypatch.setattr(pass_budget, "MULTIPLICATIONS", 60)  # two rows of six times five
     with cooperative.run_in_thread(looks), pass_budget.SteppingOperations():
         in_parts = layer(x)
         product = x[0] @ x[1].mT

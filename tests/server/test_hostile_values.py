@@ -19,7 +19,6 @@ from tests.tiny import tiny_spec
 from tests.views.test_damaged_runs import damage
 
 PAGES = sorted(path.stem for path in python_files("pages"))
-OF_RUNS = ("training", "inside_training")
 FIRST = "overview"
 EVENTS_OF = "$$STREAMLIT_INTERNAL_KEY_{}__events"
 """What Streamlit calls that which happened in a view."""
@@ -53,7 +52,7 @@ def messages(page: Answer) -> list[list[WidgetState]]:
 async def errors(url: str, runs: Path) -> list[str]:
     """What the pages answer to all of them that is an error."""
     drawn = {}
-    for page in [*PAGES, *OF_RUNS]:
+    for page in [*PAGES, "training", "inside_training"]:
         key, query = new_key(), ""
         run = create(runs, tiny_spec(), "", owner_of(key))
         if page in drawn:  # once more, with a run whose files are those of two runs
@@ -69,15 +68,14 @@ async def errors(url: str, runs: Path) -> list[str]:
     drawn["administration"] = reader, await reader.act(token)
     table = next(name for name in drawn["runs"][0].widgets if name.startswith("runs_"))
     assert {"admin_which", table} <= drawn["runs"][0].widgets.keys() | reader.widgets
-    said = await asyncio.gather(*(answers(page, *each) for page, each in drawn.items()))
+    said = await asyncio.gather(*(answers(*page, *drawn[page[1]]) for page in enumerate(drawn)))
     return [each for of_page in said for each in of_page]
 
 
-async def answers(page: str, reader: Reader, drawn: Answer) -> list[str]:
+async def answers(at: int, page: str, reader: Reader, drawn: Answer) -> list[str]:
     """The errors of one page, which gets every third message, so that eight pages get each."""
     said = []
-    first = len(page) % 3
-    for number, message in list(enumerate(messages(drawn)))[first::3]:
+    for number, message in list(enumerate(messages(drawn)))[at % 3 :: 3]:
         reader.states = {}
         answer = await reader.act(*message)
         said += [f"{page}, message {number}: {each}" for each in answer.failures]

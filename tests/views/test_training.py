@@ -390,7 +390,9 @@ def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(tmp_path: Path) ->
     assert "reverse-1** · done" in text
     assert "000,000" not in text
     record.write_text("{")
-    assert "is damaged: run.json in checkpoint is not readable JSON." in said(page(run=run.name))
+    assert "cannot be read: run.json in checkpoint is not readable JSON." in said(
+        page(run=run.name)
+    )
 
 
 def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(tmp_path: Path) -> None:

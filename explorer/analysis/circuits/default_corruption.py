@@ -1,6 +1,6 @@
 """The corrupted text by default: the clean one with a word replaced so that the answer changes.
 
-It is the first of a few candidates whose likeliest option is not that of the clean text.
+The first of a few candidates for which the model prefers another option than for the clean text.
 """
 
 import re

@@ -120,7 +120,7 @@ def activations_by_batch(
 
 
 def token_activations(opened: OpenModel, rows: Rows) -> TokenActivations:
-    """Both numbers at every token of these lines; padding ends shorter ones and does not count."""
+    """Both numbers at every token of these lines; padding of shorter ones does not count."""
     longest = max(map(len, rows))
     padding = Token(opened.config.pad_id or 0, "", special=True)
     padded = [(*row, *[padding] * (longest - len(row))) for row in rows]

@@ -1,6 +1,6 @@
 """A tree of tokens from left to right: columns are steps, and lines connect a token to the next.
 
-Pointing at a node shows its sentence, a click picks it. Nodes are buttons, also for Tab and Enter.
+Pointing at a node shows its sentence, a click or Enter picks it, and Tab goes to the next.
 """
 
 from collections.abc import Callable, Sequence

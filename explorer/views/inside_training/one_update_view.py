@@ -14,6 +14,7 @@ from explorer.analysis.weight_statistics import pooled
 from explorer.app.controls import number, one_of
 from explorer.app.messages import say
 from explorer.app.progress import bar
+from explorer.catalog import in_a_sentence
 from explorer.catalog.pass_budget import MEMORY
 from explorer.charts.bars import block_bars, block_points, height_of
 from explorer.charts.vega_lite import Spec
@@ -114,8 +115,9 @@ def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
     with MEMORY.spend(needed, remains=0):
         try:
             start = _start_of_update(chosen, step)
-        except (CheckpointError, OSError):  # replaced, or deleted with its run
-            say("The saved state of this step is gone: choose another step or run.")
+        except (CheckpointError, OSError) as error:  # damaged, or deleted meanwhile
+            why = in_a_sentence(error)
+            say(f"The saved state of this step cannot be read: {why} Choose another step or run.")
             return None
         if start is None:
             return None
@@ -135,7 +137,7 @@ def _start_of_update(chosen: InsideRun, step: int) -> tuple[ModelInTraining, str
     if step == saved_step(chosen.run) and (trained := at_saved_step(chosen.run, chosen.spec)):
         return trained, SAVED, True
     if (folder := chosen.snapshots.get(step)) is None:
-        raise CheckpointError("a newer state has replaced that of this step")
+        raise CheckpointError("A newer one has replaced it.")
     if _cost(chosen, step) > MOST:
         newest = saved_step(chosen.run)
         note = GRADIENT_ONLY.format(step="no step" if newest is None else f"step {newest:,}")

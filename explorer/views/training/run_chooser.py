@@ -61,16 +61,14 @@ def _open_model(name: str, step: str | None) -> None:
 def _weights_name(run: Run) -> str:
     """The run's name, with the step of its weights until it is finished; empty without weights.
 
-    The page says what of them is damaged.
+    Weights that cannot be read are said on the page.
     """
     folder = run.checkpoint()
     try:
         record = peek(folder)[1] if folder else None
     except (CheckpointError, OSError) as error:
-        st.text(
-            f"The saved model of {run.title} is damaged: {in_a_sentence(error)} Start the run "
-            f"again, or save it anew with python -m explorer resume {run.title}."
-        )
+        why = in_a_sentence(error)
+        st.text(f"The saved model of {run.title} cannot be read: {why} Start the run again.")
         record = None
     if record is None:
         return ""
