@@ -10,13 +10,16 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
 from torch import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+WINDOW: Final = "window"
+"""The height of a figure that takes the window that is left below its top."""
 
 
 @dataclass(frozen=True, eq=False)

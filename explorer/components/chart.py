@@ -1,17 +1,19 @@
 """A Vega-Lite or plotly chart on the page, whose numbers can be exported with the views'."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from explorer.app.session import state_of
-from explorer.charts.figure_data import TableData, Value
+from explorer.charts.figure_data import WINDOW, TableData, Value
 from explorer.charts.figure_text import figure_text
 from explorer.charts.plotly_frame import PLOTLY_CONFIG
 from explorer.charts.vega_lite import Rows, Spec
 from explorer.components.mounting import PageView, PageViews
+from explorer.components.stage import chart_stage
 
 Table = Mapping[str, Sequence[Value]]
 
@@ -22,13 +24,13 @@ def chart(
     key: str,
     title: str,
     table: Table | None = None,
-    height: int | None = None,
+    height: int | str | None = None,
     width: Literal["stretch", "content"] = "stretch",
 ) -> None:
     """Draw a chart that holds its rows, or one without rows together with their `table`."""
     table_with_rows = table if table is not None and any(map(len, table.values())) else None
     columns = table_with_rows or _columns(_rows(spec))
-    size = {} if height is None else {"height": height}
+    size = {"height": height} if isinstance(height, int) else {}
 
     def figures() -> list[TableData]:
         data = {}
@@ -40,13 +42,21 @@ def chart(
     state_of(PageViews).drawn[key] = PageView(figures)
     how: dict[str, Any] = {"alt": figure_text(title, columns, spec), **size}
     data = [spec] if table is None else [table, spec]
-    st.vega_lite_chart(*data, width=width, key=key, **how)
+    if height == WINDOW:
+        how["height"] = "stretch"
+    with chart_stage(key) if height == WINDOW else nullcontext():
+        st.vega_lite_chart(*data, width=width, key=key, **how)
 
 
 def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> None:
-    """Draw a plotly chart. Its `table` is exported; a picture would lose the page's theme."""
+    """Draw a plotly chart as large as the window allows.
+
+    Its `table` is exported; a picture would lose the page's theme.
+    """
     state_of(PageViews).drawn[key] = PageView(lambda: [TableData(table, title)])
-    st.plotly_chart(figure, key=key, config=PLOTLY_CONFIG, alt=figure_text(title, table))
+    alt = figure_text(title, table)
+    with chart_stage(key):
+        st.plotly_chart(figure, key=key, config=PLOTLY_CONFIG, alt=alt, height="stretch")
 
 
 def _rows(spec: Spec) -> list[Mapping[str, Any]]:

@@ -24,8 +24,9 @@ import streamlit as st
 from explorer.app.session import state_of
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
-from explorer.charts.figure_data import Figure, OfflineView
+from explorer.charts.figure_data import WINDOW, Figure, OfflineView
 from explorer.components import events
+from explorer.components.stage import stage
 
 HERE = Path(__file__).parent
 install_plain_states()
@@ -197,9 +198,11 @@ class View:
         if figures:
             offline = self.offline(key, data, height, chosen, title, half)
             state_of(PageViews).drawn[key] = PageView(figures, offline)
-        with st.container(gap=None):  # the components beside the picture take no space
+        fills = height == WINDOW
+        with stage(key) if fills else st.container(gap=None):  # what is beside it takes no space
             mount_code()
-            result = self._picture(key=key, data=data, height=height, **callbacks)
+            high = "content" if fills else height
+            result = self._picture(key=key, data=data, height=high, **callbacks)
             if choice is not NO_CHOICE:
                 neighbour(key, choice)
         return result

@@ -1,6 +1,8 @@
 // Another page opens at its top: Streamlit leaves the reader where the page before was scrolled to.
 // What the address hides of the page is not displayed: no key reaches it, and it keeps its value.
 
+import {watchStages} from "./stage.js";
+
 function hide(names) {
   const sheet = globalThis.explorerHidden ??= new CSSStyleSheet();
   const rule = name => `.st-key-${CSS.escape(name)} { display: none !important; }`;
@@ -74,6 +76,7 @@ function sameTheme() {
 
 export default function ({data: [page, hidden]}) {
   sameTheme();
+  watchStages();
   hide(hidden);
   keepBehind();
   skip();

@@ -335,15 +335,26 @@ export function sized(canvas, width, height) {
   return [globalThis.explorerPen?.(context, canvas, width, height) ?? context, scale];
 }
 
-// The last line stands right under a picture that is less high than its stage.
-export const lift = (state, used) => state.root.style.setProperty(
-  "--lift", `${-Math.max(0, Math.floor(state.stage.clientHeight - used))}px`);
+// How high a picture may be: all that the window leaves (see stage.js), or the height of its view.
+export function heightOf({root, stage}) {
+  const room = parseFloat(getComputedStyle(root).getPropertyValue("--room"));
+  return room ? room - (root.clientHeight - stage.clientHeight) : stage.clientHeight;
+}
+
+// A picture that needs less has no empty place below it: its view ends there, or, where the view has
+// a height of its own, its last line is lifted.
+export function needs(state, used) {
+  const {root, stage} = state, unused = Math.max(0, Math.floor(heightOf(state) - used));
+  const room = parseFloat(getComputedStyle(root).getPropertyValue("--room"));
+  root.style.setProperty("--need", room ? `${room - unused}px` : "none");
+  root.style.setProperty("--lift", `${room ? 0 : -unused}px`);
+}
 
 // One state per mounted view. The default export runs again with every change of the
 // data or of the theme: `make` runs once, `show` with every change and every resize.
 const mounted = new WeakMap();
 const sizeOf = ({stage, root}) => [
-  (stage ?? root).clientWidth, (stage ?? root).clientHeight, devicePixelRatio].join();
+  (stage ?? root).clientWidth, heightOf({root, stage: stage ?? root}), devicePixelRatio].join();
 
 export function redraw(state, show) {
   state.root.inert = false;
@@ -387,6 +398,7 @@ async function mount(component, selector, make, show) {
   }
   // When the page is enlarged, a view may have as many pixels of the page as before.
   addEventListener("resize", state.fit);
+  document.addEventListener("explorer-room", state.fit);
   state.observer.observe(state.stage || root);
   const framed = async () => {
     if (!globalThis.explorerFrames?.has(nameOf(component)) && !state.filmed) return;
@@ -400,6 +412,7 @@ async function mount(component, selector, make, show) {
   const away = () => {
     state.observer.disconnect();
     removeEventListener("resize", state.fit);
+    document.removeEventListener("explorer-room", state.fit);
     for (const [event, ear] of ears) document.removeEventListener(event, ear);
   };
   const turn = ++state.turn, start = performance.now();

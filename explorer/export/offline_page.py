@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from explorer.charts import theme
-from explorer.charts.figure_data import OfflinePicture, OfflineView
+from explorer.charts.figure_data import WINDOW, OfflinePicture, OfflineView
 
 OFFLINE_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
@@ -95,10 +95,11 @@ def _picture(picture: OfflinePicture) -> str:
 
 
 def _host(view: OfflineView) -> str:
-    height = f"{view.height}px" if isinstance(view.height, int) else "auto"
+    height = f"height:{view.height}px" if isinstance(view.height, int) else ""
+    height = "--room:min(80vh,760px)" if view.height == WINDOW else height
     data = base64.b64encode(view.data).decode()
     host = (
-        f'<div class="host" style="height:{height}" data-view="{html.escape(view.attributes)}" '
+        f'<div class="host" style="{height}" data-view="{html.escape(view.attributes)}" '
         f'data-bytes="{data}">{view.html}</div>'
     )
     if not view.title:

@@ -11,13 +11,11 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.thumbnails import thumbnails_of_weights
-from explorer.charts.figure_data import OfflineView
+from explorer.charts.figure_data import WINDOW, OfflineView
 from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
-from explorer.components.matrix import natural_height as height_of_matrix
 from explorer.components.picker import _VIEW as GRID
 from explorer.components.picker import encode_grid
-from explorer.components.picker import grid_height as height_of_grid
 from explorer.export import offline_page
 
 LAYERS = HEADS = 12
@@ -60,8 +58,7 @@ def overview(heads: Tensor, into: Path) -> tuple[Drawing, OfflineView]:
     """Our page of every head, and the view in it."""
     small = thumbnails_of_weights(heads)
     data = encode_grid(small, "layer", "head", name="overview")
-    queries, keys = small.shape[2:]
-    view = GRID.offline("overview", data, height_of_grid(LAYERS, queries, keys, HEADS), [0, 0])
+    view = GRID.offline("overview", data, WINDOW, [0, 0])
     return written(view, into, f"overview-{heads.shape[-1]}"), view
 
 
@@ -79,7 +76,7 @@ def one_head(head: Tensor, into: Path) -> Drawing:
     }
     allowed = torch.ones_like(head).tril().bool()
     data = encode_matrix(head, names, names, scale="sequential", allowed=allowed, words=words)
-    view = MATRIX.offline("head", data, height_of_matrix(names, names), None)
+    view = MATRIX.offline("head", data, WINDOW, None)
     return written(view, into, f"head-{len(head)}")
 
 

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import wire
-from explorer.components.picker import LOW, encode_grid, fitting_height, grid_height
+from explorer.components.picker import encode_grid
 from tests.browser.visiting import Visitor, box_of
 from tests.components.conftest import OpenDemo, told
 from tests.components.samples import causal, heads
@@ -80,13 +80,3 @@ def test_a_small_weight_is_not_sent_as_zero_nor_what_is_no_number_as_one() -> No
     )
     assert header["tops"] == [[1.0, None]]
     assert planes["unknown"] == bytes([0b01011100])
-
-
-def test_the_height_is_decided_by_the_shape() -> None:
-    assert grid_height(12, 128, 128) == 560
-    assert grid_height(12, 9, 9, 12) < 480, "twelve heads are narrow, so their layers are low"
-    assert grid_height(2, 9, 9, 2) == grid_height(2, 9, 9)
-    assert grid_height(2, 9, 9, 4) == 2 * 68 + 96, "four fill two fifths of a small screen"
-    assert grid_height(1, 9, 9, 2) == 1 * 104 + 96
-    assert fitting_height(2, 9, 9, 2) == grid_height(2, 9, 9, 2) <= LOW
-    assert fitting_height(30, 9, 9, 9) == "content", "what the window has"

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 from torch import Tensor
 
 from explorer.components import wire
-from explorer.components.matrix import encode, room
+from explorer.components.matrix import encode
 from explorer.text.number_format import three
 from tests.browser.visiting import Visitor
 from tests.components.conftest import OpenDemo, painted, told
@@ -199,9 +199,3 @@ def test_a_wrong_shape_scale_or_scaling_is_refused_in_words() -> None:
 def test_a_mask_of_fewer_dimensions_is_spread_over_the_rows() -> None:
     message = packed(attention(4), WORDS[:4], WORDS[:4], allowed=causal(4)[2:3])
     assert wire.unpack(message)[1]["allowed"] == bytes([0b11101110, 0b11101110])
-
-
-def test_a_strip_is_as_high_as_its_labels_need() -> None:
-    """Many words written of a short sentence: every row has its label, every column its own."""
-    assert room(9, 9, 520) == room(64, 64, 520) == room(9, 1, 520) == 520
-    assert room(64, 5, 520) == 13 * 64 + 170

@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from explorer.analysis.wiring import CircuitNode, Edge
-from explorer.charts.figure_data import TableData, Value
+from explorer.charts.figure_data import WINDOW, TableData, Value
 from explorer.components import events, wire
 from explorer.components.circuit_map.printed import printed_circuit
 from explorer.components.mounting import View
@@ -53,9 +53,6 @@ EDGE_COUNTS = (5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
 """Numbers of edges that can be chosen, besides all of them."""
 MOST_EDGE_PLACES, LEAST_OF_LARGEST = 4, 0.2
 """Positions drawn of one edge, and the smallest share of its largest score that is drawn."""
-LAYER_HEIGHT, AROUND_LAYERS, FEW_LAYERS = 96, 190, 4
-"""Pixels of a layer where there are few, and of what stands around them. A picture of more layers
-is as high as the window lets it be (view.css)."""
 
 _VIEW = View("circuit_map", CIRCUIT_HTML)
 
@@ -134,9 +131,7 @@ def circuit_map(
     _VIEW(
         key=key,
         data=encode(circuit, key, title),
-        height=AROUND_LAYERS + circuit.layers * LAYER_HEIGHT
-        if circuit.layers <= FEW_LAYERS
-        else "content",
+        height=WINDOW,
         choice=selection.message,
         figures=lambda: [figure(circuit, title, selection.count)],
         title=title,

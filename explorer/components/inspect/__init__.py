@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.charts.figure_data import Figure, FigureData
+from explorer.charts.figure_data import WINDOW, Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
@@ -53,7 +53,7 @@ def inspect(
     row_name: str = "query",
     column_name: str = "key",
     unit: str = "weight",
-    height: int | str | None = None,
+    height: int | str = WINDOW,
     pinned: Place | None = None,
     on_pin: Callable[[Place | None], None] | None = None,
 ) -> None:
@@ -85,7 +85,7 @@ def inspect(
         title=title,
         key=key,
         data=message,
-        height=height or 520,
+        height=height,
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
         on_chosen_change=pin,
     )

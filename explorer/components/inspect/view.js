@@ -3,7 +3,7 @@
 
 import {framed} from "../framing.js";
 import {
-  ABSENT, bit, css, element, INFINITE, joined, lift, news, plain, publish, ramp, sent, singlesOf,
+  ABSENT, bit, css, element, INFINITE, joined, needs, news, plain, publish, ramp, sent, singlesOf,
   taken, tellLine, tellPage, unknown, valueOf,
 } from "../shared.js";
 
@@ -275,7 +275,7 @@ function show(state) {
   root.style.setProperty("--below", ramp(ink.diverging.slice(0, middle + 1).reverse()));
   paint(state);
   const last = stage.lastElementChild;
-  if (last) lift(state, last.offsetTop + last.offsetHeight + 8);
+  if (last) needs(state, last.offsetTop + last.offsetHeight + 8);
 }
 
 publish("inspect", ".inspect", make, show);

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.charts.figure_data import Figure, FigureData
+from explorer.charts.figure_data import WINDOW, Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
@@ -62,7 +62,7 @@ def lines(
     on_choice: Callable[[tuple[int, ...], Place | None], None] | None = None,
     row_name: str = "query",
     column_name: str = "key",
-    height: int | str | None = None,
+    height: int | str = WINDOW,
     names: Sequence[str] | None = None,
     hues: Sequence[float] | None = None,
     top: float | None = 1.0,
@@ -112,15 +112,10 @@ def lines(
         title=title,
         key=key,
         data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
-        height=height or natural_height(len(rows), len(columns)),
+        height=height,
         choice={"drawn": None if drawn is None else list(drawn), "held": list(pinned or ())},
         on_chosen_change=choose,
     )
-
-
-def natural_height(rows: int, columns: int) -> int:
-    """Room for every token at 24 pixels, and no higher than a screen."""
-    return min(560, 24 * max(rows, columns, 4) + 118)
 
 
 def encode(

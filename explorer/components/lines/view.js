@@ -2,7 +2,7 @@
 // high as what is seen of it; scrolling draws it anew.
 
 import {
-  bracket, choiceOf, css, element, fitted, isolated, joined, largestOf, lift, news, publish,
+  bracket, choiceOf, css, element, fitted, isolated, joined, largestOf, needs, news, publish,
   putInWords, sent, singlesOf, sized, strength, taken, tellLine, tellPage,
 } from "../shared.js";
 
@@ -289,7 +289,7 @@ function show(state) {
   const label = Math.ceil(Math.min(longest + 16, width * 0.3));
   state.place = {width, label, left: label, right: width - label};
   const length = ROW * Math.max(data.rows.length, data.columns.length);
-  lift(state, length + 8);
+  needs(state, length + 8);
   root.querySelector(".length").style.height = `${length}px`;
   Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
   canvas.setAttribute("aria-label", `${data.words.title}: lines from ${data.rows.length} ${data.words.row} tokens to ` +

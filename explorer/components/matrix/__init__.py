@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.charts.figure_data import Figure, FigureData
+from explorer.charts.figure_data import WINDOW, Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View, component, script, style
@@ -21,11 +21,6 @@ from explorer.text.token_labels import Label, texts
 
 MATRIX_SCALES = ("sequential", "diverging", "mask")
 MATRIX_SCALINGS = ("all", "row", "column")
-
-STRIP_RATIO, LABELLED_ROW, AROUND_MATRIX = 4, 13, 170
-"""Rows per column from which a matrix is a strip; pixels of a label, and around the cells."""
-LARGEST_MATRIX_CELL, FEW_MATRIX_ROWS = 56, 4
-"""The largest cell in pixels; so few rows of them fit into a small window."""
 
 MATRIX_HTML = """
 <div class="view matrix">
@@ -71,7 +66,7 @@ def matrix(
     masked_sentence: str | None = None,
     absent: str = "masked",
     unit: str = "weight",
-    height: int | str | None = None,
+    height: int | str = WINDOW,
     top: float | None = None,
     title: str | None = None,
     scaling: str = "all",
@@ -170,32 +165,11 @@ def matrix(
         data=message,
         figures=figures,
         title=name,
-        height=height or natural_height(rows, columns),
+        height=height,
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
         on_hidden_change=events.on_place(key, "hidden", len(columns), on_hide),
         on_chosen_change=events.on_pin(key, len(rows), len(columns), on_pin),
     )
-
-
-def window_room(rows: int, columns: int) -> int | str:
-    """The height of the window, which the browser knows; less for few rows, more for a strip."""
-    if rows > STRIP_RATIO * columns:
-        return LABELLED_ROW * rows + AROUND_MATRIX
-    return LARGEST_MATRIX_CELL * rows + AROUND_MATRIX if rows <= FEW_MATRIX_ROWS else "content"
-
-
-def room(rows: int, columns: int, usual: int) -> int:
-    """The usual height; a strip of many rows and few columns is as high as its labels need."""
-    return (
-        max(usual, LABELLED_ROW * rows + AROUND_MATRIX) if rows > STRIP_RATIO * columns else usual
-    )
-
-
-def natural_height(rows: Sequence[Label], columns: Sequence[Label]) -> int:
-    """As high as the rows need at a comfortable size, and no higher than a screen."""
-    longest = max((len(text) for text in texts(columns)), default=1)
-    band = 44 + min(120, 7 * longest)
-    return min(640, max(180, 44 * len(rows)) + band + 48)
 
 
 def encode(

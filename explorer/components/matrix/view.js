@@ -2,8 +2,8 @@
 
 import {legend, noLevels, overlay, paint, topsOf} from "./paint.js";
 import {
-  ABSENT, bit, INFINITE, joined, largestOf, lift, MINUS_INFINITE, moved, news, number, plain,
-  publish, putInWords, redraw, singlesOf, taken, tellLine, tellPage, three, valueOf,
+  ABSENT, bit, heightOf, INFINITE, joined, largestOf, MINUS_INFINITE, moved, needs, news, number,
+  plain, publish, putInWords, redraw, singlesOf, taken, tellLine, tellPage, three, valueOf,
 } from "../shared.js";
 
 export const LABEL = 13, SMALL = 12, LARGEST_CELL = 56;
@@ -125,8 +125,8 @@ function measured({picture, ink}, {rows, columns, names}) {
 }
 
 // Where a picture stands whose cells are at most so large, under a band at least so high.
-function placedIn({stage}, {n, m, longest, apart, last, named}, largest, highest) {
-  const width = stage.clientWidth, height = stage.clientHeight;
+function placedIn(state, {n, m, longest, apart, last, named}, largest, highest) {
+  const width = state.stage.clientWidth, height = heightOf(state);
   const scale = Math.max(1, window.devicePixelRatio || 1);
   const left = Math.ceil(Math.max(named, Math.min(longest[0], 150, width * 0.28))) + 14;
   const size = ({band, right}) => Math.min((width - left - right) / m, (height - band - 2) / n, largest);
@@ -271,7 +271,7 @@ function show(state) {
   // The words end where the picture ends.
   const edge = Math.max(560, Math.ceil(state.place.left + state.place.width));
   state.root.style.setProperty("--figure", `${edge}px`);
-  lift(state, state.place.band + state.place.height + 8);
+  needs(state, state.place.band + state.place.height + 8);
   state.root.dataset.cells = [state.place.left, state.place.band, state.place.cell].join(" ");
   if (data.of) state.root.dataset.head = data.at.join();
   legend(state);

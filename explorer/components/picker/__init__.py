@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.thumbnails import Thumbnails, thumbnails_of_weights
-from explorer.charts.figure_data import Figure, FigureData, TableData
+from explorer.charts.figure_data import WINDOW, Figure, FigureData, TableData
 from explorer.components import events, wire
 from explorer.components.mounting import View, neighbour
 
@@ -27,14 +27,8 @@ PICKER_HTML = """
 </div>
 """
 HEADS_NOTE = "each head has its own colour scale"
-LARGEST_PICKED_CELL, AROUND_CELLS, HIGHEST_VIEW = 40, 92, 560
-"""Pixels of a cell of a table and around all of them, and of a view at most."""
 RANKED_HEAD, AROUND_RANKED = 164, 56
 """Pixels of one of the heads in an order, and around all of them."""
-USUAL_WIDTH = 272
-"""Pixels for the pictures of one layer, in two fifths of a page on a small screen."""
-LOW = 330
-"""Pixels that are free under the top of a page on a small screen."""
 
 _VIEW = View("picker", PICKER_HTML)
 
@@ -57,7 +51,7 @@ def cells(
     absent: str = "no value",
     top: float | None = None,
     scale: str = "sequential",
-    height: int | None = None,
+    height: int | str = WINDOW,
     short_names: tuple[Sequence[str], Sequence[str]] | None = None,
     error: float = 0.0,
 ) -> None:
@@ -89,8 +83,7 @@ def cells(
         short_names=short_names,
         error=error,
     )
-    high = height or min(HIGHEST_VIEW, len(rows) * LARGEST_PICKED_CELL + AROUND_CELLS)
-    _draw(key, title, data, high, selected, on_pick, tuple(values.shape), figures)
+    _draw(key, title, data, height, selected, on_pick, tuple(values.shape), figures)
 
 
 def encode_cells(
@@ -144,7 +137,7 @@ def grid(
     key: str,
     title: str,
     on_pick: Pick | None = None,
-    height: int | None = None,
+    height: int | str = WINDOW,
     row_name: str = "layer",
     column_name: str = "head",
     every: EveryHead | None = None,
@@ -178,30 +171,13 @@ def grid(
         ]
 
     data = encode_grid(small, row_name, column_name, name=key, title=title, every=every)
-    high = height or fitting_height(layers, queries, keys, heads)
-    _draw(key, title, data, high, selected, on_pick, (layers, heads), figures)
+    _draw(key, title, data, height, selected, on_pick, (layers, heads), figures)
 
 
 def select(key: str, selected: events.Place | None, *, by: str) -> None:
     """Have one that is drawn already frame this head; another part of the page says so."""
     if selected is not None:
         neighbour(key, [*selected], by)
-
-
-def fitting_height(layers: int, queries: int, keys: int, heads: int) -> int | str:
-    """Pixels where that is low; otherwise what the window has, which the browser knows."""
-    natural = grid_height(layers, queries, keys, heads)
-    return natural if natural <= LOW else "content"
-
-
-def grid_height(layers: int, queries: int, keys: int, heads: int = 1) -> int:
-    """Room for every layer at a comfortable size, and no higher than a screen.
-
-    Many heads make each picture as narrow as its share of the usual width.
-    """
-    wide = min(96.0, max(12.0, USUAL_WIDTH / heads - 8))
-    tall = wide * min(1.0, max(0.25, queries / max(1, keys)))
-    return int(min(HIGHEST_VIEW, max(layers * (tall + 8), 104) + 96))
 
 
 @lru_cache(maxsize=16)

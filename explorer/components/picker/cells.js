@@ -2,7 +2,7 @@
 
 import {corner} from "./view.js";
 import {
-  ABSENT, css, element, fitted, hatch, inCell, INFINITE, isolated, joined, largestOf, number,
+  ABSENT, css, element, fitted, hatch, heightOf, inCell, INFINITE, isolated, joined, largestOf, number,
   over, ramp, sent, singlesOf, sized, valueOf,
 } from "../shared.js";
 
@@ -24,8 +24,8 @@ export const CELLS = {
     const {codes, data} = state, size = i => codes[i] < INFINITE ? Math.abs(valueOf(codes[i], data)) : 0;
     return largestOf(codes.length, size).map(i => [Math.floor(i / data.size[1]), i % data.size[1]]);
   },
-  place({data, stage, ink, canvas}) {
-    const pen = canvas.getContext("2d"), {words, written} = data;
+  place(state) {
+    const {data, stage, ink, canvas} = state, pen = canvas.getContext("2d"), {words, written} = data;
     pen.font = `${LABEL}px ${ink.mono}`;
     const widest = list => list.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
     const [beside, over] = written.map(widest);
@@ -34,7 +34,7 @@ export const CELLS = {
     const left = Math.ceil(Math.max(names, Math.min(WIDEST, beside))) + 14, top = 40;
     const scale = Math.max(1, window.devicePixelRatio || 1), [rows, columns] = data.size;
     let cell = Math.min((stage.clientWidth - left - 4) / Math.max(1, columns),
-      (stage.clientHeight - top - 4) / Math.max(1, rows), LARGEST_CELL);
+      (heightOf(state) - top - 4) / Math.max(1, rows), LARGEST_CELL);
     if (cell * scale >= 2) cell = Math.floor(cell * scale) / scale;
     cell = Math.max(cell, 1e-3);
     const gap = cell > 8 ? 1 : 0;

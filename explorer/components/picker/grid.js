@@ -2,7 +2,7 @@
 // go on in another column of layers, beside the first.
 
 import {corner, same} from "./view.js";
-import {ABSENT, css, largestOf, maximum, shadeOf, sized} from "../shared.js";
+import {ABSENT, css, heightOf, largestOf, maximum, shadeOf, sized} from "../shared.js";
 
 // A picture of many rows and few columns is stretched, so that the columns can be seen.
 const LARGEST = 96, HIGHEST = 2.5, PREVIEW = 240, BETWEEN = 14, WORTH = 1.1;
@@ -22,9 +22,9 @@ export const GRID = {
     const detail = {of: every.of, at: [layer, head], title, planes: headPlanes(every, planes, layer, size[1], head)};
     return !document.dispatchEvent(new CustomEvent("explorer-head", {cancelable: true, detail}));
   },
-  place({data, stage, ink, canvas}) {
-    const [layers, heads] = data.size, [queries, keys] = data.shape;
-    const width = stage.clientWidth, height = stage.clientHeight;
+  place(state) {
+    const {data, stage, ink, canvas} = state, [layers, heads] = data.size, [queries, keys] = data.shape;
+    const width = stage.clientWidth, height = heightOf(state);
     const pen = canvas.getContext("2d");
     pen.font = `12px ${ink.sans}`;
     const left = Math.ceil(pen.measureText(data.words.row + " ↓").width) + 14, top = 40;

@@ -7,7 +7,7 @@ import {CELLS} from "./cells.js";
 import {GRID} from "./grid.js";
 import {isRanked, mark, rank} from "./ranked.js";
 import {
-  counted, css, lift, moved, news, plain, publish, putInWords, REST, say, sized, taken, tellNow,
+  counted, css, moved, needs, news, plain, publish, putInWords, REST, say, sized, taken, tellNow,
   tellPage,
 } from "../shared.js";
 
@@ -132,7 +132,7 @@ function show(state) {
   if (!stage.clientWidth) return;
   state.place = kind.place(state);
   const {left, top, w, h, gap, rows, across, low = 0} = state.place;
-  lift(state, Math.max(top + rows * (h + gap) + 8 * !low, low));
+  needs(state, Math.max(top + rows * (h + gap) + 8 * !low, low));
   root.dataset.cells = [left, top, w + gap, h + gap].join(" ");
   root.dataset.columns = [rows, across].join(" ");
   const size = `${counted(data.size[0], row)} by ${counted(data.size[1], column)}`;

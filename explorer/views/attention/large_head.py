@@ -19,11 +19,11 @@ from explorer.app.controls import token_names
 from explorer.app.progress import bar
 from explorer.app.session import redraw
 from explorer.catalog.attention_parts import head_title, map_title
-from explorer.charts.figure_data import FigureData
+from explorer.charts.figure_data import WINDOW, FigureData
 from explorer.components.events import Place
 from explorer.components.inspect import inspect
 from explorer.components.lines import lines
-from explorer.components.matrix import Head, matrix, window_room
+from explorer.components.matrix import Head, matrix
 from explorer.components.picker import EveryHead
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
@@ -85,7 +85,7 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
         sentence=weights.sentence,
         title=heads_title(context, options),
         unit=weights.unit,
-        height=window_room(len(weights.rows), len(weights.columns)),
+        height=WINDOW,
         hidden=weights.hidden,
         cut=weights.cut if options.mass < 100 else None,
         on_hide=hide,
@@ -129,7 +129,7 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         on_choice=choose,
         row_name=part.words.row,
         column_name=part.words.column,
-        height="content",
+        height=WINDOW,
         names=names,
         hues=[head / part.heads for head in heads] or [0.0],
         **_colours(options),
@@ -157,7 +157,7 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         row_name=words.row,
         column_name=words.column,
         unit=weights.unit,
-        height="content",
+        height=WINDOW,
         pinned=pinned.pinned_token(cell, *groups, one_strip=is_one_strip),
         on_pin=lambda token: pinned.pin_token(cell, token, *groups),
     )

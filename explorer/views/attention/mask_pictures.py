@@ -8,6 +8,7 @@ from torch import Tensor
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.catalog.opened_model import OpenModel
+from explorer.charts.figure_data import WINDOW
 from explorer.components.matrix import matrix
 from explorer.inference import mask_examples
 from explorer.inference.forward_pass import ForwardPass
@@ -64,9 +65,7 @@ def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
             with column:
                 st.markdown(f"**{title}**")
                 name = f"{of} · {title}"
-                matrix(
-                    values, masks.rows, masks.columns, key=key, height="content", title=name, **how
-                )
+                matrix(values, masks.rows, masks.columns, key=key, height=WINDOW, title=name, **how)
 
 
 def student_code() -> None:

@@ -43,7 +43,7 @@ from explorer.views.circuits.question_form import shown_pair
 from explorer.views.circuits.question_scores import STRONGEST, cost_of_branches
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
-from explorer.views.shared.heads_grid import heads_grid, height_across
+from explorer.views.shared.heads_grid import heads_grid
 from explorer.views.shared.measurement import Report, measurement
 from explorer.views.shared.tables import strongest_table
 from models.interventions import ReplaceAt
@@ -119,7 +119,6 @@ def draw_tracing(context: PageContext, question: Question) -> None:
             unit=unit,
             scale="diverging",
             top=max(1.0, float(values.abs().nan_to_num().max())) if number == SHARE else None,
-            height=height_across(len(values) - first, len(layers)),
             short_names=(names[first:], layers),
             error=error,
         )

@@ -10,7 +10,7 @@ from explorer.analysis.information_flow import information_flow, is_computable, 
 from explorer.app import widget_state
 from explorer.app.address import whole_number
 from explorer.app.context import PageContext
-from explorer.charts.figure_data import Figure, TableData
+from explorer.charts.figure_data import WINDOW, Figure, TableData
 from explorer.components.fragment import fragment
 from explorer.components.mounting import asks_for
 from explorer.components.pass_map import (
@@ -32,11 +32,6 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.widgets import ANSWER
 
 KEY = "pass_map"
-LAYER, AROUND, LOWEST, FEW = 64, 190, 330, 5
-"""Pixels of a layer if there are few, of the rest of the picture, and its least height. A picture
-of more layers is as high as the window allows (view.css)."""
-INSIDE = 296
-"""Pixels of an open block."""
 
 
 def draw_map(context: PageContext) -> PassMap | None:
@@ -49,7 +44,6 @@ def draw_map(context: PageContext) -> PassMap | None:
     usual = pass_picture.first_answer(opened, forward)
     selection = pinned_parts.current_selection(context, picture, usual)
     continuations = pass_picture.continuations(opened, forward)
-    layers = max(len(blocks) for blocks in picture.flow.stacks.values())
     title = f"{opened.title}: the forward pass over “{forward.text}”"
     appends = [bool(text) for text in continuations]
     message = cached(
@@ -63,7 +57,7 @@ def draw_map(context: PageContext) -> PassMap | None:
         key=KEY,
         title=title,
         choice=pinned_parts.choice_of(selection, context, picture),
-        height=_height(layers, selection.block is not None),
+        height=WINDOW,
         on_chosen=lambda value: pinned_parts.select_reported(value, picture, usual),
         on_go=partial(page_links.open_link, context),
         appends=appends,
@@ -73,11 +67,6 @@ def draw_map(context: PageContext) -> PassMap | None:
     if selection.block is not None:
         _draw_block(context, picture, *selection.block)
     return picture
-
-
-def _height(layers: int, is_open: bool) -> int | str:
-    usual = max(LOWEST, AROUND + layers * LAYER) + (INSIDE if is_open else 0)
-    return usual if layers <= FEW else "content"
 
 
 def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) -> None:

@@ -10,13 +10,11 @@ from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
-from explorer.components.picker import AROUND_CELLS, HIGHEST_VIEW, LARGEST_PICKED_CELL, cells
+from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 
 CROSS = "decoder.cross_attn"
-ROOM, SMALLEST_CELL = 620, 16
-"""Pixels: the width of a large picture without its labels, and a cell of a deep model."""
 NO_VISIBLE_KEYS = "Every row of this attention is fully masked: enter another text."
 NO_WEIGHTS = "The weights of every head are NaN, so no metric has a value: choose another model."
 
@@ -101,7 +99,7 @@ def heads_grid(
             column_name="layer",
             sentence=f"Layer {{column}}, {called.format('row')}: {{value}}",
             short_names=(short, layers),
-            **{"height": height_across(*values.mT.shape), **drawing},
+            **drawing,
         )
         return
     cells(
@@ -124,12 +122,6 @@ def metric_grid(context: PageContext, values: Tensor, metric: HeadMetric, key: s
     at = context.choice
     title = map_title(at.called, at.part, f"{metric.title} of every head")
     heads_grid(context, values, key=key, title=title, unit=metric.unit, top=metric.top)
-
-
-def height_across(rows: int, columns: int) -> int:
-    """The height that makes the cells square if all columns have to fit side by side."""
-    cell = max(SMALLEST_CELL, min(LARGEST_PICKED_CELL, ROOM // columns))
-    return min(HIGHEST_VIEW, rows * cell + AROUND_CELLS)
 
 
 def metrics_code(forward: ForwardPass, part: str, layer: int) -> None:

@@ -17,6 +17,7 @@ from explorer.analysis.token_alignment import (
 from explorer.analysis.word_groups import Group
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS, AttentionWords, head_title
+from explorer.charts.figure_data import WINDOW
 from explorer.components.matrix import MatrixLabels, matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
@@ -167,7 +168,7 @@ def draw_map_pair(
     if aligned is not None:
         labels = aligned.rows.labels, aligned.columns.labels
         pictures.append(MatrixLabels(*labels, words.row, words.column))
-    options = {"height": "content", "neighbours": pictures, **pinning}
+    options = {"height": WINDOW, "neighbours": pictures, **pinning}
     for place, side, key, name in zip(places, sides, keys, names, strict=False):
         with place:
             st.markdown(f"**{literal(side.title)}**")

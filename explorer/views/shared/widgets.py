@@ -19,10 +19,11 @@ from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
 from explorer.charts.bars import score_bars
+from explorer.charts.figure_data import WINDOW
 from explorer.components import mounting
 from explorer.components.chart import chart
 from explorer.components.chips import chips
-from explorer.components.matrix import matrix, window_room
+from explorer.components.matrix import matrix
 from explorer.components.page_top import page_top
 from explorer.inference.answers import first_place, score_words
 from explorer.inference.forward_pass import ForwardPass
@@ -57,11 +58,12 @@ def opening(title: str, sentence: str) -> None:
     with st.container(gap=None):  # elements without height take no room
         page_top()
         mounting.begin()
-        st.title(title, anchor=False)
+        with st.container(horizontal=True, gap="small", key="opening"):
+            st.title(title, anchor=False, width="content")
+            st.markdown(sentence, width="stretch")
         draw_miniature()
         draw_tools()
         draw_lesson()
-    st.markdown(sentence)
 
 
 def closing(
@@ -133,9 +135,8 @@ def head_summary(context: PageContext, forward: ForwardPass | None = None) -> st
 
 def draw_head(context: PageContext, key: str) -> None:
     """The chosen head, as large as the window allows: queries down, keys across."""
-    at, forward = context.choice, context.forward
-    height = window_room(len(forward.rows(at.part)), len(forward.columns(at.part)))
-    draw_map(forward, *at.place, key, head_title(context), height)
+    at = context.choice
+    draw_map(context.forward, *at.place, key, head_title(context), WINDOW)
 
 
 def draw_map(
