@@ -23,10 +23,10 @@ def colour_scale(colours: tuple[str, ...]) -> list[tuple[float, str]]:
     return [(place / (len(colours) - 1), colour) for place, colour in enumerate(colours)]
 
 
-def figure_of(*traces: Any, height: int, **layout: Any) -> go.Figure:
-    """A figure of a fixed height that keeps its view when its data change."""
+def figure_of(*traces: Any, **layout: Any) -> go.Figure:
+    """A figure that keeps its view when its data change; its stage says how large it is."""
     room = {"l": 8, "r": 8, "t": 24, "b": 8}
-    return go.Figure(traces, {"height": height, "margin": room, "uirevision": "fixed", **layout})
+    return go.Figure(traces, {"margin": room, "uirevision": "fixed", **layout})
 
 
 def scene(palette: Palette, **titles: str) -> dict[str, Any]:

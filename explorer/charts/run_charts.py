@@ -90,7 +90,6 @@ def legend_columns(names: Sequence[str]) -> int:
     return max(1, min(3, 56 // (longest + 4)))
 
 
-PARALLEL_HEIGHT = 380
 MOST_TICKS = 6
 """With more different numbers than this, only the smallest and the largest have a tick."""
 
@@ -163,7 +162,6 @@ def parallel_runs(
     across = {"tickvals": [*range(len(axes))], "ticktext": titles, "side": "top"} | hidden
     return figure_of(
         *lines,
-        height=PARALLEL_HEIGHT,
         margin={"l": 24, "r": 72, "t": 40, "b": 16},
         xaxis={**across, "range": [-0.1, len(axes) - 0.7]},
         yaxis={**hidden, "visible": False, "range": [-0.06, 1.1]},

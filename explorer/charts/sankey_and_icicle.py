@@ -10,8 +10,6 @@ from explorer.catalog.parameters import ParameterNode
 from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import Palette
 
-ICICLE_HEIGHT = 420
-
 
 def parameter_boxes(node: ParameterNode) -> Iterator[tuple[str, str, ParameterNode, int]]:
     """ID, parent's ID, part and number of parameters of every part that has any.
@@ -55,12 +53,11 @@ def parameter_icicle(node: ParameterNode, palette: Palette) -> go.Figure:
         leaf={"opacity": 1},
         pathbar={"visible": False},
     )
-    return figure_of(icicle, height=ICICLE_HEIGHT)
+    return figure_of(icicle)
 
 
 EDGES_DRAWN = 14
 """The most edges between two layers."""
-SANKEY_ROW, SANKEY_LEAST, SANKEY_MOST = 30, 280, 720
 
 
 @dataclass(frozen=True)
@@ -95,8 +92,6 @@ def rollout_sankey(
     )
     number = {place: index for index, place in enumerate(places)}
     names = [plain_label(token, 16) for token in tokens]
-    visible = {token for _, token in places}
-    height = min(SANKEY_MOST, max(SANKEY_LEAST, SANKEY_ROW * len(visible)))
     sankey = go.Sankey(
         arrangement="snap",
         node={
@@ -121,7 +116,7 @@ def rollout_sankey(
         },
         textfont={"color": palette.text, "family": "monospace", "size": 12},
     )
-    return figure_of(sankey, height=height)
+    return figure_of(sankey)
 
 
 def _translucent(palette: Palette, token: int) -> str:

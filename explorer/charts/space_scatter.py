@@ -12,7 +12,6 @@ from torch import Tensor
 from explorer.charts.plotly_frame import figure_of, plain_label, scene
 from explorer.charts.theme import Palette
 
-SPACE_HEIGHT = 440
 DIAGONAL = 1.75
 """The diagonal of the axes' box in plotly's unit; a unit of data is equally long on every axis."""
 CAMERA = {"eye": {"x": 1.3, "y": -1.3, "z": 0.75}, "center": {"z": -0.1}}
@@ -75,7 +74,6 @@ def moving_scatter(
         axes[f"{name}axis"] |= {"range": [low, high], "nticks": TICKS}
     figure = figure_of(
         *traces,
-        height=SPACE_HEIGHT,
         scene=axes | {"aspectmode": "manual", "aspectratio": sides, "domain": {"y": [BELOW, 1]}},
         legend={"orientation": "h", "y": 1.04, "itemsizing": "constant"},
         modebar={"orientation": "v"},

@@ -9,7 +9,6 @@ from torch import Tensor
 from explorer.charts.plotly_frame import colour_scale, figure_of, scene
 from explorer.charts.theme import Palette
 
-POSITIONS_HEIGHT, LOSS_HEIGHT = 520, 560
 HALF_AS_WIDE = 1.6
 """The factor of the camera's distance where two surfaces share the width."""
 
@@ -45,7 +44,7 @@ def surface_of_positions(
         surface.colorbar.update(orientation="h", len=0.8, y=0.0, yanchor="bottom")
         eye = axes["camera"]["eye"]
         axes["camera"]["eye"] = {name: HALF_AS_WIDE * place for name, place in eye.items()}
-    return figure_of(surface, height=POSITIONS_HEIGHT, scene=axes)
+    return figure_of(surface, scene=axes)
 
 
 def loss_surface(
@@ -85,4 +84,4 @@ def loss_surface(
             )
         )
     axes = scene(palette, x=names[0], y=names[1], z="loss") | {"aspectmode": "cube"}
-    return figure_of(*traces, height=LOSS_HEIGHT, scene=axes)
+    return figure_of(*traces, scene=axes)

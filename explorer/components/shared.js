@@ -119,11 +119,14 @@ export function say(element, template, parts) {
   }));
 }
 
-// The line over a picture: a sentence with its parts on what is pointed at, else what can be done.
-export function tellLine(root, idle, said, isPinned = false) {
+// The line over a picture: a sentence with its parts on what is pointed at, else its title. What can
+// be done stands under the picture.
+export function tellLine(root, {title, hint}, said, isPinned = false) {
   const line = root.querySelector(".sentence");
   line.classList.toggle("idle", !said);
-  say(line, ...(said ?? [idle ?? "", {}]));
+  line.classList.toggle("title", !said);
+  say(line, ...(said ?? [title, {}]));
+  root.querySelector(".hint").textContent = said ? "" : hint;
   if (isPinned) line.append(element("span", "where", "  pinned, Esc unpins"));
   return line;
 }

@@ -8,7 +8,6 @@ from explorer.analysis import thumbnails
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
-from explorer.components.matrix import title
 from explorer.components.picker import grid, select
 from explorer.views.attention import display_options, large_head
 from explorer.views.shared import widgets
@@ -30,21 +29,22 @@ widgets.opening(
 )
 context = page_context()
 at, forward, part = context.choice, context.forward, context.part
-options = display_options.choose_display(context)
-
 count = part.layers * part.heads
 shares = (1, 1) if count > MANY_HEADS else (2, 3)
 all_heads, one_head = st.columns(shares) if count > FEW_HEADS else widgets.side_by_side(*shares)
+with one_head:
+    under = st.container()
+    with under.container(horizontal=True, vertical_alignment="center"):
+        view = one_of("view", list(VIEWS), message_in=under, label_visibility="collapsed")
+        options = display_options.choose_display(context)
 with all_heads:
-    every = map_title(at.called, at.part, "All heads")
-    st.markdown(widgets.bold_title(every))
     small = thumbnails.thumbnails_of(forward, at.part)
     framed = (at.layer, at.head) if options.heads == "one" else None
     grid(
         small,
         selected=framed,
         key="overview",
-        title=every,
+        title=map_title(at.called, at.part, "All heads"),
         on_pick=display_options.show_single_head,
         every=large_head.every_head(context),
     )
@@ -54,12 +54,7 @@ with all_heads:
 
 @head_alone
 def draw_head(context: PageContext) -> None:
-    """Draw the large head under its title, with its caption, its export and its code."""
-    row, under = st.container(horizontal=True, vertical_alignment="center"), st.container()
-    with row:
-        text = display_options.heads_title(context, options)
-        title(text, key="head_title", head=large_head.raw_head(context, options))
-        view = one_of("view", list(VIEWS), message_in=under, label_visibility="collapsed")
+    """Draw the large head, with its caption, its export and its code."""
     VIEWS[view](context, options)
     with below:
         caption = large_head.head_caption(context, options)

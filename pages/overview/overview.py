@@ -19,10 +19,9 @@ widgets.opening(
     "The whole forward pass: each column is a token, each row a layer, each line what flows "
     "between them.",
 )
-with st.container():  # what stands below keeps its place when the offer is gone
-    draw_offer(context)
 forward, opened = context.forward, context.opened
 picture = map_view.draw_map(context)
+draw_offer(context)
 widgets.notes(forward.notes)
 map_of_head, output = widgets.side_by_side(2, 1)
 with map_of_head:

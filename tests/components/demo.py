@@ -30,7 +30,7 @@ from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
 from explorer.components.inspect import inspect
 from explorer.components.lines import lines
-from explorer.components.matrix import MatrixLabels, matrix, title
+from explorer.components.matrix import MatrixLabels, matrix
 from explorer.components.miniature import miniature
 from explorer.components.pass_map import (
     MapAnswer,
@@ -227,7 +227,6 @@ def demo_every(show: str) -> None:
     whose = EveryHead("demo", ("demo, layer ", ", head "))
     grid(small, selected=(layer, head), key="grid", title="demo", on_pick=choose, every=whose)
     text, of = f"demo, layer {layer}, head {head}", "another" if show == "another" else "demo"
-    title(text, key="title", head=(of, layer, head))
     matrix(
         weights[layer, head],
         labels,

@@ -27,7 +27,7 @@ INSPECT_HTML = """
     <div class="half below"><span class="swatch"></span><span class="said"></span></div>
   </div>
   <div class="stage"></div>
-  <div class="foot"><span class="notes"></span></div>
+  <div class="foot"><span class="notes"></span><span class="hint"></span></div>
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """
@@ -70,10 +70,12 @@ def inspect(
     """
 
     pin = events.on_pin(key, len(rows), len(columns), on_pin, parse=events.on_a_side)
-    idle = "Point at a token to see what it attends to and what attends to it; click to pin it."
-    words = {"row": row_name, "column": column_name, "unit": unit, "idle": idle, **INSPECT_WORDS}
+    hint = "Point at a token to see what it attends to and what attends to it; click to pin it."
+    words = {"row": row_name, "column": column_name, "unit": unit, "title": title, "hint": hint}
     name = key if on_pin else None
-    message = encode(weights, rows, columns, allowed=allowed, same=same, words=words, name=name)
+    message = encode(
+        weights, rows, columns, allowed=allowed, same=same, words=words | INSPECT_WORDS, name=name
+    )
 
     def figures() -> list[Figure]:
         names = tuple(texts(rows)), tuple(texts(columns))

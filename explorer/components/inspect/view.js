@@ -191,7 +191,7 @@ function paint(state) {
   root.querySelectorAll('[aria-pressed="true"]').forEach(c => c.setAttribute("aria-pressed", "false"));
   if (held) state.chips[held.side][held.at].setAttribute("aria-pressed", "true");
   if (!token) {
-    tellLine(root, data.words.idle);
+    tellLine(root, data.words);
     state.halves[0].textContent = data.words.above;
     state.halves[1].textContent = data.words.below;
     return;
@@ -203,7 +203,7 @@ function paint(state) {
   shade(state, below, 1);
   const list = token.side === COLUMNS ? data.columns : data.rows;
   const parts = {token: list[token.at]}, line = tellLine(
-    root, "", [`{token} is token ${token.at} of ${list.length}`, parts]);
+    root, data.words, [`{token} is token ${token.at} of ${list.length}`, parts]);
   const tops = [above, below].filter(half => half?.most).map(half =>
     `${half.looks ? "upper" : "lower"} half up to ${sent(state, half.most)}`);
   if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));

@@ -30,7 +30,7 @@ LINES_HTML = """
     <div class="length"></div>
     <canvas></canvas>
   </div>
-  <div class="foot"><span class="notes"></span></div>
+  <div class="foot"><span class="notes"></span><span class="hint"></span></div>
 </div>
 """
 
@@ -143,11 +143,9 @@ def encode(
     if dropped:
         array = np.where(array < faint, 0.0, array)
     coded = wire.encode(array)
-    idle = (
-        f"{words[0]} on the left, {words[1]} on the right. Point at a token to see its lines alone."
-    )
+    hint = f"{words[0]} left, {words[1]} right. Point at a token to see its lines alone."
     sentences: dict[str, Any] = {"title": title, "row": words[0], "column": words[1]}
-    sentences |= {"idle": idle, **LINES_WORDS}
+    sentences |= {"hint": hint, **LINES_WORDS}
     if dropped:
         sentences["none"] = tuple(none.format(faint=faint) for none in TOO_FAINT)
     header: dict[str, Any] = {

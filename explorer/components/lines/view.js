@@ -239,7 +239,7 @@ function paint(state) {
 
 function tell(state, pointed) {
   const {data} = state;
-  if (!pointed) return tellLine(state.root, data.words.idle);
+  if (!pointed) return tellLine(state.root, data.words);
   const {side, at} = pointed, count = (side ? data.rows : data.columns).length;
   let best = [0, -1, 0], equal = 0;
   for (const head of activeHeads(state)) for (let i = 0; i < count; i++) {
@@ -252,7 +252,7 @@ function tell(state, pointed) {
   const {none, most, also} = data.words, value = sent(state, best[0]);
   const ties = equal ? also.replace("{count}", equal) : "";
   const said = best[1] < 0 ? none[side] : `${most[side]}: {value}, ${data.names[best[2]]}${ties}`;
-  tellLine(state.root, "", [said, {...parts, value}]);
+  tellLine(state.root, data.words, [said, {...parts, value}]);
 }
 
 // The largest weights of the heads that are drawn.

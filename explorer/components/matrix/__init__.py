@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.charts.figure_data import WINDOW, Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
-from explorer.components.mounting import NO_CHOICE, View, component, script, style
+from explorer.components.mounting import NO_CHOICE, View
 from explorer.text.token_labels import Label, texts
 
 MATRIX_SCALES = ("sequential", "diverging", "mask")
@@ -24,9 +24,10 @@ MATRIX_SCALINGS = ("all", "row", "column")
 
 MATRIX_HTML = """
 <div class="view matrix">
-  <div class="head"><div class="sentence idle"></div><div class="legend"></div></div>
+  <div class="head"><div class="sentence idle"></div></div>
   <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
-  <div class="foot"><span class="place"></span><span class="notes"></span></div>
+  <div class="foot"><span class="place"></span><span class="notes"></span><span class="hint"></span>
+    <div class="legend"></div></div>
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """
@@ -124,7 +125,7 @@ def matrix(
             "absent": absent,
             "unit": unit,
             "title": name,
-            "idle": f"Point at a cell to read it; click to {click}.",
+            "hint": f"Point at a cell to read it; click to {click}.",
         },
         top=top,
         scaling=scaling,
@@ -241,13 +242,3 @@ def _top(values: wire.Array, scale: str, top: float | None) -> float:
         return 1.0
     largest = float(np.abs(values).max() if scale == "diverging" else values.max())
     return largest if largest > 0 else 1.0
-
-
-_TITLE = component(
-    "explorer_title", script("matrix/title.js"), style("matrix/title.css"), '<p class="title"></p>'
-)
-
-
-def title(text: str, *, key: str, head: Head | None) -> None:
-    """Write a title; if it names a `head`, the browser changes it with the head."""
-    _TITLE(key=key, data=[text, head[0] if head else ""])

@@ -236,7 +236,7 @@ function describeMatrix(state) {
 
 export function tell(state) {
   const cell = state.shown();
-  tellLine(state.root, state.data.words.idle, cell && spoken(state, cell), cell && !state.hovered);
+  tellLine(state.root, state.data.words, cell && spoken(state, cell), cell && !state.hovered);
   const at = cell && cell.row >= 0 && cell.column >= 0;
   const {data} = state, {words} = data;
   const place = at ? `${words.row} ${placeOf(data, 0, cell.row)}, ${words.column} ${placeOf(data, 1, cell.column)}` : "";

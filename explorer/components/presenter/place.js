@@ -7,7 +7,7 @@ import {everywhere, steppers, isShown} from "./steps.js";
 const LOOK = 200;  // ms
 const PATIENCE = 15;  // looks, then the page has no figure
 const DRAWN = "[data-testid=stBidiComponentIsolated], [data-testid=stVegaLiteChart], .stPlotlyChart";
-const HEADING = "[data-testid=stMarkdownContainer] > :is(p, h2, h3, h4):has(> strong), :is(h2, h3, h4), .st-key-head_title";
+const HEADING = "[data-testid=stMarkdownContainer] > :is(p, h2, h3, h4):has(> strong), :is(h2, h3, h4)";
 const ABOVE_HEADING = 8, ABOVE_STEPS = 2;  // px
 const NEAR = 32;  // px of a figure's foot that its heading is worth
 const RESTS = '[data-testid="stApp"][data-test-script-state="notRunning"]';

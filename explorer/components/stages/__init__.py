@@ -23,6 +23,7 @@ STAGES_HTML = """
   <div class="equation" role="img"></div>
   <div class="about"></div>
   <div class="stage panels"></div>
+  <div class="foot"><span class="hint"></span></div>
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """
@@ -88,9 +89,9 @@ def stages(
             for panel in sorted(visible, key=lambda panel: panel.of not in MAIN)
         ]
 
-    idle = "Point at a cell to read it in every step; click to pin it."
     words = {
-        "idle": idle,
+        "title": title,
+        "hint": "Point at a cell to read it in every step; click to pin it.",
         "spoken": spoken,
         "about": about,
         "sentence": sentence,

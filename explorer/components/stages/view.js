@@ -186,7 +186,7 @@ function nowOf(state, panel) {
 
 function tell(state) {
   const {root, data, panels} = state, cell = state.cell(), meant = state.meant();
-  tellLine(root, data.idle, cell && sentence(state, cell), cell && !state.hovered);
+  tellLine(root, data, cell && sentence(state, cell), cell && !state.hovered);
   for (const panel of panels) panel.now.textContent = nowOf(state, panel);
   for (const span of root.querySelectorAll(".equation [data-of]")) {
     span.classList.toggle("on", span.dataset.of === meant);

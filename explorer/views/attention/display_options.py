@@ -53,20 +53,16 @@ KEPT = PersistentChoices("display", DEFAULTS)
 
 
 def choose_display(context: PageContext) -> DisplayOptions:
-    """One row over the figures: a summary of the options, and the button that opens the controls.
-
-    The button is on the left, so the large figure stays in sight. Each control is in the address.
-    """
+    """The button that opens the controls, and a summary of the options; each is in the address."""
     names = _key_names(context)
     chosen, notes = parse_options(KEPT.texts(), names, _two_sentences(context))
     notes += take_notes("hidden keys")
     KEPT.settle(chosen)
     options = _options(context, chosen, names)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        with popover("adjust", ":material/tune:") as panel:
-            if panel.open:
-                _draw_controls(context, chosen, names)
-        st.caption(options_summary(options), width="stretch")
+    with popover("adjust", ":material/tune:") as panel:
+        if panel.open:
+            _draw_controls(context, chosen, names)
+    st.caption(options_summary(options), width="stretch")
     now = context.choice, options
     if notes:
         keep_note(OF_DISPLAY, *notes, until=now)
