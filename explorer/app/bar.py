@@ -60,7 +60,10 @@ def draw_bar(
     if "text" in uses and reads_pairs(entry) and "pair" in reader.bar:  # each has its whole width
         st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **address.bound("pair"))
     draws_model = "model" in reader.uses
-    group = _group(place, width="content") if draws_model else place
+    if draws_model and "text" in uses:
+        with place:
+            st.checkbox("More", key="bar_more", help="The model and what else is chosen")
+    group = _group(place, width="content", key="bar_choices") if draws_model else place
     if draws_model:
         with group:
             if "model" in uses:
@@ -89,10 +92,10 @@ def draw_bar(
         draw_special(context)
 
 
-def _group(place: DeltaGenerator, width: Any) -> DeltaGenerator:
+def _group(place: DeltaGenerator, width: Any, key: str | None = None) -> DeltaGenerator:
     """A container whose controls stay in one row."""
     return place.container(
-        horizontal=True, wrap=False, vertical_alignment="bottom", gap="xsmall", width=width
+        horizontal=True, wrap=False, vertical_alignment="bottom", gap="xsmall", width=width, key=key
     )
 
 

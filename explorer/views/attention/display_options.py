@@ -42,7 +42,6 @@ DEFAULTS: dict[str, Any] = {
     "mass": MASS.usual,
 }
 TOO_MANY_HIDDEN = f"At most {HIDE.most} keys can be hidden one by one: the others are shown."
-RAW = "Raw attention weights"
 
 SCALES_IN_WORDS = {
     "all": "colours per matrix",
@@ -62,7 +61,8 @@ def choose_display(context: PageContext) -> DisplayOptions:
     with popover("adjust", ":material/tune:") as panel:
         if panel.open:
             _draw_controls(context, chosen, names)
-    st.caption(options_summary(options), width="stretch")
+    if summary := options_summary(options):
+        st.caption(summary, width="stretch")
     now = context.choice, options
     if notes:
         keep_note(OF_DISPLAY, *notes, until=now)
@@ -111,7 +111,7 @@ def parse_options(
 
 
 def options_summary(options: DisplayOptions) -> str:
-    """Everything that differs from the raw attention weights, in one line."""
+    """Everything that differs from the raw attention weights, in one line; empty if nothing does."""
     whose = "all layers" if options.all_layers else "heads"
     chosen = {
         f"{options.heads} over {whose}": options.heads != "one",
@@ -123,7 +123,7 @@ def options_summary(options: DisplayOptions) -> str:
         SCALES_IN_WORDS.get(options.scaling, ""): options.scaling != "one",
         "log colours": options.log,
     }
-    return " · ".join(name for name, is_chosen in chosen.items() if is_chosen) or RAW
+    return " · ".join(name for name, is_chosen in chosen.items() if is_chosen)
 
 
 def heads_title(context: PageContext, options: DisplayOptions) -> str:
