@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from explorer.app import address
 from explorer.app.address_parameters import PARAMETERS, VERSION
 from explorer.app.choice import FRAME
+from explorer.app.page_table import PLACES
 from explorer.app.session import session
 from explorer.catalog.folders import own_name
 from explorer.text.visible_text import cut, in_quotes
@@ -43,12 +44,12 @@ def can_be_hidden(page: str) -> dict[str, str]:
         for name in names
         if name in controls
     }
-    sections = {
-        name: f"Navigation: {title}"
-        for name, title in reader.sections.items()
+    links = {
+        name: f"Navigation: {name}"
+        for name in PLACES
         if name not in reader.hidden or name in chosen()
     }
-    return labels | sections
+    return labels | links
 
 
 def _label(name: str) -> str:
@@ -71,7 +72,7 @@ def hidden() -> frozenset[str]:
 
 def of_the_page(names: frozenset[str]) -> list[str]:
     """The names that the browser does not display; each is a key, and so a CSS class."""
-    return sorted(names - {SHOW_ALL, *FRAME, *session().sections})
+    return sorted(names - {SHOW_ALL, *FRAME, *PLACES})
 
 
 def names_somebodys(added: Mapping[str, Sequence[str]]) -> bool:
@@ -138,4 +139,4 @@ def quoted_names(names: Sequence[str]) -> str:
 
 def _hideable() -> frozenset[str]:
     of_pages = {row.name for row in PARAMETERS if row.pages and row.kind != "state"}
-    return frozenset({SHOW_ALL, *BAR, *PANELS, *of_pages - UNDO, *session().sections})
+    return frozenset({SHOW_ALL, *BAR, *PANELS, *of_pages - UNDO, *PLACES})

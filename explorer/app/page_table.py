@@ -1,5 +1,10 @@
-"""Every page: a new one needs only a row here and its file `pages/<section>/<name>.py`."""
+"""Every page: a new one needs only a row here and its file `pages/<section>/<name>.py`.
 
+The navigation has one entry for each place. A place may have several pages, its views, which the
+opening of each of them lists.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from explorer.app.choice import FRAME
@@ -15,53 +20,75 @@ class PageRow:
     bar: tuple[str, ...] = FRAME
     part: str = ""
     """The part of the pass that the miniature marks for it; empty for all or none."""
+    view: str = ""
+    """Its name among the views of its place, if that is not its title."""
     link: str = ""
     """The text of a link to it, if that is not its title."""
     draws_head_alone: bool = False
     """Whether it redraws only what follows the head when another head is chosen."""
 
 
-PAGES = {
-    "Overview": {"overview": PageRow("Overview")},
-    "Lessons": {"lessons": PageRow("Lessons", ())},
-    "Input": {
-        "tokens": PageRow("Tokens", (*SENTENCE, *MODEL), "tokens", "From text to tokens"),
-        "tokenizer_training": PageRow("Training a tokenizer", ("text",), "tokens"),
-        "embedding_space": PageRow("Embedding space", (*SENTENCE, *MODEL), "embedding"),
-        "positions": PageRow("Positions", part="positions"),
+NAVIGATION: dict[str, dict[str, dict[str, PageRow]]] = {
+    "": {
+        "Overview": {
+            "overview": PageRow("Overview", view="Map"),
+            "logit_lens": PageRow("Logit lens", part="stream"),
+        },
+        "Lessons": {"lessons": PageRow("Lessons", ())},
+        "Training": {
+            "training": PageRow("Training", (), view="Train", link="Train a model"),
+            "runs": PageRow("Runs", (), view="Runs and races"),
+            "training_history": PageRow("Training history", view="Film"),
+            "inside_training": PageRow("Inside training", (), view="Inside"),
+        },
+        "Museum": {"museum": PageRow("Museum")},
+        "Models": {"checkpoints": PageRow("Checkpoints")},
     },
-    "Attention": {
-        "attention": PageRow(
-            "Attention maps",
-            part="attention",
-            link="Attention maps of every head",
-            draws_head_alone=True,
-        ),
-        "heads": PageRow("Heads", part="attention"),
-        "head_steps": PageRow("Head, step by step", part="attention"),
-        "query_key": PageRow("Query and key", part="attention"),
-        "masks": PageRow("Masks", part="attention"),
+    "Anatomy": {
+        "Tokens": {
+            "tokens": PageRow(
+                "Tokens", (*SENTENCE, *MODEL), "tokens", "Your sentence", "From text to tokens"
+            ),
+            "tokenizer_training": PageRow("Training a tokenizer", ("text",), "tokens"),
+        },
+        "Embedding space": {
+            "embedding_space": PageRow("Embedding space", (*SENTENCE, *MODEL), "embedding"),
+        },
+        "Positions": {"positions": PageRow("Positions", part="positions")},
+        "Head": {
+            "attention": PageRow(
+                "Attention maps",
+                part="attention",
+                view="Map",
+                link="Attention maps of every head",
+                draws_head_alone=True,
+            ),
+            "head_steps": PageRow("Head, step by step", part="attention", view="Step by step"),
+            "query_key": PageRow("Query and key", part="attention"),
+            "masks": PageRow("Masks", part="attention"),
+        },
+        "Heads": {"heads": PageRow("Heads", part="attention")},
+        "Forward pass": {"forward_pass": PageRow("Forward pass")},
+        "Generation": {"generation": PageRow("Generation", part="answer")},
+        "Interventions": {"interventions": PageRow("Interventions")},
     },
-    "Forward pass": {
-        "forward_pass": PageRow("Forward pass"),
-        "logit_lens": PageRow("Logit lens", part="stream"),
+    "For research": {
+        "Circuits": {"circuits": PageRow("Circuits", link="Heads that carry a difference")},
+        "Compare": {"compare": PageRow("Compare", part="attention")},
     },
-    "Generation": {"generation": PageRow("Generation", part="answer")},
-    "Experiments": {
-        "interventions": PageRow("Interventions"),
-        "circuits": PageRow("Circuits", link="Heads that carry a difference"),
-        "compare": PageRow("Compare", part="attention"),
-        "museum": PageRow("Museum"),
-    },
-    "Training": {
-        "training": PageRow("Training", (), link="Train a model"),
-        "runs": PageRow("Runs", ()),
-        "training_history": PageRow("Training history"),
-        "inside_training": PageRow("Inside training", ()),
-    },
-    "Models": {"checkpoints": PageRow("Checkpoints")},
 }
-"""By section, each page by the name of its file, which is its address."""
+"""By group, each place with its pages, by the name of their file, which is their address."""
+PLACES: dict[str, dict[str, PageRow]] = {
+    name: rows for group in NAVIGATION.values() for name, rows in group.items()
+}
 UNLISTED = {"Server": {"administration": PageRow("Administration", ())}}
 """Pages outside the navigation, for readers who know their address."""
-ROWS = {name: row for section in (PAGES | UNLISTED).values() for name, row in section.items()}
+ROWS = {name: row for rows in (PLACES | UNLISTED).values() for name, row in rows.items()}
+
+
+def place_of(page: str) -> tuple[str, Mapping[str, PageRow]]:
+    """The place of a page in the navigation, and all its pages; of another page, itself alone."""
+    for name, rows in PLACES.items():
+        if page in rows:
+            return name, rows
+    return page, {}

@@ -52,8 +52,6 @@ class Session:
     """Every page by the name of its file; empty where a page is run alone."""
     navigation: list[st.Page] = field(default_factory=list)
     """The same pages, and the first one's name, which redirects to the root."""
-    sections: dict[str, str] = field(default_factory=dict)
-    """The titles of the navigation's sections by name."""
     controls: dict[str, set[str]] = field(default_factory=dict)
     """The parameters whose controls each page has drawn."""
 

@@ -21,7 +21,7 @@ from explorer.app.choosing import (  # noqa: E402
 )
 from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
-from explorer.app.page_table import PAGES, ROWS, UNLISTED  # noqa: E402
+from explorer.app.page_table import NAVIGATION, ROWS  # noqa: E402
 from explorer.app.persistent_choices import follow_address  # noqa: E402
 from explorer.app.reader import is_local  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
@@ -98,7 +98,7 @@ def draw_frame(reader: Session) -> bool:
     if entry is not None:
         settle_text(entry.example)
         is_over = comes_back_after_lesson(entry.example)
-    reader.sidebar_head, reader.sidebar_foot = draw_sidebar(PAGES)
+    reader.sidebar_head, reader.sidebar_foot = draw_sidebar(NAVIGATION)
     reader.head_alone = None
     if entry is None:
         state_of(CurrentContext).context = make_context(models)
@@ -111,21 +111,14 @@ def draw_frame(reader: Session) -> bool:
 
 def make_pages(reader: Session) -> None:
     """Make all pages once for a reader: Streamlit looks up each file and marks it as runnable."""
-    sections = PAGES | UNLISTED
-    reader.sections = {
-        name: name if len(rows) > 1 else next(iter(rows.values())).title
-        for name, rows in PAGES.items()
-    }
-    reader.pages = {
-        name: make_page(section, name) for section in sections for name in sections[section]
-    }
+    files = {path.stem: path for path in (ROOT / "pages").glob("*/*.py")}
+    reader.pages = {name: make_page(name, files[name]) for name in ROWS}
     by_name = st.Page(lambda: None, title="Overview", url_path=FIRST_PAGE, visibility="hidden")
     reader.navigation = [*reader.pages.values(), by_name]
 
 
-def make_page(section: str, name: str) -> st.Page:
+def make_page(name: str, path: Path) -> st.Page:
     """One page. Its address is the name of its file; the first page has an empty one."""
-    path = ROOT / "pages" / section.lower().replace(" ", "_") / f"{name}.py"
     is_first = name == FIRST_PAGE
     # Streamlit keeps a name even for what it shows at the root, where /overview leads as well.
     address = "root" if is_first else name

@@ -1,28 +1,25 @@
-"""The sidebar: the miniature, the pages by section, and a row of tools.
+"""The sidebar: the miniature, the places by group, and a row of tools.
 
-Streamlit's own navigation would stand above the miniature and unfold all sections at first. So it
-is hidden, and the links are drawn here: the section of the current page is unfolded, and the others
-unfold in the browser, without a run.
+Streamlit's own navigation would stand above the miniature, so it is hidden, and the links are drawn
+here: one for each place, to the first of its pages.
 """
 
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.choosing import carried
-from explorer.app.page_table import PageRow
+from explorer.app.page_table import PageRow, place_of
 from explorer.app.session import session
 
 PICTURE_HEIGHT, TOOLS_HEIGHT = 180, 40
-LINK_HEIGHT = 30
-"""A section with one page is as high as the head of any other."""
 
 
 def draw_sidebar(
-    sections: Mapping[str, Mapping[str, PageRow]],
+    groups: Mapping[str, Mapping[str, Mapping[str, PageRow]]],
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Draw the links to the pages; return the empty containers above and below them.
+    """Draw the links to the places; return the empty containers above and below them.
 
     They are for the miniature and for the row of tools.
     """
@@ -30,13 +27,12 @@ def draw_sidebar(
         picture = st.container(height=PICTURE_HEIGHT, border=False, key="pass_picture")
         under = st.container(gap=None)
         with under.container(gap=None, key="navigation"):
-            reader, chosen = session(), carried()
-            for section, pages in sections.items():
-                if section in reader.hidden:
-                    continue
-                with _place_of(section, pages, is_here=reader.page in pages):
-                    for name, page in pages.items():
-                        st.page_link(reader.pages[name], label=page.title, query_params=chosen)
+            for group, places in groups.items():
+                shown = {name: rows for name, rows in places.items() if not _is_hidden(name)}
+                if group and shown:
+                    st.caption(group)
+                for name, rows in shown.items():
+                    _draw_place(name, rows)
         tools = under.container(
             height=TOOLS_HEIGHT,
             border=False,
@@ -49,10 +45,25 @@ def draw_sidebar(
     return picture, tools
 
 
-def _place_of(section: str, pages: Sized, is_here: bool) -> DeltaGenerator:
-    """The container for a section's links: one link alone, or several under the section's name."""
-    if len(pages) == 1:
-        return st.container(height=LINK_HEIGHT, border=False, vertical_alignment="center")
-    head = f"**{section}**" if is_here else section
-    # With a key, the browser would keep a section of an earlier page unfolded.
-    return st.expander(head, expanded=is_here, type="compact").container(gap="xsmall")
+def _is_hidden(place: str) -> bool:
+    return place in session().hidden
+
+
+def _draw_place(name: str, rows: Mapping[str, PageRow]) -> None:
+    """A link to the page of this place that is open, or to its first."""
+    reader = session()
+    page = reader.page if reader.page in rows else next(iter(rows))
+    st.page_link(reader.pages[page], label=name, query_params=carried())
+
+
+def draw_title(title: str) -> None:
+    """Draw the title of a page; of one of several views, that of its place and links to all."""
+    reader = session()
+    place, rows = place_of(reader.page)
+    has_views = len(rows) > 1 and bool(reader.pages)
+    st.title(place if has_views else title, anchor=False, width="content")
+    if has_views:
+        with st.container(horizontal=True, gap=None, width="content", key="views"):
+            for name, row in rows.items():
+                label = row.view or row.title
+                st.page_link(reader.pages[name], label=label, query_params=carried())

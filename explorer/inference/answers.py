@@ -85,9 +85,14 @@ def masks_in(opened: OpenModel, tokens: Sequence[Token]) -> list[int]:
 
 
 def first_place(opened: OpenModel, tokens: Sequence[Token]) -> int:
-    """The position whose answer is shown first: the last, the mask, or the first generated word."""
+    """The position whose answer is shown first: the last, the mask, or what the task names.
+
+    That is the first generated word, unless another one shows more.
+    """
     if masks := masks_in(opened, tokens):
         return masks[0]
+    if opened.config.kind == "encoder-decoder" and opened.task:
+        return min(opened.task.first_answer, len(tokens) - 1)
     return len(tokens) - 1 if opened.config.kind == "decoder" else 0
 
 

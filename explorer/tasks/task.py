@@ -44,7 +44,8 @@ class Task(ABC):
     held-out value that the default model and training reach.
     `held_out` describes the held-out data, and `held_out_texts` has it if it is the reader's own;
     `note` tells how else the data is changed. `pattern_site` names the attention that `pattern`
-    describes; `classes` are the names of a classifier's classes.
+    describes, and `first_answer` the position of an output whose answer shows most; `classes` are
+    the names of a classifier's classes.
     """
 
     metric: ClassVar[tuple[str, Metric]]
@@ -63,6 +64,7 @@ class Task(ABC):
     held_out_texts: tuple[str, ...] = ()
     note: str = ""
     pattern_site: str = ""
+    first_answer: int = 0
     classes: tuple[str, ...] = ()
 
     @property

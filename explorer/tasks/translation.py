@@ -57,6 +57,7 @@ class TranslationTask(BuiltinTask):
     goal: float = 0.99
     held_out: str = "every sentence with one of nine adjective-noun pairs"
     pattern_site: str = "decoder.0.cross_attn"
+    first_answer: int = 2  # of the first example, “noir”: its word is not at its place in English
 
     @classmethod
     def vocabulary(cls) -> TrainedWith:

@@ -16,8 +16,8 @@ at = context.choice
 words = WORDS[at.part]
 widgets.opening(
     "Overview",
-    "The whole forward pass: each column is a token, each row a layer, each line what flows "
-    "between them.",
+    "One forward pass: each column is a token, each row a layer, each line what flows between "
+    "them.",
 )
 forward, opened = context.forward, context.opened
 picture = map_view.draw_map(context)
@@ -25,7 +25,6 @@ draw_offer(context)
 widgets.notes(forward.notes)
 map_of_head, output = widgets.side_by_side(2, 1)
 with map_of_head:
-    st.markdown(widgets.head_heading(context))
     widgets.draw_head(context, key="start_head")
 with output:
     widgets.draw_answer(forward)

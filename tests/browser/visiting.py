@@ -24,6 +24,7 @@ from playwright.sync_api import (
 from playwright.sync_api import TimeoutError as NotInTime
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from explorer.app.page_table import ROWS, place_of
 from tests.budget import spend
 from tests.served import wait_until
 
@@ -340,24 +341,21 @@ class Visitor:
         wait_until(nothing_comes, everything)
 
     def follow(self, title: str) -> None:
-        """Click a page's name in the navigation and wait until that page is drawn."""
-        named = re.compile(f"^{re.escape(title)}$")
-        link = self.links().filter(has_text=named)
-        if not link.is_visible():  # the section of the page is folded
-            of_page = self.page.locator("a").filter(has_text=named)
-            section = self.widget("navigation").locator("details").filter(has=of_page)
-            section.locator("summary").click()
-        self.until_page(link.click)
+        """Click the page's place in the navigation, then its view, until that page is drawn."""
+        ((name, row),) = [(name, row) for name, row in ROWS.items() if row.title == title]
+        place, views = place_of(name)
+        for link, text in ((self.links(), place), (self.widget("views").locator("a"), row.view)):
+            if self.page.title().partition(" · ")[0] != title and (text or len(views) > 1):
+                named = re.compile(f"^{re.escape(text or title)}$")
+                self.until_page(link.filter(has_text=named).click)
         self.titled(title)
 
     def links(self) -> Locator:
-        """The pages in the navigation, also those of folded sections."""
+        """The places in the navigation."""
         return self.widget("navigation").locator("a")
 
     def titled(self, title: str) -> None:
-        expect(self.page.get_by_role("heading", level=1)).to_have_text(
-            re.compile(title), timeout=60_000
-        )
+        expect(self.page).to_have_title(re.compile(f"^{title} · "), timeout=60_000)
 
     def drawn(self, key: str = "") -> None:
         """Wait until a canvas view (the one under this key, or any) has been painted."""

@@ -293,6 +293,13 @@ function play(state, faster = 1) {
   requestAnimationFrame(frame);
 }
 
+// The picture of a bare address moves once, so that one sees what it is.
+function isFirstSight() {
+  const is = !globalThis.explorerPlayed && !location.search && !still();
+  globalThis.explorerPlayed = true;
+  return is;
+}
+
 function pause(state, front = state.front) {
   state.playing = false;
   state.front = front;
@@ -480,6 +487,7 @@ function show(state) {
   state.canvas.setAttribute("aria-label", data.title);
   follow(state);
   paint(state);
+  if (fresh && isFirstSight()) play(state);
   if (fresh) stage.scrollLeft = xOf(state, state.flow.stacks.at(-1), state.heldAt) - stage.clientWidth / 2;
   if (!grew) return;
   if (data.appends[0]) play(state, WRITING);

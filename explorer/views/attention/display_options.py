@@ -111,7 +111,7 @@ def parse_options(
 
 
 def options_summary(options: DisplayOptions) -> str:
-    """Everything that differs from the raw attention weights, in one line; empty if nothing does."""
+    """All that differs from the raw attention weights, in one line; empty if nothing does."""
     whose = "all layers" if options.all_layers else "heads"
     chosen = {
         f"{options.heads} over {whose}": options.heads != "one",

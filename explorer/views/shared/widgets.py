@@ -16,6 +16,7 @@ from explorer.app.controls import token
 from explorer.app.messages import kept_notes
 from explorer.app.page_table import ROWS
 from explorer.app.persistent_choices import PersistentChoices
+from explorer.app.sidebar import draw_title
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
 from explorer.charts.bars import score_bars
@@ -59,7 +60,7 @@ def opening(title: str, sentence: str) -> None:
         page_top()
         mounting.begin()
         with st.container(horizontal=True, gap="small", key="opening"):
-            st.title(title, anchor=False, width="content")
+            draw_title(title)
             st.markdown(sentence, width="stretch")
         draw_miniature()
         draw_tools()
