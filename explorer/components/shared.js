@@ -1,6 +1,8 @@
 // What every view of this app needs: the wire format, colours, labels, a canvas. THEME is written
 // before it by mounting.py, from charts/theme.py.
 
+import {watchStages} from "./stage.js";
+
 export const INFINITE = 65533, MINUS_INFINITE = 65534, ABSENT = 65535;
 
 // ---- the wire: see wire.py --------------------------------------------------------
@@ -387,6 +389,7 @@ async function read(state, component) {
 async function mount(component, selector, make, show) {
   const root = component.parentElement.querySelector(selector);
   if (!root) return undefined;
+  watchStages();
   let state = mounted.get(root);
   if (!state) {
     state = {root, turn: 0};

@@ -4,12 +4,10 @@
 
 const BELOW = 12, LEAST = 260, FAR = 0.5;  // px, px, and a share of the window
 
-const heightOf = selector => document.querySelector(selector)?.getBoundingClientRect().height ?? 0;
-
 // Further down the page a figure has most of a window to itself.
 function roomOf(stage, main) {
-  const {top} = main.getBoundingClientRect();
-  const all = innerHeight - top - heightOf(".st-key-lesson_panel") - BELOW;
+  const {top} = main.getBoundingClientRect(), panel = document.querySelector(".st-key-lesson_panel");
+  const all = innerHeight - top - (panel?.getBoundingClientRect().height ?? 0) - BELOW;
   const above = stage.getBoundingClientRect().top - top + main.scrollTop;
   return Math.floor(Math.max(LEAST, above < FAR * all ? all - above : 0.8 * all));
 }

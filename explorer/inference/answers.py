@@ -85,15 +85,17 @@ def masks_in(opened: OpenModel, tokens: Sequence[Token]) -> list[int]:
 
 
 def first_place(opened: OpenModel, tokens: Sequence[Token]) -> int:
-    """The position whose answer is shown first: the last, the mask, or what the task names.
-
-    That is the first generated word, unless another one shows more.
-    """
+    """The position of the model's answer: the last, the mask, or the first generated word."""
     if masks := masks_in(opened, tokens):
         return masks[0]
+    return len(tokens) - 1 if opened.config.kind == "decoder" else 0
+
+
+def shown_place(opened: OpenModel, tokens: Sequence[Token]) -> int:
+    """The position whose answer is shown first: that of the answer, or what the task names."""
     if opened.config.kind == "encoder-decoder" and opened.task:
         return min(opened.task.first_answer, len(tokens) - 1)
-    return len(tokens) - 1 if opened.config.kind == "decoder" else 0
+    return first_place(opened, tokens)
 
 
 def written_answer(opened: OpenModel, tokens: Sequence[Token]) -> Answer:

@@ -12,7 +12,7 @@ from explorer.analysis.output_change import has_words, last_streams
 from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
-from explorer.inference.answers import class_names, first_place, score_words
+from explorer.inference.answers import class_names, score_words, shown_place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached, is_cached
 from explorer.text.token_labels import candidate_text, labels_of
@@ -104,7 +104,7 @@ def first_answer(opened: OpenModel, forward: ForwardPass) -> int:
     """The answer that is traced first; the only one if the model predicts a class."""
     if forward.config.head == "classifier":
         return 0
-    return first_place(opened, forward.last_stack_tokens)
+    return shown_place(opened, forward.last_stack_tokens)
 
 
 def continuations(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from explorer.components.fragment import fragment
 from explorer.components.mounting import PageViews, asks_for
 from explorer.components.presenter import present_button
 from explorer.components.tools import copy_link, theme_switch
-from explorer.inference.answers import first_place
+from explorer.inference.answers import shown_place
 from explorer.inference.forward_pass import ForwardPass
 
 KEY, HEIGHT = "miniature", 170
@@ -61,7 +61,7 @@ def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None
     flow = information_flow.cached_flow(opened, forward)
     answer = 0
     if len(flow.starts) > 1:
-        answer = first_place(opened, forward.last_stack_tokens)
+        answer = shown_place(opened, forward.last_stack_tokens)
     drawing.miniature(
         flow,
         information_flow.cached_route(opened, forward, answer),

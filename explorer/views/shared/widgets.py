@@ -26,7 +26,7 @@ from explorer.components.chart import chart
 from explorer.components.chips import chips
 from explorer.components.matrix import matrix
 from explorer.components.page_top import page_top
-from explorer.inference.answers import first_place, score_words
+from explorer.inference.answers import score_words, shown_place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label
@@ -237,7 +237,7 @@ def choose_output_position(context: PageContext) -> int:
         return 0
     inputs = forward.last_stack_tokens
     tokens = forward.output_tokens if kind == "encoder-decoder" else inputs
-    default = first_place(opened, inputs)
+    default = shown_place(opened, inputs)
     picked = token("expected_at", tokens, default, help=PREDICTS[kind], width=360)
     ANSWER.put("answer", "" if picked == default else str(picked))
     return picked
