@@ -126,7 +126,6 @@ export function say(element, template, parts) {
 export function tellLine(root, {title, hint}, said, isPinned = false) {
   const line = root.querySelector(".sentence");
   line.classList.toggle("idle", !said);
-  line.classList.toggle("title", !said);
   say(line, ...(said ?? [title, {}]));
   root.querySelector(".hint").textContent = said ? "" : hint;
   if (isPinned) line.append(element("span", "where", "  pinned, Esc unpins"));
