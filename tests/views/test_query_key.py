@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.query_key import query_key_pair
+from explorer.analysis.query_key import query_key_pair, strongest_cell
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.views.attention.query_key_view import pair_sentence, weight_steps
@@ -67,10 +67,14 @@ def test_a_masked_pair_says_so_and_one_key_is_not_called_all_of_them() -> None:
 
 
 def test_what_was_not_chosen_follows_the_head_and_the_text() -> None:
-    at = page()
-    last = at.selectbox(key="query").value or 0
-    at.text_input(key="text").set_value("the cat sleeps the dog eats").run()
-    assert at.selectbox(key="query").value == last + 3
+    at = page(head="1")
+    for text in (TEXT, "the cat sleeps the dog eats"):
+        at.text_input(key="text").set_value(text).run()
+        found = forward_pass.run_text(opened_model.open_model("turned"), text)
+        shown = [at.selectbox(key=key).value for key in ("query", "key")]
+        assert shown == [*strongest_cell(found, SITE, 0, 1)]
+        weights = found.weights(SITE, 0, 1)[1:, 1:]  # no start token
+        assert weights[shown[0] - 1, shown[1] - 1] == weights.max()
     at.selectbox(key="query").set_value(1).run()
     apps.run(at.text_input(key="text").set_value("the cat"))
     assert at.selectbox(key="query").value == 1
