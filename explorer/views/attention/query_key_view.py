@@ -34,7 +34,7 @@ from models import TransformerConfig
 SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 DISTANCE_HEIGHT = 260
-KEYS_IN_SIGHT = 15
+KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
 LIST = {"width": 230}
 
 
@@ -130,9 +130,14 @@ def _draw_row(pair: QueryKeyPair, names: list[str]) -> None:
     columns = {
         "key": [names[place] for place in order],
         score: [three(value) for value in pair.row_scores[order].tolist()],
-        "weight": [three(value) for value in pair.row_weights[order].tolist()],
+        "weight": [_weight(value) for value in pair.row_weights[order].tolist()],
     }
     tables.table(columns, right=(score, "weight"), most_rows=KEYS_IN_SIGHT)
+
+
+def _weight(value: float) -> str:
+    """The weight, or that it is almost nothing: the powers of ten of such weights say little."""
+    return f"< {LEAST_WEIGHT}" if 0 < value < LEAST_WEIGHT else three(value)
 
 
 def _recomputation_note(pair: QueryKeyPair) -> str:
