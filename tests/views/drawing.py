@@ -58,9 +58,8 @@ def sent(at: AppTest, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 def titles(at: AppTest) -> list[str]:
     """The titles that the maps of a page show."""
-    keys = apps.views(at)
-    maps = [view for view in at.get("bidi_component") if view.key in keys and view.proto.bytes]
-    words = (wire.unpack(view.proto.bytes)[0].get("words", {}) for view in maps)
+    maps = [view for view in at.get("bidi_component") if view.key in apps.views(at)]
+    words = (wire.unpack(view.proto.bytes)[0].get("words", {}) for view in maps if view.proto.bytes)
     return [each["title"] for each in words if "title" in each]
 
 
