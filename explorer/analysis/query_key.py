@@ -220,6 +220,24 @@ def strongest(forward: ForwardPass, part: str, layer: int, head: int, query: int
     return int(weights.argmax())
 
 
+def strongest_cell(forward: ForwardPass, part: str, layer: int, head: int) -> tuple[int, int]:
+    """The query and key of the largest weight between tokens that are not special.
+
+    The first key is left out too: many heads send the weight there that they do not need. If
+    nothing else has a weight, it is the largest of all.
+    """
+    weights = forward.weights(part, layer, head).nan_to_num(-1.0)
+    rows, columns = (
+        torch.tensor([not token.special for token in tokens])
+        for tokens in (forward.rows(part), forward.columns(part))
+    )
+    columns[0] = False
+    words = weights.where(rows[:, None] & columns, 0)
+    chosen = words if words.any() else weights
+    query, key = divmod(int(chosen.argmax()), chosen.shape[1])
+    return query, key
+
+
 @dataclass(frozen=True)
 class DistanceCurve:
     """The score or bias of a pair as a function of the distance of query and key.

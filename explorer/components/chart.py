@@ -42,7 +42,7 @@ def chart(
     state_of(PageViews).drawn[key] = PageView(figures)
     how: dict[str, Any] = {"alt": figure_text(title, columns, spec), **size}
     data = [spec] if table is None else [table, spec]
-    if height == WINDOW:
+    if isinstance(height, str):
         how["height"] = "stretch"
     with chart_stage(key) if height == WINDOW else nullcontext():
         st.vega_lite_chart(*data, width=width, key=key, **how)

@@ -149,6 +149,7 @@ class Reviews(SentenceTask):
         "I would not recommend this place",
         "Works great, and the battery lasts all day",
         "The plot made no sense at all",
+        "The food was terrible and the staff unfriendly",
     )
 
     @classmethod

@@ -198,6 +198,7 @@ class Shakespeare(LanguageTask):
         "ROMEO:\nBut, soft! what light through yonder window breaks?",
         "What say you, my lord? I say that I love you",
         "Dog is crossing the street because it saw the kitchen",
+        "To see, or not to see: that is the answer",
     )
     goal: float = 3.95
 

@@ -58,6 +58,7 @@ class Negation(BuiltinTask):
         "the hotel is never boring",
         "the film was really awful",
         "the music seems pleasant",
+        "the film was not very boring",
     )
     goal: float = 0.99
     held_out: str = "one sentence in eight, chosen by a hash of its words"

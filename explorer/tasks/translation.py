@@ -53,6 +53,7 @@ class TranslationTask(BuiltinTask):
         "the girl wants the blue flower",
         "the white dog does not eat a rabbit",
         "the cow sleeps",
+        "the black dog does not see the white house",
     )
     goal: float = 0.99
     held_out: str = "every sentence with one of nine adjective-noun pairs"

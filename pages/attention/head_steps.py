@@ -8,8 +8,7 @@ from models.attention import attention_scores, attention_weights, scaled_dot_pro
 
 widgets.opening(
     "Head, step by step",
-    "This page fills the attention equation with the numbers of the chosen head, one matrix per "
-    "step.",
+    "The attention equation, filled with the numbers of the chosen head: one matrix per step.",
 )
 context = page_context()
 at, forward = context.choice, context.forward

@@ -1,5 +1,7 @@
 """Heads ranked by a metric, compared with each other, and combined over the layers."""
 
+import streamlit as st
+
 from explorer.analysis import head_metrics, head_similarity, rollout
 from explorer.app import controls
 from explorer.app.context import page_context
@@ -24,7 +26,9 @@ widgets.opening(
     "Rank the heads on your sentence, compare them, and follow attention through the layers.",
 )
 context = page_context()
+row = st.container(horizontal=True, vertical_alignment="center")
+with row:
+    side = controls.one_of("side", list(SIDES), label_visibility="collapsed")
+lines = SIDES[side](context, row)
 widgets.notes(context.forward.notes)
-side = controls.one_of("side", list(SIDES), label_visibility="collapsed")
-lines = SIDES[side](context)
 widgets.closing(context, *CODE[side], script=lines)

@@ -14,13 +14,11 @@ from models.attention import attention_weights
 
 widgets.opening(
     "Masks",
-    "A mask decides which keys each query may attend to: the score of a masked (hatched) cell "
-    "becomes −∞ before the softmax, so its weight is 0.",
+    "A mask decides which keys each query may attend to: a masked (hatched) cell gets no weight.",
 )
 context = page_context()
-with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    example = controls.one_of("example", list(mask_examples.EXAMPLES))
-    draw_page_link("interventions", "Edit the mask cell by cell", change="Mask", mask_how=CELLS)
-st.caption(mask_examples.EXAMPLES[example])
+example = controls.one_of("example", list(mask_examples.EXAMPLES))
 lines = draw_mask_example(context, example)
+st.caption(mask_examples.EXAMPLES[example])
+draw_page_link("interventions", "Edit the mask cell by cell", change="Mask", mask_how=CELLS)
 widgets.closing(context, masking.causal_mask, masking.padding_mask, attention_weights, script=lines)

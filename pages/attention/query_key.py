@@ -9,13 +9,11 @@ from models.rotary import RotaryPositions
 
 widgets.opening(
     "Query and key",
-    "Why one token attends to another: its query, the key of the other, their product, and what "
-    "it adds to the residual stream.",
+    "One token attends to another where the products of its query and the other's key add up.",
 )
 context = page_context()
 at, forward = context.choice, context.forward
 pair = draw_query_key(context)
-widgets.notes(forward.notes)
 widgets.closing(
     context,
     attention_scores,

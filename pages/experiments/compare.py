@@ -19,8 +19,7 @@ from explorer.views.shared import export_panel, widgets
 context = page_context()
 widgets.opening(
     "Compare",
-    "Compare the chosen head with another head, sentence, model or training step, or with the "
-    "pass with your interventions: both maps on one scale, and their difference.",
+    "Two attention maps on one colour scale, and what the second has more or less than the first.",
 )
 first, second = choose_sides(context)
 aligned = draw_compared_maps(first, second, context.choice.called)

@@ -56,6 +56,13 @@ def sent(at: AppTest, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     return wire.unpack(view.proto.bytes)
 
 
+def titles(at: AppTest) -> list[str]:
+    """The titles that the maps of a page show."""
+    maps = [view for view in at.get("bidi_component") if view.key in apps.views(at)]
+    words = (wire.unpack(view.proto.bytes)[0].get("words", {}) for view in maps if view.proto.bytes)
+    return [each["title"] for each in words if "title" in each]
+
+
 def handed(at: AppTest, name: str) -> Any:
     """What stands beside the picture under this name."""
     named, value, *_ = apps.component_data(at, f"{name}-choice")

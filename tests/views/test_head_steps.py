@@ -95,5 +95,5 @@ def test_of_a_long_text_a_window_around_the_pinned_cell_is_shown(own_models: Pat
     assert sent(at, "stages")[0]["panels"][0]["shape"] == f"{WINDOW_TOKENS} × {WINDOW_TOKENS}"
     asked = page(model="long", text="abc " * 499, queries="9999", keys="many")
     assert "“Queries: 32 from position” goes from 0 to 1,9" in said(asked)
-    assert "not “9999”; showing 1,9" in said(asked)
+    assert "not “9999”; showing " in said(asked)
     assert "not “many”; showing " in said(asked)

@@ -15,7 +15,7 @@ from explorer.text.token import DECODER
 from tests import apps
 from tests.apps import said
 from tests.tiny import save_model
-from tests.views.drawing import PAGES, path_of, put_persistent, sent
+from tests.views.drawing import PAGES, path_of, put_persistent, sent, titles
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_every_page_is_drawn_without_a_number_that_is_none(subtests: pytest.Subt
 def test_pages_say_that_a_row_sees_nothing() -> None:
     assert "Every row sums to 1, except fully masked rows." in said(apps.page("overview/overview"))
     at = apps.page("attention/masks", example="Your sentence")
-    assert "rows sum to 1, fully masked rows to 0" in said(at)
+    assert "Weights: rows sum to 1, fully masked rows to 0" in titles(at)
     at = apps.page("attention/query_key", model="blind", query="0 · <s>")
     assert "Every key is masked for “<s>”: its whole row of weights is 0." in said(at)
     assert dict(zip(*at.table[0].value.to_dict("list").values(), strict=True))["weight"] == "0"

@@ -20,7 +20,7 @@ from explorer.views.circuits import patching_view
 from tests.apps import page as shown_page
 from tests.apps import run, said
 from tests.tiny import save_model
-from tests.views.drawing import long_model
+from tests.views.drawing import long_model, titles
 
 Rows = dict[str, list[str]]
 HUGE = "9" * 5_000
@@ -117,7 +117,7 @@ CAPTIONS: Rows = {
     "&words=true&hide_special=true": ["Kobayashi et al. 2020"],
     "attention/heads?text=one+black+dog": ["Mean over 13 of 14 rows."],
     "attention/heads?metric=Entropy&best_is=Lowest+first&best=12&layer=1&head=2": ["lowest first"],
-    "attention/masks?model=translation&part=Encoder&example=A+padded+batch": ["**No causal mask: "],
+    "attention/masks?model=translation&part=Encoder&example=A+padded+batch": ["No causal mask: "],
     "experiments/circuits?model=translation": ["This page needs a model with one stack"],
     "experiments/circuits?circuit_view=Over+training": ["This model has no snapshots of its"],
     "experiments/circuits?model=reviews&text=the+cat&corrupted=the+dog&circuit_view=Steering": [
@@ -149,7 +149,7 @@ CAPTIONS: Rows = {
         "Token 3 is “"
     ],
     "experiments/interventions?text=the+cat&edits=1.1~k.d.a.3": ["There is no key 3 here"],
-    "experiments/interventions?layer=1&head=2&edits=1.1~h.d.0.1.z": ["head 2, after − before"],
+    "experiments/interventions?layer=1&head=2&edits=1.1~h.d.0.1.z": ["After − before"],
     "experiments/interventions?text=the+cat&layer=0&head=1": [
         "Click a cell to pin it",
         "weights of this head are unchanged.",
@@ -335,7 +335,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
             "explorer.analysis.head_similarity.HEADS_COMPARED": 4,
         },
         "attention/heads?side=Similarity&text=the+cat+and+the+hat+and+the+cat",
-        ["evenly spaced", "Of 8 heads those of layers 1 are drawn."],
+        ["evenly spaced", "Of 8 heads those of layers 1 are drawn: with all of them"],
     ),
     (
         {
@@ -414,7 +414,7 @@ def opened(address: str) -> AppTest:
 def missing(address: str, sentences: list[str]) -> list[str]:
     """Those that do not stand on the page; literal Markdown is read as the reader sees it."""
     at = opened(address)
-    words = said(at) + "\n".join(info.value for info in at.info)
+    words = "\n".join([said(at), *(info.value for info in at.info), *titles(at)])
     words = words.replace(JOINER, "").replace("\\", "")
     return [each for each in sentences if each.replace("\\", "") not in words]
 

@@ -70,6 +70,7 @@ def matrix(
     height: int | str = WINDOW,
     top: float | None = None,
     title: str | None = None,
+    heading: str = "",
     scaling: str = "all",
     log: bool = False,
     hidden: Sequence[int] = (),
@@ -90,8 +91,8 @@ def matrix(
     values that are minus infinity; one that is NaN is grey, "not a number". `top` fixes the
     upper end of the colours, else it is the largest value. `sentence` and `masked_sentence` say
     a cell in words, with {row}, {column} and {value}; `absent` says in the legend what hatching
-    means. `title` names the picture where it is exported and to a screen reader. The height is
-    decided here, before any data is in the browser.
+    means. `title` names the picture, `heading` is a shorter one to be read on the page. The height
+    is decided here, before any data is in the browser.
 
     Each row (or column) has the full colours to itself where `scaling` says so; `log` spreads them
     over three decades; the numbers stay. The labels of the `hidden` columns are struck through;
@@ -124,7 +125,7 @@ def matrix(
             "masked": masked_sentence or "{column} is masked for {row}",
             "absent": absent,
             "unit": unit,
-            "title": name,
+            "title": heading or name,
             "hint": f"Point at a cell to read it; click to {click}.",
         },
         top=top,

@@ -6,7 +6,7 @@ import {
   plain, publish, putInWords, redraw, singlesOf, taken, tellLine, tellPage, three, valueOf,
 } from "../shared.js";
 
-export const LABEL = 13, SMALL = 12, LARGEST_CELL = 56;
+export const LABEL = 13, SMALL = 12, LARGEST_CELL = 96;
 
 function make(state) {
   const {root} = state;
@@ -135,7 +135,7 @@ function placedIn(state, {n, m, longest, apart, last, named}, largest, highest) 
   const slanted = {angle: -Math.PI / 4, band: Math.max(40, highest, slant), right: Math.max(2, slant - 10)};
   const standing = {angle: -Math.PI / 2, band: Math.max(40, highest, turned + 14), right: 2};
   // Column labels lie flat where they fit, then slant, then stand.
-  const way = apart <= size(flat) - 7 ? flat : size(slanted) >= 17 ? slanted : standing;
+  const way = apart <= size(flat) - 7 ? flat : size(slanted) >= Math.max(17, 0.9 * size(standing)) ? slanted : standing;
   let cell = size(way);
   if (cell * scale >= 3) cell = Math.floor(cell * scale + 1e-6) / scale;
   return {left, ...way, cell: Math.max(cell, 1e-3), n, m, scale, turned};

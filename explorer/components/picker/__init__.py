@@ -27,8 +27,6 @@ PICKER_HTML = """
 </div>
 """
 HEADS_NOTE = "each head has its own colour scale"
-RANKED_HEAD, AROUND_RANKED = 164, 56
-"""Pixels of one of the heads in an order, and around all of them."""
 
 _VIEW = View("picker", PICKER_HTML)
 
@@ -236,8 +234,7 @@ def ranked(
     """Draw the heads in their order; `on_pick(layer, head)` is called before the next run.
 
     A click, or Tab and Enter, picks a head. `title` says whose heads they are, `pooled` how many
-    cells a side one cell of the pictures is the largest of, `across` how many stand in a row at
-    every width, so that the height is known before any data is in the browser.
+    cells a side one cell of the pictures is the largest of, `across` how many stand in a row.
     """
 
     def pick(layer: int, head: int) -> None:
@@ -249,9 +246,8 @@ def ranked(
         return [TableData({name: [getattr(head, name) for head in heads] for name in names}, title)]
 
     data = encode_ranked(heads, pooled, name=key, across=across)
-    high = -(-len(heads) // across) * RANKED_HEAD + AROUND_RANKED
     size = tuple(1 + max((getattr(e, of) for e in heads), default=0) for of in ("layer", "head"))
-    _draw(key, title, data, high, selected, pick, size, figures, half=True)
+    _draw(key, title, data, WINDOW, selected, pick, size, figures, half=True)
 
 
 def encode_ranked(heads: Sequence[RankedHead], pooled: int, *, name: str, across: int = 6) -> bytes:

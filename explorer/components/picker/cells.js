@@ -6,7 +6,7 @@ import {
   over, ramp, sent, singlesOf, sized, valueOf,
 } from "../shared.js";
 
-const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30, SMALL = 10;
+const LABEL = 12, LARGEST_CELL = 64, WITH_NUMBER = 30, SMALL = 10;
 // Labels: the widest of a row or of what is pointed at, of every few columns, and of each column.
 const WIDEST = 136, WIDE = 60, NARROW = 30, APART = 4;
 

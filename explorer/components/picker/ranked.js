@@ -2,7 +2,9 @@
 
 import {notes, shaded} from "./grid.js";
 import {choose, same} from "./view.js";
-import {element, maximum, tellPage} from "../shared.js";
+import {element, heightOf, maximum, needs, tellPage} from "../shared.js";
+
+const LEAST = 104, MOST = 300, GAP = 8, AROUND = 8;  // px: of a row, between them, around the list
 
 export const isRanked = ({data}) => data.kind === "ranked";
 
@@ -32,6 +34,11 @@ export function rank(state, fresh) {
     canvas.getContext("2d").drawImage(atlas, 0, -at * queries);
   });
   root.querySelector(".notes").textContent = notes(data);
+  // Every row is as high as the window allows; where that is too little, the list scrolls.
+  const list = stage.firstChild, many = Math.ceil(data.items.length / data.across);
+  const row = Math.max(LEAST, Math.min(MOST, (heightOf(state) - AROUND) / Math.max(1, many) - GAP));
+  list.style.setProperty("--row", `${Math.floor(row)}px`);
+  needs(state, many * (Math.floor(row) + GAP) + AROUND);
   choose(state);
 }
 

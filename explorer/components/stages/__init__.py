@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.charts.figure_data import Figure, FigureData
+from explorer.charts.figure_data import WINDOW, Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
@@ -20,16 +20,12 @@ from explorer.text.token_labels import Label, texts
 STAGES_HTML = """
 <div class="view stages">
   <div class="head"><div class="sentence idle"></div></div>
-  <div class="equation" role="img"></div>
-  <div class="about"></div>
+  <div class="formula"><div class="equation" role="img"></div><div class="about"></div></div>
   <div class="stage panels"></div>
   <div class="foot"><span class="hint"></span></div>
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """
-STAGE_WORDS, STAGE_MATRIX, STAGE_VECTORS = 290, 370, 228
-"""Pixels of the equation and all that is written; of the matrices at most, and of what is below."""
-STAGE_LABELS, STAGE_CELL, LOW_CELL = 78, 56, 24
 MAIN = {"logits", "weights", "out"}
 """Of its tensors those that are exported first, and stand on a slide: around the softmax."""
 
@@ -100,7 +96,7 @@ def stages(
     _VIEW(
         key=key,
         data=encode(panels, rows, columns, equation, words, name=key),
-        height=_height(len(rows), len(columns)),
+        height=WINDOW,
         choice=list(pinned or ()),
         figures=figures,
         title=title,
@@ -145,12 +141,6 @@ def encode(
     }
     planes = {panel.of: b"" if panel.hidden else _bytes(panel.values) for panel in panels}
     return wire.pack(header, planes)
-
-
-def _height(rows: int, columns: int) -> int:
-    """Room for every row, at a comfortable size as long as that fits a screen."""
-    below = min(STAGE_VECTORS, STAGE_LABELS + LOW_CELL * max(rows, columns))
-    return STAGE_WORDS + min(STAGE_MATRIX, STAGE_LABELS + STAGE_CELL * rows) + below
 
 
 def _bytes(values: Tensor) -> bytes:

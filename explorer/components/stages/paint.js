@@ -1,33 +1,53 @@
 // How the panels look: cells, labels, the legend, what is held.
 
 import {
-  bracket, css, element, fitted, hatch, inCell, isolated, over, ramp, sized, three, unknown,
+  bracket, css, element, fitted, hatch, heightOf, inCell, isolated, needs, over, ramp, sized, three,
+  unknown,
 } from "../shared.js";
 
-const LABEL = 12, WIDEST = 84, BAND = 74, WITH_NUMBER = 34, HIGHEST = 366, GAP = 14;
+const LABEL = 12, WIDEST = 84, HIGHEST_LABEL = 60, WITH_NUMBER = 34, GAP = 14;
+// Of both lines: their titles and legends, and what is between them; the share of the line above.
+const AROUND = 96, ABOVE = 0.64;
 // The largest cells above and below.
 const LARGEST = [56, 24];
+// The equation has the smaller letters where it is too wide, down to the smallest that can be read.
+const LETTERS = 26, LEAST_LETTERS = 14;
 
 // The matrices above have cells of one size, their rows in line; what is below takes the rest.
 export function arrange(state) {
-  const {data, panels, stage} = state, first = panels[0], [n, m] = first.size;
+  const {panels, stage, root} = state, first = panels[0], [n, m] = first.size;
+  fit(root.querySelector(".equation"), root.clientWidth);
+  state.band = 14 + Math.min(HIGHEST_LABEL, widestOf(state, first, state.data.columns));
   const room = (stage.clientWidth - margin(state, first) - 3 * GAP) / 4 - 3;
-  const line = stage.querySelector(".line0");
+  const line = stage.querySelector(".line0"), high = heightOf(state) - AROUND;
   line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
-  state.size = even(Math.min(room / m, (HIGHEST - BAND) / n, LARGEST[0]));
+  state.size = even(Math.min(room / m, (ABOVE * high - state.band) / n, LARGEST[0]));
+  const above = Math.ceil(state.band + n * state.size + 4);
+  let below = 0;
   for (const panel of panels) {
-    const [rows, columns] = panel.size, isPair = panel.kind === "pair";
-    const wide = (panel.frame.clientWidth - margin(state, panel) - 2) / columns;
-    const high = isPair ? Math.min(wide, LARGEST[1]) : LARGEST[1];
-    const low = band(panel) + rows * high + 4;
-    if (panel.line) panel.frame.style.maxHeight = `${low}px`;
-    else panel.frame.style.height = `${Math.ceil(BAND + n * state.size + 4)}px`;
+    if (!panel.line) {
+      panel.frame.style.height = `${above}px`;
+      continue;
+    }
+    const [rows, columns] = panel.size, wide = (panel.frame.clientWidth - margin(state, panel) - 2) / columns;
+    const cell = panel.kind === "pair" ? Math.min(wide, LARGEST[1]) : LARGEST[1];
+    const needed = Math.min(band(state, panel) + rows * cell + 4, high - above);
+    panel.frame.style.height = `${needed}px`;
+    below = Math.max(below, needed);
   }
+  needs(state, above + below + AROUND);
+}
+
+function fit(equation, width) {
+  equation.style.fontSize = "";
+  const letters = Math.floor(LETTERS * width / Math.max(width, equation.scrollWidth));
+  equation.style.fontSize = `${Math.max(LEAST_LETTERS, letters)}px`;
 }
 
 // The room for the labels of the columns. Below there are none: they stand over the same columns
 // above, and what is below begins at one height.
-const band = panel => panel.kind === "pair" && !panel.line ? BAND : 4;
+const isLabelled = panel => panel.kind === "pair" && !panel.line;
+const band = (state, panel) => isLabelled(panel) ? state.band : 4;
 
 function even(size) {
   const scale = Math.max(1, window.devicePixelRatio || 1);
@@ -36,15 +56,17 @@ function even(size) {
 
 // The room for the labels of the rows.
 function margin(state, panel) {
-  if (!panel.labels) return 1;
-  const pen = panel.picture.getContext("2d");
-  pen.font = `600 ${LABEL}px ${state.ink.mono}`;
-  const widest = namesOf(state, panel).reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
-  return Math.ceil(Math.min(WIDEST, widest)) + 10;
+  return panel.labels ? Math.min(WIDEST, widestOf(state, panel, namesOf(state, panel))) + 10 : 1;
+}
+
+function widestOf({ink}, {picture}, names) {
+  const pen = picture.getContext("2d");
+  pen.font = `600 ${LABEL}px ${ink.mono}`;
+  return Math.ceil(names.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0));
 }
 
 function place(state, panel) {
-  const [n, m] = panel.size, left = margin(state, panel), top = band(panel);
+  const [n, m] = panel.size, left = margin(state, panel), top = band(state, panel);
   const width = panel.frame.clientWidth - left - 2, height = panel.frame.clientHeight - top - 2;
   if (panel.kind === "pair") {
     const cell = panel.line ? even(Math.min(width / m, height / n, LARGEST[1])) : state.size;
@@ -91,13 +113,13 @@ export function paint(state, panel) {
   pen.strokeRect(left - 0.5, top - 0.5, m * wide + 1, n * high + 1);
   const special = panel.kind === "key" ? data.muted[1] : data.muted[0];
   if (panel.labels) every(n, 13 / high, row => rowLabel(state, panel, pen, row, special.includes(row)));
-  if (band(panel) === BAND) {
+  if (isLabelled(panel)) {
     every(m, 13 / wide, column => columnLabel(state, panel, pen, column, data.muted[1].includes(column)));
   }
   for (const [a, b] of panel.labels ? data.groups[panel.kind === "key" ? 1 : 0] : []) {
     bracket(pen, ink, left - 4, top + a * high, (b + 1 - a) * high, 2);
   }
-  for (const [a, b] of band(panel) === BAND ? data.groups[1] : []) {
+  for (const [a, b] of isLabelled(panel) ? data.groups[1] : []) {
     bracket(pen, ink, left + a * wide, top - 4, (b + 1 - a) * wide, 2, true);
   }
 }
@@ -148,7 +170,7 @@ export function overlay(state, panel) {
   const {left, top, wide, high} = at, row = panel.kind === "key" ? cell.column : cell.row;
   if (panel.labels) rowLabel(state, panel, pen, row, false, true);
   if (panel.kind === "pair") {
-    if (band(panel) === BAND) columnLabel(state, panel, pen, cell.column, false, true);
+    if (isLabelled(panel)) columnLabel(state, panel, pen, cell.column, false, true);
     pen.strokeStyle = css(ink.text, 0.35);
     pen.strokeRect(left - 0.5, top + row * high - 0.5, m * wide + 1, high);
     return framed(pen, state, left + cell.column * wide, top + row * high, wide, high);

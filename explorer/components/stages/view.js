@@ -121,7 +121,9 @@ function panelOf(state, panel, place) {
   canvas.setAttribute("role", "application");
   canvas.setAttribute("aria-label", `${panel.sentence} Arrow keys move from cell to cell, Escape unpins.`);
   frame.append(canvas);
-  box.append(title, now, frame, legend);
+  const top = element("div", "top");
+  top.append(title, now);
+  box.append(top, frame, legend);
   const bytes = state.data.planes[panel.of];
   const values = new Float32Array(bytes.slice().buffer);
   const made = {...panel, box, now, frame, legend, canvas, values, picture: document.createElement("canvas")};

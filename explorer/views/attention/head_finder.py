@@ -1,6 +1,7 @@
 """The head finder: heads ranked by a metric, the best ones small, the chosen one large."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.head_metrics import HeadMetric, HeadRank, ranking
 from explorer.analysis.thumbnails import thumbnails_of
@@ -26,25 +27,32 @@ HIGHEST, LOWEST = "Highest first", "Lowest first"
 FIRST_CHOICES = ("previous", "diagonal")
 
 
-def draw_finder(context: PageContext) -> Script | None:
-    """The best heads by the chosen metric, a grid of all, the chosen head; returns the code."""
+def draw_finder(context: PageContext, row: DeltaGenerator) -> Script | None:
+    """The best heads by the chosen metric, the chosen head, a grid of all; returns the code.
+
+    Its controls stand in the `row`.
+    """
     metrics = measured_heads(context)
     if not metrics.by_title:
         say(why_unmeasured(metrics))
         return None
-    metric, order, count = _choose(metrics.by_title)
+    with row:
+        metric, order, count = _choose(metrics.by_title)
     values = metrics.values[metric.name]
     places = ranking(values, highest=order == HIGHEST)
     named = f"{metric.title}, {order.lower()}"
     best, large = widgets.side_by_side(1, 1)
     with best:
         first = places[: int(count)]
-        head_strip(context, first, len(places), key="best_heads", order=named, across=3)
-        st.caption(f"{metric.meaning} {rows_counted(metrics, metric)}")
-        st.markdown(f"**{metric.title} of every head**")
-        metric_grid(context, values, metric, "heads_table")
+        across = 3 if count == HEADS_SHOWN[0] else 6
+        head_strip(context, first, len(places), key="best_heads", order=named, across=across)
     with large:
-        _draw_chosen(context, places, metric, order)
+        widgets.draw_head(context, key="found_head")
+    st.caption(f"{metric.meaning} {rows_counted(metrics, metric)}")
+    _draw_rank(context, places, metric, order)
+    st.markdown(f"**{metric.title} of every head**")
+    metric_grid(context, values, metric, "heads_table")
+    widgets.page_links("attention")
     at = context.choice
     return script(metrics_code, context.forward, at.part, at.layer)
 
@@ -72,27 +80,25 @@ def head_strip(
         selected=(at.layer, at.head),
         on_pick=choose_head,
         pooled=small.pooled,
-        across=across,
+        across=min(across, len(items)),
     )
 
 
 def _choose(metrics: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:
-    with st.container(horizontal=True, vertical_alignment="top"):
-        with st.container(width=220):
-            usual = [title for title, metric in metrics.items() if metric.name in FIRST_CHOICES]
-            title = one_of("metric", list(metrics), (usual or [*metrics])[0], as_list=True)
+    usual = [title for title, metric in metrics.items() if metric.name in FIRST_CHOICES]
+    title = one_of("metric", list(metrics), (usual or [*metrics])[0], as_list=True, width=290)
+    with st.popover("Adjust", icon=":material/tune:"):
         order = one_of("best_is", (HIGHEST, LOWEST))
         count = one_of("best", HEADS_SHOWN)
     return metrics[title], order, count
 
 
-def _draw_chosen(
+def _draw_rank(
     context: PageContext, places: list[HeadRank], metric: HeadMetric, order: str
 ) -> None:
-    """The rank of the chosen head, and the head itself."""
+    """The rank of the chosen head."""
     at = context.choice
     rank = next((rank for rank in places if (rank.layer, rank.head) == (at.layer, at.head)), None)
-    st.markdown(widgets.head_heading(context))
     if rank is None:
         st.caption(f"{metric.title} has no value for this head.")
     else:
@@ -101,5 +107,3 @@ def _draw_chosen(
             f"Rank {rank.place} of {len(places)} by {metric.title.lower()}, {order.lower()}: "
             f"{three(rank.value)}{unit}"
         )
-    widgets.draw_head(context, key="found_head")
-    widgets.page_links("attention")

@@ -6,7 +6,12 @@ from dataclasses import replace
 import streamlit as st
 import torch
 
-from explorer.analysis.query_key import HeadStages, head_stages_of, strongest
+from explorer.analysis.query_key import (
+    HeadStages,
+    head_stages_of,
+    strongest,
+    strongest_cell,
+)
 from explorer.app import address
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
@@ -35,13 +40,12 @@ def draw_stages(context: PageContext) -> None:
     at, forward, words = context.choice, context.forward, context.part.words
     rows, columns = forward.rows(at.part), forward.columns(at.part)
     cell = pinned.current_pin(context)
-    query = len(rows) - 1 if cell.query is None else cell.query
-    key = cell.key
-    if key is None:
-        key = strongest(forward, *at.place, query)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.markdown(widgets.head_heading(context), width="stretch")
-        step = UP_TO.index(one_of("up_to", UP_TO, UP_TO[-1], width="content"))
+    query, key = strongest_cell(forward, *at.place)
+    if cell.query not in (None, query):
+        query, key = cell.query, strongest(forward, *at.place, cell.query)
+    key = key if cell.key is None else cell.key
+    step = UP_TO.index(one_of("up_to", UP_TO, UP_TO[-1], width="content"))
+    figure = st.container()
     down = _window("queries", len(rows), query)
     across = _window("keys", len(columns), key)
     head = head_stages_of(forward, *at.place, down, across)
@@ -50,29 +54,29 @@ def draw_stages(context: PageContext) -> None:
         pinned.pin(PinnedCell() if place is None else PinnedCell(down[place[0]], across[place[1]]))
 
     is_inside = query in down and key in across
-    view(
-        stage_panels(head, step),
-        rows[down.start : down.stop],
-        columns[across.start : across.stop],
-        stage_equation(head),
-        key="stages",
-        title=widgets.head_title(context),
-        spoken=spoken_equation(head),
-        about=_about(head, len(rows), len(columns)),
-        sentence=words.cell,
-        masked_sentence="{column} is masked for {row}: the score becomes −∞, the weight 0",
-        pinned=(query - down.start, key - across.start) if is_inside else None,
-        on_pin=pin_in_window,
-    )
+    with figure:
+        view(
+            stage_panels(head, step),
+            rows[down.start : down.stop],
+            columns[across.start : across.stop],
+            stage_equation(head),
+            key="stages",
+            title=widgets.head_title(context),
+            spoken=spoken_equation(head),
+            about=_about(head, len(rows), len(columns)),
+            sentence=words.cell,
+            masked_sentence="{column} is masked for {row}: the score becomes −∞, the weight 0",
+            pinned=(query - down.start, key - across.start) if is_inside else None,
+            on_pin=pin_in_window,
+        )
+    widgets.notes(pinned.row_note(forward, at.part, query))
+    if session().pages:  # a page that runs alone has no links
+        pass_position.forward_pass_link(context, PinnedCell(query, key))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            draw_page_link("query_key", "Query and key of this cell")
+            st.text(f"{named_at(rows, query)} → {named_at(columns, key)}")
     again = "The weights, recomputed in float64 from these queries and keys"
     st.caption(widgets.recomputed(again, head.difference))
-    widgets.notes(pinned.row_note(forward, at.part, query))
-    if not session().pages:  # a page that runs alone has no links
-        return
-    pass_position.forward_pass_link(context, PinnedCell(query, key))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        draw_page_link("query_key", "Query and key of this cell")
-        st.text(f"{named_at(rows, query)} → {named_at(columns, key)}")
 
 
 def stage_panels(head: HeadStages, step: int) -> list[Panel]:

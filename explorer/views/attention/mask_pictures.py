@@ -8,7 +8,6 @@ from torch import Tensor
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.figure_data import WINDOW
 from explorer.components.matrix import matrix
 from explorer.inference import mask_examples
 from explorer.inference.forward_pass import ForwardPass
@@ -27,28 +26,29 @@ def draw_mask_example(context: PageContext, example: str) -> Script:
     is_batch = example == mask_examples.BATCH
     if is_batch:
         forward = or_stop(lambda: padded(context.opened, context.forward))[-1]
-        if at.pair:
-            st.text("The second sentence is left out of the batch.")
     pictures = mask_examples.pictures(forward, *at.place)
+    draw_masks(mask_examples.of(forward, at.part, at.layer), pictures, widgets.head_title(context))
     if pictures.adds_bias:
         st.caption("The scores include the bias that positions add.")
-    st.markdown(widgets.head_heading(context))
-    draw_masks(mask_examples.of(forward, at.part, at.layer), pictures, widgets.head_title(context))
+    if is_batch and at.pair:
+        st.text("The second sentence is left out of the batch.")
     widgets.notes(forward.notes)
     lines = script(masks_code, context.forward, *at.place)
     return script(batch_code, context.opened, context.forward) + lines if is_batch else lines
 
 
 def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
-    """The padding mask, the causal mask and both combined; then the scores and weights of a head.
+    """The mask that masks most large, the other two beside it; then a head's scores and weights.
 
     `of` begins the titles of the exported figures.
     """
     pictures: list[tuple[str, Tensor, str, dict[str, Any]]] = [
-        ("Padding mask", masks.padding, "mask_padding", {"scale": "mask"}),
         (masks.ahead, masks.causal, "mask_causal", {"scale": "mask"}),
         ("Both combined", masks.both, "mask_both", {"scale": "mask"}),
+        ("Padding mask", masks.padding, "mask_padding", {"scale": "mask"}),
     ]
+    if not masks.padding.all():
+        pictures[:2] = pictures[1::-1]
     if head is not None:
         what = "Scores with position bias" if head.adds_bias else "Scores"
         signed = {"scale": "diverging", "unit": "score", "top": float(head.scores.abs().max())}
@@ -59,13 +59,12 @@ def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
             (f"{what}, masked", head.scores, "masked", {"allowed": masks.both, **signed}),
             (sums, head.weights, "weights", {"allowed": masks.both, "top": 1.0}),
         ]
-    for row in filter(None, (pictures[:3], pictures[3:])):
-        columns = widgets.side_by_side(1, 1, 1, bottom=True)
-        for column, (title, values, key, how) in zip(columns, row, strict=True):
-            with column:
-                st.markdown(f"**{title}**")
-                name = f"{of} · {title}"
-                matrix(values, masks.rows, masks.columns, key=key, height=WINDOW, title=name, **how)
+    labels = masks.rows, masks.columns
+    for shares, row in ((2, 1, 1), pictures[:3]), ((1, 1, 1), pictures[3:]):
+        places = widgets.side_by_side(*shares) if row else []
+        for place, (title, values, key, how) in zip(places, row, strict=True):
+            with place:
+                matrix(values, *labels, key=key, title=f"{of} · {title}", heading=title, **how)
 
 
 def student_code() -> None:

@@ -12,6 +12,7 @@ from explorer.analysis.query_key import (
     by_distance,
     query_key_pair,
     strongest,
+    strongest_cell,
 )
 from explorer.analysis.residual_writes import KeyContribution, key_contribution
 from explorer.app import address, widget_state
@@ -21,6 +22,7 @@ from explorer.catalog.attention_parts import site
 from explorer.charts.bars import dimension_bars
 from explorer.charts.position_curves import distance_curve
 from explorer.components.chart import chart
+from explorer.components.stage import chart_stage
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
@@ -31,8 +33,9 @@ from models import TransformerConfig
 
 SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
-SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT = 110, 210, 260
-KEYS_IN_SIGHT = 15
+DISTANCE_HEIGHT = 260
+KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
+LIST = {"width": 230}
 
 
 def draw_query_key(context: PageContext) -> QueryKeyPair:
@@ -40,33 +43,31 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
     at, forward, words = context.choice, context.forward, context.part.words
     here = at.place
     rows, columns = forward.rows(at.part), forward.columns(at.part)
-    places = widgets.side_by_side(3, 3, 4)
-    with places[0]:
+    first = strongest_cell(forward, *here)
+    with st.container(horizontal=True, vertical_alignment="center"):
         label = _label("Query", words.row)
-        query = token("query", rows, len(rows) - 1, label=label, on_change=_pin, args=("query",))
-    with places[1]:
-        label, best = _label("Key", words.column), strongest(forward, *here, query)
-        key = token("key", columns, best, label=label, on_change=_pin, args=("key",))
-    with places[2]:
+        query = token("query", rows, first[0], label=label, on_change=_pin, args=("query",), **LIST)
+        best = first[1] if query == first[0] else strongest(forward, *here, query)
+        label = _label("Key", words.column)
+        key = token("key", columns, best, label=label, on_change=_pin, args=("key",), **LIST)
         order = one_of("order", (BY_DIMENSION, BY_SIZE))
     pair = query_key_pair(forward, *here, query, key)
+    names = in_quotes(label_at(rows, query)), in_quotes(label_at(columns, key))
+    st.text(pair_sentence(pair, words.cell, *names))
     figures, numbers = widgets.side_by_side(7, 4)
     with figures:
-        st.markdown(widgets.head_heading(context))
-        names = in_quotes(label_at(rows, query)), in_quotes(label_at(columns, key))
-        st.text(pair_sentence(pair, words.cell, *names))
+        _draw_bars(pair, order, forward.config)
         widgets.notes(pinned.row_note(forward, at.part, query))
         pass_position.forward_pass_link(context, PinnedCell(query, key))
-        _draw_bars(pair, order, forward.config)
     with numbers:
-        st.markdown("**From the product to the weight**")
         tables.value_table(
             weight_steps(pair), "Every step from the product of query and key to the weight"
         )
-        st.caption(_recomputation_note(pair))
         _draw_row(pair, token_names(columns))
     draw_value_path(context, query, key)
     _draw_distance(context, pair)
+    widgets.notes(forward.notes)
+    st.caption(_recomputation_note(pair))
     return pair
 
 
@@ -129,9 +130,14 @@ def _draw_row(pair: QueryKeyPair, names: list[str]) -> None:
     columns = {
         "key": [names[place] for place in order],
         score: [three(value) for value in pair.row_scores[order].tolist()],
-        "weight": [three(value) for value in pair.row_weights[order].tolist()],
+        "weight": [_weight(value) for value in pair.row_weights[order].tolist()],
     }
     tables.table(columns, right=(score, "weight"), most_rows=KEYS_IN_SIGHT)
+
+
+def _weight(value: float) -> str:
+    """The weight, or that it is almost nothing: the powers of ten of such weights say little."""
+    return f"< {LEAST_WEIGHT}" if 0 < value < LEAST_WEIGHT else three(value)
 
 
 def _recomputation_note(pair: QueryKeyPair) -> str:
@@ -149,13 +155,11 @@ def _recomputation_note(pair: QueryKeyPair) -> str:
 def _draw_bars(pair: QueryKeyPair, order: str, config: TransformerConfig) -> None:
     """Query, key and product one below the other, with their dimensions aligned."""
     places = pair.by_size() if order == BY_SIZE else list(range(len(pair.q)))
-    for name, values, height in (
-        ("query", pair.q, SMALL_HEIGHT),
-        ("key", pair.k, SMALL_HEIGHT),
-        ("product", pair.products, HEIGHT),
-    ):
-        spec = dimension_bars(values.tolist(), places, name, last=name == "product")
-        chart(spec, height=height, key=f"pair_{name}", title=f"{name.capitalize()} by dimension")
+    with chart_stage("pair"):
+        for name, values in ("query", pair.q), ("key", pair.k), ("product", pair.products):
+            spec = dimension_bars(values.tolist(), places, name, last=name == "product")
+            title = f"{name.capitalize()} by dimension"
+            chart(spec, height="stretch", key=f"pair_{name}", title=title)
     applied = {"norm": config.qk_norm, "rotation": config.positions == "rotary"}
     after = " and ".join(what for what, is_applied in applied.items() if is_applied)
     st.caption(

@@ -2,6 +2,7 @@
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis import rollout
@@ -19,7 +20,6 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import named_at, texts
-from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import input_key
 
@@ -60,7 +60,7 @@ def _caption(edges: list[FlowEdge], layers: int) -> str:
     )
 
 
-HEIGHT, FLOW_HEIGHT, CHOICE_WIDTH = 560, 250, 240
+CHOICE_WIDTH = 240
 FLOW_SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
 ROLLOUT = (
     "A row is a token after these layers, a column an input token. Each layer is ½ mean attention "
@@ -84,13 +84,13 @@ MOST_FLOW_CELLS = 2_000_000
 """The most numbers of all layers together in the graph of a flow."""
 
 
-def draw_rollout(context: PageContext) -> Script | None:
-    """Tokens after the layers down, the input across; returns the code."""
+def draw_rollout(context: PageContext, row: DeltaGenerator) -> Script | None:
+    """Tokens after the layers down, the input across; controls in the `row`; returns the code."""
     if not _is_one_stack(context):
         return None
     part = context.part.name
-    layer = _through_layer(context)
-    _draw_title(context, layer, "rollout")
+    with row:
+        layer = _through_layer(context)
     shares, reached = _rolled_out(context, layer)
     matrix(
         shares,
@@ -105,23 +105,23 @@ def draw_rollout(context: PageContext) -> Script | None:
         masked_sentence="{column} does not reach {row}",
         absent="not reached",
         unit="rollout",
-        height=HEIGHT,
     )
-    st.caption(ROLLOUT)
+    st.caption(_of_stack(context) + ROLLOUT)
     return script(rollout_code, context.forward, part, layer + 1)
 
 
-def draw_flow(context: PageContext) -> Script | None:
-    """The flow to one token after the layers, with its rollout and weights; returns the code."""
+def draw_flow(context: PageContext, row: DeltaGenerator) -> Script | None:
+    """The flow to one token after the layers, with its rollout and weights; returns the code.
+
+    Its controls stand in the `row`.
+    """
     if not _is_one_stack(context):
         return None
     part, forward = context.part, context.forward
     tokens = forward.rows(part.name)
-    with st.container(horizontal=True):
+    with row:
         layer = _through_layer(context)
-        with st.container(width=CHOICE_WIDTH):
-            place = token("flow_to", tokens, len(tokens) - 1)
-    _draw_title(context, layer, "flow")
+        place = token("flow_to", tokens, len(tokens) - 1, width=CHOICE_WIDTH)
     flows = _flows(context, layer, place)
     if isinstance(flows, str):
         say(flows)
@@ -142,10 +142,9 @@ def draw_flow(context: PageContext) -> Script | None:
         absent="not reached",
         unit="share",
         scaling="row",
-        height=FLOW_HEIGHT,
     )
     total, largest = three(float(flows.sum())), three(float(flows.max()))
-    st.caption(FLOW.format(total=total, largest=largest, layer=layer))
+    st.caption(_of_stack(context) + FLOW.format(total=total, largest=largest, layer=layer))
     draw_flow_sankey(forward, part.name, layer + 1, place)
     return script(flow_code, forward, part.name, layer + 1, place)
 
@@ -172,22 +171,20 @@ def _is_one_stack(context: PageContext) -> bool:
 def _through_layer(context: PageContext) -> int:
     """The last layer that is included, by default the last of all."""
     layers = [str(layer) for layer in range(context.part.layers)]
-    with st.container(width=CHOICE_WIDTH):
-        return int(one_of("through", layers, layers[-1], as_list=True))
+    return int(one_of("through", layers, layers[-1], as_list=True, width=CHOICE_WIDTH))
 
 
 def _title(context: PageContext, layer: int, what: str) -> str:
     """The model, the attention, its layers, and the measure, as a title."""
-    through = f"Layers 0 to {layer}" if layer else "Layer 0"
+    through = f"Layers 0 to {layer} of {context.part.layers}" if layer else "Layer 0"
     return map_title(context.choice.model, context.part.name, f"{through}, {what}")
 
 
-def _draw_title(context: PageContext, layer: int, what: str) -> None:
-    part = context.part
-    rest = "" if layer == part.layers - 1 else f" of {part.layers} layers"
-    st.markdown(f"{widgets.bold_title(_title(context, layer, what))}{rest}")
-    if part.name == "decoder.self_attn" and len(context.forward.parts) > 1:
-        st.caption("Cross-attention to the encoder is not part of this matrix.")
+def _of_stack(context: PageContext) -> str:
+    """What the matrix of a decoder that also reads an encoder leaves out."""
+    if context.part.name == "decoder.self_attn" and len(context.forward.parts) > 1:
+        return "Cross-attention to the encoder is not part of this matrix. "
+    return ""
 
 
 def _rolled_out(context: PageContext, layer: int) -> tuple[Tensor, Tensor]:

@@ -4,6 +4,7 @@ from itertools import product
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis.head_metrics import ranking
@@ -31,7 +32,6 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import NO_VISIBLE_KEYS, input_key
 
 NEAREST_HEADS = 6
-HEIGHT, WIDTH = 690, 740
 MOST_IN_WORDS = 48
 """With more heads their rows are too narrow for whole words."""
 
@@ -42,8 +42,11 @@ MEANING = (
 )
 
 
-def draw_similarity(context: PageContext) -> Script | None:
-    """The heads most similar to the chosen one, then the matrix of all pairs; returns the code."""
+def draw_similarity(context: PageContext, row: DeltaGenerator) -> Script | None:
+    """The matrix of all pairs and the heads most similar to the chosen one; returns the code.
+
+    Its control stands in the `row`.
+    """
     at, forward, part = context.choice, context.forward, context.part
     if part.layers * part.heads == 1:
         say("This attention has a single head: there is no other to compare it with.")
@@ -52,28 +55,33 @@ def draw_similarity(context: PageContext) -> Script | None:
     if not rows:
         say(NO_VISIBLE_KEYS)
         return None
-    order = one_of("arranged", (BY_LAYER, BY_SIMILARITY))
+    with row:
+        order = one_of("arranged", (BY_LAYER, BY_SIMILARITY))
     compared = f"All {count:,} rows of your text are compared."
     if len(rows) < count:
         compared = (
             f"{len(rows):,} of {count:,} rows are compared, evenly spaced; fully masked rows are "
             "left out."
         )
-    st.caption(f"{MEANING} {compared}")
-    st.markdown(f"Most similar to {widgets.head_heading(context)}")
     weights = _weights(context, rows)
-    _draw_nearest(context, weights)
     layers = layers_compared(part.layers, part.heads)
     heads = list(product(layers, range(part.heads)))
-    last, head = heads[-1]
-    short = f"{last}.{head} is layer {last}, head {head}"
-    st.markdown(f"**All pairs of {len(heads)} heads** · {short}; a click chooses the row's head")
-    if len(layers) < part.layers:
-        every, some = part.layers * part.heads, ", ".join(map(str, layers))
-        st.caption(f"Of {every:,} heads those of layers {some} are drawn.")
     divergence, by_similarity = _divergence(context, weights, layers)
     places = by_similarity if order == BY_SIMILARITY else list(range(len(heads)))
-    _draw_matrix(context, divergence[places][:, places], [heads[place] for place in places])
+    pairs, nearest = widgets.side_by_side(3, 2)
+    with pairs:
+        _draw_matrix(context, divergence[places][:, places], [heads[place] for place in places])
+    with nearest:
+        _draw_nearest(context, weights)
+    last, head = heads[-1]
+    short = f"{last}.{head} is layer {last}, head {head}; a click chooses the head of the row."
+    if len(layers) < part.layers:
+        every, some = part.layers * part.heads, ", ".join(map(str, layers))
+        short += (
+            f" Of {every:,} heads those of layers {some} are drawn: with all of them a cell would "
+            "be too small to point at."
+        )
+    st.caption(f"{MEANING} {compared} {short}")
     return script(similarity_code, forward, *at.place)
 
 
@@ -87,7 +95,9 @@ def _draw_nearest(context: PageContext, weights: Tensor) -> None:
         return
     at = context.choice
     order = f"Similarity to layer {at.layer}, head {at.head}"
-    head_strip(context, places[:NEAREST_HEADS], len(places), key="nearest_heads", order=order)
+    head_strip(
+        context, places[:NEAREST_HEADS], len(places), key="nearest_heads", order=order, across=2
+    )
 
 
 def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int, int]]) -> None:
@@ -100,22 +110,20 @@ def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int
     def pick(row: int, column: int) -> None:
         choose_head(*heads[row])
 
-    with st.container(width=WIDTH):
-        cells(
-            1 - divergence,
-            names,
-            names,
-            key="similarity",
-            title=map_title(at.called, at.part, "Similarity of every two heads"),
-            short_names=(names if len(heads) <= MOST_IN_WORDS else short, short),
-            selected=None if own is None else (own, own),
-            on_pick=pick,
-            row_name="head",
-            sentence="{row} and {column}: {value}",
-            unit="similarity",
-            top=1.0,
-            height=min(HEIGHT, 40 * len(heads) + 92),
-        )
+    cells(
+        1 - divergence,
+        names,
+        names,
+        key="similarity",
+        title=map_title(at.called, at.part, "Similarity of every two heads"),
+        short_names=(names if len(heads) <= MOST_IN_WORDS else short, short),
+        selected=None if own is None else (own, own),
+        on_pick=pick,
+        row_name="head",
+        sentence="{row} and {column}: {value}",
+        unit="similarity",
+        top=1.0,
+    )
 
 
 def _weights(context: PageContext, rows: tuple[int, ...]) -> Tensor:

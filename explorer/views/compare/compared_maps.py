@@ -46,6 +46,7 @@ def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMa
         else f"Jensen–Shannon divergence of their rows: {three(bits)} bits on average (0 is "
         "identical, 1 the most)."
     )
+    st.text(difference_title(first, second, models))
     st.text(f"{alignment(first, second, aligned)} {distance} {scale}")
     return aligned
 

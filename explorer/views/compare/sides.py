@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext, config_of, opened_as_chosen, reads_pairs
@@ -12,7 +13,13 @@ from explorer.app.controls import follow, one_of, text_field
 from explorer.app.messages import or_stop, say
 from explorer.catalog.available_models import ModelEntry
 from explorer.inference.edited_pass import EditedPass
-from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
+from explorer.inference.forward_pass import (
+    ForwardPass,
+    ForwardPassError,
+    encode_text,
+    rerun,
+    run_text,
+)
 from explorer.inference.readable_text import why_unreadable
 from explorer.inference.results_cache import cached
 from explorer.interventions.address_text import to_address
@@ -29,7 +36,7 @@ HEAD, SENTENCE, MODEL, STEP, EDITED = (
     "A training step",
     "Your interventions",
 )
-LIST_WIDTH, NUMBER_WIDTH = 320, 110
+LIST_WIDTH, NUMBER_WIDTH = 320, 150
 SAME_HEAD = "Layer {}, head {}"
 
 
@@ -38,43 +45,59 @@ def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     at = context.choice
     first = MapSide("", context.forward, *at.place)
     snapshots = snapshots_of(context)
-    kinds: dict[str, Callable[[PageContext, MapSide], MapSide]] = {
+    kinds: dict[str, Callable[[PageContext, MapSide, DeltaGenerator], MapSide]] = {
         HEAD: _another_head,
         SENTENCE: _another_sentence,
         MODEL: _another_model,
         **({STEP: partial(_another_step, snapshots=snapshots)} if snapshots else {}),
         EDITED: _with_interventions,
     }
-    row = st.container(horizontal=True, vertical_alignment="bottom")
+    usual = SENTENCE if _other_text(context) != at.text else HEAD
+    row = st.container(horizontal=True, vertical_alignment="center")
     with row:
-        kind = one_of("with", tuple(kinds), width="content")
-    with row if kind == HEAD else st.container():
-        second = kinds[kind](context, first)
+        kind = one_of("with", tuple(kinds), usual, as_list=True, width=LIST_WIDTH)
+    second = kinds[kind](context, first, row)
     is_step = kind == STEP and str(at.training_step) in snapshots
     title = f"Step {at.training_step}" if is_step else SAME_HEAD.format(at.layer, at.head)
     return replace(first, title=title), second
 
 
-def _another_head(context: PageContext, first: MapSide) -> MapSide:
+def _another_head(context: PageContext, first: MapSide, row: DeltaGenerator) -> MapSide:
     part = context.part
     narrow = {"as_list": True, "width": NUMBER_WIDTH}
     layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
-    layer = one_of("other_layer", layers, str(first.layer), **narrow)
-    head = one_of("other_head", heads, heads[(first.head + 1) % part.heads], **narrow)
+    with row:
+        layer = one_of("other_layer", layers, str(first.layer), **narrow)
+        head = one_of("other_head", heads, heads[(first.head + 1) % part.heads], **narrow)
     return replace(first, title=SAME_HEAD.format(layer, head), layer=int(layer), head=int(head))
 
 
-def _another_sentence(context: PageContext, first: MapSide) -> MapSide:
-    at = context.choice
-    follow("other_text", at.text)
-    text = text_field("other_text", at.text)
+def _another_sentence(context: PageContext, first: MapSide, row: DeltaGenerator) -> MapSide:
+    at, usual = context.choice, _other_text(context)
+    follow("other_text", usual)
+    with row:
+        text = text_field("other_text", usual, label_visibility="collapsed")
     if at.pair:
         st.text("The second sentence is the same on both sides.")
     forward = or_stop(lambda: run_text(context.opened, text, at.pair))
     return replace(first, title="Other sentence", forward=forward)
 
 
-def _another_model(context: PageContext, first: MapSide) -> MapSide:
+def _other_text(context: PageContext) -> str:
+    """The first example of the model with as many tokens as the text, else the text itself."""
+    at, opened = context.choice, context.opened
+
+    def count(text: str) -> int:
+        try:
+            return len(encode_text(opened.tokenizer, opened.config, text, at.pair))
+        except ForwardPassError:
+            return 0
+
+    others = (text for text in context.models[at.model].examples if text != at.text)
+    return next((text for text in others if count(text) == count(at.text)), at.text)
+
+
+def _another_model(context: PageContext, first: MapSide, row: DeltaGenerator) -> MapSide:
     mine, at = context.opened.config, context.choice
 
     def is_other_kind(entry: ModelEntry) -> bool:
@@ -91,7 +114,8 @@ def _another_model(context: PageContext, first: MapSide) -> MapSide:
         st.stop()
     reader = next((entry for entry in others if not fault(entry)), None)
     names, usual = [entry.name for entry in others], (reader or others[0]).name
-    name = one_of("other_model", names, usual, as_list=True, width=LIST_WIDTH)
+    with row:
+        name = one_of("other_model", names, usual, as_list=True, width=LIST_WIDTH)
     entry = context.models[name]
     if lacks := fault(entry):
         none = "No other model reads the whole text: type another one."
@@ -115,10 +139,13 @@ def _pair_for(entry: ModelEntry, context: PageContext) -> str:
     return context.choice.pair if reads_pairs(entry) else ""
 
 
-def _another_step(context: PageContext, first: MapSide, snapshots: Snapshots) -> MapSide:
+def _another_step(
+    context: PageContext, first: MapSide, row: DeltaGenerator, snapshots: Snapshots
+) -> MapSide:
     """The same tokens through a snapshot; an encoder-decoder's decoder reads the same answer."""
     opened, forward = context.opened, first.forward
-    step = one_of("other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
+    with row:
+        step = one_of("other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
     folder = snapshots[step]
     snapshot = or_stop(lambda: open_snapshot(opened, folder))
     if forward.output_tokens:
@@ -133,14 +160,15 @@ def _another_step(context: PageContext, first: MapSide, snapshots: Snapshots) ->
     return replace(first, title=f"Step {step}", forward=second)
 
 
-def _with_interventions(context: PageContext, first: MapSide) -> MapSide:
-    with st.expander("Interventions: undo or remove"):
-        history, edited = draw_history(context)
+def _with_interventions(context: PageContext, first: MapSide, row: DeltaGenerator) -> MapSide:
+    with row:
+        with st.popover("Undo or remove"):
+            history, edited = draw_history(context)
+        draw_page_link("interventions")
     if not history.edits:
         st.text("There are no interventions yet, so both sides are the same pass.")
     if first.forward.output_tokens:
         draw_answers(context.opened, EditedPass(first.forward), edited)
-    draw_page_link("interventions")
     about = {}
     if edited.applied:
         words = [describe_edit(context.opened, context.forward, edit) for edit in edited.applied]

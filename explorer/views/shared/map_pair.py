@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.comparison import largest_change, map_difference, pool_map, pool_mask
@@ -21,7 +20,6 @@ from explorer.charts.figure_data import WINDOW
 from explorer.components.matrix import MatrixLabels, matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
-from explorer.text.visible_text import literal
 from explorer.views.shared import widgets
 
 MapGroups = tuple[tuple[Group, ...], tuple[Group, ...]]
@@ -160,7 +158,7 @@ def draw_map_pair(
         aligned = align_sides(first, second)
     except NotAlignedError as error:
         refusal = str(error)
-    places = widgets.side_by_side(1, 1, 1, bottom=aligned is not None)
+    places = widgets.side_by_side(1, 1, 1)
     names, words = _map_names(first, second, models), second.words
     pictures = [
         MatrixLabels(side.rows, side.columns, side.words.row, side.words.column) for side in sides
@@ -171,8 +169,6 @@ def draw_map_pair(
     options = {"height": WINDOW, "neighbours": pictures, **pinning}
     for place, side, key, name in zip(places, sides, keys, names, strict=False):
         with place:
-            st.markdown(f"**{literal(side.title)}**")
-            st.text(name)
             matrix(
                 side.values,
                 side.rows,
@@ -184,17 +180,14 @@ def draw_map_pair(
                 sentence=side.words.cell,
                 top=top,
                 title=f"{name}, {side.title.lower()}" if names[0] == names[1] else name,
+                heading=side.title,
                 **options,
             )
     with places[2]:
-        whole = difference_title(first, second, models, title)
-        st.markdown(f"**{title}**")
-        st.text(whole)
         if aligned is None:
             say(refusal)
             return None
-        if aligned.is_pooled:
-            st.text(f"Over {len(aligned.columns.labels):,} groups of tokens")
+        groups = f", over {len(aligned.columns.labels):,} groups of tokens"
         matrix(
             aligned.difference,
             *labels,
@@ -202,7 +195,8 @@ def draw_map_pair(
             key="map_difference",
             row_name=words.row,
             column_name=words.column,
-            title=whole,
+            title=difference_title(first, second, models, title),
+            heading=title + groups * aligned.is_pooled,
             scale="diverging",
             sentence="{row}, {column}: {value}",
             unit="change in weight",

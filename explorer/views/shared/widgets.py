@@ -83,13 +83,9 @@ def closing(
     code_panel(*functions, script=script, label=label)
 
 
-def side_by_side(*shares: int, bottom: bool = False) -> list[DeltaGenerator]:
-    """Columns that do not drift apart on a wide screen.
-
-    With `bottom` they end on one line: pictures of the same height under titles of any length.
-    """
-    place = st.container(width=WIDEST)
-    return place.columns(shares, gap="medium", vertical_alignment="bottom" if bottom else "top")
+def side_by_side(*shares: int) -> list[DeltaGenerator]:
+    """Columns that do not drift apart on a wide screen."""
+    return st.container(width=WIDEST).columns(shares, gap="medium")
 
 
 def recomputed(what: str, error: float) -> str:
