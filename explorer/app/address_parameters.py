@@ -308,7 +308,7 @@ _on(
 )
 _on(
     "tokens",
-    place("step", "Step", "a step of the tokenizer", "0"),
+    place("step", "Step", "a step of the tokenizer", "the last"),
     items("beside", "Compare with", "up to 6 other tokenizers", "those trained here", most=6),
 )
 _on(
@@ -327,9 +327,9 @@ _on(
 )
 _on(
     "tokenizer_training",
-    place("learn_step", "Merges", "how many merges are shown", "0"),
+    place("learn_step", "Merges", "how many merges are shown", "half of them"),
     place("learn_encode", "Encoding step", "how many merges are applied to the text", "all"),
-    place("learn_size", "Size", "a size of the vocabulary", "the largest"),
+    place("learn_size", "Size", "a size of the vocabulary", "the middle one"),
 )
 _on(
     "interventions compare circuits",
