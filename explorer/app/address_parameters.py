@@ -316,6 +316,7 @@ _on(
     option("space_of", "Axes", "what the axes are taken from", "the token embedding"),
     option("of_stack", "Stack", "the encoder or the decoder", "that of the chosen attention"),
     token("near", "Nearest to"),
+    switch("in_3d", "3-D", about="whether the space has three axes"),
     text("near_text", "or to one token that you type", 60, "one token"),
 )
 _on(

@@ -33,6 +33,7 @@ from explorer.charts.singular_value_chart import (
     drawn_ranks,
     singular_value_curves,
 )
+from explorer.charts.space_map import MapPoint, TokenMap, label_sides, token_map
 from explorer.charts.theme import LIGHT
 from explorer.charts.vega_lite import CHART_CONFIG
 from models.config import SCHEDULES, TrainConfig
@@ -100,7 +101,20 @@ CHARTS: dict[str, dict[str, Any]] = {
     "by distance without numbers": distance_curve([(0, NAN)], 0, "score"),
     "one distance": distance_curve([(0, 1.0)], 0, "bias"),
 }
-FIXED = ["waves", "by offset", "by head", "over places", "loss", "held out", "spectrum", "steered"]
+POINTS = [MapPoint("a" * 8, 0.5, 0.5)] * 5 + [MapPoint("b", 1.0, 0.5), MapPoint("c", NAN, 0.5)]
+UNIT = [(0.0, 1.0), (0.0, 1.0)]
+CHARTS["map"], LEFT_OUT = token_map(TokenMap(POINTS, [POINTS], POINTS[:5], 2, 0), "xy", UNIT)
+FIXED = [
+    "map",
+    "waves",
+    "by offset",
+    "by head",
+    "over places",
+    "loss",
+    "held out",
+    "spectrum",
+    "steered",
+]
 
 
 def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(subtests: pytest.Subtests) -> None:
@@ -110,6 +124,12 @@ def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(subtests: pytes
             spec = json.loads(json.dumps(chart, allow_nan=False))
             spec.setdefault("data", {"name": "given"})
             altair.TopLevelSpec.validate(spec)
+
+
+def test_the_labels_of_a_map_overlap_nothing_and_stay_inside() -> None:
+    sides = ["right", "left", "above", "below", None, "left"]
+    assert label_sides(POINTS[:6], UNIT) == sides
+    assert LEFT_OUT == 1
 
 
 def domains(chart: dict[str, Any], axis: str) -> list[list[float] | None]:

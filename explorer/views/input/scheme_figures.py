@@ -17,7 +17,6 @@ from explorer.charts.vega_lite import Spec
 from explorer.components.chart import Table, chart, plotly_chart
 from explorer.components.matrix import MatrixLabels, matrix
 from explorer.text.number_format import three
-from explorer.views.shared import widgets
 
 CURVE_HEIGHT, MATRIX_HEIGHT, LOWEST = 260, 430, 180
 WIDTH, AROUND = 490, 105
@@ -242,21 +241,18 @@ def draw_position_surface(columns: Sequence[SchemeColumn]) -> None:
         if not panel.open:
             return
         colours = palette(st.context.theme.type)
-        for place, column in zip(widgets.side_by_side(*[1] * len(columns)), columns, strict=True):
+        for column in columns:
             own = column.drawn_scheme
-            with place:
-                others = [scheme.products for scheme in column.same_unit if scheme is not own]
-                half = len(columns) > 1
-                figure = surface_of_positions(own.products, own.unit, colours, others, half=half)
-                if half:
-                    column.draw_heading(column.pairs_title)
-                count = len(own.products)
-                table: Table = {
-                    "query position": [query for query in range(count) for _ in range(count)],
-                    "key position": [*range(count)] * count,
-                    own.unit: own.products.flatten().tolist(),
-                }
-                plotly_chart(
-                    figure, key=f"{column.key}positions_3d", title=column.pairs_title, table=table
-                )
-                st.caption(f"{CAPTIONS[own.unit]} The first {count} positions are shown.")
+            others = [scheme.products for scheme in column.same_unit if scheme is not own]
+            figure = surface_of_positions(own.products, own.unit, colours, others)
+            if others:
+                column.draw_heading(column.pairs_title)
+            count = len(own.products)
+            table: Table = {
+                "query position": [query for query in range(count) for _ in range(count)],
+                "key position": [*range(count)] * count,
+                own.unit: own.products.flatten().tolist(),
+            }
+            title = column.pairs_title
+            plotly_chart(figure, key=f"{column.key}positions_3d", title=title, table=table)
+            st.caption(f"{CAPTIONS[own.unit]} The first {count} positions are shown.")
