@@ -233,10 +233,12 @@ def _draw_two(columns: Sequence[SchemeColumn]) -> None:
             with place:
                 draw(column)
 
-    draw_row(SchemeColumn.draw_table)
-    draw_row(SchemeColumn.draw_pairs)
+    with_table = [column for column in columns if column.has_table]
+    maps = [SchemeColumn.draw_table, SchemeColumn.draw_pairs]
+    for draw in maps if len(with_table) == len(columns) else maps[::-1]:
+        draw_row(draw)
     draw_row(SchemeColumn.draw_by_distance)
-    if with_table := [column for column in columns if column.has_table]:
+    if with_table:
         pair = _choose_pair(with_table)
         draw_row(lambda column: column.draw_waves(pair))
         place = _choose_place(with_table)

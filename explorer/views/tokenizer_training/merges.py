@@ -25,6 +25,7 @@ from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import table
 
 MERGES_COST = "Training on the text: about a second per megabyte"
+PAIRS_IN_SIGHT = 15
 EXCERPT = 400
 """Characters of the training text that are shown in tokens."""
 
@@ -124,7 +125,7 @@ def _draw_pairs(training: MergeTraining, counts: PairCounts) -> None:
     }
     if training.algorithm == WORDPIECE:
         columns["textbook score"] = [f"{pair.score:.3g}" for pair in counts.pairs]
-    table(columns, height=WINDOW, key="learn_pairs")
+    table(columns, most_rows=PAIRS_IN_SIGHT, key="learn_pairs")
 
 
 def _draw_vocabulary(training: MergeTraining, step: int) -> None:
