@@ -308,7 +308,7 @@ _on(
 )
 _on(
     "tokens",
-    place("step", "Step", "a step of the tokenizer", "0"),
+    place("step", "Step", "a step of the tokenizer", "the last"),
     items("beside", "Compare with", "up to 6 other tokenizers", "those trained here", most=6),
 )
 _on(
@@ -316,6 +316,7 @@ _on(
     option("space_of", "Axes", "what the axes are taken from", "the token embedding"),
     option("of_stack", "Stack", "the encoder or the decoder", "that of the chosen attention"),
     token("near", "Nearest to"),
+    switch("in_3d", "3-D", about="whether the space has three axes"),
     text("near_text", "or to one token that you type", 60, "one token"),
 )
 _on(
@@ -327,9 +328,9 @@ _on(
 )
 _on(
     "tokenizer_training",
-    place("learn_step", "Merges", "how many merges are shown", "0"),
+    place("learn_step", "Merges", "how many merges are shown", "half of them"),
     place("learn_encode", "Encoding step", "how many merges are applied to the text", "all"),
-    place("learn_size", "Size", "a size of the vocabulary", "the largest"),
+    place("learn_size", "Size", "a size of the vocabulary", "the middle one"),
 )
 _on(
     "interventions compare circuits",

@@ -26,7 +26,8 @@ def figure_text(title: str, table: Table, spec: Mapping[str, Any] | None = None)
     `spec` is the Vega-Lite chart of the table, which names its axes; O(rows).
     """
     x, y, series = _axes(table, spec or {})
-    if y is None:
+    is_scatter = spec is not None and spec["layer"][0]["mark"]["type"] == "circle"
+    if y is None or is_scatter:
         return f"{title}."
     if x is not None and _is_number(table, x) and series != x:
         clauses = [_line(name, x, y, rows) for name, rows in _series(table, x, y, series)]

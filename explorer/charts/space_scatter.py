@@ -241,8 +241,13 @@ def _note(text: str, palette: Palette) -> dict[str, Any]:
 
 
 def _ranges(moving: MovingTokens) -> list[tuple[float, float]]:
-    """The ends of each axis that include all tokens at every step, with some room."""
-    every = [moving.around, moving.places.flatten(0, 1), *(near for _, _, near in moving.near)]
+    return axis_ranges(
+        moving.around, moving.places.flatten(0, 1), *(near for _, _, near in moving.near)
+    )
+
+
+def axis_ranges(*every: Tensor) -> list[tuple[float, float]]:
+    """The ends of each of the three axes that include all places (n, 3), with some room."""
     places = torch.cat(every)
     places = places[places.isfinite().all(-1)]
     if not len(places):

@@ -9,22 +9,16 @@ from torch import Tensor
 from explorer.charts.plotly_frame import colour_scale, figure_of, scene
 from explorer.charts.theme import Palette
 
-HALF_AS_WIDE = 1.6
-"""The factor of the camera's distance where two surfaces share the width."""
-
 
 def surface_of_positions(
     values: Tensor,
     unit: str,
     palette: Palette,
     compared: Sequence[Tensor] = (),
-    *,
-    half: bool = False,
 ) -> go.Figure:
     """The height at (query, key) is `values` (queries, keys); colours are symmetric around zero.
 
-    The scales of heights and colours also include the `compared` surfaces, which are next to this
-    one. With `half` of the width the camera is further away and the legend is below.
+    The scales of heights and colours also include the `compared` surfaces on the same page.
     """
     every = torch.cat([heights.flatten() for heights in (values, *compared)])
     low, top = float(every.min()), float(every.abs().max()) or 1.0
@@ -40,10 +34,6 @@ def surface_of_positions(
     axes = scene(palette, x="key's position", y="query's position", z=unit)
     if compared:
         axes["zaxis"]["range"] = [min(low, 0.0), max(float(every.max()), 0.0)]
-    if half:
-        surface.colorbar.update(orientation="h", len=0.8, y=0.0, yanchor="bottom")
-        eye = axes["camera"]["eye"]
-        axes["camera"]["eye"] = {name: HALF_AS_WIDE * place for name, place in eye.items()}
     return figure_of(surface, scene=axes)
 
 

@@ -1,14 +1,15 @@
-"""Where tokens live: their vectors in three dimensions, through the layers, and the nearest."""
+"""The vectors of tokens on principal components, through the layers, and the nearest ones."""
 
 import streamlit as st
 
 from explorer.analysis import embedding_space, nearest_tokens, principal_components
 from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING
 from explorer.app.context import page_context
-from explorer.app.controls import one_of
+from explorer.app.controls import one_of, switch
 from explorer.views.input.moving_tokens import draw_moving_tokens
 from explorer.views.input.token_neighbours import (
     SpaceChoice,
+    choose_token,
     draw_neighbours_of_all,
     draw_neighbours_of_one,
     space_code,
@@ -20,8 +21,7 @@ STACKS = {"Encoder": "encoder", "Decoder": "decoder"}
 
 widgets.opening(
     "Embedding space",
-    "Each token is a vector. Tokens that are used alike lie close together, and every layer moves "
-    "the vectors of your sentence.",
+    "Each token is a vector: tokens that are used alike lie close together.",
 )
 context = page_context()
 opened, forward = context.opened, context.forward
@@ -33,11 +33,13 @@ with st.container(horizontal=True):
     has_unembedding = SpaceChoice(opened, forward, stack, EMBEDDING).has_unembedding
     options = (EMBEDDING, STREAM, *([UNEMBEDDING] if has_unembedding else []))
     choice = SpaceChoice(opened, forward, stack, one_of("space_of", options))
-figure, neighbours = st.columns([5, 3], gap="medium")
+    place = choose_token(choice)
+    in_3d = switch("in_3d")
+figure, neighbours = st.columns([7, 2], gap="small")
 with neighbours:
-    chosen = draw_neighbours_of_one(choice)
+    chosen = draw_neighbours_of_one(choice, place)
 with figure:
-    draw_moving_tokens(context, choice, chosen.place)
+    draw_moving_tokens(context, choice, place, in_3d=in_3d)
 draw_neighbours_of_all(choice)
 widgets.notes(forward.notes)
 widgets.closing(

@@ -17,25 +17,26 @@ VIEWS = {
     "Length extrapolation": draw_length_extrapolation,
     "Doubled exponent": draw_doubled_exponent,
 }
+VIEW_WIDTH = 230
 
 context = page_context()
 widgets.opening(
     "Positions",
-    "Attention alone ignores the order of the tokens; position encodings tell the model where "
-    "each token is.",
+    "Attention alone ignores order; position encodings tell the model where each token is.",
 )
 own = context.opened.config.positions
 by_label = {SCHEMES[name]: name for name in [own, *(name for name in SCHEMES if name != own)]}
-with st.container(horizontal=True):
+row = st.container(horizontal=True)
+with row:
     scheme = by_label[one_of("scheme", tuple(by_label), SCHEMES[own])]
-    view = one_of("lab", tuple(VIEWS))
+    view = one_of("lab", tuple(VIEWS), as_list=True, width=VIEW_WIDTH)
 schemes = [scheme]
 if view == "Scheme":
-    row = st.container(horizontal=True)
-    with row:
-        schemes += choose_other(scheme)
-    lines = draw_scheme(context, *schemes, row=row)
+    adjust = row.popover("Adjust", icon=":material/tune:")
+    with adjust:
+        schemes += choose_other(scheme, row)
+    lines = draw_scheme(context, *schemes, adjust=adjust)
 else:
-    st.caption(scheme_caption(context, scheme))
     lines = VIEWS[view](context, scheme)
+    st.caption(scheme_caption(context, scheme))
 widgets.closing(context, *(CODE[name] for name in schemes), script=lines)

@@ -16,9 +16,7 @@ from explorer.views.tokenizer_training.unigram_pieces import draw_unigram, train
 
 widgets.opening(
     "Training a tokenizer",
-    "See how a vocabulary is made: byte-level BPE and WordPiece merge the most frequent pair of "
-    "neighbouring tokens, again and again; Unigram drops the pieces whose removal lowers "
-    "the likelihood of the text least.",
+    "A vocabulary is made step by step: the most frequent pair of tokens becomes a token.",
 )
 
 
@@ -26,16 +24,17 @@ widgets.opening(
 @turn()
 def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str) -> None:
     """What a new step draws again."""
+    is_unigram = algorithm == UNIGRAM
     try:
-        if algorithm == UNIGRAM:
-            step = draw_unigram(text, most, sentence)
-        else:
-            step = draw_merges(text, most, algorithm, sentence)
+        with st.container(gap="xsmall"):
+            if is_unigram:
+                step = draw_unigram(text, most, sentence)
+            else:
+                step = draw_merges(text, most, algorithm, sentence)
     except TextError as error:
         say(str(error))
         return
     lines = training_code(widget_state.get("learn_from"), text, algorithm, most, step)
-    is_unigram = algorithm == UNIGRAM
     functions = (
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
     )
@@ -44,9 +43,11 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
 
 
 try:
-    with st.container(horizontal=True, gap="large"):
-        algorithm, most = tokenizer_source.choose_training()
-    text = tokenizer_source.choose_text()
+    with st.container(horizontal=True):
+        algorithm = tokenizer_source.choose_algorithm()
+        name = tokenizer_source.choose_text_name()
+        most = tokenizer_source.choose_most()
+    text = tokenizer_source.text_of(name)
 except TextError as error:
     say(str(error))
 else:

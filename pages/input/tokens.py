@@ -27,16 +27,10 @@ KINDS = {
 
 widgets.opening(
     "Tokens",
-    "A model reads numbers, not letters: your sentence is split into tokens, and each token has "
-    "an ID in the model's vocabulary.",
+    "The tokenizer splits your sentence into tokens; each has an ID in the model's vocabulary.",
 )
 context = page_context()
 forward, tokenizer, choice = context.forward, context.opened.tokenizer, context.choice
-st.caption(f"{KINDS[tokenizer.kind]} The vocabulary has {tokenizer.vocab_size:,} tokens.")
-chips(forward.placed, key="tokens_read", text=forward.typed)
-widgets.notes(forward.notes)
-
-st.header("Step by step", anchor=False)
 
 
 @fragment()
@@ -48,7 +42,7 @@ def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
     except TextError as error:
         say(str(error))
         return
-    step = stages[stepper("step", len(stages), 0, arrows=True)]
+    step = stages[stepper("step", len(stages), len(stages) - 1, arrows=True)]
     st.text(step.action)
     if has_pair:
         st.caption("The steps are those of the first sentence alone.")
@@ -56,8 +50,14 @@ def draw_steps(tokenizer: AnyTokenizer, text: str, *, has_pair: bool) -> None:
     chips(step.pieces, key="tokens_step", highlight=changed)
 
 
-draw_steps(tokenizer, forward.text, has_pair=bool(choice.pair))
-draw_token_table(context)
+split, table = st.columns([2, 3], gap="medium")
+with split:
+    chips(forward.placed, key="tokens_read", text=forward.typed)
+    draw_steps(tokenizer, forward.text, has_pair=bool(choice.pair))
+    st.caption(f"{KINDS[tokenizer.kind]} The vocabulary has {tokenizer.vocab_size:,} tokens.")
+    widgets.notes(forward.notes)
+with table:
+    draw_token_table(context)
 draw_comparison(context)
 lines = script(tokens_code, context.opened, forward.text, forward.pair)
 widgets.closing(context, Tokenizer.encode, steps, script=lines)

@@ -95,7 +95,7 @@ def test_a_chat_prompt_is_the_text_with_line_ends_and_special_tokens(visitor: Vi
 
 
 def test_a_tokenizer_is_trained_step_by_step_and_on_a_file_of_ones_own(visitor: Visitor) -> None:
-    page = visitor.open("/tokenizer_training?model=translation&learn_rules=50")
+    page = visitor.open("/tokenizer_training?model=translation&learn_rules=50&learn_step=0")
     found = trained_tokenizers.trained_merges(
         trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION), 50, BPE
     )

@@ -30,7 +30,7 @@ def test_an_opened_chart_is_drawn(visitor: Visitor) -> None:
 
 def test_the_tokens_of_a_space_move_through_all_layers_and_then_stay(visitor: Visitor) -> None:
     """By the button, after which another neighbour leaves them there, and by the slider."""
-    visitor.open("/embedding_space?model=shakespeare")
+    visitor.open("/embedding_space?model=shakespeare&in_3d=true")
     plot = visitor.widget("embedding_points").locator(".js-plotly-plot")
     expect(plot.locator("canvas").first).to_be_attached()
     expect(plot.get_by_text("WebGL is not supported")).to_have_count(0)
@@ -42,7 +42,7 @@ def test_the_tokens_of_a_space_move_through_all_layers_and_then_stay(visitor: Vi
     visitor.choose("Nearest to", "0 · <s>")
     assert plot.evaluate(DRAWN) == last
 
-    visitor.open("/embedding_space?model=shakespeare&space_of=Residual+stream")
+    visitor.open("/embedding_space?model=shakespeare&space_of=Residual+stream&in_3d=true")
     expect(plot.locator("canvas").first).to_be_attached()
     last = plot.evaluate(FRAMES)[-1]
     rail = box_of(plot.locator(".slider-rail-touch-rect"))

@@ -33,6 +33,7 @@ from explorer.charts.singular_value_chart import (
     drawn_ranks,
     singular_value_curves,
 )
+from explorer.charts.space_map import MapPoint, TokenMap, label_sides, token_map
 from explorer.charts.theme import LIGHT
 from explorer.charts.vega_lite import CHART_CONFIG
 from models.config import SCHEDULES, TrainConfig
@@ -62,9 +63,7 @@ CHARTS: dict[str, dict[str, Any]] = {
     "buckets": head_curves([("bucket", -1, 17.0), ("bucket", 0, 0.0)], "bucket"),
     "over places": position_curve([1.0, 2.0, NAN], 1, "keys"),
     "over no place": position_curve([], 1, "nats"),
-    "clocks": rotation_clocks(
-        [("pair 0", [(1.0, 0.0), (0.0, 1.0)]), ("pair 1", [(0.0, 0.0)] * 2)], 1
-    ),
+    "clocks": rotation_clocks([("pair 0", [(1.0, 0.0), (0.0, 1.0)]), ("pair 1", [(0, 0)] * 2)], 1),
     "spectrum": singular_value_curves([3.0, 2.0, 0.0], [2.5, 1.5, 0.5]),
     "logarithms": singular_value_curves([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6, logarithmic=True),
     "spectrum of zeros": singular_value_curves([0.0, 0.0], [0.0, 0.0], 0.0, logarithmic=True),
@@ -78,9 +77,7 @@ CHARTS: dict[str, dict[str, Any]] = {
     "pairs": before_after_bars(["cat", "dog"], [0.75, 0.25], [0.5, 0.5]),
     "pairs without numbers": before_after_bars(["cat", "dog"], [0.75, 0.25], [NAN, INF]),
     "edges": edge_cut_curves([EdgeCut(1, 0.5, 0.1, 0.0, 0.2), EdgeCut(2, 1.5, 0.2, 0.1, 0.3)]),
-    "edges, no numbers": edge_cut_curves(
-        [EdgeCut(1, 0.5, NAN, NAN, INF), EdgeCut(2, NAN, 0, 0, 0)]
-    ),
+    "edges of NaN": edge_cut_curves([EdgeCut(1, 0.5, NAN, NAN, INF), EdgeCut(2, NAN, 0, 0, 0)]),
     "no edge with a number": edge_cut_curves([EdgeCut(1, NAN, NAN, NAN, NAN)]),
     "steered": steering_chart(
         [SteeredPoint(at, which, 0.5, 0.1) for at in (-1, 2) for which in (CLEAN, CORRUPTED)],
@@ -100,7 +97,20 @@ CHARTS: dict[str, dict[str, Any]] = {
     "by distance without numbers": distance_curve([(0, NAN)], 0, "score"),
     "one distance": distance_curve([(0, 1.0)], 0, "bias"),
 }
-FIXED = ["waves", "by offset", "by head", "over places", "loss", "held out", "spectrum", "steered"]
+POINTS = [MapPoint("a" * 8, 0.5, 0.5)] * 5 + [MapPoint("b", 1.0, 0.5), MapPoint("c", NAN, 0.5)]
+UNIT = [(0.0, 1.0), (0.0, 1.0)]
+CHARTS["map"], LEFT_OUT = token_map(TokenMap(POINTS, [POINTS], POINTS[:5], 2, 0), "xy", UNIT)
+FIXED = [
+    "map",
+    "waves",
+    "by offset",
+    "by head",
+    "over places",
+    "loss",
+    "held out",
+    "spectrum",
+    "steered",
+]
 
 
 def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(subtests: pytest.Subtests) -> None:
@@ -110,6 +120,11 @@ def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(subtests: pytes
             spec = json.loads(json.dumps(chart, allow_nan=False))
             spec.setdefault("data", {"name": "given"})
             altair.TopLevelSpec.validate(spec)
+
+
+def test_the_labels_of_a_map_overlap_nothing_and_stay_inside() -> None:
+    assert label_sides(POINTS[:6], UNIT) == ["right", "left", "above", "below", None, "left"]
+    assert LEFT_OUT == 1
 
 
 def domains(chart: dict[str, Any], axis: str) -> list[list[float] | None]:
@@ -205,7 +220,7 @@ def test_what_is_no_number_has_no_bar_and_is_said() -> None:
     assert chart["params"][0]["value"][0].endswith("0.750 → no value")
     rows = CHARTS["products without numbers"]["datasets"]["rows"]
     assert [row["value"] for row in rows] == [None, None, 1.0]
-    for name, top in (("edges", 1.5), ("edges, no numbers", 0.5), ("no edge with a number", 1)):
+    for name, top in (("edges", 1.5), ("edges of NaN", 0.5), ("no edge with a number", 1)):
         assert domains(CHARTS[name], "y") == [[0, top], [0, top]], name
 
 

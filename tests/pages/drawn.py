@@ -30,7 +30,7 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
     ("models/checkpoints", "Heads"): {"head_statistics"},
 }
 SAID = {
-    "input/embedding_space": "first three principal components",
+    "input/embedding_space": "first two principal components",
     "input/positions": "This is the chosen model's own scheme.",
     "attention/query_key": "recomputed in float64 from the queries and keys",
     "attention/head_steps": "recomputed in float64 from these queries and keys",

@@ -74,7 +74,8 @@ TRACED: tuple[dict[str, str], ...] = (
     {"patched_value": "Attention output", "patch_way": "Noising", "patch_number": "Metric"},
 )
 
-
+PERMUTED = {"lab": ORDER, "order_of": "Custom order"}
+ENCODER_IN_3D = {"of_stack": "Encoder", "in_3d": "true"}
 PATHS: tuple[dict[str, str], ...] = (
     {"layer": "0", "head": "1"},
     {"layer": "1", "head": "0", "path_end": "Into this head", "path_reads": "Values"},
@@ -95,7 +96,7 @@ VIEWS: list[tuple[str, dict[str, str], checks.Check, tuple[str, ...]]] = [
     ("input/embedding_space", {}, checks.space, (*FEW, "reviews", "gpt2")),
     ("input/embedding_space", {"space_of": "Residual stream", "near": "0"}, checks.space, FEW),
     ("input/embedding_space", {"space_of": "Unembedding"}, checks.space, ("letters", "bert", "t5")),
-    ("input/embedding_space", {"of_stack": "Encoder"}, checks.space, ("translation", "t5")),
+    ("input/embedding_space", ENCODER_IN_3D, checks.space, ("translation", "t5")),
     ("attention/query_key", {}, checks.pair, (*SOME, "reverse", "bert")),
     ("forward_pass/logit_lens", {}, checks.lens, (*OTHERS, "reviews", "gpt2")),
     ("attention/masks", {"example": "Your sentence"}, masks, SOME),
@@ -119,18 +120,8 @@ VIEWS: list[tuple[str, dict[str, str], checks.Check, tuple[str, ...]]] = [
     (SCHEME, {"similar_by": "Cosine similarity"}, checks.scheme, ("letters", "bert")),
     (SCHEME, {"table_width": ODD_WIDTH}, checks.scheme, ("letters",)),
     (SCHEME, {"lab": "Doubled exponent"}, checks.doubled, ("letters",)),
-    (
-        SCHEME,
-        {"lab": ORDER, "order_of": "Custom order"},
-        drawn(order_map_1="weights"),
-        ("letters",),
-    ),
-    (
-        SCHEME,
-        {"lab": ORDER, "order_of": "Custom order", "scheme": "None"},
-        drawn(order_map_1="weights"),
-        ("reviews",),
-    ),
+    (SCHEME, PERMUTED, drawn(order_map_1="weights"), ("letters",)),
+    (SCHEME, {**PERMUTED, "scheme": "None"}, drawn(order_map_1="weights"), ("reviews",)),
     (SCHEME, {"lab": LONGER}, checks.longer, ("letters", "translation", "reviews")),
     (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, checks.longer, ("bert",)),
     ("training/training", {"task": "reverse"}, checks.training, ("letters",)),

@@ -17,6 +17,7 @@ from explorer.runs.run import create
 from explorer.runs.worker import advance
 from explorer.system.data_folders import runs_root
 from explorer.text.number_format import signed, spread, three
+from explorer.views.input.moving_tokens import STEPS_DRAWN
 from explorer.views.training.data_view import RequestedRun
 from tests import apps
 from tests.panels.pasting import Panel, as_array
@@ -49,10 +50,16 @@ def tokens(page: Panel) -> None:
 
 def space(page: Panel) -> None:
     """The places of the tokens at every step, and the cosines of the tables."""
-    spec = json.loads(page.at.get("plotly_chart")[0].proto.spec)
-    frames = [each["data"][1] for each in spec["frames"] if each["name"].isdecimal()]
-    drawn = np.array([[frame[axis] for axis in "xyz"] for frame in frames]).transpose(0, 2, 1)
-    np.testing.assert_allclose(drawn, page.made["places"], atol=1e-4)
+    made, charts = page.made["places"], page.at.get("plotly_chart")
+    if charts:
+        frames = json.loads(charts[0].proto.spec)["frames"]
+        dots = [each["data"][1] for each in frames if each["name"].isdecimal()]
+        drawn = np.array([[dot[axis] for axis in "xyz"] for dot in dots]).transpose(0, 2, 1)
+    else:
+        made = made[STEPS_DRAWN[page.at.session_state["space_of"]], :, :2]
+        points = [[row["x"], row["y"]] for row in rows_of(page, "line")]
+        drawn = np.array(points).reshape(made.shape[1], -1, 2).transpose(1, 0, 2)
+    np.testing.assert_allclose(drawn, made, atol=1e-4)
     tables = [each.value for each in page.at.dataframe if "cosine similarity" in each.value]
     made = page.made["nearest"]
     assert len(tables) == len(made)

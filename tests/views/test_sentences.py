@@ -200,7 +200,7 @@ CAPTIONS: Rows = {
     },
     "input/positions?scheme=Learned": ["no such trained positions"],
     "input/positions?scheme=Relative": ["This model has no trained biases for distances"],
-    "input/positions?scheme=ALiBi&head=1": ["ALiBi: bias of head 1, query against key"],
+    "input/positions?scheme=ALiBi&head=1": ["the biases of head 1, chosen above"],
     "input/positions?other_scheme=Sinusoidal": ["“Beside it” has no “Sinusoidal” here; showing"],
     **{
         f"input/positions?model=translation&lab=Length+extrapolation&part={part}": [

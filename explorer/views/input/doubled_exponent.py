@@ -31,12 +31,11 @@ def draw_doubled_exponent(context: PageContext, scheme: str) -> Script | None:
     sides = {RIGHT: ("right", right), WRONG: ("doubled", wrong)}
     with st.container(width=widgets.WIDEST):
         for title, (key, side) in sides.items():
-            st.markdown(f"**{title}**")
-            _draw_matrix(side.table, "dimension", f"exponent_{key}", STRIP)
+            _draw_matrix(side.table, "dimension", f"exponent_{key}", title, STRIP)
     for place, (title, (key, side)) in zip(widgets.side_by_side(1, 1), sides.items(), strict=True):
         with place:
-            st.markdown(f"**{title.partition(':')[0]}: dot product of two positions**")
-            _draw_matrix(side.table @ side.table.T, "position", f"products_{key}", SQUARE)
+            product = f"{title.partition(':')[0]}: dot product of two positions"
+            _draw_matrix(side.table @ side.table.T, "position", f"products_{key}", product, SQUARE)
             tables.value_table(_measurements(side), f"{title}: measurements")
     st.caption(
         "i is 0, 2, 4, …, the dimension of the sine; the wrong code doubles it as if it were the "
@@ -56,7 +55,7 @@ def _measurements(measured: MeasuredTable) -> list[tuple[str, str]]:
     ]
 
 
-def _draw_matrix(values: Tensor, across: str, key: str, height: int) -> None:
+def _draw_matrix(values: Tensor, across: str, key: str, title: str, height: int) -> None:
     """Positions down, dimensions or positions across."""
     rows, columns = ([str(index) for index in range(size)] for size in values.shape)
     matrix(
@@ -69,6 +68,7 @@ def _draw_matrix(values: Tensor, across: str, key: str, height: int) -> None:
         column_name=across,
         sentence=f"Position {{row}}, {across} {{column}}: {{value}}",
         unit="value" if across == "dimension" else "product",
+        title=title,
         height=height,
     )
 

@@ -9,6 +9,7 @@ from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
+from explorer.charts.figure_data import WINDOW
 from explorer.charts.position_curves import position_curve
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass
@@ -24,7 +25,6 @@ from explorer.views.input.scheme import CANNOT, draw_missing_positions
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 
-LENGTHS_HEIGHT = 280
 LENGTH_FACTORS = {"1.25 ×": 1.25, "1.5 ×": 1.5, "2 ×": 2.0}
 BEYOND = {
     "sinusoidal": "The formula continues: later positions get vectors that the model has never "
@@ -52,7 +52,6 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | Non
             "no vector, and a longer text cannot be read."
         )
         return None
-    st.caption(BEYOND[scheme])
     if trained * 1.25 > MAX_EXTRAPOLATED:
         say(
             f"This model reads {trained:,} tokens; texts of more than {MAX_EXTRAPOLATED:,} are not "
@@ -69,18 +68,19 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | Non
         ("longer", forward.text, forward.pair, count, scheme, *at.place),
         lambda: extrapolate(opened, forward, count, scheme, *at.place),
     )
+    where = head_title(at.called, result.part, result.layer, at.head)
+    _draw_curves(result, at.called, where)
+    st.caption(BEYOND[scheme])
     if result.part != at.part:
         st.caption(
             f"{forward.part(at.part).words.name}, chosen above, reads the generated text. "
             "Only the encoder's text is longer here, so layer 0 of the encoder is shown."
         )
-    where = head_title(at.called, result.part, result.layer, at.head)
     note = "" if scheme == opened.config.positions else " It was trained with other positions."
     st.text(
         f"Your sentence repeated to {result.length:,} tokens, in one forward pass; the model's "
         f"maximum length is {result.trained:,}.{note}"
     )
-    _draw_curves(result, at.called, where)
     widgets.notes(forward.notes)
     return script(longer_code, opened, forward, count, scheme, *at.place)
 
@@ -109,7 +109,7 @@ def _draw_curves(result: LengthExtrapolation, model: str, where: str) -> None:
         with place:
             st.markdown(widgets.bold_title(title))
             spec = position_curve(numbers.tolist(), result.trained, unit)
-            chart(spec, height=LENGTHS_HEIGHT, key=f"extrapolated_{unit}", title=title)
+            chart(spec, height=WINDOW, key=f"extrapolated_{unit}", title=title)
             st.caption(_averages(result, numbers, unit, formula))
 
 

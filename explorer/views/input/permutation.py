@@ -37,7 +37,6 @@ PERMUTATION_ROUNDING = 1e-4
 """A change of a vector below this share of its norm is rounding in single precision."""
 LEAST_SCALE = 0.01
 """The least end of the colour scale of a difference, or rounding would look like a change."""
-AROUND, LARGEST_CELL = 130, 30
 NO_VALUES = "The final vectors are NaN, so no change can be measured."
 SAME_ANSWER = (
     "The likeliest token at every step. Both times the decoder is fed the answer that the model "
@@ -61,10 +60,10 @@ def draw_permutation(context: PageContext, scheme: str) -> Script | None:
         lambda result: result.before.bytes + result.after.bytes,
     )
     own = opened.config.positions
-    chips([forward.tokens[place] for place in order], key="new_order")
-    st.markdown(f"**{_verdict(permutation)}**")
-    st.caption(_reason(permutation, scheme, own))
     _draw_maps(permutation, at)
+    st.markdown(f"**{_verdict(permutation)}**")
+    chips([forward.tokens[place] for place in order], key="new_order")
+    st.caption(_reason(permutation, scheme, own))
     left, right = widgets.side_by_side(1, 1)
     with left:
         _draw_token_changes(permutation)
@@ -151,7 +150,6 @@ def _draw_maps(permutation: Permutation, at: Choice) -> None:
     ):
         is_change = values is change
         with place:
-            st.markdown(widgets.bold_title(title))
             matrix(
                 values,
                 rows,
@@ -163,7 +161,7 @@ def _draw_maps(permutation: Permutation, at: Choice) -> None:
                 scale="diverging" if is_change else "sequential",
                 sentence="{row}, {column}: {value}" if is_change else words.cell,
                 unit="change" if is_change else "weight",
-                height=min(widgets.SMALL_HEIGHT, AROUND + LARGEST_CELL * len(rows)),
+                title=title,
                 top=max(float(change.abs().max()), LEAST_SCALE) if is_change else 1.0,
             )
 

@@ -12,6 +12,7 @@ from explorer.app.controls import number, one_of
 from explorer.app.messages import say
 from explorer.catalog import ModelError, opened_model
 from explorer.catalog.opened_model import OpenModel
+from explorer.charts.figure_data import WINDOW
 from explorer.inference.position_passes import TRAINED_POSITIONS
 from explorer.text.visible_text import literal
 from explorer.views.input.scheme_figures import CURVE_HEIGHT, SchemeColumn, draw_position_surface
@@ -52,28 +53,34 @@ def offer_models(names: Sequence[str]) -> None:
 
 
 MOST_POSITIONS, ODD = 48, 7
+UNPAIRED = (
+    f"{ODD} dimensions are {ODD // 2} pairs and a last sine without its cosine. The code of the "
+    f"lecture handout fails here: it assigns {ODD // 2 + 1} cosines to {ODD // 2} columns. "
+    "With the unpaired sine, the dot product of two positions no longer depends on their distance "
+    "alone."
+)
 OWN_WIDTH, ODD_WIDTH = "This model's width", f"An odd width, {ODD}"
 ALONE = "No other scheme"
-LIST_WIDTH = 176
 DOT, COSINE = "Dot product", "Cosine similarity"
 WITH_TABLE = {"sinusoidal", "learned", "rotary"}
-ALONE_HEIGHT = 350
-"""Pixels of the curve next to the only matrix of a scheme without a table."""
 
 
-def choose_other(scheme: str) -> list[str]:
-    """The second scheme, shown next to this one; empty if the reader wants none."""
+def choose_other(scheme: str, messages: DeltaGenerator) -> list[str]:
+    """The second scheme, shown next to this one; empty if the reader wants none.
+
+    A message about an invalid address stands in `messages`.
+    """
     names = {SCHEMES[name]: name for name in SCHEMES if name != scheme}
-    title = one_of("other_scheme", (ALONE, *names), as_list=True, width=LIST_WIDTH)
+    title = one_of("other_scheme", (ALONE, *names), as_list=True, message_in=messages)
     return [names[title]] if title in names else []
 
 
 def draw_scheme(
-    context: PageContext, scheme: str, *second: str, row: DeltaGenerator | None = None
+    context: PageContext, scheme: str, *second: str, adjust: DeltaGenerator | None = None
 ) -> Script | None:
     """What every position gets, and how two positions compare; returns the code.
 
-    The other controls go into the `row` in which the second scheme is chosen.
+    The other controls go into the popover `adjust`, in which the second scheme is chosen.
     """
     names, head = [scheme, *second], context.choice.head
     own = context.opened, context.choice.part.split(".")[0]
@@ -82,10 +89,12 @@ def draw_scheme(
         st.caption(scheme_caption(context, scheme))
         draw_missing_positions(context, "learned", NO_TABLE)
         return None
-    with row or st.container(horizontal=True):
-        chosen = _choose_width(names)
-        by_cosine = _choose_similarity(names)
-    width = _width(chosen, learned[0].config.d_model)
+    messages = st.container()
+    with adjust or st.container(horizontal=True):
+        chosen = _choose_width(names, messages)
+        by_cosine = _choose_similarity(names, messages)
+    usual = learned[0].config.d_model
+    width = usual if chosen == OWN_WIDTH else ODD
     rows = learned[0].config.max_len if "learned" in names else MOST_POSITIONS
     count = min(MOST_POSITIONS, rows)
     sources = [learned if name == "learned" else own for name in names]
@@ -101,17 +110,20 @@ def draw_scheme(
         for name, source, result, key in zip(names, sources, results, ("", "other_"), strict=False)
     ]
     is_alone = len(columns) == 1
+    has_figures = any(column.has_figures for column in columns)
+    if has_figures and is_alone:
+        _draw_alone(columns[0])
+    elif has_figures:
+        _draw_two(columns)
     places = [st.container()] if is_alone else widgets.side_by_side(1, 1)
     for place, column in zip(places, columns, strict=True):
         with place:
             _draw_words(context, column, width, alone=is_alone)
-    if not any(column.has_figures for column in columns):
+    if not has_figures:
         return None
+    if chosen == ODD_WIDTH:
+        st.caption(UNPAIRED)
     st.caption(_how_many(names, count, rows))
-    if is_alone:
-        _draw_alone(columns[0])
-    else:
-        _draw_two(columns)
     draw_position_surface([column for column in columns if column.has_figures])
     scripts = [
         script(scheme_code, column.opened, column.name, column.stack, count, head, width, by_cosine)
@@ -137,33 +149,19 @@ def _with_learned(context: PageContext, own: OpenModel, stack: str) -> tuple[Ope
     return None
 
 
-def _choose_width(names: Sequence[str]) -> str:
+def _choose_width(names: Sequence[str], messages: DeltaGenerator) -> str:
     """The model's own width or an odd one; with a second scheme always its own."""
     if names != ["sinusoidal"]:
         return OWN_WIDTH
-    return one_of("table_width", (OWN_WIDTH, ODD_WIDTH))
+    return one_of("table_width", (OWN_WIDTH, ODD_WIDTH), message_in=messages)
 
 
-def _width(chosen: str, usual: int) -> int:
-    """The width of the model or of the learned table, or an odd one."""
-    width = usual if chosen == OWN_WIDTH else ODD
-    if width % 2:
-        half = width // 2
-        st.caption(
-            f"{width} dimensions are {half} pairs and a last sine without its cosine. The code "
-            f"of the lecture handout fails here: it assigns {half + 1} cosines to {half} columns. "
-            "With the unpaired sine, the dot product of two positions no longer depends on their "
-            "distance alone."
-        )
-    return width
-
-
-def _choose_similarity(names: Sequence[str]) -> bool:
+def _choose_similarity(names: Sequence[str], messages: DeltaGenerator) -> bool:
     """Whether position vectors are compared by cosine, which is the default for two schemes."""
     if not WITH_TABLE & {*names}:
         return False
     default = DOT if len(names) == 1 else COSINE
-    return one_of("similar_by", (DOT, COSINE), default) == COSINE
+    return one_of("similar_by", (DOT, COSINE), default, message_in=messages) == COSINE
 
 
 def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone: bool) -> None:
@@ -222,7 +220,7 @@ def _draw_alone(column: SchemeColumn) -> None:
     with right:
         if column.has_table:
             column.draw_pairs()
-        column.draw_by_distance(CURVE_HEIGHT if column.has_table else ALONE_HEIGHT)
+        column.draw_by_distance(CURVE_HEIGHT if column.has_table else WINDOW)
     if column.has_table:
         column.draw_hands(_choose_place([column]))
 
@@ -235,10 +233,12 @@ def _draw_two(columns: Sequence[SchemeColumn]) -> None:
             with place:
                 draw(column)
 
-    draw_row(SchemeColumn.draw_table)
-    draw_row(SchemeColumn.draw_pairs)
+    with_table = [column for column in columns if column.has_table]
+    maps = [SchemeColumn.draw_table, SchemeColumn.draw_pairs]
+    for draw in maps if len(with_table) == len(columns) else maps[::-1]:
+        draw_row(draw)
     draw_row(SchemeColumn.draw_by_distance)
-    if with_table := [column for column in columns if column.has_table]:
+    if with_table:
         pair = _choose_pair(with_table)
         draw_row(lambda column: column.draw_waves(pair))
         place = _choose_place(with_table)

@@ -17,11 +17,8 @@ from explorer.charts.vega_lite import Spec
 from explorer.components.chart import Table, chart, plotly_chart
 from explorer.components.matrix import MatrixLabels, matrix
 from explorer.text.number_format import three
-from explorer.views.shared import widgets
 
-CURVE_HEIGHT, MATRIX_HEIGHT, LOWEST = 260, 430, 180
-WIDTH, AROUND = 490, 105
-"""Pixels of half a screen, and of the labels and the legend around a matrix."""
+CURVE_HEIGHT = 260
 CLOCKS, CLOCKS_OF_HALF = 6, 3
 UP_IS = {
     "sinusoidal": "Up is the sine, right the cosine; every hand turns at its own speed.",
@@ -80,7 +77,6 @@ class SchemeColumn:
             "positions_table",
             table,
             max(float(values.abs().max()) for values in tables),
-            max(_height(*values.shape) for values in tables),
             neighbours=[_table_labels(values) for values in tables],
         )
 
@@ -115,11 +111,9 @@ class SchemeColumn:
         own, title = self.drawn_scheme, self.pairs_title
         top = max(float(scheme.products.abs().max()) for scheme in self.same_unit)
         row, across = ("position", "position") if self.has_table else ("query", "key")
-        self._draw_matrix(
-            across, title, own.unit, "products", own.products, top, MATRIX_HEIGHT, row
-        )
+        self._draw_matrix(across, title, own.unit, "products", own.products, top, row)
 
-    def draw_by_distance(self, height: int = CURVE_HEIGHT) -> None:
+    def draw_by_distance(self, height: int | str = CURVE_HEIGHT) -> None:
         """The same values by distance, and whether they depend on the distance alone."""
         if not self.has_figures:
             return
@@ -188,11 +182,9 @@ class SchemeColumn:
         key: str,
         values: Tensor,
         top: float,
-        height: int,
         row: str = "position",
         neighbours: Sequence[MatrixLabels] = (),
     ) -> None:
-        self.draw_heading(title)
         matrix(
             values,
             *map(_places, values.shape),
@@ -204,7 +196,6 @@ class SchemeColumn:
             unit=unit,
             top=top or None,
             title=self._title(title),
-            height=height,
             neighbours=neighbours,
         )
 
@@ -222,12 +213,6 @@ def _unit_name(unit: str) -> str:
     return "dot product" if unit == "product" else unit
 
 
-def _height(rows: int, columns: int) -> int:
-    """The height in pixels; a table of many dimensions has small cells and is less high."""
-    cell = min(7.0, WIDTH / columns)
-    return max(LOWEST, min(MATRIX_HEIGHT, int(AROUND + rows * cell)))
-
-
 CAPTIONS = {
     "product": "The dot product of the vectors of two positions, for every pair of them.",
     "cosine similarity": "The cosine similarity of the vectors of two positions, for every pair.",
@@ -242,21 +227,18 @@ def draw_position_surface(columns: Sequence[SchemeColumn]) -> None:
         if not panel.open:
             return
         colours = palette(st.context.theme.type)
-        for place, column in zip(widgets.side_by_side(*[1] * len(columns)), columns, strict=True):
+        for column in columns:
             own = column.drawn_scheme
-            with place:
-                others = [scheme.products for scheme in column.same_unit if scheme is not own]
-                half = len(columns) > 1
-                figure = surface_of_positions(own.products, own.unit, colours, others, half=half)
-                if half:
-                    column.draw_heading(column.pairs_title)
-                count = len(own.products)
-                table: Table = {
-                    "query position": [query for query in range(count) for _ in range(count)],
-                    "key position": [*range(count)] * count,
-                    own.unit: own.products.flatten().tolist(),
-                }
-                plotly_chart(
-                    figure, key=f"{column.key}positions_3d", title=column.pairs_title, table=table
-                )
-                st.caption(f"{CAPTIONS[own.unit]} The first {count} positions are shown.")
+            others = [scheme.products for scheme in column.same_unit if scheme is not own]
+            figure = surface_of_positions(own.products, own.unit, colours, others)
+            if others:
+                column.draw_heading(column.pairs_title)
+            count = len(own.products)
+            table: Table = {
+                "query position": [query for query in range(count) for _ in range(count)],
+                "key position": [*range(count)] * count,
+                own.unit: own.products.flatten().tolist(),
+            }
+            title = column.pairs_title
+            plotly_chart(figure, key=f"{column.key}positions_3d", title=title, table=table)
+            st.caption(f"{CAPTIONS[own.unit]} The first {count} positions are shown.")

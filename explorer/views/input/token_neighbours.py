@@ -113,6 +113,7 @@ def vocabulary_labels(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
 
 
 LISTED, LISTED_OF_TWO, NEAREST_IN_SIGHT = 10, 5, 10
+LIST_WIDTH = 240
 OF = {EMBEDDING: "the token embedding", UNEMBEDDING: "the unembedding"}
 TIED = "The unembedding is the token embedding (tied), so the nearest tokens are the same."
 
@@ -126,15 +127,19 @@ class ChosenToken:
     count: int
 
 
-def draw_neighbours_of_one(choice: SpaceChoice) -> ChosenToken:
-    """For each matrix a table of the tokens nearest to the chosen one."""
+def choose_token(choice: SpaceChoice) -> int:
+    """The place of the token whose neighbours are shown."""
     tokens = choice.tokens
     words = [place for place, word in enumerate(tokens) if not word.special]
-    place = token("near", tokens, words[-1] if words else len(tokens) - 1)
+    return token("near", tokens, words[-1] if words else len(tokens) - 1, width=LIST_WIDTH)
+
+
+def draw_neighbours_of_one(choice: SpaceChoice, place: int) -> ChosenToken:
+    """For each matrix a table of the tokens nearest to the chosen one, or to one that is typed."""
     typed_id, why = one_token(choice.opened, text_field("near_text", placeholder="One token"))
     if why:
         st.text(why)
-    chosen = tokens[place].id if typed_id is None else typed_id
+    chosen = choice.tokens[place].id if typed_id is None else typed_id
     (name,) = vocabulary_labels(choice.opened.tokenizer, [chosen])
     count = LISTED if len(choice.tables) == 1 else LISTED_OF_TWO
     for table in choice.tables:

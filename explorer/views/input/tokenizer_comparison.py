@@ -14,6 +14,7 @@ from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.tokenizers import tokenizer_in
+from explorer.charts.figure_data import WINDOW
 from explorer.components.chips import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import AnyTokenizer, TextError, Token
@@ -25,6 +26,8 @@ from explorer.views.shared.tables import table
 from models.loading.checkpoint import CheckpointError
 
 LONGEST_DIFFERENCE = 24
+ROWS_IN_SIGHT = 15
+"""The most tokens whose table is no higher than a small window."""
 WORDS_COMPARED = 50
 """Words after the first difference that are compared: the cost is their square."""
 
@@ -59,7 +62,6 @@ LONGEST_NAME = 30
 
 def draw_token_table(context: PageContext) -> None:
     """Every token with its ID, its characters and their bytes; then the decoded text."""
-    st.header("Token by token", anchor=False)
     forward = context.forward
     tokens, text = forward.placed, forward.typed
     columns = {
@@ -69,7 +71,8 @@ def draw_token_table(context: PageContext) -> None:
         "characters": [_span(token) for token in tokens],
         "bytes of the characters": [_bytes(text[token.start : token.end]) for token in tokens],
     }
-    table(columns, key="tokens_table")
+    height = {"height": WINDOW} if len(tokens) > ROWS_IN_SIGHT else {"most_rows": ROWS_IN_SIGHT}
+    table(columns, key="tokens_table", **height)
     if context.choice.pair:
         return
     try:

@@ -1,12 +1,15 @@
 """Tables: of columns, of the strongest values, and of names and values."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import streamlit as st
 import torch
 from torch import Tensor
 
+from explorer.charts.figure_data import WINDOW
+from explorer.components.stage import chart_stage
 from explorer.text.number_format import three
 
 HEADER, ROW = 38, 35
@@ -32,7 +35,7 @@ def table(
 
     `right` names the columns of numbers written as text, which are right-aligned; `numbers` has the
     formats of other numbers, and `config` has columns of any other kind. A table of more than
-    `most_rows` scrolls.
+    `most_rows` scrolls. With `height=WINDOW`, which needs a key, it takes the window that is left.
     """
     rows = len(next(iter(columns.values()), ())) if isinstance(columns, Mapping) else len(columns)
     kinds: dict[str, Any] = {
@@ -41,7 +44,11 @@ def table(
         **(config or {}),
     }
     how = {"height": HEADER + ROW * max(1, min(rows, most_rows)), **how}
-    return st.dataframe(columns, hide_index=True, column_config=kinds, **how)
+    on_stage = how["height"] == WINDOW
+    if on_stage:
+        how["height"] = "stretch"
+    with chart_stage(how["key"]) if on_stage else nullcontext():
+        return st.dataframe(columns, hide_index=True, column_config=kinds, **how)
 
 
 def strongest_table(

@@ -23,6 +23,7 @@ OWN, FILE = "Your own text", "A text file"
 SIZES_OFFERED = ("20", "50", "100", "200", "500", "1000")
 FIRST_SIZE = "100"
 CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
+TEXT_WIDTH, MOST_WIDTH = 315, 262
 MOST_EXPORTED = 400
 """Characters of a training text in an exported file."""
 
@@ -74,18 +75,28 @@ def _chosen(key: str, first: str) -> str:
     return value
 
 
-def choose_text() -> str:
-    """The training text. Raises TextError, which says why there is none."""
-    name = one_of("learn_from", (*TEXTS, OWN, FILE), **PERSISTENT)
+def choose_text_name() -> str:
+    """Which training text."""
+    texts = (*TEXTS, OWN, FILE)
+    return one_of("learn_from", texts, as_list=True, width=TEXT_WIDTH, **PERSISTENT)
+
+
+def text_of(name: str) -> str:
+    """The training text of this name. Raises TextError, which says why there is none."""
     if name == OWN:
         return _choose_own()
     return _choose_file() if name == FILE else trained_tokenizers.shipped_text(name)
 
 
-def choose_training() -> tuple[str, int]:
-    """The algorithm, and the most rules that it may learn."""
-    algorithm = one_of("learn_how", ALGORITHMS, **PERSISTENT)
-    return algorithm, int(one_of("learn_rules", SIZES_OFFERED, FIRST_SIZE, **PERSISTENT))
+def choose_algorithm() -> str:
+    """The algorithm of the training."""
+    return one_of("learn_how", ALGORITHMS, **PERSISTENT)
+
+
+def choose_most() -> int:
+    """The most rules that the training may learn."""
+    how = {"as_list": True, "width": MOST_WIDTH, **PERSISTENT}
+    return int(one_of("learn_rules", SIZES_OFFERED, FIRST_SIZE, **how))
 
 
 def _choose_own() -> str:

@@ -7,6 +7,7 @@ from typing import TypeVar
 import streamlit as st
 
 from explorer.app.messages import say
+from explorer.charts.figure_data import WINDOW
 from explorer.components.chips import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import TextError, steps
@@ -24,10 +25,10 @@ from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import table
 
 MERGES_COST = "Training on the text: about a second per megabyte"
+PAIRS_IN_SIGHT = 15
 EXCERPT = 400
 """Characters of the training text that are shown in tokens."""
 
-TABLE_HEIGHT = 388
 Piece = TypeVar("Piece")
 
 
@@ -46,8 +47,13 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
         training = trained_tokenizers.trained_merges(text, most, algorithm)
         training.keep_states()
     count = len(training.merges)
-    step = stepper("learn_step", count + 1, 0, arrows=True)
+    step = stepper("learn_step", count + 1, count // 2, arrows=True)
     counts = training.counts_after(step)
+    pairs, vocabulary = widgets.side_by_side(1, 1)
+    with pairs:
+        _draw_pairs(training, counts)
+    with vocabulary:
+        _draw_vocabulary(training, step)
     if count < most:
         merges = "1 merge" if count == 1 else f"{count:,} merges"
         st.caption(
@@ -55,13 +61,6 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
             "the text is one token."
         )
     widgets.notes(_summary(training, counts, step))
-    pairs, vocabulary = widgets.side_by_side(1, 1)
-    with pairs:
-        st.markdown("**Neighbouring tokens, most frequent pair first**")
-        _draw_pairs(training, counts)
-    with vocabulary:
-        st.markdown("**Vocabulary, newest token first**")
-        _draw_vocabulary(training, step)
     st.caption("A token ID is an index into the vocabulary, not a byte.")
     _draw_excerpt(training, text, step)
     _draw_encoding(training, step, sentence)
@@ -119,14 +118,14 @@ def _textbook(training: MergeTraining, first: CountedPair, best: CountedPair) ->
 
 def _draw_pairs(training: MergeTraining, counts: PairCounts) -> None:
     columns = {
-        "first": [_label(training, pair.left) for pair in counts.pairs],
-        "second": [_label(training, pair.right) for pair in counts.pairs],
+        "most frequent pair first": [_label(training, pair.left) for pair in counts.pairs],
+        "and": [_label(training, pair.right) for pair in counts.pairs],
         "token IDs": [f"{pair.left}, {pair.right}" for pair in counts.pairs],
         "count": [pair.count for pair in counts.pairs],
     }
     if training.algorithm == WORDPIECE:
         columns["textbook score"] = [f"{pair.score:.3g}" for pair in counts.pairs]
-    table(columns, height=TABLE_HEIGHT, key="learn_pairs")
+    table(columns, most_rows=PAIRS_IN_SIGHT, key="learn_pairs")
 
 
 def _draw_vocabulary(training: MergeTraining, step: int) -> None:
@@ -134,11 +133,11 @@ def _draw_vocabulary(training: MergeTraining, step: int) -> None:
     labels = [(at, [_label(training, token) for token in merge]) for at, merge in merges]
     columns = {
         "merge": [at for at, _ in merges],
-        "token": [new for _, (*_, new) in labels],
+        "newest token first": [new for _, (*_, new) in labels],
         "token ID": [new for _, (*_, new) in merges],
         "merged from": [f"{left}  {right}" for _, (left, right, _) in labels],
     }
-    table(columns, height=TABLE_HEIGHT, key="learn_vocabulary")
+    table(columns, height=WINDOW, key="learn_vocabulary")
 
 
 def _draw_excerpt(training: MergeTraining, text: str, step: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from explorer.charts.figure_data import WINDOW
 from explorer.components.chips import chips
 from explorer.inference import trained_tokenizers
 from explorer.text.plain_tokenizer import unigram_tokenizer, visible_token
@@ -19,7 +20,7 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Expression, Script, script
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import table
-from explorer.views.tokenizer_training.merges import TABLE_HEIGHT, encode_sentence
+from explorer.views.tokenizer_training.merges import encode_sentence
 
 UNIGRAM_COST = "Training on the text: some seconds for 100,000 characters"
 WORDS_SHOWN = 40
@@ -32,11 +33,18 @@ def draw_unigram(text: str, most: int, sentence: str) -> int:
     """The pieces of one vocabulary size, trained on `text`, and the sentence in these pieces."""
     sizes = trained_tokenizers.unigram_sizes(text, most)
     names = [f"at most {size:,} pieces" for size in sizes]
-    step = stepper("learn_size", len(sizes), 0, names=names, arrows=True)
+    step = stepper("learn_size", len(sizes), len(sizes) // 2, names=names, arrows=True)
     with st.spinner(UNIGRAM_COST):
         trained = trained_tokenizers.unigram_pieces(text, sizes[step])
         larger = trained_tokenizers.unigram_pieces(text, sizes[step - 1]) if step else None
     total = sum(map(math.exp, trained.scores.values()))
+    left, right = widgets.side_by_side(1, 1)
+    with left:
+        _draw_pieces(trained.pieces[1:], "piece, likeliest first", "learn_pieces")
+    with right:
+        before = larger.pieces[1:] if larger else ()
+        dropped = [piece for piece in before if piece[0] not in trained.scores]
+        _draw_pieces(dropped, "dropped from the larger size", "learn_dropped")
     notes = [
         "The tokenizers library starts from substrings that occur at least twice among the "
         "distinct words of the text and drops those whose removal lowers the likelihood least. "
@@ -49,25 +57,17 @@ def draw_unigram(text: str, most: int, sentence: str) -> int:
     if len(text) > MAX_UNIGRAM_TEXT:
         notes.append(f"Trained on the first {MAX_UNIGRAM_TEXT:,} of {len(text):,} characters.")
     widgets.notes(notes)
-    left, right = widgets.side_by_side(1, 1)
-    with left:
-        st.markdown("**Pieces, likeliest first**")
-        _draw_pieces(trained.pieces[1:], "learn_pieces")
-    with right:
-        st.markdown("**Dropped from the larger size**")
-        before = larger.pieces[1:] if larger else ()
-        _draw_pieces([piece for piece in before if piece[0] not in trained.scores], "learn_dropped")
     _draw_segmentations(trained, sentence)
     return step
 
 
-def _draw_pieces(pieces: Sequence[tuple[str, float]], key: str) -> None:
+def _draw_pieces(pieces: Sequence[tuple[str, float]], title: str, key: str) -> None:
     columns = {
-        "piece": [visible_token(piece, UNIGRAM) for piece, _ in pieces],
+        title: [visible_token(piece, UNIGRAM) for piece, _ in pieces],
         "score": [f"{score:.3f}" for _, score in pieces],
         "e^score": [f"{math.exp(score):.3g}" for _, score in pieces],
     }
-    table(columns, height=TABLE_HEIGHT, key=key)
+    table(columns, height=WINDOW, key=key)
 
 
 def _draw_segmentations(trained: UnigramPieces, sentence: str) -> None:

@@ -1,0 +1,188 @@
+"""Tokens on two axes, with their paths through the layers and the neighbours of one of them."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from explorer.charts.vega_lite import (
+    MIDDLE,
+    Spec,
+    category,
+    chart,
+    fixed,
+    layer,
+    number_line,
+    quantity,
+    text_line,
+)
+
+SIZE = 540, 400
+"""The pixels within the axes of a small window: labels that fit here fit in every larger one."""
+CHARACTER, LINE, MARK = 7.4, 15, 5
+"""Pixels: the width and height of a label's character, and half the side of a token's mark."""
+SIDES: dict[str, dict[str, Any]] = {
+    "right": {"align": "left", "dx": 8, "dy": 0},
+    "left": {"align": "right", "dx": -8, "dy": 0},
+    "above": {"align": "center", "dx": 0, "dy": -16},
+    "below": {"align": "center", "dx": 0, "dy": 16},
+}
+BEFORE_LABEL = {"left": 0.0, "center": 0.5, "right": 1.0}
+"""The share of a label's width that is to the left of its place."""
+EDGE: Spec = {"x2": {"field": "to_x"}, "y2": {"field": "to_y"}}
+Range = tuple[float, float]
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class MapPoint:
+    """A vector's place on the two axes, its token, and what pointing at it says."""
+
+    token: str
+    x: float
+    y: float
+    about: str = ""
+
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.x) and math.isfinite(self.y)
+
+
+@dataclass(frozen=True)
+class TokenMap:
+    """The vocabulary, each token's path, and the neighbours, those of the chosen token first.
+
+    A path ends where its token is drawn. The first `n_edges` of the neighbours are joined to the
+    path of the `chosen` token, if any.
+    """
+
+    vocabulary: Sequence[MapPoint]
+    paths: Sequence[Sequence[MapPoint]]
+    near: Sequence[MapPoint]
+    n_edges: int
+    chosen: int | None
+
+
+def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) -> tuple[Spec, int]:
+    """The chart on axes of these titles and ranges, and how many labels it leaves out."""
+    x, y = (
+        quantity(name, title=title, scale=fixed(*ends))
+        for name, title, ends in zip("xy", titles, ranges, strict=True)
+    )
+    ends = [path[-1] for path in tokens.paths]
+    labelled = [point for point in _by_priority(tokens, ends) if point.is_finite]
+    sides = label_sides(labelled, ranges)
+    hue = category("place", legend=None)
+    by_place = [
+        [{**row, "place": str(place), "step": step} for step, row in enumerate(_rows(path))]
+        for place, path in enumerate(tokens.paths)
+    ]
+    hues = {
+        id(point): rows[-1]["place"] for point, rows in zip(ends, by_place, strict=True) if rows
+    }
+    tooltip = [text_line("token"), text_line("about", "is")]
+    tooltip += [number_line("x", titles[0]), number_line("y", titles[1])]
+    here = {"x": x, "y": y, "tooltip": tooltip}
+    dot: Spec = {"type": "circle", "size": 14, "color": MIDDLE, "opacity": 0.4}
+    ring: Spec = {"type": "point", "size": 34, "color": MIDDLE, "opacity": 1}
+    layers = [
+        layer(dot, _rows(tokens.vocabulary), **here),
+        layer({"type": "rule", "opacity": 0.8}, _edges(tokens), x=x, y=y, **EDGE),
+        layer(
+            {"type": "line", "strokeWidth": 1.5, "opacity": 0.6, "point": {"size": 12}},
+            [row for rows in by_place for row in rows],
+            color=hue,
+            order=quantity("step"),
+            **here,
+        ),
+        layer(ring, _rows(tokens.near), **here),
+        layer(
+            {"type": "circle", "size": 90, "opacity": 1},
+            [r[-1] for r in by_place if r],
+            color=hue,
+            **here,
+        ),
+    ]
+    for side, how in SIDES.items():
+        mark: Spec = {"type": "text", "font": "monospace", "fontSize": 12, "baseline": "middle"}
+        here_labels = [
+            {**asdict(point), "place": hues.get(id(point))}
+            for point, taken in zip(labelled, sides, strict=True)
+            if taken == side
+        ]
+        of_reader = [row for row in here_labels if row["place"] is not None]
+        of_others = [row for row in here_labels if row["place"] is None]
+        text = {"x": x, "y": y, "text": {"field": "token"}}
+        if of_reader:
+            layers.append(
+                layer({**mark, **how, "fontWeight": "bold"}, of_reader, color=hue, **text)
+            )
+        if of_others:
+            layers.append(layer({**mark, **how, "color": MIDDLE}, of_others, **text))
+    return chart(*layers), sides.count(None)
+
+
+def label_sides(points: Sequence[MapPoint], ranges: Sequence[Range]) -> list[str | None]:
+    """The side of each point on which its label overlaps no mark and no label before it.
+
+    None where there is no such side; O(n²) in the number of points.
+    """
+    marks = [_pixels(point, ranges) for point in points]
+    taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in marks]
+    sides: list[str | None] = []
+    for point, mark in zip(points, marks, strict=True):
+        free = next(
+            (
+                (side, box)
+                for side, box in _label_boxes(len(point.token), *mark)
+                if not any(_overlap(box, other) for other in taken)
+            ),
+            None,
+        )
+        if free:
+            taken.append(free[1])
+        sides.append(free[0] if free else None)
+    return sides
+
+
+def _label_boxes(length: int, x: float, y: float) -> Iterator[tuple[str, Box]]:
+    """Where the label would be on each side, if that is within the axes."""
+    width = CHARACTER * length
+    for side, how in SIDES.items():
+        left = x + how["dx"] - BEFORE_LABEL[how["align"]] * width
+        middle = y + how["dy"]
+        box = (left, middle - LINE / 2, left + width, middle + LINE / 2)
+        if box[0] >= 0 and box[1] >= 0 and box[2] <= SIZE[0] and box[3] <= SIZE[1]:
+            yield side, box
+
+
+def _pixels(point: MapPoint, ranges: Sequence[Range]) -> tuple[float, float]:
+    (left, right), (low, high) = ranges
+    across, up = (point.x - left) / (right - left), (point.y - low) / (high - low)
+    return across * SIZE[0], (1 - up) * SIZE[1]
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _by_priority(tokens: TokenMap, ends: Sequence[MapPoint]) -> list[MapPoint]:
+    """The chosen token, its neighbours, the other tokens, the other neighbours."""
+    chosen = [] if tokens.chosen is None else [ends[tokens.chosen]]
+    others = [end for place, end in enumerate(ends) if place != tokens.chosen]
+    return [*chosen, *tokens.near[: tokens.n_edges], *others, *tokens.near[tokens.n_edges :]]
+
+
+def _edges(tokens: TokenMap) -> list[dict[str, Any]]:
+    if tokens.chosen is None or not tokens.paths[tokens.chosen][-1].is_finite:
+        return []
+    start = tokens.paths[tokens.chosen][-1]
+    return [
+        {"x": start.x, "y": start.y, "to_x": end.x, "to_y": end.y}
+        for end in tokens.near[: tokens.n_edges]
+        if end.is_finite
+    ]
+
+
+def _rows(points: Sequence[MapPoint]) -> list[dict[str, Any]]:
+    return [asdict(point) for point in points if point.is_finite]
