@@ -68,5 +68,5 @@ def draw_generation(context: PageContext) -> None:
 
 context = page_context()
 require_generation(context.opened)
-draw_chat_panel(context)
 draw_generation(context)
+draw_chat_panel(context)

@@ -52,7 +52,7 @@ WORDS = Words(
 )
 LEAST_SHARE = 1e-4
 """The smallest probability that the table writes."""
-TEXT_HEIGHT = 56
+TEXT_HEIGHT = 52
 """Pixels: two lines of text, which scroll."""
 
 
