@@ -251,7 +251,9 @@ _on(
 )
 _on(
     "forward_pass",
-    option("stage", "Stage", "the name of a site, such as decoder.0.mlp.out", "the tokens"),
+    option(
+        "stage", "Stage", "the name of a site, such as decoder.0.mlp.out", "the attention weights"
+    ),
     place("encoder_token", "Encoder token", "a place in the encoder's text", "the last"),
     place("decoder_token", "Decoder token", "a place in the decoder's text", "the last"),
     place("key_token", "Key token", "a place among the keys", "the key with the largest weight"),

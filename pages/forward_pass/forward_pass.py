@@ -10,8 +10,7 @@ from explorer.views.shared import widgets
 
 widgets.opening(
     "Forward pass",
-    "Follow your sentence through every stage of the model: Space and the arrow keys step. After "
-    "Tab into the matrix, the arrow keys move its pinned cell.",
+    "Every stage that your sentence passes through, from its tokens to the model's answer.",
 )
 
 

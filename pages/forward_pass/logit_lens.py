@@ -1,13 +1,13 @@
 """The model's prediction after each layer, and direct logit attribution."""
 
-import streamlit as st
-
 from explorer.analysis import logit_attribution, logit_lens
+from explorer.analysis.output_change import has_words
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.inference.results_cache import cached
 from explorer.views.forward_pass.lens_and_attribution import (
     draw_layer_predictions,
+    draw_lens,
     draw_logit_attribution,
     lens_code,
 )
@@ -18,8 +18,7 @@ from models.frozen_scales import freeze_norm
 
 widgets.opening(
     "Logit lens",
-    "See what the model would predict if it stopped after each layer, and what every head and "
-    "feed-forward layer adds to its prediction.",
+    "What the model would predict if it stopped after each layer, at every position.",
 )
 context = page_context()
 opened, forward = context.opened, context.forward
@@ -33,8 +32,9 @@ else:
         ("lens", forward.text, forward.pair, position),
         lambda: logit_lens.lens_logits(forward.trace, position),
     )
+    if has_words(opened.config):
+        draw_lens(context, position)
     draw_layer_predictions(opened, logits)
-    st.markdown("**Direct logit attribution**")
     option = draw_logit_attribution(context, position, logits[-1])
     lines = script(lens_code, forward, position, option)
 widgets.notes(forward.notes)

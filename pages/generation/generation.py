@@ -29,7 +29,7 @@ WAYS = {
 
 widgets.opening(
     "Generation",
-    "The model continues your sentence: from the logits to the next token, again and again.",
+    "The text so far, the probabilities of the next token, and what a head attends to.",
 )
 
 
@@ -57,8 +57,10 @@ def require_generation(opened: OpenModel) -> None:
 @turn()
 def draw_generation(context: PageContext) -> None:
     """The part of the page that another token draws again."""
-    way = one_of("way", list(WAYS), label_visibility="collapsed")
-    lines = WAYS[way](context)
+    row = st.container(horizontal=True, vertical_alignment="center")
+    with row:
+        way = one_of("way", list(WAYS), label_visibility="collapsed")
+    lines = WAYS[way](context, row)
     widgets.closing(
         context, choose_from, keep_top_k, keep_top_p, generate, beam_search, script=lines
     )
@@ -66,5 +68,5 @@ def draw_generation(context: PageContext) -> None:
 
 context = page_context()
 require_generation(context.opened)
-draw_chat_panel(context)
 draw_generation(context)
+draw_chat_panel(context)

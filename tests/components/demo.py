@@ -104,7 +104,7 @@ def demo_everything(show: str) -> None:
     items = [RankedHead(0, at, name, name, weights) for at in range(2)]
     ranked(items, key="ranked", title=name, **picks)
     section = StageSection(name, tuple(shown), ("",) * size, (False,) * size, 1.0, name)
-    how: dict[str, Any] = {"title": name, "height": 400, "note": name}
+    how: dict[str, Any] = {"title": name, "note": name}
     stage_list([section], key="stage_list", at=0, on_move=choose, **how)
     nodes = [Node(at - 1, at, 0, token, "1", "{token} is kept") for at, token in enumerate(STRANGE)]
     tree(nodes, key="tree", title=name, idle="", rows=1, marked=[0], on_pick=choose)
@@ -460,7 +460,6 @@ def demo_stage_list(show: str) -> None:
         at=told((0,))[0],
         on_move=choose,
         title="demo",
-        height=400,
         note="a note",
     )
     st.text_input("Words", key="words")

@@ -18,7 +18,7 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
     ("generation/generation", "Beam search"): {"beam_tree"},
     ("generation/generation", "Teacher forcing"): {"forcing"},
     ("attention/head_steps",): {"stages"},
-    ("forward_pass/forward_pass",): {"stage_list", "stage_tokens"},
+    ("forward_pass/forward_pass",): {"stage_list", "stage_values"},
     ("attention/masks", "I am a student"): MASKS,
     ("attention/masks", "Your sentence"): {*MASKS, "scores", "masked", "weights"},
     ("attention/masks", "A padded batch"): {*MASKS, "scores", "masked", "weights"},

@@ -30,6 +30,11 @@ def page(**address: str) -> AppTest:
     return apps.page("generation/generation", **{"model": "letters", **address})
 
 
+def next_token(at: AppTest) -> str:
+    """What stands over the table."""
+    return str(sent(at, "stages")[0]["idle"])
+
+
 def branches(at: AppTest) -> str:
     return "".join(at.query_params.get("branches", [""]))
 
@@ -93,15 +98,16 @@ def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
     assert words in cut_summary(sampling_stages(some, sampling), sampling)
 
 
-def test_what_is_cut_is_marked() -> None:
+def test_what_is_cut_is_marked_and_what_changes_nothing_has_no_column() -> None:
+    assert [*next(iter(cells(page(), "stages").values()))] == ["logit", "softmax"]
     shown = cells(page(top_k="4", top_p="0.6"), "stages")
     assert sum(row["top-k 4"] == "cut" for row in shown.values()) == len(shown) - 4
 
 
 def test_at_temperature_0_nothing_is_sampled() -> None:
     at = page(temperature="0.0")
-    assert "at temperature 0 nothing is sampled" in said(at)
-    assert [row["renormalized"] for row in cells(at, "stages").values()].count("1.00") == 1
+    assert "at temperature 0 nothing is sampled" in next_token(at)
+    assert [row["temperature 0"] for row in cells(at, "stages").values()].count("1.00") == 1
     first = branches(press(at, "draw"))
     assert first == branches(at.number_input(key="seed").set_value(7).run())
 
@@ -151,12 +157,12 @@ def test_branches_belong_to_a_text_and_come_back_with_it() -> None:
 def test_generation_stops_and_says_why() -> None:
     for model in WRITES:
         at = press(page(model=model, length="64"), "write_on")
-        assert "Stopped: " in said(at)
+        assert "Stopped: " in next_token(at)
         assert at.button(key="draw").disabled
         opened = opened_model.open_model(model)
         last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
         filled = f"all {opened.config.max_len} positions of this model are filled"
-        assert ("ends the text" if last in end_ids(opened) else filled) in said(at)
+        assert ("ends the text" if last in end_ids(opened) else filled) in next_token(at)
 
 
 def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:
@@ -205,7 +211,7 @@ def test_what_was_chosen_is_there_again_after_another_way() -> None:
 def test_a_model_that_must_begin_with_a_token_begins_with_it(own_models: Path) -> None:
     save_forced_to_begin(own_models, "begins")
     at = page(model="begins", seed="3", temperature="2.0")
-    assert "the only one that is left" in said(at)
+    assert "the only one that is left" in next_token(at)
     assert branches(press(at, "draw")) == "0d5"
     written = branches(press(at, "write_on")).split("d")[-1].split("-")
     assert not {"6", "7"} & set(written)

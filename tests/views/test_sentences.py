@@ -68,7 +68,7 @@ IN_VAIN: Rows = {
         "The branches in the address do not fit",
     ],
     "generation/generation?way=Beam+search&length=0": [LENGTH.format("0")],
-    "forward_pass/forward_pass?stage=encoder.0.resid_mid": ["mid”; showing Tokens."],
+    "forward_pass/forward_pass?stage=encoder.0.resid_mid": ["mid”; showing Attention weights."],
     "forward_pass/forward_pass?stage=decoder.1.self_attn.weights&key_token=x&decoder_token=3": [
         "There is no key “x” here; showing the one attended to most."
     ],

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.charts.figure_data import Figure, TableData
+from explorer.charts.figure_data import WINDOW, Figure, TableData
 from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.text.number_format import three
 from explorer.text.token_labels import Label, text_of, texts
 
 BOARD_HTML = """
@@ -19,9 +20,6 @@ BOARD_HTML = """
   <div class="stage" tabindex="0"><table><thead></thead><tbody></tbody></table></div>
 </div>
 """
-BOARD_ROW, AROUND_BOARD = 28, 84
-"""Pixels of one row, and of what stands above and below the rows."""
-
 _VIEW = View("board", BOARD_HTML)
 
 
@@ -82,12 +80,17 @@ def board(
     key: str,
     title: str,
     narrow: bool = False,
+    coloured: bool = False,
+    column: int = -1,
     on_pick: Callable[[int], None] | None = None,
+    on_pick_column: Callable[[int], None] | None = None,
 ) -> None:
     """Draw it; `on_pick` is told the place of a row before the next run.
 
     `title` names it where it is exported. `narrow` columns are as wide as a token and scroll
-    sideways where there are many.
+    sideways where there are many. A `coloured` cell has its share as its colour and as a number
+    behind its text, in place of a bar; the `column` that is chosen has a frame, and a click in
+    another one is told to `on_pick_column`.
     """
 
     def pick(place: int) -> None:
@@ -96,8 +99,12 @@ def board(
 
     def figures() -> list[Figure]:
         table = {words.corner: texts([row.name for row in rows])}
-        for place, column in enumerate(columns):
-            table[column.name] = [row.cells[place].text for row in rows]
+        for place, each in enumerate(columns):
+            cells = [row.cells[place] for row in rows]
+            values = [f" {three(cell.share or 0.0)}" if coloured else "" for cell in cells]
+            table[each.name] = [
+                cell.text + value for cell, value in zip(cells, values, strict=True)
+            ]
         return [TableData(table, title)]
 
     header: dict[str, Any] = {
@@ -107,7 +114,9 @@ def board(
         "idle": words.idle,
         "sentence": words.cell,
         "pick": words.pick,
-        "columns": [[column.name, column.note, column.short] for column in columns],
+        "columns": [[each.name, each.note, each.short] for each in columns],
+        "column": column,
+        "coloured": coloured,
         "rows": [
             {
                 "name": text_of(row.name) if row.is_token else str(row.name),
@@ -123,6 +132,7 @@ def board(
         title=title,
         key=key,
         data=wire.pack(header),
-        height=BOARD_ROW * len(rows) + AROUND_BOARD,
+        height=WINDOW,
         on_picked_change=events.on_place(key, "picked", len(rows), pick),
+        on_column_change=events.on_place(key, "column", len(columns), on_pick_column),
     )

@@ -1,7 +1,10 @@
 // A table of texts and bars. One line says what is pointed at; a click on a row picks it.
 
 import {fades} from "../fading.js";
-import {element, plain, publish, say} from "../shared.js";
+import {css, element, heightOf, needs, over, plain, publish, say, three} from "../shared.js";
+
+// Pixels: of a row of coloured cells, of their heading, and of a scroll bar below a table.
+const LOWEST = 17, HIGHEST = 40, HEADING = 30, BELOW = 16;
 
 function make(state) {
   const {root} = state;
@@ -15,7 +18,10 @@ function make(state) {
   state.rows.addEventListener("focusin", event => point(state, event.target));
   state.rows.addEventListener("focusout", () => idle(state));
   state.rows.addEventListener("click", event => {
-    const row = event.target.closest?.("tr");
+    const row = event.target.closest?.("tr"), cell = event.target.closest?.("td");
+    if (state.data.coloured && cell) {
+      state.component.setTriggerValue("column", Number(cell.dataset.column));
+    }
     if (row && state.data.rows[row.dataset.row].pickable) {
       state.component.setTriggerValue("picked", Number(row.dataset.row));
     }
@@ -33,8 +39,8 @@ function point(state, target) {
   const row = state.data.rows[place.dataset.row];
   state.line.classList.remove("idle");
   if (!cell) return say(state.line, state.data.pick || "{row}", {row: row.name});
-  const [text] = row.cells[cell.dataset.column], [column] = state.data.columns[cell.dataset.column];
-  say(state.line, state.data.sentence, {row: row.name, column, value: text || "nothing"});
+  const [text, share] = row.cells[cell.dataset.column], [column] = state.data.columns[cell.dataset.column];
+  say(state.line, state.data.sentence, {row: row.name, column, value: text || "nothing", share: three(share ?? 0)});
 }
 
 function heading([name, note, short]) {
@@ -56,12 +62,19 @@ function bar(share) {
   return line;
 }
 
-function cell([text, share, how], column) {
+function cell([text, share, how], column, coloured) {
   const item = element("td", how);
   item.dataset.column = column;
-  if (share !== null) item.append(bar(share));
-  item.append(element("span", "text", text));
+  item.append(...share === null || coloured ? [] : [bar(share)], element("span", "text", text));
   return item;
+}
+
+// The cell in the colour of its share, which is written behind its text.
+function colour({data, ink}, item, [, share]) {
+  const filled = ink.sequential[Math.round(255 * Math.max(0, Math.min(1, share ?? 0)))];
+  Object.assign(item.style, {background: css(filled), color: over(filled)});
+  item.append(element("span", "share", (share ?? 0).toFixed(2)));
+  item.classList.toggle("chosen", Number(item.dataset.column) === data.column);
 }
 
 function line(state, row, place) {
@@ -77,22 +90,39 @@ function line(state, row, place) {
   }
   named.append(name);
   if (row.mark) named.append(element("span", "mark", row.mark));
-  tableRow.append(named, ...row.cells.map(cell));
+  const cells = row.cells.map((each, at) => cell(each, at, state.data.coloured));
+  if (state.data.coloured) cells.forEach((each, at) => colour(state, each, row.cells[at]));
+  tableRow.append(named, ...cells);
   return tableRow;
 }
 
 function show(state) {
-  const {data, fresh} = state;
-  if (!fresh) return state.faded();
+  if (state.fresh || state.drawn !== state.ink) build(state);
+  const {stage, data} = state, table = stage.firstElementChild;
+  if (data.coloured) {
+    const high = (heightOf(state) - HEADING) / data.rows.length;
+    stage.style.setProperty("--row", `${Math.max(LOWEST, Math.min(HIGHEST, Math.floor(high)))}px`);
+  }
+  needs(state, table.offsetHeight + BELOW);
+  const chosen = state.fresh && stage.querySelector("td.chosen");
+  if (chosen) stage.scrollLeft = chosen.offsetLeft - stage.clientWidth / 2;
   state.fresh = false;
-  state.stage.classList.toggle("narrow", data.narrow);
-  state.stage.setAttribute("aria-label", data.idle);
+  state.faded();
+}
+
+function build(state) {
+  const {data, ink, stage} = state;
+  state.drawn = ink;
+  stage.classList.toggle("narrow", data.narrow);
+  stage.classList.toggle("coloured", data.coloured);
+  stage.style.setProperty("--columns", data.columns.length);
+  stage.setAttribute("aria-label", data.idle);
   const top = element("tr");
   top.append(heading([data.corner, "", ""]), ...data.columns.map(heading));
+  if (data.coloured) top.children[data.column + 1]?.classList.add("chosen");
   state.columns.replaceChildren(top);
   state.rows.replaceChildren(...data.rows.map((row, place) => line(state, row, place)));
   idle(state);
-  state.faded();
 }
 
 publish("board", ".board", make, show);

@@ -42,6 +42,7 @@ def chips(
     below: Sequence[Label] | None = None,
     values: Sequence[float] | None = None,
     unit: str = "",
+    prompt: int | None = None,
 ) -> int | None:
     """Draw the tokens; `highlight` marks some of them by their place, those from `later` on are
     faint. `values` has a number of every token, in this `unit`, negative where it has none.
@@ -49,7 +50,8 @@ def chips(
     With `on_pick` a chip can be clicked: it is called with the token's place before
     the script runs, and the place is returned once. `height` bounds the view, which
     then scrolls by itself; without it the view is as high as its chips. `below` are as many
-    tokens of another text: each stands under its counterpart.
+    tokens of another text: each stands under its counterpart. With `prompt` they stand as a text,
+    and those behind so many are strong.
     """
 
     def figures() -> list[Figure]:
@@ -70,6 +72,7 @@ def chips(
             below=below,
             values=values,
             unit=unit,
+            prompt=prompt,
         ),
         height=height or "content",
         choice=[len(tokens) if later is None else later, *marked],
@@ -89,6 +92,7 @@ def encode(
     below: Sequence[Label] | None = None,
     values: Sequence[float] | None = None,
     unit: str = "",
+    prompt: int | None = None,
 ) -> bytes:
     """The chips as one message; the ids and the spans only where tokens have them."""
     first = tokens[:MOST_CHIPS]
@@ -112,6 +116,7 @@ def encode(
         "said": [f"{three(value)} {unit}".strip() if value >= 0 else "" for value in numbers],
         "text": text if text is None or len(tokens) <= MOST_CHIPS else text[:end],
         "pickable": pickable,
+        "prompt": prompt,
         "below": [] if below is None else texts(below[:MOST_CHIPS]),
         "mutedBelow": [] if below is None else specials(below[:MOST_CHIPS]),
     }

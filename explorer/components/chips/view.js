@@ -119,6 +119,7 @@ function chip(state, label, place) {
   node.classList.toggle("pickable", data.pickable);
   node.classList.toggle("shaded", place in data.shades);
   node.style.setProperty("--shade", data.shades[place] ?? 0);
+  node.classList.toggle("written", data.prompt !== null && place >= data.prompt);
   node.dataset.place = place;
   node.setAttribute("aria-describedby", "said");
   node.tabIndex = place === 0 ? 0 : -1;
@@ -171,6 +172,8 @@ function show(state) {
   if (state.fresh) {
     state.fresh = false;
     cut(state);
+    state.root.classList.toggle("running", data.prompt !== null);
+    state.root.classList.toggle("apart", !data.own.some(label => label.includes("␣")));
     const items = data.own.map((label, place) => chip(state, label, place));
     state.chips = items.map(([, chip]) => chip);
     state.row.replaceChildren(...framed(data.groups, items.map(([item]) => item)));

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from explorer.charts.figure_data import Figure, TableData, Value
+from explorer.charts.figure_data import WINDOW, Figure, TableData, Value
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
@@ -44,7 +44,6 @@ def stage_list(
     at: int,
     on_move: Callable[[int], None],
     title: str,
-    height: int,
     note: str,
 ) -> None:
     """Draw the stages of all sections; `on_move(stage)` is called before the next run.
@@ -84,7 +83,7 @@ def stage_list(
         title=title,
         key=key,
         data=wire.pack(header),
-        height=height,
+        height=WINDOW,
         choice=[0, at],
         on_chosen_change=hand_over,
     )

@@ -4,39 +4,69 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from explorer.analysis.information_flow import most_tokens
 from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
+from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.bars import score_bars
-from explorer.components.chart import chart
-from explorer.inference.answers import option_name, score_sentence, score_words
+from explorer.components.board import Cell, Column, Row, Words, board
+from explorer.inference.answers import option_name, score_sentence
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.text.visible_text import literal
+from explorer.views.overview.pass_picture import lens_by_layer, too_long
 from explorer.views.shared import widgets
 from explorer.views.shared.heads_grid import CROSS, heads_grid
 from explorer.views.shared.tables import table
 
-PREDICTIONS_SHOWN, LAYERS_IN_SIGHT = 5, 16
-BAR = 28
-LAYERS_WIDTH = 560
+PREDICTIONS_SHOWN, LAYERS_IN_SIGHT, POSITIONS_SHOWN = 5, 16, 64
+
+
+def draw_lens(context: PageContext, position: int) -> None:
+    """The likeliest token after every layer at every position, the last layer on top.
+
+    A click in a column chooses its position. Many positions are those around the chosen one.
+    """
+    opened, forward = context.opened, context.forward
+    tokens = forward.last_stack_tokens
+    if len(tokens) > most_tokens(forward):
+        st.caption(too_long(forward))
+        return
+    first = max(0, min(position - POSITIONS_SHOWN // 2, len(tokens) - POSITIONS_SHOWN))
+    shown = range(first, min(len(tokens), first + POSITIONS_SHOWN))
+    layers = [row for _, rows in sorted(lens_by_layer(opened, forward)) for row in rows]
+    rows = [
+        Row(f"layer {layer}", [Cell(*words[place]) for place in shown], is_token=False)
+        for layer, words in reversed([*enumerate(layers)])
+    ]
+    place = "In place of" if forward.config.kind == "encoder" else "After"
+    board(
+        [Column(text_of(tokens[place])) for place in shown],
+        rows,
+        Words(
+            place.lower(),
+            "The likeliest token after each layer; click a column to choose its position.",
+            f"{place} {{column}}, {{row}}: {{value}}, probability {{share}}",
+        ),
+        key="lens",
+        title=f"{context.choice.called} · Likeliest token after each layer",
+        coloured=True,
+        column=position - first,
+        on_pick_column=lambda column: widget_state.put("expected_at", first + column),
+    )
+    if len(shown) < len(tokens):
+        st.caption(f"{len(shown)} of {len(tokens):,} positions are drawn.")
 
 
 def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
-    """A row per layer of `logits` (layers + 1, options); then the output's score and rank."""
+    """A row per layer of `logits` (layers + 1, options), with the rank of the output."""
     steps = ["embedding", *(f"layer {n}" for n in range(len(logits) - 1))]
-    config, words = opened.config, score_words(opened.config)
+    config = opened.config
     scores, output = config.scores(logits.double()), int(logits[-1].argmax())
-    is_classifier = config.head == "classifier"
-    kind = "classes" if is_classifier else "tokens"
-    largest = f"Likeliest {kind}" if words.score == "probability" else words.title
-    st.markdown(f"**{largest} after each layer**")
-    if is_classifier:
-        st.caption(score_sentence(config))
     best = scores.topk(min(PREDICTIONS_SHOWN, logits.shape[-1]), -1)
     columns = {
         f"{rank + 1}.": [
@@ -47,19 +77,14 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
             zip(best.indices.T.tolist(), best.values.T.tolist(), strict=True)
         )
     }
-    table({"after": steps, **columns}, most_rows=LAYERS_IN_SIGHT)
-    with st.container(width=LAYERS_WIDTH):
-        st.markdown(f"**Output: {literal(option_text(opened, output))}**")
-        ranks = ranks_by_layer(logits, output)
-        labels = [f"{step} · rank {rank}" for step, rank in zip(steps, ranks, strict=True)]
-        spec = score_bars(labels, scores[:, output].tolist(), words.score)
-        title = f"{words.score.capitalize()} of {option_text(opened, output)} after each layer"
-        chart(spec, height=BAR * len(steps) + 30, key="way", title=title)
-        st.caption(
-            f"Its {words.score} after each layer, and its rank among all {kind}. In the forward "
-            "pass the output head reads the last layer alone: its output for earlier ones need not "
-            "be what the model would predict there."
-        )
+    st.markdown(f"**Output: {literal(option_text(opened, output))}**")
+    ranks = [f"{rank:,}" for rank in ranks_by_layer(logits, output)]
+    table({"after": steps, "its rank": ranks, **columns}, most_rows=LAYERS_IN_SIGHT)
+    about = f"{score_sentence(config)} " if config.head == "classifier" else ""
+    st.caption(
+        f"{about}In the forward pass the output head reads the last layer alone: its output for "
+        "earlier ones need not be what the model would predict there."
+    )
 
 
 def option_text(opened: OpenModel, index: int) -> str:

@@ -1,6 +1,7 @@
 """The page “Forward pass”: the list of the stages, and the values of the chosen one."""
 
 import math
+from functools import partial
 
 import streamlit as st
 import torch
@@ -33,7 +34,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of, texts
-from explorer.text.visible_text import cut, in_quotes, literal, readable
+from explorer.text.visible_text import cut, in_quotes, readable
 from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition, token_of
@@ -45,7 +46,6 @@ NOTEBOOK_IDS = 32, 10
 NOTEBOOK_BATCH = NOTEBOOK_TUTORIAL.replace(
     kind="encoder", head="none", vocab_size=100, src_vocab_size=None, n_layers=1
 )
-HEIGHT, MATRIX_HEIGHT, SQUARE_HEIGHT = 720, 700, 500
 BRANCHES = {
     "": "",
     "self_attn": "self-attention",
@@ -65,7 +65,7 @@ def draw_forward_pass(context: PageContext) -> None:
         redraw()
     at = pass_position.chosen_position(context)
     values = values_of(context, at)
-    left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
+    left, right = st.columns([1, 3])
     with left:
         chosen = [tokens_of(values, stack)[place] for stack, place in at.tokens.items()]
         tokens = ", ".join(in_quotes(text_of(token)) for token in chosen)
@@ -74,11 +74,10 @@ def draw_forward_pass(context: PageContext) -> None:
             key="stage_list",
             at=at.place,
             on_move=lambda place: pass_position.choose_stage(context, at, place),
-            height=HEIGHT,
             title=f"{own_name(context.choice.model)} · Norm of the residual stream at {tokens}",
             note=f"Bars: norm of the residual stream at {tokens}",
         )
-    with right:
+    with right.container(gap="xxsmall"):
         _draw_stage(context.opened, values, at)
 
 
@@ -126,37 +125,33 @@ def _stream_norm(forward: ForwardPass, last: Stage, token: int) -> float:
 
 
 def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None:
-    stage = at.stage
-    where = [stage.stack.capitalize(), stage.section.lower(), BRANCHES[stage.branch]]
-    if stage.per_head:
-        name, head, _ = _head_of(values, stage)
-        where.append(f"{name.lower()} {head}")
-    place = ", ".join(filter(None, where))
-    kind = KINDS[stage.kind]
-    with st.container(gap="xxsmall"):  # a formula has margins of its own
-        st.markdown(f"**{stage.title}** · {literal(opened.name)} · {place}")
-        st.latex(kind.formula(stage, values.config))
-        st.caption(kind.sentence(values.config))
-    recorded_as = f"{_origin(stage)} {_shapes(values, stage)}"
-    names = [] if stage.per_text else token_names(row_names(values, stage))
+    stage, kind = at.stage, KINDS[at.stage.kind]
+    formulas = st.container(horizontal=True, gap="small", key="stage_formulas")
+    with formulas:
+        st.latex(rf"\textstyle {kind.formula(stage, values.config)}", width="content")
     if stage.kind == "tokens":
-        pass_position.draw_controls(at, names, [])
         draw_tokenization(values, stage, at.row)
-        st.caption(recorded_as)
-        return
-    in_ranges = column_kind(stage) == "dimension"
-    pass_position.draw_controls(
-        at, names, windows(values[stage.name].shape[1]) if in_ranges else []
-    )
-    view = cut_stage(values, stage, at.row, at.window, lambda option: option_name(opened, option))
-    cell = _pinned_cell(values, view, at)
-    with st.container(gap="xxsmall"):
-        if cell is not None:  # above the matrix, in view when a cell is clicked
+        notes, ranges = [], []
+    else:
+        label = partial(option_name, opened)
+        view = cut_stage(values, stage, at.row, at.window, label)
+        cell = _pinned_cell(values, view, at)
+        _draw_matrix(values, stage, view, at, cell, stage_title(opened.name, values, stage))
+        if cell is not None:
             row, column = values.rows(stage.name).index(view.rows[cell[0]]), view.columns[cell[1]]
             if equation := values.equation(stage, row, column):
-                st.latex(equation.of(float(view.values[cell])))
-        _draw_matrix(values, stage, view, at, cell, stage_title(opened.name, values, stage))
-    st.caption(" ".join([*stage_notes(values, stage, view, at), recorded_as]))
+                total = float(view.values[cell])
+                formulas.latex(rf"\textstyle {equation.of(total)}", width="content")
+        notes = stage_notes(values, stage, view, at)
+        ranges = windows(view.width) if column_kind(stage) == "dimension" else []
+    names = [] if stage.per_text else token_names(row_names(values, stage))
+    with st.container(horizontal=True):
+        pass_position.draw_controls(at, names, ranges)
+    st.caption(" ".join([f"**{stage.title}** {kind.sentence(values.config)}", *notes]))
+    with st.expander("Where these values come from"):
+        st.caption(f"{_origin(stage)} {_shapes(values, stage)}")
+        if stage.kind != "tokens":
+            st.caption(recomputed(values, stage, view, at))
     if stage.part:
         pass_position.head_page_links(at.tokens[stage.stack], _key(values, at))
 
@@ -244,7 +239,6 @@ def _draw_matrix(
         row_name = "reads" if what == "dimension" else "reads / writes"
     if what == "dimension":
         cell_text = "{row}, dimension {column}: {value}"
-    high = 54 * len(view.rows) + 120, 40 * max(len(view.rows), 2) + 118
 
     def pin(cell: tuple[int, int] | None) -> None:
         if cell is not None:
@@ -265,9 +259,8 @@ def _draw_matrix(
         column_name=what,
         sentence=None if stage.kind == "weights" else cell_text,
         unit={"weights": "weight", "probabilities": "probability"}.get(stage.kind, "value"),
-        height=min(SQUARE_HEIGHT, high[0]) if stage.is_square else min(MATRIX_HEIGHT, high[1]),
         top=1.0 if shares else None,
-        exact=True,
+        exact=not shares,
         places=(view.rows, view.columns),
         pinned=pinned,
         on_pin=pin,
@@ -294,7 +287,7 @@ def _key(values: PassValues, at: PassPosition) -> int:
 
 
 def stage_notes(values: PassValues, stage: Stage, view: StageCut, at: PassPosition) -> list[str]:
-    """The head that is shown, what is not drawn, and the error of the recomputed values."""
+    """The head that is shown, and what is not drawn."""
     notes, what = [], column_kind(stage)
     if at.place == len(at.stages) - 1 and values.config.head == "none":
         notes.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
@@ -312,14 +305,18 @@ def stage_notes(values: PassValues, stage: Stage, view: StageCut, at: PassPositi
         if at.column >= view.width:
             why = f"There is no {what} {at.column:,} here, the last is {view.width - 1:,}"
         notes.append(f"{why}: the first one drawn is pinned; click another to pin it.")
+    return notes
+
+
+def recomputed(values: PassValues, stage: Stage, view: StageCut, at: PassPosition) -> str:
+    """How far the row of the chosen token is from the same values, recomputed."""
     rows = values.rows(stage.name)
     row = rows.index(at.row) if at.row in rows else 0
     of_words = stage.kind == "logits"  # a whole vocabulary would be too much for each step
     error = values.relative_error(stage, slice(row, row + 1), [*view.columns] if of_words else ALL)
     part = "The text's row" if stage.per_text else "This token's row"
     part = f"{part} (the values drawn)" if of_words else part
-    notes.append(widgets.recomputed(f"{part}, recomputed in float64", error))
-    return notes
+    return widgets.recomputed(f"{part}, recomputed in float64", error)
 
 
 def stage_script(context: PageContext) -> Script:
@@ -329,7 +326,7 @@ def stage_script(context: PageContext) -> Script:
     name = str(STAGE_CHOICES.texts().get("stage") or "")
     stack = forward.config.stacks[-1]
     token = token_of(stack, len(forward.source if stack == "encoder" else forward.target))
-    name = name if name in stages else stages[0]
+    name = name if name in stages else pass_position.usual_stage(context)
     return script(stage_code, forward, name, context.choice.head, token)
 
 

@@ -4,6 +4,7 @@ import math
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
@@ -29,16 +30,13 @@ BEAM_IDLE = (
 )
 
 
-def draw_beam_search(context: PageContext) -> Script:
-    """Draw the controls, the tree with the best text marked, and the texts; return the code."""
+def draw_beam_search(context: PageContext, row: DeltaGenerator) -> Script:
+    """Draw the controls in the `row` of the page, the tree, and the texts; return the code."""
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
-    places = widgets.side_by_side(1, 1, 1)
-    with places[0]:
+    with row:
         width = int(controls.slider("beams"))
-    with places[1]:
         alpha = controls.slider("alpha")
-    with places[2]:
         length = min(int(controls.slider("length")), prompt.room)
 
     def search() -> Beams:

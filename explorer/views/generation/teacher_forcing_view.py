@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
 from explorer.app import controls, widget_state
@@ -35,19 +36,21 @@ WORDS = Words(
 )
 
 
-def draw_teacher_forcing(context: PageContext) -> Script | None:
+def draw_teacher_forcing(context: PageContext, row: DeltaGenerator) -> Script | None:
     """Draw inputs, targets and predictions of both; return the code of teacher forcing."""
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
     if prompt.source:
-        target, prompt_length = _choose_target(context, prompt), 1
+        with row:
+            target, prompt_length = _choose_target(context, prompt), 1
         source = prompt.ids
     else:
         target, source = [token.id for token in prompt.tokens], None
         if len(target) < 2:
             say(TOO_SHORT)
             return None
-        prompt_length = _choose_prompt_length(len(target))
+        with row:
+            prompt_length = _choose_prompt_length(len(target))
     cut = target[: prompt_length + MAX_GENERATED]
     forcing = cached(
         opened,

@@ -1,9 +1,11 @@
 """One token after another: the stages of each choice, the branches, and a head's map."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.app import controls, widget_state
@@ -33,7 +35,6 @@ from explorer.inference.sampling_stages import (
 )
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text
-from explorer.text.visible_text import literal
 from explorer.views.generation import branch_tree
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -43,25 +44,29 @@ from models.sampling import Sampling, choose_from, sample
 
 MOST_TOKENS = 12
 """Rows of the table of the next token, without those of branches and of all other tokens."""
-TOP_K, TOP_P = 2, 3
 WORDS = Words(
     "token",
-    "Each row is a token. Click one to force it as the next token, on its own branch.",
+    "",
     "{row} · {column}: {value}",
     "Force {row} as the next token",
 )
-TEXT_HEIGHT, MAP_HEIGHT = 94, 420
-"""Pixels: two lines of tokens, which scroll; the height at which the map fills its column."""
+LEAST_SHARE = 1e-4
+"""The smallest probability that the table writes."""
+TEXT_HEIGHT = 52
+"""Pixels: two lines of text, which scroll."""
 
 
-def draw_token_by_token(context: PageContext) -> Script:
-    """Draw the text so far, the next choice, a head's map and the branches; return the code."""
+def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
+    """Draw the text so far, the next choice, a head's map and the branches; return the code.
+
+    The buttons stand in the `row` of the page.
+    """
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
-    text_so_far = st.container(width=widgets.WIDEST)
-    moves = st.container(horizontal=True, vertical_alignment="center", width=widgets.WIDEST)
-    choice, head = widgets.side_by_side(8, 5)
-    with choice:
+    picture = st.container(gap="xxsmall")
+    text_so_far = picture.container()
+    choice, head, how = picture.columns([7, 4, 2])
+    with how:
         sampling, seed, count = _choose_sampling()
     branches = branch_tree.current_branches(context, prompt)
     branches = _generate(context, prompt, branches, sampling, seed, count)
@@ -73,26 +78,22 @@ def draw_token_by_token(context: PageContext) -> Script:
     continuation = or_stop(lambda: continue_from(opened, text, fed))
     stages = sampling_stages(continuation.all_logits[at], sampling)
     sampled = sample_token(stages, sampling, seed, at)
-    with moves:
+    with row:
         _draw_moves(branches, line, step, sampled, stopped)
         _draw_typing(opened, prompt, branches, line[step], stopped)
     with text_so_far:
         _draw_text(opened, prompt, path, step)
     draw_notes(branch_tree.CLICK)
     before = [token.label for token in (*prompt.tokens, *map(opened.tokenizer.token, path[:at]))]
-    name = literal(candidate_text(opened.tokenizer.label(sampled), before))
+    name = candidate_text(opened.tokenizer.label(sampled), before)
+    share = three(float(stages.final[sampled]))
+    says = f"Next: {name}, {how_chosen(stages, sampling, seed, share)}"
+    if stopped:
+        says = f"{stopped} The table shows the last choice; undo it or click another token."
     with choice:
-        share = three(float(stages.final[sampled]))
-        with st.container(gap=None):
-            if stopped:
-                st.text(
-                    f"{stopped} The table shows the last choice; undo it or click another token."
-                )
-            else:
-                st.markdown(f"**Next: {name}**, {how_chosen(stages, sampling, seed, share)}")
-            st.caption(cut_summary(stages, sampling))
         marked = None if stopped else sampled
-        draw_sampling_stages(opened, stages, sampling, branches, line[at], marked, before)
+        draw_sampling_stages(opened, stages, sampling, branches, line[at], marked, before, says)
+        st.caption(f"{cut_summary(stages, sampling)} Click a token to force it on a branch.")
     with head:
         _draw_head(context, continuation, at)
     st.markdown("**Branches**")
@@ -105,17 +106,11 @@ def draw_token_by_token(context: PageContext) -> Script:
 
 def _choose_sampling() -> tuple[Sampling, int, int]:
     """The sampling, the seed, and how many tokens are generated at once."""
-    places = st.columns([3, 2, 3, 2, 3], gap="small")
-    with places[0]:
-        temperature = controls.slider("temperature")
-    with places[1]:
-        top_k = controls.whole("top_k")
-    with places[2]:
-        top_p = controls.slider("top_p")
-    with places[3]:
-        seed = controls.whole("seed")
-    with places[4]:
-        count = int(controls.slider("length"))
+    temperature = controls.slider("temperature")
+    top_k = controls.whole("top_k")
+    top_p = controls.slider("top_p")
+    seed = controls.whole("seed")
+    count = int(controls.slider("length"))
     return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
 
 
@@ -212,7 +207,15 @@ def _draw_text(opened: OpenModel, prompt: Prompt, path: list[int], step: int) ->
         branch_tree.go_to_step(max(0, place + 1 - prompt_length))
 
     end = prompt_length + step
-    chips(tokens, key="decoded", highlight=end - 1, later=end, on_pick=go_to, height=TEXT_HEIGHT)
+    chips(
+        tokens,
+        key="decoded",
+        highlight=end - 1,
+        later=end,
+        on_pick=go_to,
+        height=TEXT_HEIGHT,
+        prompt=prompt_length,
+    )
 
 
 def how_chosen(stages: SamplingStages, sampling: Sampling, seed: int, share: str) -> str:
@@ -230,7 +233,6 @@ def _draw_head(context: PageContext, continuation: Continuation, step: int) -> N
     """Draw the chosen head's map over the text so far; it grows with every token."""
     at, forward = context.choice, continuation.forward
     words = forward.part(at.part).words
-    st.markdown(widgets.head_heading(context))
     is_whole = step == continuation.steps
     matrix(
         continuation.weights(at.part, at.layer, at.head, step),
@@ -243,7 +245,6 @@ def _draw_head(context: PageContext, continuation: Continuation, step: int) -> N
         sentence=words.cell,
         title=widgets.head_title(context),
         absent="masked" if is_whole else "masked or later",
-        height=MAP_HEIGHT,
         top=1.0,
     )
     if at.part == "decoder.cross_attn":
@@ -258,11 +259,13 @@ def draw_sampling_stages(
     here: int,
     sampled: int | None,
     before: Sequence[str],
+    says: str,
 ) -> None:
     """Draw the likeliest tokens after node `here`, the sampled one, the branches', and the rest.
 
-    `before` are the labels of the tokens up to there.
+    `before` are the labels of the tokens up to there; `says` stands over the table.
     """
+    steps = _steps(stages, sampling)
     in_branches = branches.children[here]
     also = [*([] if sampled is None else [sampled]), *in_branches]
     tokens = stages.likeliest(MOST_TOKENS, also)
@@ -271,41 +274,52 @@ def draw_sampling_stages(
         marks[sampled] = "sampled" if sampling.temperature else "next"
     names = [candidate_text(opened.tokenizer.label(token), before) for token in tokens]
     rows = [
-        _token_row(stages, token, name, marks.get(token, ""))
+        _token_row(stages, steps, token, name, marks.get(token, ""))
         for token, name in zip(tokens, names, strict=True)
     ]
-    if others := _other_tokens(stages, tokens):
+    if others := _other_tokens(stages, steps, tokens):
         rows.append(others)
 
     def force(place: int) -> None:
         branch_tree.append_tokens(branches, [tokens[place]], forced=True, behind=here)
 
     board(
-        _columns(stages, sampling),
+        [Column("logit", "output"), *(column for column, _ in steps)],
         rows,
-        WORDS,
+        replace(WORDS, idle=says),
         key="stages",
         title="Next token, stage by stage",
         on_pick=force,
     )
 
 
-def _columns(stages: SamplingStages, sampling: Sampling) -> list[Column]:
-    """A column for each stage, with what it cuts."""
-    k = "off" if sampling.top_k is None else f"{sampling.top_k:,}"
-    p = "off" if sampling.top_p is None else f"{sampling.top_p:g}"
-    cut_by_k = three(stages.cut_by_k) if sampling.top_k else "nothing"
-    cut_by_p = three(stages.cut_by_p) if sampling.top_p else "nothing"
-    left = float(stages.top_p.sum())
+Steps = Sequence[tuple[Column, Tensor]]
+
+
+def _steps(stages: SamplingStages, sampling: Sampling) -> Steps:
+    """A column for the softmax and for each step that changes it, with its probabilities."""
     t = f"{sampling.temperature:g}"
-    return [
-        Column("logit", "output"),
-        Column("softmax", "sums to 1"),
-        Column(f"temperature {t}", "sums to 1", f"temp. {t}"),
-        Column(f"top-k {k}", f"cuts {cut_by_k}"),
-        Column(f"top-p {p}", f"cuts {cut_by_p}"),
-        Column("renormalized", f"÷ {three(left)}", "renorm."),
-    ]
+    steps = [(Column("softmax", "sums to 1"), stages.plain)]
+    if sampling.temperature != 1:
+        name = f"temperature {t}"
+        steps.append((Column(name, "sums to 1", f"temp. {t}"), stages.tempered))
+    before = stages.tempered
+    for name, limit, after in (
+        ("top-k", sampling.top_k, stages.top_k),
+        ("top-p", sampling.top_p, stages.top_p),
+    ):
+        if not torch.equal(before, after):
+            cut = f"cuts {_share(float((before - after).sum()))}"
+            steps.append((Column(f"{name} {limit:,}", cut), after))
+        before = after
+    if not torch.equal(before, stages.final):
+        left = f"÷ {three(float(before.sum()))}"
+        steps.append((Column("renormalized", left, "renorm."), stages.final))
+    return steps
+
+
+def _share(value: float) -> str:
+    return "≈ 0" if 0 < value < LEAST_SHARE else three(value)
 
 
 def cut_summary(stages: SamplingStages, sampling: Sampling) -> str:
@@ -334,7 +348,7 @@ def _tokens(count: int, probability: float | None = None) -> str:
     return tokens if probability is None else f"{tokens} (probability {three(probability)})"
 
 
-def _token_row(stages: SamplingStages, token: int, name: str, mark: str) -> Row:
+def _token_row(stages: SamplingStages, steps: Steps, token: int, name: str, mark: str) -> Row:
     logit = float(stages.logits[token])
     is_allowed = logit > -torch.inf
     top = float(stages.logits[stages.logits.isfinite()].abs().max())
@@ -343,30 +357,30 @@ def _token_row(stages: SamplingStages, token: int, name: str, mark: str) -> Row:
     bar = logit / top if is_allowed and top else None
     cells = [
         Cell(three(logit), bar, "" if is_allowed else "cut"),
-        *_probability_cells(stages, torch.tensor([token])),
+        *_probability_cells(steps, torch.tensor([token])),
     ]
     how = "" if stages.final[token] > 0 else "cut"
     return Row(name, cells, mark=" · ".join(marks), how=how, pickable=is_allowed)
 
 
-def _other_tokens(stages: SamplingStages, tokens: Sequence[int]) -> Row | None:
+def _other_tokens(stages: SamplingStages, steps: Steps, tokens: Sequence[int]) -> Row | None:
     """The row for all tokens that have none of their own: their summed probabilities."""
     others = torch.ones_like(stages.logits, dtype=torch.bool)
     others[list(tokens)] = False
     count = int(others.sum())
     if not count:
         return None
-    cells = [Cell("", None, "muted"), *_probability_cells(stages, others.nonzero()[:, 0])]
+    cells = [Cell("", None, "muted"), *_probability_cells(steps, others.nonzero()[:, 0])]
     return Row(f"{count:,} others", cells, how="muted", is_token=False)
 
 
-def _probability_cells(stages: SamplingStages, tokens: Tensor) -> list[Cell]:
-    """One cell per stage: the bar is the probability, and the stage that cuts says so."""
-    probabilities = (stages.plain, stages.tempered, stages.top_k, stages.top_p, stages.final)
+def _probability_cells(steps: Steps, tokens: Tensor) -> list[Cell]:
+    """One cell per step: the bar is the probability, and the step that cuts says so."""
     cells, before = list[Cell](), 0.0
-    for place, value in enumerate(float(values[tokens].sum()) for values in probabilities):
-        is_cut_here = place in (TOP_K, TOP_P) and before and not value
-        text = "cut" if is_cut_here else three(value)
+    for column, values in steps:
+        value = float(values[tokens].sum())
+        is_cut_here = column.name.startswith("top-") and before and not value
+        text = "cut" if is_cut_here else _share(value)
         cells.append(Cell(text, value or None, "" if value else "cut"))
         before = value
     return cells

@@ -185,14 +185,14 @@ def chosen_position(context: PageContext) -> PassPosition:
             invalid[name] = f"There is no {kind} “{quoted}” here; showing {usual}."
         return number
 
-    first = next(iter(stages.values()))
-    stage = texts.get("stage") or first.name
+    usual = usual_stage(context)
+    stage = texts.get("stage") or usual
     if stage not in stages:
-        quoted = cut(stage, LONGEST_QUOTED_NAME)
-        invalid["stage"] = f"This model has no stage “{quoted}”; showing {first.title}."
-        stage = first.name
+        quoted, title = cut(stage, LONGEST_QUOTED_NAME), stages[usual].title
+        invalid["stage"] = f"This model has no stage “{quoted}”; showing {title}."
+        stage = usual
     counts = {"encoder": len(forward.source), "decoder": len(forward.target)}
-    tokens, columns, address = {}, {}, {"stage": "" if stage == first.name else stage}
+    tokens, columns, address = {}, {}, {"stage": stage if stage == texts.get("stage") else ""}
     for stack in forward.config.stacks:
         name, last = f"{stack}_token", counts[stack] - 1
         number = number_of(name, "token", last, counts[stack])
@@ -222,6 +222,31 @@ def chosen_position(context: PageContext) -> PassPosition:
     return at
 
 
+def usual_stage(context: PageContext) -> str:
+    """The stage at which the page opens: the weights of the attention in the bar."""
+    at = context.choice
+    return f"{site(at.part, at.layer)}.weights"
+
+
+TAILS = {
+    "tokens": "tokens",
+    "embedding": "embed",
+    "positions": "pos_embed",
+    "mlp": "{layer}.mlp.hidden",
+    "stream": "{layer}.resid_post",
+}
+"""By the part of the pass that the miniature names, the name of its stage behind the stack."""
+
+
+def stage_of_part(context: PageContext, part: str) -> str:
+    """The stage of a part of the pass in the bar's stack and layer; empty for the usual stage."""
+    at, stages = context.choice, stages_of(context.forward.config)
+    if part == "answer":
+        return stages[-1].name
+    name = f"{at.part.split('.')[0]}.{TAILS.get(part, '').format(layer=at.layer)}"
+    return name if name in {stage.name for stage in stages} else ""
+
+
 def token_of(stack: str, count: int) -> int:
     """The chosen token of a stack that reads `count` tokens; the last if none of them is chosen."""
     place = whole_number(STAGE_CHOICES.texts().get(f"{stack}_token", ""), count)
@@ -231,7 +256,7 @@ def token_of(stack: str, count: int) -> int:
 def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
     """Choose another stage; the bar follows to its attention and layer. For a callback."""
     stage, clicks = at.stages[place], state_of(StageClicks)
-    STAGE_CHOICES.put("stage", stage.name if place else "")
+    STAGE_CHOICES.put("stage", stage.name)
     changed = _bar_of(context, stage)
     clicks.was_clicked = not changed
     if changed:
@@ -290,7 +315,7 @@ def _follow_bar(context: PageContext) -> bool:
         redraw()
     clicks.outdated = frozenset()
     stack, branch = part.split(".")
-    parts = str(STAGE_CHOICES.texts().get("stage", "")).split(".")
+    parts = str(STAGE_CHOICES.texts().get("stage") or usual_stage(context)).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
     same = ".".join([stack, str(layer), branch, *tail])
     if same in {stage.name for stage in stages_of(context.forward.config)}:
@@ -320,13 +345,12 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
     """The lists above the matrix: the token, and the range of dimensions of its vector."""
     token = f"{row_stack(at.stage)}_token"
     window = min(at.window, len(cuts) - 1)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if len(names) > 1:
-            label = "Token: reads / writes" if BETWEEN in names[0] else "Token"
-            _draw_list(label, names, at.row, f"stage_{token}", token, 1, width=320)
-        if len(cuts) > 1:
-            key, name = "stage_dimensions", "number"
-            _draw_list("Dimensions", cuts, window, key, name, DIMENSIONS, width=140)
+    if len(names) > 1:
+        label = "Reads / writes" if BETWEEN in names[0] else "Token"
+        _draw_list(label, names, at.row, f"stage_{token}", token, 1, width=230)
+    if len(cuts) > 1:
+        key, name = "stage_dimensions", "number"
+        _draw_list("Dimensions", cuts, window, key, name, DIMENSIONS, width=190)
 
 
 def _draw_list(

@@ -1,5 +1,7 @@
 """What a page draws in the sidebar: the miniature of the pass at its top, the tools at its foot."""
 
+from functools import partial
+
 import streamlit as st
 
 from explorer.analysis import information_flow
@@ -17,14 +19,15 @@ from explorer.components.presenter import present_button
 from explorer.components.tools import copy_link, theme_switch
 from explorer.inference.answers import shown_place
 from explorer.inference.forward_pass import ForwardPass
+from explorer.views.shared.pass_position import STAGE_CHOICES, stage_of_part
 
-KEY, HEIGHT = "miniature", 170
+KEY, HEIGHT, STAGES = "miniature", 170, "forward_pass"
 PASS_PARTS = {
     "tokens": ("Tokens", "tokens"),
     "embedding": ("Embedding", "embedding_space"),
     "positions": ("Positions", "positions"),
     "attention": ("Attention", "attention"),
-    "mlp": ("Feed-forward", "forward_pass"),
+    "mlp": ("Feed-forward", STAGES),
     "stream": ("Residual stream", "logit_lens"),
     "answer": ("Answer", "generation"),
 }
@@ -71,7 +74,7 @@ def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None
         lit=_lit(),
         layer=_layer(context),
         height=HEIGHT,
-        on_go=_go,
+        on_go=partial(_go, context),
     )
     state_of(PageViews).drawn.pop(KEY, None)  # a reader exports the page's own pictures
 
@@ -97,12 +100,17 @@ def _layer(context: PageContext) -> tuple[str, int]:
     return at.part.split(".")[0], at.layer
 
 
-def _go(name: str, layer: int | None) -> None:
-    """For the callback: the page of a part, in the next run."""
+def _go(context: PageContext, name: str, layer: int | None) -> None:
+    """For the callback: the page of a part, or on the page Forward pass its stage."""
     reader = session()
     if layer is not None:
         reader.choose_next = {**reader.choose_next, "layer": layer}
-    reader.next_page = PASS_PARTS["attention" if layer is not None else name][1]
+    page = PASS_PARTS["attention" if layer is not None else name][1]
+    if STAGES in (page, reader.page):
+        page = STAGES
+        if layer is None:
+            STAGE_CHOICES.put("stage", stage_of_part(context, name))
+    reader.next_page = page
 
 
 HIDE, FOLD, LOCK = "hide_in_link", "fold_in_link", "lock_in_link"
