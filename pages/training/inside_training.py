@@ -19,7 +19,7 @@ from models.training import train
 
 widgets.opening(
     "Inside training",
-    "Take one update of a run apart, and see what training does to the inside of its model.",
+    "One update of a run taken apart, and what training does to the inside of its model.",
 )
 chosen = choose_inside_run()
 VIEWS: dict[str, Callable[[InsideRun], Script | None]] = {

@@ -29,7 +29,7 @@ FILM_HTML = f"""
   </div>
 </div>
 """
-FILM_HEIGHT = 220
+FILM_HEIGHT = 280
 """Pixels: the buttons, the curves, and two lines of words."""
 
 _VIEW = View("film", FILM_HTML)

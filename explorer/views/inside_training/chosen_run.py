@@ -13,6 +13,7 @@ from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.opened_model import OpenModel, open_entry
+from explorer.charts.figure_data import WINDOW
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.retraining import training_at
@@ -31,7 +32,6 @@ from models.training import Batch
 
 ROWS = 64
 """Held-out examples that every measurement uses."""
-CURVES_HEIGHT = 340
 NO_RUN = "Choose a run above. Where there is none yet, train a model on the page Training."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."
 TOO_LARGE_TO_MEASURE = (
@@ -104,11 +104,12 @@ class InsideRun:
 def choose_inside_run() -> InsideRun | None:
     """The run on screen, or None and a sentence where it has no snapshots.
 
-    The default is the run of the chosen model, or else the reader's newest.
+    The default is the run of the chosen model, the reader's newest, or one of the app's.
     """
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
     if is_new and not address.value_of("run"):
-        runs, model = reader_runs.own_runs(), address.value_of("model")
+        runs = [*reader_runs.own_runs(), *reader_runs.recorded_runs()]
+        model = address.value_of("model")
         for default in sorted(runs, key=lambda run: run.name != model)[:1]:
             choose_run_next(default)
             address.write("run", default.name)
@@ -171,4 +172,4 @@ def draw_over_steps(
         for name, values in curves.items()
         for step, value in zip(chosen.steps, values, strict=True)
     ]
-    chart(lines_over_steps(rows, unit), height=CURVES_HEIGHT, key=key, title=title)
+    chart(lines_over_steps(rows, unit), height=WINDOW, key=key, title=title)
