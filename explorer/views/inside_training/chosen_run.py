@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, reader_runs, streamlit_patches, widget_state
 from explorer.app.messages import say
@@ -101,8 +102,8 @@ class InsideRun:
         return identity_of(self.snapshots[step])
 
 
-def choose_inside_run() -> InsideRun | None:
-    """The run on screen, or None and a sentence where it has no snapshots.
+def choose_inside_run(place: DeltaGenerator) -> InsideRun | None:
+    """The run that is chosen at `place`, or None and a sentence where it has no snapshots.
 
     The default is the run of the chosen model, the reader's newest, or one of the app's.
     """
@@ -113,7 +114,8 @@ def choose_inside_run() -> InsideRun | None:
         for default in sorted(runs, key=lambda run: run.name != model)[:1]:
             choose_run_next(default)
             address.write("run", default.name)
-    run = choose_run()
+    with place:
+        run = choose_run()
     if run is None:
         st.text(NO_RUN)
         return None

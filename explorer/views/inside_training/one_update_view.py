@@ -285,7 +285,7 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
         names = [f"after step {step:,}" for step in steps]
         at = stepper("update_after", len(steps), _default_step(chosen, steps), names=names)
     with right:
-        stage = stepper("update_stage", len(STAGES), 0, names=list(STAGES), arrows=True)
+        stage = stepper("update_stage", len(STAGES), GRADIENT, names=list(STAGES), arrows=True)
     step = steps[at]
     run_update = _update_after(chosen, step)
     if run_update is None:
@@ -414,6 +414,9 @@ STAGES: dict[str, Callable[[InsideRun, RunUpdate], None]] = {
     "One matrix": _draw_matrix,
     "Loss after": _draw_after,
 }
+
+
+GRADIENT = [*STAGES].index("Gradient")
 
 
 def update_code(run: Run, step: int, is_saved: bool) -> None:
