@@ -1,10 +1,12 @@
 """Every training run: search, compare, race, delete and restore runs."""
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
 from explorer.app.controls import one_of
+from explorer.runs.run import Run
 from explorer.runs.run_differences import what_differs
 from explorer.runs.sweep import grid
 from explorer.system.data_folders import runs_root
@@ -14,7 +16,7 @@ from explorer.views.shared.code_panel import script
 
 widgets.opening("Runs", "Every training run: compare several, or let them race.")
 controls = st.container(horizontal=True, vertical_alignment="center")
-VIEWS = {
+VIEWS: dict[str, Callable[[], list[Run]]] = {
     "All runs": partial(run_table.draw_table, controls),
     "Races and sweeps": races.draw_races,
 }
