@@ -28,8 +28,9 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 
-# No pretrained model that was downloaded here is in a test's list, unless it says so.
+# No downloaded model and no run that comes with the app is in a test's list, unless it says so.
 os.environ["EXPLORER_EXAMPLES"] = os.devnull
+os.environ["EXPLORER_RECORDED"] = os.devnull
 
 TESTS = Path(__file__).parent
 CORE, RUNS = TESTS / "models", TESTS / "runs"

@@ -487,7 +487,7 @@ _on(
     "inside_training",
     option("inside_view", "View", "what is shown of the run"),
     place("update_after", "The update", "a step of the run by its place", "the saved state"),
-    place("update_stage", "Stage", "a stage of the update", "0"),
+    place("update_stage", "Stage", "a stage of the update", "2"),
     place("update_example", "Example", "an example of the batch", "0"),
     option("update_matrix", "Matrix", "the name of a tensor", "the first query projection"),
     option("scores_part", "Attention", "a kind of attention", "the last"),
@@ -504,7 +504,6 @@ _on(
 )
 _on(
     "checkpoints",
-    panel("parameter_icicle", "Shares as an icicle"),
     option("show", "View", "a view of the weights"),
     option(
         "ledger", "Parameters of", "the chosen model, or a document's configuration", "the model"

@@ -26,7 +26,12 @@ from explorer.catalog.model_descriptions import ANY_EXAMPLE, examples_for
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS
 from explorer.catalog.run_index import SNAPSHOTS, index_of, run_of, step_folders
-from explorer.system.data_folders import examples_root, runs_root, shipped_root
+from explorer.system.data_folders import (
+    examples_root,
+    recorded_root,
+    runs_root,
+    shipped_root,
+)
 from explorer.tasks import CUSTOM_TASKS, TASKS
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
@@ -103,8 +108,9 @@ def list_models(
 
     The order is: the models that the reader brought, those that the start of the app named, the
     pretrained model that new readers meet, the shipped ones, other downloaded ones, then `runs` in
-    their order, by default the newest under `root`. A name that is taken gets a number. A brought
-    model takes no other's name: an address means the same model as before.
+    their order, by default the newest under `root`, and the runs that come with the app. A name
+    that is taken gets a number. A brought model takes no other's name: an address means the same
+    model as before.
     """
     entries: dict[str, ModelEntry] = {}
     folders: set[str] = set()
@@ -121,7 +127,8 @@ def list_models(
 
     for origin, name, folder in _folders():
         add(origin, name, folder)
-    for run in newest_runs(root or runs_root()) if runs is None else runs:
+    listed = newest_runs(root or runs_root()) if runs is None else runs
+    for run in (*listed, *newest_runs(recorded_root())):
         place, stamp = _newest_of_run(f"{run.root}/{run.name}")
         if stamp and place not in folders:
             name = free(run.name)

@@ -16,7 +16,6 @@ from explorer.charts.vega_lite import Spec, chart, layer, number_line, quantity,
 
 MOST_ALIGNED = 150
 """Places along the axis at which all runs have a point."""
-OVERLAID_HEIGHT = 260
 DASHES = tuple(
     map(list, ((1, 0), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (1, 5), (10, 2, 1, 2), (4, 8)))
 )

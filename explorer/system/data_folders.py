@@ -28,6 +28,11 @@ def examples_root() -> Path:
     return Path(os.environ.get("EXPLORER_EXAMPLES") or data_root() / "examples")
 
 
+def recorded_root() -> Path:
+    """The training runs that come with the app, which nobody changes."""
+    return Path(os.environ.get("EXPLORER_RECORDED") or ROOT / "models" / "runs")
+
+
 def runs_root() -> Path:
     """Training runs."""
     return Path(os.environ.get("EXPLORER_RUNS") or data_root() / "runs")

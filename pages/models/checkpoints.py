@@ -1,4 +1,4 @@
-"""The models that can be opened and how big they are; then the chosen one, down to its weights."""
+"""The chosen model, down to its weights; then the models that can be opened and their sizes."""
 
 import streamlit as st
 
@@ -10,19 +10,20 @@ from explorer.views.shared import widgets
 
 widgets.opening(
     "Checkpoints",
-    "Choose a model to open. Below the list are the parameters, weights and diagnostics of the "
-    "chosen one.",
+    "What is in the chosen model; below it are all models that can be opened.",
 )
 context, entries = page_context(), reader_models.entries()
+chosen = st.container()
 model_list.draw_model_list(entries, context.choice.model)
 model_list.draw_pretrained_models(entries, context.choice.model)
 own_model.draw_own_model(context)
-opened = chosen_model.open_or_examine(context, entries)
-chosen_model.draw_description(opened)
-chosen_model.draw_model_export(opened)
-chosen_model.draw_adapter_export(opened, context.folder)
-draw, code = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
-lines = draw(context, opened)
+with chosen:
+    opened = chosen_model.open_or_examine(context, entries)
+    draw, code = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
+    lines = draw(context, opened)
+    chosen_model.draw_description(opened)
+    chosen_model.draw_model_export(opened)
+    chosen_model.draw_adapter_export(opened, context.folder)
 widgets.closing(context, *code, script=lines)
 st.space("small")
 widgets.page_links("overview", "attention")

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import streamlit as st
+
 from explorer.app.controls import one_of
 from explorer.views.inside_training.chosen_run import InsideRun, choose_inside_run
 from explorer.views.inside_training.landscape_view import draw_landscape
@@ -19,9 +21,10 @@ from models.training import train
 
 widgets.opening(
     "Inside training",
-    "Take one update of a run apart, and see what training does to the inside of its model.",
+    "One update of a run taken apart, and what training does to the inside of its model.",
 )
-chosen = choose_inside_run()
+chooser, switch = st.columns([2, 9], vertical_alignment="center")
+chosen = choose_inside_run(chooser)
 VIEWS: dict[str, Callable[[InsideRun], Script | None]] = {
     "One update": draw_one_update,
     "Head scores": draw_head_scores,
@@ -31,7 +34,8 @@ VIEWS: dict[str, Callable[[InsideRun], Script | None]] = {
     "Gradient noise": draw_gradient_noise,
     "Dead units": draw_dead_units,
 }
-view = one_of("inside_view", tuple(VIEWS))  # it stays chosen where there is no run
+with switch:  # it stays chosen where there is no run
+    view = one_of("inside_view", tuple(VIEWS), label_visibility="collapsed")
 if chosen is not None:
     lines = VIEWS[view](chosen)
     widgets.closing({"run": chosen.run.title}, train, script=lines)

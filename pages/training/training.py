@@ -32,16 +32,14 @@ VIEWS: dict[str, Callable[[Run | None, Task | None], None]] = {
     "Run": draw_live,
     "Data": lambda run, task: data_view.draw_data(task),
 }
-left, right = st.columns([1, 2], gap="medium")
-with left:
+form, chooser, switch = st.columns([9, 4, 3], vertical_alignment="center")
+with switch:
+    view = one_of("training_view", tuple(VIEWS), label_visibility="collapsed")
+with form:
     task = run_form.draw_form(run_chooser.run_on_screen())
-with right:
-    switch, chooser = st.columns([1, 3], vertical_alignment="center")
-    with switch:
-        view = one_of("training_view", tuple(VIEWS), label_visibility="collapsed")
-    with chooser:
-        run = run_chooser.choose_run() if view == "Run" else run_chooser.run_on_screen()
-    VIEWS[view](run, task)
+with chooser:
+    run = run_chooser.choose_run() if view == "Run" else run_chooser.run_on_screen()
+VIEWS[view](run, task)
 widgets.closing(
     {"run": run.title} if run is not None else {"task": task.name if task else ""},
     train,

@@ -23,8 +23,7 @@ VIEWS = {
 
 widgets.opening(
     "Training history",
-    "Drag the slider back through a training: the attention, the answer and the loss at every "
-    "snapshot of the run.",
+    "The attention, the answer and the loss at every snapshot of a run: drag the slider.",
 )
 context = page_context()
 view = one_of("history_view", list(VIEWS), label_visibility="collapsed")

@@ -7,7 +7,6 @@ from tests.served import wait_until
 
 CHARTS = {
     "position_surface": ("/positions", "canvas"),
-    "parameter_icicle": ("/checkpoints", ".iciclelayer path"),
     "flow_sankey": ("/heads?side=Flow&part=Encoder", ".sankey-link"),
 }
 """The key of each view: its page, and what plotly draws it with."""
@@ -26,6 +25,8 @@ def test_an_opened_chart_is_drawn(visitor: Visitor) -> None:
         chart = view.get_by_test_id("stPlotlyChart")
         expect(chart.locator(marks).first).to_be_attached()
         expect(chart.get_by_text("WebGL is not supported")).to_have_count(0)
+    visitor.open("/checkpoints")
+    expect(visitor.widget("parameter_boxes").locator(".iciclelayer path").first).to_be_attached()
 
 
 def test_the_tokens_of_a_space_move_through_all_layers_and_then_stay(visitor: Visitor) -> None:

@@ -35,6 +35,11 @@ def press(visitor: Visitor, key: str) -> None:
     visitor.widget(key).get_by_role("button").click()
 
 
+def settings(visitor: Visitor) -> None:
+    """Open the settings of the form."""
+    visitor.page.get_by_role("button", name="Settings").click()
+
+
 def becomes(visitor: Visitor, run: Run, state: str) -> None:
     """The run is in this state, and the page says so."""
     wait_until(lambda: run.status().state == state, f"{run.name}: {state}")
@@ -44,9 +49,10 @@ def becomes(visitor: Visitor, run: Run, state: str) -> None:
 def what_chooses_stands_above(visitor: Visitor, picture: Locator) -> None:
     """The sentence and the head, in one line."""
     main = visitor.page.get_by_test_id("stMain")
-    labels = [box_of(main.get_by_text(re.compile(name))) for name in ("^Sentence$", "^Head of")]
-    assert abs(labels[0]["y"] - labels[1]["y"]) < 1
-    assert labels[0]["y"] < box_of(picture)["y"]
+    sentence = box_of(main.get_by_label("Sentence", exact=True))
+    head = box_of(main.get_by_text(re.compile("^Head of")))
+    assert sentence["y"] < head["y"] + head["height"] / 2 < sentence["y"] + sentence["height"]
+    assert sentence["y"] < box_of(picture)["y"]
 
 
 def test_the_form_is_in_line_and_not_cut_and_a_typed_text_needs_no_key(visitor: Visitor) -> None:
@@ -55,19 +61,23 @@ def test_the_form_is_in_line_and_not_cut_and_a_typed_text_needs_no_key(visitor: 
     for key in ("watched", "expected"):
         visitor.drawn(key)
     visitor.settled()
-    tops = [box_of(picture)["y"] for picture in pictures]
-    assert abs(tops[0] - tops[1]) < 1
+    watched, expected = map(box_of, pictures)
+    assert watched["x"] + watched["width"] <= expected["x"]
+    assert watched["width"] > expected["width"]
     what_chooses_stands_above(visitor, pictures[0])
+    settings(visitor)
     for group in ("Model", "Optimizer", "Schedule", "Data"):
         page.get_by_text(re.compile(f"^{group} · ")).click()
     expect(page.get_by_role("combobox", name="Positions")).to_have_value("sinusoidal")
     expect(page.get_by_role("combobox", name="Schedule")).to_be_visible()
     visitor.settled()
-    assert page.get_by_test_id("stMain").get_by_role("combobox").evaluate_all(CUT_CHOICES) == []
+    choices = page.get_by_test_id("stPopoverBody").get_by_role("combobox")
+    assert choices.evaluate_all(CUT_CHOICES) == []
     stop = page.get_by_text("Stop at a target")
     assert stop.evaluate("label => label.scrollWidth <= label.clientWidth + 1")
 
     visitor.open("/training?task=characters")
+    settings(visitor)
     page.get_by_text("Your own text", exact=True).click()
     field = page.get_by_label("Text", exact=True)
     text = "the quick brown fox jumps over the lazy dog. " * 40
@@ -78,6 +88,7 @@ def test_the_form_is_in_line_and_not_cut_and_a_typed_text_needs_no_key(visitor: 
     field.fill(text + "and more")
     visitor.choose("Task", "reverse")
     visitor.choose("Task", "characters")
+    settings(visitor)
     expect(field).to_have_value(text + "and more")
 
 
@@ -115,6 +126,7 @@ def test_two_tabs_steer_one_run_and_agree(visitor: Visitor, visit: Visit, server
     press(visitor, "step")
     wait_until(lambda: run.status().step == 2, "the step")
     expect(other.page.get_by_text("Step 2 of 5,000")).to_be_visible()
+    settings(visitor)
     rate = visitor.page.get_by_role("spinbutton", name="Learning rate")
     rate.fill("0.25")
     rate.press("Enter")
@@ -130,6 +142,7 @@ def test_two_tabs_steer_one_run_and_agree(visitor: Visitor, visit: Visit, server
 
 def test_a_model_is_tuned_and_compared_with_its_start(visitor: Visitor, server: Server) -> None:
     page = visitor.open("/training?task=reverse&start_from=reverse")
+    settings(visitor)
     visitor.fill("Steps", "5")
     press(visitor, "start_training")
     expect(page.get_by_text("Step 5 of 5")).to_be_visible(timeout=120_000)

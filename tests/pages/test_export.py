@@ -46,7 +46,7 @@ SOMETHING = {
 """With what these views draw something."""
 WORDS = {"Systems", "Diagnostics", "All runs", "Races and sweeps"}
 """Views of words and tables alone; those of runs without any run."""
-BEHIND_EXPANDERS = {"flow_edges", "parameter_boxes", "positions_3d", "beside_0"}
+BEHIND_EXPANDERS = {"flow_edges", "positions_3d", "beside_0"}
 
 pytestmark = pytest.mark.usefixtures("small_models")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.reader_runs import SOMEBODY_ELSES
+from explorer.app.reader_runs import COMES_WITH_THE_APP, SOMEBODY_ELSES
 from explorer.app.session import SESSION_KEY, Session
 from explorer.catalog.available_models import ListedRun, list_models
 from explorer.runs.run import Run, all_runs, create
@@ -135,3 +135,22 @@ def test_a_run_is_deleted_after_a_second_click(cluster: FakeCluster, tmp_path: P
     assert [run.name for run in all_runs(tmp_path)] == [kept.name]
     assert not gone.folder.exists()
     assert "reverse-2" not in everything(at)
+
+
+def test_a_run_comes_with_the_app_for_everybody_and_nobody_changes_it(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("EXPLORER_RECORDED")
+    recorded = "reverse-recorded"
+    for _ in ("a reader", "at the machine"):
+        table = page(BOB, "runs", runs=recorded)
+        assert [*table.dataframe[0].value["whose"]] == [COMES_WITH_THE_APP]
+        assert not {button.key for button in table.button} & {"delete_runs"}
+        at = page(BOB, run=recorded)
+        assert f"done · {COMES_WITH_THE_APP}" in said(at)
+        assert not commands(at)
+        assert page(BOB, "inside_training").selectbox(key="run").value == recorded
+        request.getfixturevalue("at_the_machine")
+    film = page(BOB, "training_history", model=recorded)
+    assert "film" in {view.key for view in film.get("bidi_component")}
+    assert not all_runs(tmp_path), "nothing of it is written into the reader's folder"

@@ -212,7 +212,7 @@ CAPTIONS: Rows = {
     "input/positions?text=+&lab=Permutation": ["type a sentence"],
     "input/positions?table_width=An+odd+width,+7": ["7 dimensions are 3 pairs and a last sine"],
     "input/positions?model=translation&open=position_surface": ["The first 48 positions are shown"],
-    "models/checkpoints?model=translation&open=parameter_icicle": ["are counted in one box"],
+    "models/checkpoints?model=translation": ["are counted in one box"],
     "attention/heads?model=translation&part=Encoder&side=Flow&open=flow_sankey": ["strongest"],
     **{
         f"{path}{way}&learn_from=Your+own+text&learn_own={'ab+' * 1_000}": [

@@ -29,8 +29,8 @@ FILM_HTML = f"""
   </div>
 </div>
 """
-FILM_HEIGHT = 220
-"""Pixels: the buttons, the curves, and two lines of words."""
+FILM_HEIGHT = 304
+"""Pixels: the buttons, the curves, and three lines of words."""
 
 _VIEW = View("film", FILM_HTML)
 

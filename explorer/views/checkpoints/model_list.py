@@ -48,6 +48,8 @@ CLOSED = (
 )
 LONGEST_IN_LIST = 17
 """Characters that fit into one line of the column; a longer name takes more lines."""
+LIST_HEIGHT = 400
+"""Pixels: eight models, and a part of the next one."""
 MOST_MODELS_SHOWN = 10
 """The list is as long as this until the reader wants all models."""
 
@@ -66,6 +68,8 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
     with st.container(key="model_list", border=True, gap="xsmall"):
         for heading, place in _columns().items():
             place.caption(heading, text_alignment="right" if heading in NUMBER_COLUMNS else "left")
+        rows = st.container(height=LIST_HEIGHT, border=False, gap="xsmall")
+    with rows:  # they scroll below the headings
         for entry in _visible_entries(entries, chosen):
             _draw_row(entry, is_chosen=entry.name == chosen)
         if len(entries) > MOST_MODELS_SHOWN:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explorer.app.context import PageContext
-from explorer.app.controls import expander, one_of
+from explorer.app.controls import one_of
 from explorer.catalog import model_descriptions, parameters
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import ParameterNode
@@ -24,17 +24,14 @@ CAPTION = (
 
 
 def draw_parameter_icicle(node: ParameterNode) -> None:
-    """Draw an expander with the boxes; nothing is sent while it is closed."""
-    with expander("parameter_icicle") as panel:
-        if not panel.open:
-            return
-        figure = parameter_icicle(node, palette(st.context.theme.type))
-        boxes = [*parameter_boxes(node)]
-        names, parents, parts, counts = (list(column) for column in zip(*boxes, strict=True))
-        table = {"id": names, "inside": parents, "part": [part.name for part in parts]}
-        table["parameters"] = counts
-        plotly_chart(figure, key="parameter_boxes", title="Parameters by part", table=table)
-        st.caption(CAPTION)
+    """Draw a box for every part, as tall as its share."""
+    figure = parameter_icicle(node, palette(st.context.theme.type))
+    boxes = [*parameter_boxes(node)]
+    names, parents, parts, counts = (list(column) for column in zip(*boxes, strict=True))
+    table = {"id": names, "inside": parents, "part": [part.name for part in parts]}
+    table["parameters"] = counts
+    plotly_chart(figure, key="parameter_boxes", title="Parameters by part", table=table)
+    st.caption(CAPTION)
 
 
 def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
@@ -46,8 +43,8 @@ def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
         config = PRESETS[name]
         st.markdown(model_descriptions.config_sentences(config))
         node, lines = parameters.parameter_tree_of(config), script(preset_code, name)
-    draw_parameter_tree(node)
     draw_parameter_icicle(node)
+    draw_parameter_tree(node)
     return lines
 
 

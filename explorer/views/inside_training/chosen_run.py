@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, reader_runs, streamlit_patches, widget_state
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.opened_model import OpenModel, open_entry
+from explorer.charts.figure_data import WINDOW
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.retraining import training_at
@@ -31,7 +33,6 @@ from models.training import Batch
 
 ROWS = 64
 """Held-out examples that every measurement uses."""
-CURVES_HEIGHT = 340
 NO_RUN = "Choose a run above. Where there is none yet, train a model on the page Training."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."
 TOO_LARGE_TO_MEASURE = (
@@ -101,18 +102,20 @@ class InsideRun:
         return identity_of(self.snapshots[step])
 
 
-def choose_inside_run() -> InsideRun | None:
-    """The run on screen, or None and a sentence where it has no snapshots.
+def choose_inside_run(place: DeltaGenerator) -> InsideRun | None:
+    """The run that is chosen at `place`, or None and a sentence where it has no snapshots.
 
-    The default is the run of the chosen model, or else the reader's newest.
+    The default is the run of the chosen model, the reader's newest, or one of the app's.
     """
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
     if is_new and not address.value_of("run"):
-        runs, model = reader_runs.own_runs(), address.value_of("model")
+        runs = [*reader_runs.own_runs(), *reader_runs.recorded_runs()]
+        model = address.value_of("model")
         for default in sorted(runs, key=lambda run: run.name != model)[:1]:
             choose_run_next(default)
             address.write("run", default.name)
-    run = choose_run()
+    with place:
+        run = choose_run()
     if run is None:
         st.text(NO_RUN)
         return None
@@ -171,4 +174,4 @@ def draw_over_steps(
         for name, values in curves.items()
         for step, value in zip(chosen.steps, values, strict=True)
     ]
-    chart(lines_over_steps(rows, unit), height=CURVES_HEIGHT, key=key, title=title)
+    chart(lines_over_steps(rows, unit), height=WINDOW, key=key, title=title)

@@ -69,6 +69,10 @@ TOO_MANY_LOGITS = (
 )
 
 
+QUICK_STEPS = 100
+"""A step of the smallest model takes milliseconds, however few its multiplications."""
+
+
 @dataclass(frozen=True, eq=False)
 class RunUpdate:
     """An update, and a note on the state that it starts from; without one, only the gradient."""
@@ -93,7 +97,9 @@ def _default_step(chosen: InsideRun, steps: list[int]) -> int:
     """The place of the default: the saved state, or the last step that is quick to train to."""
     if saved_step(chosen.run) == steps[-1]:
         return len(steps) - 1
-    quick = [at for at, step in enumerate(steps) if _cost(chosen, step) <= QUICK]
+    quick = [
+        at for at, step in enumerate(steps) if step <= QUICK_STEPS and _cost(chosen, step) <= QUICK
+    ]
     return max(quick, default=0)
 
 
@@ -179,9 +185,8 @@ def _cost(chosen: InsideRun, step: int) -> int:
     return chosen.cost_of_step * step
 
 
-MOST_LOSSES, LOSSES_HEIGHT = 64, 480
-"""The first examples and positions, which the picture of losses has; its height in pixels."""
-PICTURE_HEIGHT = 420
+MOST_LOSSES = 64
+"""The first examples and positions, which the picture of losses has."""
 ALREADY_TRAINED = "This run has no step before its last, so there is no update to take apart."
 HIDDEN_BATCHES = (
     "This run is trained on the text of another reader, so its batches are not shown. The other "
@@ -231,7 +236,6 @@ def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
             masked_sentence="Example {row} has no label at position {column}.",
             absent="no label",
             unit="nats",
-            height=LOSSES_HEIGHT,
         )
     label_losses = update.losses[has_label]
     is_cut = losses.numel() < update.losses.numel()
@@ -281,15 +285,15 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
         names = [f"after step {step:,}" for step in steps]
         at = stepper("update_after", len(steps), _default_step(chosen, steps), names=names)
     with right:
-        stage = stepper("update_stage", len(STAGES), 0, names=list(STAGES), arrows=True)
+        stage = stepper("update_stage", len(STAGES), GRADIENT, names=list(STAGES), arrows=True)
     step = steps[at]
     run_update = _update_after(chosen, step)
     if run_update is None:
         return None
     name = list(STAGES)[stage]
-    st.markdown(f"**Update {step + 1:,} of {chosen.spec.training.steps:,} · {name}**")
     STAGES[name](chosen, run_update)
-    st.caption(run_update.note)
+    words = f"Update {step + 1:,} of {chosen.spec.training.steps:,} · {name}."
+    st.caption(f"{words} {run_update.note}")
     return script(update_code, chosen.run, step, run_update.is_saved)
 
 
@@ -353,7 +357,6 @@ def _draw_matrix(chosen: InsideRun, run_update: RunUpdate) -> None:
     for place, (what, values) in zip(widgets.side_by_side(1, 1), pictures, strict=False):
         picture = pooled(values)
         with place:
-            st.markdown(f"**{what}**")
             matrix(
                 picture.values,
                 picture.rows,
@@ -365,7 +368,6 @@ def _draw_matrix(chosen: InsideRun, run_update: RunUpdate) -> None:
                 column_name="column",
                 sentence="Row {row}, column {column}: {value}",
                 unit=what.lower(),
-                height=PICTURE_HEIGHT,
             )
     words = f"{pooled(update.gradients[name]).sentence} Blue is above zero, red below."
     if run_update.has_state:
@@ -412,6 +414,9 @@ STAGES: dict[str, Callable[[InsideRun, RunUpdate], None]] = {
     "One matrix": _draw_matrix,
     "Loss after": _draw_after,
 }
+
+
+GRADIENT = [*STAGES].index("Gradient")
 
 
 def update_code(run: Run, step: int, is_saved: bool) -> None:

@@ -34,8 +34,6 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.tables import facts
 
-CELL, AROUND = 26, 130
-"""Pixels of a head's row, and around all rows."""
 MOST_CURVES = 6
 """Singular values that have a curve."""
 NO_UNITS = "This model has no feed-forward layers, so it has no units that could be dead."
@@ -81,7 +79,6 @@ def draw_head_scores(chosen: InsideRun) -> Script | None:
         unit=metric.unit,
         top=metric.top,
         exact=True,
-        height=min(620, AROUND + CELL * len(rows)),
         click="open its head",
         on_pin=partial(_open_head, chosen, part, heads),
     )

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import streamlit as st
 
 from explorer.app.controls import expander, one_of
+from explorer.charts.figure_data import WINDOW
 from explorer.charts.run_charts import (
-    OVERLAID_HEIGHT,
     Curve,
     aligned,
-    legend_columns,
     overlaid_curves,
     parallel_runs,
 )
@@ -74,9 +73,8 @@ def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepp
         st.caption(f"The curves of the {title} appear with the first steps.")
         return
     theme, names = palette(st.context.theme.type), [*curves]
-    height = OVERLAID_HEIGHT + 18 * -(-len(curves) // legend_columns(names))
     spec = overlaid_curves(names, CURVE_AXES[axis], title, theme, is_stepped=is_stepped)
-    chart(spec, table=table, height=height, key=key, title=title)
+    chart(spec, table=table, height=WINDOW, key=key, title=title)
 
 
 def _curves(by_name: Mapping[str, Metrics], axis: str, number: str) -> dict[str, Curve]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app.reader_runs import is_own, may_change
+from explorer.app.reader_runs import COMES_WITH_THE_APP, is_own, is_recorded, may_change
 from explorer.catalog.run_index import index_of
 from explorer.runs.cluster import Queued, cluster, status_of
 from explorer.runs.metrics import Best, best_value, higher_is_better
-from explorer.runs.quotas import sizes_of
+from explorer.runs.quotas import bytes_of, sizes_of
 from explorer.runs.run import Run
 from explorer.runs.run_differences import changes, setting_in_words
 from explorer.runs.spec import DAMAGED, WAITING, RunError, RunNotes, RunSpec, Status
@@ -63,7 +63,10 @@ class RunRow:
             "race or sweep": self.notes.sweep_title,
             "note": self.notes.note,
         }
-        return cells if is_own(self.run) else cells | {"whose": (self.run.owner or "")[:6]}
+        if is_own(self.run):
+            return cells
+        is_ours = is_recorded(self.run)
+        return cells | {"whose": COMES_WITH_THE_APP if is_ours else (self.run.owner or "")[:6]}
 
     def changed(self) -> str:
         """The settings that differ from its task's defaults, and those changed during training."""
@@ -93,7 +96,7 @@ def rows_of(runs: Sequence[Run]) -> list[RunRow]:
     sizes = sizes_of(runs_root(), index_of(runs_root()).now())
     queue = {name: at for at, name in enumerate(cluster().waiting(), 1)}
     queued = cache(cluster().queued)
-    return [_row(run, sizes.get(run.name, 0), queue, queued) for run in runs]
+    return [_row(run, sizes.get(run.name) or bytes_of(run.folder), queue, queued) for run in runs]
 
 
 def _row(run: Run, size: int, queue: dict[str, int], queued: Queued) -> RunRow:

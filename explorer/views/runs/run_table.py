@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, reader, widget_state
 from explorer.app.choosing import switch_page
@@ -43,8 +44,12 @@ class ChosenRuns:
     names: tuple[str, ...] | None = None
 
 
-def draw_table() -> list[Run]:
-    """Draw this reader's runs and the actions on the chosen ones; return the chosen ones."""
+def draw_table(controls: DeltaGenerator) -> list[Run]:
+    """Draw this reader's runs, the actions on the chosen ones, and their curves.
+
+    What searches and sorts them stands in the row of `controls`. Returns the runs that have curves:
+    the chosen ones, or else the first of the table.
+    """
     runs = {run.name: run for run in listed_runs()}
     chosen = _chosen(runs)
     _draw_undo()
@@ -52,10 +57,10 @@ def draw_table() -> list[Run]:
     if not runs:
         st.markdown(NONE_YET)
         return []
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        search = text_field("find", placeholder="Words of a row", width=280)
+    with controls:
+        hint = "Words of a row"
+        search = text_field("find", placeholder=hint, width=180, label_visibility="collapsed")
         sort = one_of("sort", SORTS, as_list=True, width=220)
-        st.caption(_disk_words(), width="content")
     rows = matching_rows(rows_of([*runs.values()]), search, sort)
     if not rows:
         st.markdown("No run has all these words.")
@@ -65,15 +70,17 @@ def draw_table() -> list[Run]:
         listed, chosen
     )
     picked = [runs[name] for name in chosen if name in runs]
-    if not picked:
-        st.caption("Select one run to open or annotate it, or several to compare.")
-        return []
-    _draw_actions(picked)
-    if len(picked) > 1:
+    if picked:
+        _draw_actions(picked)
+    with controls:
         axis = choose_axis()
-        draw_followed(_draw_curves, picked, TABLE_EVERY)(picked, axis)
+    few = picked or listed[:1]
+    draw_followed(_draw_curves, few, TABLE_EVERY)(few, axis)
+    words = "" if picked else " · Select one run to open or annotate it, or several to compare."
+    st.caption(f"{_disk_words()}{words}")
+    if len(picked) > 1:
         draw_run_comparison(picked)
-    return [run for run in picked if run.is_readable()]
+    return [run for run in few if run.is_readable()]
 
 
 def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """One head's attention over the reader's sentence, with the newest weights of a run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from explorer.app.throttle import turn
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import OpenModel, open_entry
+from explorer.charts.figure_data import WINDOW
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.model_inputs import ids_of
 from explorer.runs.run import Run, open_folder
@@ -33,6 +34,8 @@ from explorer.views.generation.teacher_forcing_view import LEGEND, draw_board, s
 from explorer.views.shared import widgets
 
 GUESSES = 3
+CONTROLS, FIGURES = (1, 1), (5, 3)
+"""Shares of the sentence and the heads, and of the map and the expected pattern beside it."""
 
 
 def draw_answer_now(task: Task, forward: ForwardPass) -> None:
@@ -89,8 +92,9 @@ def draw_generalisation(step_and_losses: tuple[int, Generalisation] | None) -> N
     )
 
 
-HEIGHT = 340
 LIMIT = 400
+BESIDE = 220
+"""Pixels of the expected pattern, over the curve of the loss."""
 BEST = "the best"
 NOTHING_EXPECTED = Token(0, "–", special=True)
 
@@ -126,34 +130,35 @@ def draw_live_attention(
     run: Run,
     task: Task,
     own_text: str,
-    above: tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator],
-    column: DeltaGenerator,
+    places: Sequence[DeltaGenerator],
 ) -> LiveAttention | None:
-    """Draw one head's attention and the expected pattern in `column`, their controls `above`.
+    """Draw one head's attention and the expected pattern in the places of `_draw_in`.
 
     Returns everything that was computed with these weights.
     """
-    places = *above, column.container(), column.container()
     return _draw_in(places, task, run.title, own_text, partial(_newest_pass, run, task))
 
 
 def draw_preview(task: Task, own_text: str) -> None:
     """Draw the same with the trained model of this task that comes with the app."""
-    st.markdown(f"**{task.title}.** {task.explanation}")
     try:
         opened = open_entry(reader_models.everybodys()[task.name])
     except (KeyError, ModelError):
+        st.markdown(f"**{task.title}.** {task.explanation}")
         st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
-    st.caption("Until you start or choose a run, this is a model already trained on this task.")
-    sentence, head = st.columns(2)
-    answer = st.container()
-    places = sentence, head, answer, *st.columns(2, vertical_alignment="bottom")
+    sentence, head = st.columns(CONTROLS, vertical_alignment="center")
+    watched, beside = st.columns(FIGURES)
+    answer, expected = beside.container(), beside.container()
+    places = sentence, head, answer, watched, expected
     _draw_in(places, task, task.name, own_text, partial(_run, Path(opened.name), opened))
+    beside.caption(f"Expected after training: {task.expectation}")
+    beside.markdown(f"**{task.title}.** {task.explanation}")
+    beside.caption("Until you start or choose a run, this is a model already trained on this task.")
 
 
 def _draw_in(
-    places: tuple[DeltaGenerator, ...],
+    places: Sequence[DeltaGenerator],
     task: Task,
     model: str,
     own_text: str,
@@ -195,23 +200,16 @@ def _draw_in(
     head = int(scores.argmax()) if chosen in (None, BEST) else min(int(chosen), len(weights) - 1)
     name = head_title(model, part, layer, head)
     with left:
-        title = widgets.bold_title(name)
-        on_pattern = "" if expected is None else f" · {_score_words(scores[head], expected)}"
-        st.markdown(f"{title}{on_pattern}")
-        widgets.draw_map(forward, part, layer, head, "watched", name, HEIGHT)
-    with right:
-        st.markdown("**Expected pattern**")
-        if expected is None:
-            st.markdown(f"After training: {task.expectation}")
-        else:
-            title = f"{name}, expected pattern"
+        widgets.draw_map(forward, part, layer, head, "watched", name, WINDOW)
+    if expected is not None:
+        with right:
             rows = _expected_rows(task, forward, forward.rows(part))
             allowed = forward.mask(part, layer)
+            title = f"Expected pattern, {name}"
             widgets.draw_weights(
-                forward, part, expected, "expected", title, HEIGHT, rows=rows, allowed=allowed
+                forward, part, expected, "expected", title, BESIDE, rows=rows, allowed=allowed
             )
-    if expected is not None:
-        st.caption(f"Expected after training: {task.expectation}")
+        answer.caption(f"The map has {_score_words(scores[head], expected)}.")
     for note in forward.notes:
         st.text(note)
     return live
@@ -223,7 +221,7 @@ def _draw_sentence(task: Task, own_text: str) -> str:
     if typed.task not in ("", task.name):
         choose("sentence", typed.of.get(task.name, usual))
     follow("sentence", usual)
-    text = text_field("sentence", usual, **PERSISTENT)
+    text = text_field("sentence", usual, label_visibility="collapsed", **PERSISTENT)
     typed.task = task.name
     typed.of = {**typed.of, task.name: text} if text != usual else typed.of
     return text

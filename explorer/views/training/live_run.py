@@ -14,9 +14,15 @@ from statistics import median
 from typing import ParamSpec
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import reader_runs
 from explorer.app.messages import draw_notes, say
+from explorer.app.reader_runs import (
+    COMES_WITH_THE_APP,
+    SOMEBODY_ELSES,
+    is_recorded,
+    may_change,
+)
 from explorer.charts.training_curves import (
     CURVES_HEIGHT,
     MOST_POINTS,
@@ -37,6 +43,8 @@ from explorer.runs.spec import DAMAGED, TRAINING, WAITING, RunError, RunSpec, St
 from explorer.tasks import Task
 from explorer.text import TextError
 from explorer.views.training.live_attention import (
+    CONTROLS,
+    FIGURES,
     draw_forcing,
     draw_generalisation,
     draw_live_attention,
@@ -137,20 +145,24 @@ def _draw_now(run: Run, text: str) -> None:
     except RunError as error:
         say(str(error))
         return
-    _draw_buttons(run, status)
-    st.progress(status.share, text=progress_words(status))
+    sentence, head, *buttons = st.columns([*CONTROLS, 1 / 4, 1 / 4, 1 / 4])
+    watched, beside = st.columns(FIGURES)
+    beside = beside.container(gap="xsmall")
+    with beside:
+        _draw_state(run, status)
+    if may_change(run):
+        _draw_buttons(run, status, buttons)
     try:
         task = visible_task(run)
     except (RunError, TextError) as error:
         say(str(error))
         return
-    above = (*st.columns(2), st.container())
-    curves, attention = st.columns(2)
-    with curves:
-        _draw_curves(run, spec, status, task)
-    live = draw_live_attention(run, task, text, above=above, column=attention)
+    answer, expected, loss, below = (beside.container(gap="xsmall") for _ in range(4))
+    live = draw_live_attention(run, task, text, (sentence, head, answer, watched, expected))
+    _draw_curves(run, spec, status, task, loss, below)
+    below.caption(f"Expected after training: {task.expectation}")
     if live is not None:
-        with curves:
+        with below:
             draw_generalisation(live.losses)
         draw_forcing(task, live.forcing)
     _cpu_times().append(time.thread_time() - start)
@@ -162,24 +174,28 @@ def _top(losses: Sequence[tuple[int, float]], spec: RunSpec) -> float:
     return min(2 * guess, max((loss for _, loss in losses if math.isfinite(loss)), default=guess))
 
 
-def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
-    """Draw the loss and the held-out metric so far, on fixed axes."""
+def _draw_curves(
+    run: Run, spec: RunSpec, status: Status, task: Task, loss: DeltaGenerator, below: DeltaGenerator
+) -> None:
+    """Draw the loss and, `below` it, the held-out metric so far, on fixed axes."""
     metrics = metrics_of(run)
     losses, values = metrics.losses(), metrics.values()
     points = spread(values)
     curves = loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec))
-    _draw_curve("loss_curve", f"Loss of {run.title}", curves, "loss", thinned(losses))
-    if len(losses) > MOST_POINTS:
-        st.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
+    with loss:
+        _draw_curve("loss_curve", f"Loss of {run.title}", curves, "loss", thinned(losses))
     goal = task.goal if spec.stop_at is None else spec.stop_at
     measure, between = status.measure or "held out", task.measured_between
     curves = held_out_curves(measure, status.steps, goal=goal, domain=between)
-    _draw_curve("held_out_curve", f"Held-out metric of {run.title}", curves, "value", points)
-    if len(points) < len(values):
-        st.caption(
-            f"{len(points)} of {len(values):,} measurements are drawn: "
-            f"one in {one_in(values)}, and the last."
-        )
+    with below:
+        if len(losses) > MOST_POINTS:
+            st.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
+        _draw_curve("held_out_curve", f"Held-out metric of {run.title}", curves, "value", points)
+        if len(points) < len(values):
+            st.caption(
+                f"{len(points)} of {len(values):,} measurements are drawn: "
+                f"one in {one_in(values)}, and the last."
+            )
 
 
 def _draw_curve(
@@ -201,16 +217,20 @@ def _changes(run: Run, spec: RunSpec) -> list[tuple[int, str]]:
     return marks
 
 
-def _draw_buttons(run: Run, status: Status) -> None:
-    state, *places = st.columns([5, 2, 2, 2], vertical_alignment="center")
-    state.markdown(f"**{run.title}** · {STATE_WORDS[status.state]}")
+def _draw_state(run: Run, status: Status) -> None:
+    whose = f" · {COMES_WITH_THE_APP}" if is_recorded(run) else ""
+    st.markdown(f"**{run.title}** · {STATE_WORDS[status.state]}{whose}")
+    st.progress(status.share, text=progress_words(status))
     if status.message:
-        state.text(status.message)
+        st.text(status.message)
     if refusal := run.refusal():
         say(refusal)
-    if not reader_runs.may_change(run):
-        st.text(reader_runs.SOMEBODY_ELSES)
-        return
+    if not is_recorded(run) and not may_change(run):
+        st.text(SOMEBODY_ELSES)
+    draw_notes("run")
+
+
+def _draw_buttons(run: Run, status: Status, places: Sequence[DeltaGenerator]) -> None:
     first = ("pause", True) if status.is_active else ("resume", status.can_resume)
     commands = first, ("step", status.can_resume), ("stop", status.is_active)
     for place, (command, is_possible) in zip(places, commands, strict=True):
@@ -223,11 +243,10 @@ def _draw_buttons(run: Run, status: Status) -> None:
             disabled=not is_possible,
             help="One update, then pause" if command == "step" else None,
         )
-    draw_notes("run")
 
 
 def _send_command(run: Run, command: str) -> None:
-    if not reader_runs.may_change(run):
+    if not may_change(run):
         return
     with errors_noted("run"):
         former = status_of(run).state

@@ -136,17 +136,23 @@ def draw_form(run: Run | None) -> Task | None:
     usual = run.spec.task if run and run.is_readable() and run.spec.task in kinds else ""
     follow_run("task", usual or widget_state.get("task"), run)
     about = kinds.get(widget_state.get("task")) or kinds[usual or next(iter(kinds))]
-    name = one_of("task", [*kinds], usual, as_list=True, help=about.explanation)
+    picker, folded, start = st.columns([4, 3, 4], vertical_alignment="center")
+    with picker:
+        name = one_of("task", [*kinds], usual, as_list=True, help=about.explanation)
+    settings = folded.popover("Settings", icon=":material/tune:", width="stretch", key="settings")
     try:
-        own = draw_own_text(name, draw_start_from(name, run=run))
+        with settings:
+            own = draw_own_text(name, draw_start_from(name, run=run))
         if own is None:
-            draw_start_button(st, None, OwnText(), None)
+            draw_start_button(start, None, OwnText(), None)
             return None
         task = own.task(name)
     except (ModelError, TextError) as error:
         say(str(error))
         return None
-    _draw_settings(task, own, run)
+    below = st.container(gap=None)
+    with settings:
+        _draw_settings(task, own, run, start, below)
     return task
 
 
@@ -160,8 +166,11 @@ def requested_run(run: Run | None) -> RequestedRun:
         return RequestedRun()
 
 
-def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
-    start, size, curve = st.container(), st.container(), st.container()
+def _draw_settings(
+    task: Task, own: OwnText, run: Run | None, start: DeltaGenerator, below: DeltaGenerator
+) -> None:
+    """Draw the settings, the button at `start`, and `below` what differs and what is wrong."""
+    resets, size, curve = st.container(), st.container(), st.container()
     on_screen = _run_on_screen(task, run, own.parent)
     live = on_screen.run if on_screen and on_screen.can_go_on else None
     try:
@@ -175,7 +184,7 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
             spec, below_steps = _draw_tuned(task, own.parent, on_screen, live)
     except RunError as error:
         draw_start_button(start, None, own, run)
-        with start:
+        with below:
             state_of(LinkedSettings).end()
             say(str(error))
         return
@@ -191,11 +200,13 @@ def _draw_settings(task: Task, own: OwnText, run: Run | None) -> None:
             f"{three(peak)}, not {three(spec.training.lr)}."
         )
     draw_start_button(start, spec, own, run)
-    with start:
+    with below:
         state_of(LinkedSettings).end()
         if on_screen:
             is_other = on_screen.text != own.text
             draw_differences(on_screen.run, on_screen.now, spec, is_text_other=is_other)
+    if on_screen:
+        with resets:
             draw_resets(on_screen.run, on_screen.now)
     with size:
         draw_size(task, spec)

@@ -16,6 +16,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title, map_title
+from explorer.charts.figure_data import WINDOW
 from explorer.charts.training_curves import thinned
 from explorer.components.film import Curve, Moment, film
 from explorer.components.film import encode as encode_film
@@ -41,7 +42,6 @@ MOST_HEADS_NAMED = 3
 VIEW, TITLE = "history_view", "Two moments"
 FIRST, SECOND = "first_step", "second_step"
 STEP_WIDTH = 120
-MAP_HEIGHT = 250
 FILM, STEP = "film", "film_step"
 PASS, LAYER, AROUND = "film_pass", 64, 260
 MOST_FILM_BYTES = 16_000_000
@@ -91,22 +91,19 @@ def draw_film(context: PageContext, history: History) -> None:
     steps = [moment.step for moment in history.passes]
     usual = at.training_step if at.training_step in steps else steps[-1]
     _check_step(steps, usual)
-    film(
-        _encoded(context, history, formation, curves, exact, steps.index(usual)),
-        key=FILM,
-        title=f"Training of {name}",
-        curves=curves,
-        count=len(steps),
-        on_compare=partial(_compare, steps),
-    )
-    head_column, all_heads_column = st.columns(2, gap="large")
-    with head_column:
-        st.markdown(widgets.bold_title(head_title(name, at.part, at.layer, at.head)))
-        _draw_map(context, history, history.passes[-1])
-    with all_heads_column:
-        st.markdown(widgets.bold_title(map_title(name, at.part, "All heads")))
+    left, right = st.columns([4, 5])
+    with left:
+        film(
+            _encoded(context, history, formation, curves, exact, steps.index(usual)),
+            key=FILM,
+            title=f"Training of {name}",
+            curves=curves,
+            count=len(steps),
+            on_compare=partial(_compare, steps),
+        )
         _draw_heads(context, history, history.passes[-1], exact)
-    st.markdown(widgets.bold_title(f"{name} · The forward pass"))
+    with right:
+        _draw_map(context, history, history.passes[-1])
     _draw_pass(context, history, history.passes[-1])
     st.caption(_caption(history, formation, exact))
     widgets.notes(history.last.notes)
@@ -196,7 +193,7 @@ def _numbers(
 def _draw_map(context: PageContext, history: History, moment: PassAtStep) -> None:
     at = context.choice
     title = head_title(history.run.title, at.part, at.layer, at.head)
-    widgets.draw_map(moment.forward, at.part, at.layer, at.head, "film_map", title, MAP_HEIGHT)
+    widgets.draw_map(moment.forward, at.part, at.layer, at.head, "film_map", title, WINDOW)
 
 
 def _draw_heads(context: PageContext, history: History, moment: PassAtStep, exact: bool) -> None:
@@ -212,7 +209,6 @@ def _draw_heads(context: PageContext, history: History, moment: PassAtStep, exac
         key="film_heads",
         title=map_title(name, at.part, "All heads"),
         on_pick=choose_head,
-        height=MAP_HEIGHT,
         every=every,
     )
 

@@ -11,6 +11,7 @@ from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_laye
 from explorer.app.choice import snapshots_of
 from explorer.app.choosing import choose_model, draw_page_link
 from explorer.app.context import PageContext
+from explorer.app.session import redraw, session
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.run_index import run_of
 from explorer.inference.answers import Answer
@@ -183,8 +184,14 @@ def _scores(forward: ForwardPass, part: str, expected: Tensor | None) -> dict[st
 
 
 def draw_no_history(context: PageContext) -> None:
-    """Say that the chosen model has no snapshots, and offer runs that have some, or training."""
+    """Say that the chosen model has no snapshots, and offer runs that have some, or training.
+
+    A reader who comes to the page sees the first of these runs instead.
+    """
     runs = [name for name, entry in context.models.items() if snapshots_of(entry)][:MOST_OFFERED]
+    if runs and session().has_arrived:
+        session().open_next = context.models[runs[0]].folder
+        redraw()
     more = "These have some:" if runs else "Train one here:"
     st.text(f"This model has no snapshots of its training. {more}")
     with st.container(horizontal=True):
