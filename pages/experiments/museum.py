@@ -4,7 +4,7 @@ import streamlit as st
 
 from explorer.app import address, widget_state
 from explorer.app.context import page_context
-from explorer.app.controls import choose, one_of
+from explorer.app.controls import one_of
 from explorer.views.museum import mistakes
 from explorer.views.museum.document_systems import draw_systems
 from explorer.views.museum.exhibit_view import draw_exhibit
@@ -20,8 +20,8 @@ widgets.opening(
 )
 context = page_context()
 row = st.container(horizontal=True, vertical_alignment="center", key="museum_row")
-if address.is_named("exhibit") and not address.is_named("room") and not widget_state.get("room"):
-    choose("room", "Exhibits")  # a link to an exhibit opens it
+if address.is_named("exhibit") and not (address.is_named("room") or widget_state.get("room")):
+    address.write("room", "Exhibits")  # a link to an exhibit opens it
 with row:
     view = one_of("room", tuple(VIEWS), label_visibility="collapsed")
 lines = VIEWS[view](context, row)

@@ -60,17 +60,17 @@ def draw_question(
     with below:
         tokens = st.container()
         adjust = st.expander("Adjust", icon=":material/tune:", expanded=needs_file)
-    found = None
+    both = None
     try:
         with adjust:
-            found = _ask(context)
+            both = _ask(context)
     except PairError as error:
         with picture:
             say(str(error))
-    if found is not None:
+    if both is not None:
         with tokens:
-            draw_pairs(context, found[0])
-    return found, adjust
+            draw_pairs(context, both[0])
+    return both, adjust
 
 
 def draw_way_out(context: PageContext) -> None:
@@ -82,7 +82,7 @@ def draw_way_out(context: PageContext) -> None:
     ]
     with st.container(horizontal=True, vertical_alignment="center"):
         for entry in sorted(fitting, key=lambda entry: entry.name != EXAMPLE)[:1]:
-            label, args = f"Open {entry.title} ({entry.short_name})", (entry.name,)
+            label, args = f"Open “{entry.title}” ({entry.short_name})", (entry.name,)
             st.button(label, key="open_pair", type="primary", on_click=choose_model, args=args)
         draw_page_link("interventions")
 
