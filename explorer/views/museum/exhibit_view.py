@@ -106,9 +106,9 @@ def _draw_runs(
     if is_on and numbers[0] != numbers[1]:
         evidence = f"{exhibit.instrument}: {literal(numbers[0])}, right {literal(numbers[1])}."
         headline.markdown(f"**{exhibit.effect}** {evidence}")
-    shown = measurements if any(result.picture for result in measurements) else maps
+    pair = measurements if any(result.picture for result in measurements) else maps
     for place, result, side, title in zip(
-        widgets.side_by_side(1, 1), shown, SIDES, titles, strict=True
+        widgets.side_by_side(1, 1), pair, SIDES, titles, strict=True
     ):
         with place:
             if result.picture is not None:
@@ -117,7 +117,7 @@ def _draw_runs(
         with place:
             st.markdown(f"**{title}**")
             draw_result(result)
-    if shown is maps:
+    if pair is maps:
         wrong_map, right_map = (result.picture for result in maps)
         if is_on and wrong_map and right_map and wrong_map.is_like(right_map):
             st.text(
