@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
@@ -11,18 +14,11 @@ from explorer.views.circuits.finding_panel import draw_finding
 from explorer.views.circuits.head_card import draw_head_view
 from explorer.views.circuits.parts_view import draw_parts
 from explorer.views.circuits.patching_view import draw_paths, draw_tracing
-from explorer.views.circuits.question_form import draw_question
+from explorer.views.circuits.question_form import draw_question, question_in_words
 from explorer.views.circuits.steering_view import draw_steering
 from explorer.views.shared import export_panel, widgets
 
-context = page_context()
-widgets.opening(
-    "Circuits",
-    "Give the model two texts that differ in a word, and see which heads carry the difference to "
-    "the answer, how they are wired, and how much of it they explain.",
-)
-question_and_finding = draw_question(context)
-VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
+VIEWS: dict[str, Callable[[PageContext, Question, DeltaGenerator], None]] = {
     "Heads": draw_parts,
     "Circuit": draw_circuit,
     "Head card": draw_head_view,
@@ -32,9 +28,18 @@ VIEWS: dict[str, Callable[[PageContext, Question], None]] = {
     "Steering": draw_steering,
     "Over training": draw_over_training,
 }
-view = one_of("circuit_view", tuple(VIEWS))  # it stays chosen where there is no question
+context = page_context()
+widgets.opening("Circuits", "The heads that carry the difference between two texts to the answer.")
+row = st.container(horizontal=True, vertical_alignment="center", key="circuit_row")
+picture, below = st.container(), st.container()
+with row:  # it stays chosen where there is no question
+    view = one_of("circuit_view", tuple(VIEWS), as_list=True, width=220)
+question_and_finding, adjust = draw_question(context, picture, below)
 if question_and_finding is not None:
     question, finding = question_and_finding
-    VIEWS[view](context, question)
-    draw_finding(context, question, finding)
+    row.text(question_in_words(question))
+    with picture:
+        VIEWS[view](context, question, adjust)
+    with below:
+        draw_finding(context, question, finding)
 export_panel.export_button(export_panel.origin(context))

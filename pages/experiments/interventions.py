@@ -11,16 +11,19 @@ from explorer.analysis import (
 )
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.interventions.edit_forms import draw_edit_form
+from explorer.charts.figure_data import WINDOW
+from explorer.views.interventions.edit_forms import FormPlaces, draw_edit_form
 from explorer.views.interventions.intervention_effects import (
+    changes_only_output,
     choose_baseline,
+    draw_example,
     draw_maps,
     draw_output_change,
 )
 from explorer.views.interventions.many_passes import draw_faithfulness, draw_head_grid
 from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script
 from explorer.views.shared.edit_history import draw_history
-from explorer.views.shared.widgets import choose_output_position
 from models import interventions
 
 CODE = {
@@ -28,29 +31,34 @@ CODE = {
     "Every head": (ablation_and_patching.ablate_every_head, batched_passes.run_branches),
     "Faithfulness": (map_faithfulness.faithfulness, batch_edits.KeepCells),
 }
-
+VIEWS = tuple(CODE)
 context = page_context()
 widgets.opening(
     "Interventions",
-    "Ablate heads, cut edges, mask keys, replace tokens, patch activations or steer: the model "
-    "runs again, and its output is shown before and after.",
+    "Change one thing in the pass: the maps and the output are shown before and after it.",
 )
 widgets.notes(context.forward.notes)
-forms, output = widgets.side_by_side(8, 7)
-with forms:
-    form = st.container()
-    history, edited = draw_history(context)
-with form:
-    draw_edit_form(context, edited.forward)
-with output:
-    position = choose_output_position(context)
+row = st.container(horizontal=True, vertical_alignment="center", gap="small", key="edit_row")
+picture, listed, first, below, second, notes = (st.container() for _ in range(6))
+with row:
+    view = one_of("look", VIEWS, as_list=True, width=140, label_visibility="collapsed")
+with listed:
+    history, edited = draw_history(context, field=notes, empty=below)
+with below:
+    draw_example(context, history)
     baseline = choose_baseline(context, history)
-    tracked = draw_output_change(context, baseline, edited, position)
-views = {
-    "Attention maps": lambda: draw_maps(context, baseline, edited, position, tracked),
-    "Every head": lambda: draw_head_grid(context, edited, position),
-    "Faithfulness": lambda: draw_faithfulness(context, edited, position),
-}
-view = one_of("look", tuple(views))
-lines = views[view]()
+with row:
+    draw_edit_form(context, edited.forward, FormPlaces(picture, notes))
+is_map = view == VIEWS[0]
+height: tuple[str, ...] = ()
+if is_map and changes_only_output(context, history, baseline, edited):
+    first, second, height = second, first, (WINDOW,)
+with second:
+    output = draw_output_change(context, baseline, edited, *height)
+with first:
+    if is_map:
+        lines: Script | None = draw_maps(context, baseline, edited, output)
+    else:
+        draw = draw_head_grid if view == VIEWS[1] else draw_faithfulness
+        lines = draw(context, edited, output.position)
 widgets.closing(context, *CODE[view], script=lines)

@@ -1,23 +1,31 @@
 """The tutorials' mistakes as exhibits, a quiz to find one, and the systems they come from."""
 
+import streamlit as st
+
+from explorer.app import address, widget_state
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.museum import mistakes
 from explorer.views.museum.document_systems import draw_systems
 from explorer.views.museum.exhibit_view import draw_exhibit
+from explorer.views.museum.exhibits import FOUR_TEXTS
 from explorer.views.museum.find_mistake import draw_find_mistake
 from explorer.views.shared import widgets
 
-VIEWS = {"Exhibits": draw_exhibit, "Find the mistake": draw_find_mistake, "Systems": draw_systems}
+VIEWS = {"Find the mistake": draw_find_mistake, "Exhibits": draw_exhibit, "Systems": draw_systems}
 
 widgets.opening(
     "Museum",
-    "Fourteen mistakes from four teaching texts on the Transformer: a lecture handout, a notebook "
-    "tutorial, a web tutorial and a repository's README. Twelve are made in a copy of the chosen "
-    "model, beside the correct one: see what each breaks, and which measurement shows it.",
+    "Fourteen mistakes of four teaching texts, made in a copy of this model: see what each breaks.",
 )
 context = page_context()
-lines = VIEWS[one_of("room", tuple(VIEWS))](context)
+row = st.container(horizontal=True, vertical_alignment="center", key="museum_row")
+if address.is_named("exhibit") and not (address.is_named("room") or widget_state.get("room")):
+    address.write("room", "Exhibits")  # a link to an exhibit opens it
+with row:
+    view = one_of("room", tuple(VIEWS), label_visibility="collapsed")
+lines = VIEWS[view](context, row)
+st.caption(FOUR_TEXTS)
 widgets.closing(
     context,
     mistakes.doubled_sinusoids,

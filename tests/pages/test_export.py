@@ -44,7 +44,7 @@ SOMETHING = {
     **dict.fromkeys(table("circuits", "VIEWS"), ONE_STACK),
 }
 """With what these views draw something."""
-WORDS = {"Systems", "Diagnostics", "All runs", "Races and sweeps"}
+WORDS = {"Diagnostics", "All runs", "Races and sweeps"}
 """Views of words and tables alone; those of runs without any run."""
 BEHIND_EXPANDERS = {"flow_edges", "positions_3d", "beside_0"}
 

@@ -328,10 +328,10 @@ def test_the_best_lines_have_their_tokens_and_follow_to_the_card_of_a_head() -> 
     apps.run(at.selectbox(key="head").set_value(3))
     assert len(list(activations_root().iterdir())) == 1, "every head was measured at once"
     at.selectbox(key="head").set_value(2).run()
-    apps.run(at.segmented_control(key="circuit_view").set_value("Head card"))
+    apps.run(at.selectbox(key="circuit_view").set_value("Head card"))
     assert table(at, "text")["text"] == best[:3]
     assert NOT_SEARCHED in said(page(circuit_view="Head card"))
-    at.segmented_control(key="circuit_view").set_value("Text as evidence").run()
+    at.selectbox(key="circuit_view").set_value("Text as evidence").run()
     for text, answer in (
         ("", "There is no line to read yet: type or upload a text."),
         ("a" * 1_001, "A line of this text has 1,001 characters"),

@@ -90,7 +90,7 @@ def test_a_token_is_replaced_masked_or_refused(published_models: None) -> None:
 
 def test_a_mask_preset_is_set_once(small_models: Path) -> None:
     at = page("experiments/interventions", model="letters", change="Mask")
-    at.button_group(key="mask_preset").set_value("Padding").run()
+    at.selectbox(key="mask_preset").set_value("Padding").run()
     for _ in range(2):
         (sets,) = (each for each in at.button if each.label == "Set the mask")
         run(sets.click())

@@ -82,7 +82,7 @@ def test_a_direction_is_added_from_two_texts_or_from_a_head() -> None:
     at.text_input(key="steer_away").set_value("the cat").run()
     at.slider(key="steer_strength").set_value(-2.5).run()
     assert "Layer 1: −2.50 × (“the hat and the cat” − “the cat”) added" in said(press(at, "steer"))
-    at.button_group(key="steer_by").set_value("Head output").run()
+    at.selectbox(key="steer_by").set_value("Head output").run()
     words = said(press(at, "steer"))
     assert "−2.50 × the output of head 2 on “the hat and the cat” added" in words
     assert "not apply" not in words

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
@@ -29,6 +30,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.circuit_charts import circuit_curves
+from explorer.charts.figure_data import WINDOW
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.run import Run, open_folder
@@ -98,10 +100,10 @@ def composition_in_words(opened: OpenModel, edge: Edge) -> str:
     )
 
 
-def draw_circuit(context: PageContext, question: Question) -> None:
+def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
     """A picture and a table of the strongest edges, and the curves of circuits of every size."""
     opened = context.opened
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with adjust, st.container(horizontal=True, vertical_alignment="bottom"):
         method = choose_method(question)
         count = whole("patched_edges", width=180)
     if method is None:
@@ -180,14 +182,15 @@ def circuit_code(opened: OpenModel, question: Question, steps: int, count: int) 
     print(circuits.smallest(points))  # edges for 90 %
 
 
-def draw_over_training(context: PageContext, question: Question) -> None:
+def draw_over_training(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
     """The trained model's strongest edges over the steps, and the strongest edges of one step."""
     snapshots = snapshots_of(context)
     why = why_not_over_training(question) if snapshots else NO_SNAPSHOTS
     if why := why or why_no_edges(context.opened):
         st.text(why)
         return
-    method = choose_method(question)
+    with adjust:
+        method = choose_method(question)
     if method is None:
         return
     history = _measure_snapshots(context.opened, question, snapshots, method)
@@ -235,8 +238,7 @@ def _draw_edges_over_training(history: list[ScoresAtStep], step: int, question: 
     spec = lines_over_steps(rows, "part of the metric", "edge", step)
     title = "Strongest edges over training"
     with st.container(key="over_training"):
-        st.markdown(f"**{title}**")
-        chart(spec, height=CURVES_HEIGHT, key="edges_over_steps", title=title)
+        chart(spec, height=WINDOW, key="edges_over_steps", title=title)
     st.caption(
         f"The {FOLLOWED} strongest edges of the trained model, and how much of the metric "
         f"({metric_in_words(question.metric)}) each carries with the weights of every snapshot. "

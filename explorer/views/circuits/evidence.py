@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import Question
@@ -34,7 +35,6 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.circuits.question_scores import cost_per_token
-from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Expression, code_panel, script
 from explorer.views.shared.measurement import is_started, stoppable
 from explorer.views.shared.tables import table
@@ -86,11 +86,11 @@ EVIDENCE_EXPLAINED = (
 )
 
 
-def draw_evidence(context: PageContext, question: Question) -> None:
+def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
     """The three top-activating lines of the chosen head, and a list of ten."""
     opened, at = context.opened, context.choice
     try:
-        with st.container(horizontal=True):
+        with adjust, st.container(horizontal=True):
             source = one_of("lines_from", (*built_in_texts(opened), PASTED, FILE))
             by = MEASURES[one_of("excited_by", tuple(MEASURES))]
         if is_own := source in (PASTED, FILE):
@@ -104,11 +104,10 @@ def draw_evidence(context: PageContext, question: Question) -> None:
     state_of(EvidenceLines).searched = lines
     activations = activations_of(opened, text)
     _measure_rest(opened, text, activations)
-    st.markdown(widgets.bold_title(widgets.head_title(context)))
-    _say_how_many(text, activations)
     best = best_lines(activations, by.name, at.layer, at.head, LISTED)
     for place, line in enumerate(best[:LARGE]):
         _draw_line(opened, text, line, by, (at.layer, at.head), f"line_{place}")
+    _say_how_many(text, activations)
     _draw_list(text, best, by)
     st.caption(f"{by.meaning}. {EVIDENCE_EXPLAINED}")
     own = "\n".join(lines) if is_own else ""

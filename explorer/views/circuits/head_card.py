@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis.circuits.direct_head_effect import (
@@ -31,6 +32,7 @@ from explorer.app.controls import one_of
 from explorer.app.progress import bar
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import OpenModel
+from explorer.charts.figure_data import WINDOW
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
 from explorer.components.picker import cells
@@ -45,7 +47,7 @@ from explorer.views.shared.tables import static_table, table
 
 LONGEST_SOURCE = 16
 """Characters of a token in the table."""
-MAP_HEIGHT, COMPOSITION_HEIGHT, CURVE_HEIGHT = 380, 260, 190
+COMPOSITION_HEIGHT, CURVE_HEIGHT = 260, 190
 NAMES, STRONGEST = tuple(map(str.upper, READS)), 3
 FIRST_LAYER = "No layer comes before this one, so this head composes with none."
 NO_TOKENS = "The output is a class, so there are no tokens that a head raises or lowers."
@@ -136,7 +138,7 @@ def _strongest(scores: Tensor) -> str:
     )
 
 
-def draw_head_view(context: PageContext, question: Question) -> None:
+def draw_head_view(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
     """The card of the head that the bar selects."""
     at, pair = context.choice, question.pairs[0]
     draw_head_card(context, question, at.layer, at.head)
@@ -154,14 +156,13 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     part = f"{last_streams(opened.config)[0]}.self_attn"
     title = head_title(opened.name, part, layer, head)
     scores = _measure_scores(opened, layer, head)
-    st.markdown(widgets.bold_title(title))
-    st.markdown(scores.names_in_words)
-    numbers, attention_map = widgets.side_by_side(7, 5)
+    attention_map, numbers = widgets.side_by_side(5, 6)
     with numbers:
+        st.markdown(scores.names_in_words)
         _draw_scores(scores)
         draw_direct_effect(opened, pair, layer, head)
     with attention_map:
-        widgets.draw_map(forward, part, layer, head, "card_map", title, MAP_HEIGHT)
+        widgets.draw_map(forward, part, layer, head, "card_map", title, WINDOW)
     draw_sources(opened, pair, layer, head)
     draw_searched_lines(opened, layer, head)
     reads, spectrum = widgets.side_by_side(4, 7)

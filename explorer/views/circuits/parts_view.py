@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.attribution_patching import attribute, attribute_writers
@@ -43,10 +44,10 @@ NAMED, SCATTER = 3, 340
 LOWER_IS_BETTER = " This metric is lower for the clean text, so what helps the answer is negative."
 
 
-def draw_parts(context: PageContext, question: Question) -> None:
+def draw_parts(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
     """A grid of heads, the strongest parts of any kind, and estimates against exact values."""
     opened, at = context.opened, context.choice
-    with st.container(horizontal=True):
+    with adjust, st.container(horizontal=True):
         method = choose_method(question)
         is_exact = one_of("circuit_values", (ESTIMATE, EXACT)) == EXACT
     if method is None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.batch_edits import AddByRow
@@ -64,12 +65,12 @@ TOO_LONG_FOR_PATHS = (
 )
 
 
-def draw_tracing(context: PageContext, question: Question) -> None:
+def draw_tracing(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
     """A cell for each token and layer, a sentence on the chosen one, and the largest effects."""
     opened, at = context.opened, context.choice
     has_mlp = opened.config.d_ff > 0
     offered = [name for name, site in PATCHED.items() if has_mlp or site != FEED_FORWARD]
-    with st.container(horizontal=True):
+    with adjust, st.container(horizontal=True):
         what = one_of("patched_value", offered)
         way = one_of("patch_way", (DENOISING, NOISING))
         number = one_of("patch_number", (SHARE, CHANGE))
@@ -96,9 +97,9 @@ def draw_tracing(context: PageContext, question: Question) -> None:
     first = min(tracing.first_changed for tracing in tracings)
     names = token_labels(on_screen)
     effect = "comes back" if grid.denoising else "is lost"
-    with picture:
+    with adjust:
         place = token("patched_at", names, on_screen.place, width=320)
-        st.text(tracing_in_words(grid, question, names, (at.layer, place), what))
+    with picture:
 
         def pick(row: int, layer: int) -> None:
             choose_head(layer, at.head)
@@ -122,6 +123,7 @@ def draw_tracing(context: PageContext, question: Question) -> None:
             short_names=(names[first:], layers),
             error=error,
         )
+        st.text(tracing_in_words(grid, question, names, (at.layer, place), what))
         st.caption(_tracing_explained(question, pairs, what, way, first))
     with numbers:
         st.markdown("**Largest effects**")
@@ -245,7 +247,7 @@ def tracing_code(
     print(change, share)  # of this pair: a row for each token, a column for each layer
 
 
-def draw_paths(context: PageContext, question: Question) -> None:
+def draw_paths(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
     """A cell for every head at the other end of an edge, and the strongest edges beside it."""
     opened, at = context.opened, context.choice
     try:
@@ -253,7 +255,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
     except WiringError as error:
         st.text(str(error))
         return
-    with st.container(horizontal=True):
+    with adjust, st.container(horizontal=True):
         is_sender = one_of("path_end", (FROM, INTO)) == FROM
         input_name = one_of("path_reads", tuple(INPUT_NAMES.values()))
     reads = INPUTS[tuple(INPUT_NAMES.values()).index(input_name)]
@@ -284,7 +286,6 @@ def draw_paths(context: PageContext, question: Question) -> None:
         way = f"from every earlier head into the {input_name.lower()} of head {at.layer}.{at.head}"
     picture, numbers = widgets.side_by_side(6, 4)
     with picture:
-        st.text(paths_in_words(question, ends, titles, values))
         heads_grid(
             context,
             edge_grid(wiring, ends, values).mT,
@@ -296,6 +297,7 @@ def draw_paths(context: PageContext, question: Question) -> None:
             scale="diverging",
             error=question.error,
         )
+        st.text(paths_in_words(question, ends, titles, values))
         st.caption(_paths_explained(context, question, is_sender, input_name))
     with numbers:
         st.markdown("**Strongest edges**")

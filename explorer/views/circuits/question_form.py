@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean, stdev
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
 from explorer.analysis.circuits.default_corruption import default_corruption
@@ -21,7 +22,7 @@ from explorer.analysis.circuits.text_pairs import (
 )
 from explorer.app import widget_state
 from explorer.app.address_parameters import TEXT_LIMIT
-from explorer.app.choosing import draw_page_link
+from explorer.app.choosing import choose_model, draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import follow, one_of, text_field, whole
 from explorer.app.messages import say
@@ -35,43 +36,88 @@ from explorer.views.circuits.finding_panel import open_finding
 from explorer.views.shared import widgets
 
 OWN, TABLE, FINDING = "Your two texts", "CSV", "A finding"
-USUAL_COUNT, LONGEST_PAIR_NAME = 5, 80
+USUAL_COUNT, LONGEST_PAIR_NAME, LONGEST_IN_LINE = 5, 80, 24
+EXAMPLE = "induction"
+"""The shipped model whose example has a pair that two heads explain."""
 
 
-def draw_question(context: PageContext) -> tuple[Question, Finding | None] | None:
-    """The question, and the finding it comes from; without a question a sentence that says why."""
+def draw_question(
+    context: PageContext, picture: DeltaGenerator, below: DeltaGenerator
+) -> tuple[tuple[Question, Finding | None] | None, DeltaGenerator]:
+    """The question with the finding it comes from, and the panel of the controls.
+
+    Without a question `picture` says why. The tokens of the question stand `below`.
+    """
     opened = context.opened
-    widgets.notes(context.forward.notes)  # `forward` ends the page if it cannot read the text
+    with picture:
+        widgets.notes(context.forward.notes)  # `forward` ends the page if it cannot read the text
     if why := why_no_circuits(opened.config):
-        say(why)
-        if opened.config.kind == "encoder-decoder":
-            draw_page_link("interventions")
-        return None
+        with picture:
+            say(why)
+            draw_way_out(context)
+        return None, below
+    needs_file = widget_state.get("pair_source") in (TABLE, FINDING)
+    with below:
+        tokens = st.container()
+        adjust = st.expander("Adjust", icon=":material/tune:", expanded=needs_file)
+    both = None
+    try:
+        with adjust:
+            both = _ask(context)
+    except PairError as error:
+        with picture:
+            say(str(error))
+    if both is not None:
+        with tokens:
+            draw_pairs(context, both[0])
+    return both, adjust
+
+
+def draw_way_out(context: PageContext) -> None:
+    """A button that opens a model with a pair of texts, and a link to what this model can do."""
+    fitting = [
+        entry
+        for entry in context.models.values()
+        if entry.config is not None and not why_no_circuits(entry.config)
+    ]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for entry in sorted(fitting, key=lambda entry: entry.name != EXAMPLE)[:1]:
+            label, args = f"Open “{entry.title}” ({entry.short_name})", (entry.name,)
+            st.button(label, key="open_pair", type="primary", on_click=choose_model, args=args)
+        draw_page_link("interventions")
+
+
+def _ask(context: PageContext) -> tuple[Question, Finding | None] | None:
+    """The question that the controls describe; None while a file is missing."""
+    opened, finding = context.opened, None
     if context.choice.pair:
         st.text("This page ignores the second sentence: it compares two single texts.")
     templates = fitting_templates(opened) if PAIRS.most else ()
     source = one_of("pair_source", (OWN, *templates, TABLE, FINDING))
-    finding = None
-    try:
-        if source == FINDING:
-            finding = open_finding(context)
-            if finding is None:
-                return None
-            if not PAIRS.allows(len(finding.pairs)):
-                raise PairError(PAIRS.refusal(len(finding.pairs)))
-            pairs: Mapping[str, TextPair] = _numbered(pair.texts for pair in finding.pairs)
-            metric = finding.metric
-        else:
-            pairs, metric = _choose(context, source)
-        if not pairs:
+    if source == FINDING:
+        finding = open_finding(context)
+        if finding is None:
             return None
-        token_pairs = with_bar(_token_pairs(opened, pairs, metric), len(pairs), "Reading the pairs")
-        question = question_from(tuple(token_pairs), metric)
-    except PairError as error:
-        say(str(error))
+        if not PAIRS.allows(len(finding.pairs)):
+            raise PairError(PAIRS.refusal(len(finding.pairs)))
+        pairs: Mapping[str, TextPair] = _numbered(pair.texts for pair in finding.pairs)
+        metric = finding.metric
+    else:
+        pairs, metric = _choose(context, source)
+    if not pairs:
         return None
-    draw_pairs(context, question)
-    return question, finding
+    token_pairs = with_bar(_token_pairs(opened, pairs, metric), len(pairs), "Reading the pairs")
+    return question_from(tuple(token_pairs), metric), finding
+
+
+def question_in_words(question: Question) -> str:
+    """Both texts and what is measured of them, in a line."""
+    pair, metric = shown_pair(question), question.metric
+    clean, corrupted = (
+        cut(readable(text), LONGEST_IN_LINE) for text in (pair.texts.clean, pair.texts.corrupted)
+    )
+    values = f"{three(pair.clean_value)} and {three(pair.corrupted_value)}"
+    return f"“{clean}” against “{corrupted}”: {_metric_of(metric, pair)} {values}"
 
 
 def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], str]:
@@ -173,13 +219,18 @@ def _names(question: Question) -> list[str]:
 
 def _values(metric: str, pair: TokenPair) -> str:
     """The metric of both texts and their difference, in a sentence."""
-    of = {2: " of “{}” and “{}”", 1: " of “{}”", 0: ""}[ANSWERS_READ[metric]].format(*pair.names)
     clean, corrupted = pair.clean_value, pair.corrupted_value
     difference = f"{three(clean - corrupted)} {UNITS[metric]}".strip()
     return (
-        f"{metric}{of}: {three(clean)} after the clean text (above), {three(corrupted)} after the "
-        f"corrupted one (below); the difference is {difference}."
+        f"{_metric_of(metric, pair)}: {three(clean)} after the clean text (above), "
+        f"{three(corrupted)} after the corrupted one (below); the difference is {difference}."
     )
+
+
+def _metric_of(metric: str, pair: TokenPair) -> str:
+    """The metric with the answers that it reads."""
+    of = {2: " of “{}” and “{}”", 1: " of “{}”", 0: ""}[ANSWERS_READ[metric]]
+    return f"{metric}{of.format(*pair.names)}"
 
 
 def _means(question: Question) -> str:

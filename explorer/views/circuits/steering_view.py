@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.circuit_metrics import metric_in_words
 from explorer.analysis.circuits.steering import (
@@ -19,6 +20,7 @@ from explorer.app.controls import one_of, slider, text_field
 from explorer.app.progress import bar
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.circuit_charts import CLEAN, CORRUPTED, SteeredPoint, steering_chart
+from explorer.charts.figure_data import WINDOW
 from explorer.components.chart import chart
 from explorer.inference.core_edits import NotApplicableError, check_applicable, steering_direction
 from explorer.inference.forward_pass import ForwardPassError, run_text
@@ -32,15 +34,15 @@ from explorer.views.shared.edit_history import direction_words, draw_history, ed
 from explorer.views.shared.measurement import measurement
 from models.interventions import Add
 
-STEERING_HEIGHT = 300
 TEXT_HEIGHT = 130
 """Room for `MAX_STEERED` tokens, so that nothing moves with the strength."""
 
 
-def draw_steering(context: PageContext, question: Question) -> None:
+def draw_steering(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
     """The direction, the metric over strengths and places, and the text it generates."""
     at = context.choice
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    charts = st.container()
+    with st.container(horizontal=True, vertical_alignment="center"):
         head = at.head if one_of("steer_by", (OF_TEXTS, HEAD_OUTPUT)) == HEAD_OUTPUT else None
         steer = steering_of(question, at.part, at.layer, head, slider("steer_strength"))
         button = st.container(width="content")
@@ -48,7 +50,8 @@ def draw_steering(context: PageContext, question: Question) -> None:
         st.text(why)
     else:
         st.text(_in_words(context, question, steer))
-        _draw_metrics(context, question, steer)
+        with charts:
+            _draw_metrics(context, question, steer)
     prompt = _draw_texts(context, question, None if why else steer)
     with st.expander("Interventions: undo or remove"):
         st.caption("They apply on the pages Interventions and Compare, and not on this page.")
@@ -92,17 +95,16 @@ def _draw_metrics(context: PageContext, question: Question, steer: Steer) -> Non
     places = over_places(opened, steer, part.layers, part.heads)
     left, right = widgets.side_by_side(1, 1)
     with left:
-        st.markdown("**At every strength**")
         _draw_over(opened, question, "strength", steer, over_strengths(steer))
     with right:
         over = "layer" if steer.head is None else "head"
-        of = "After every layer" if over == "layer" else f"Every head of layer {steer.layer}"
-        st.markdown(f"**{of}, at this strength**")
         _draw_over(opened, question, over, steer, places)
     pairs = len(question.pairs)
     spread = f": mean and standard deviation over {pairs} pairs" if pairs > 1 else ""
+    right_is = "at this strength, " + ("after every layer" if steer.head is None else "every head")
     st.caption(
-        f"{question.metric} at the output position, after the clean and after the corrupted "
+        f"Left: at every strength. Right: {right_is}. {question.metric} at the output position, "
+        f"after the clean and after the corrupted "
         f"text{spread}. The dashed line is the current choice."
     )
 
@@ -135,7 +137,7 @@ def _draw_over(
     title = f"{question.metric} with a direction added, by {over}"
     with st.container(key=f"steered_over_{over}"):
         spec = steering_chart(points, over, metric, place)
-        chart(spec, height=STEERING_HEIGHT, key=f"steered_by_{over}", title=title)
+        chart(spec, height=WINDOW, key=f"steered_by_{over}", title=title)
 
 
 def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -> str:

@@ -1,9 +1,11 @@
 """The forms that add an intervention, one kind at a time."""
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.address import whole_number
 from explorer.app.choosing import draw_page_link
@@ -39,7 +41,7 @@ from explorer.interventions.edits import (
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, named_at, texts
-from explorer.text.visible_text import cut, in_quotes
+from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.edit_history import add_intervention, edit_button
 
@@ -61,62 +63,71 @@ PRESET, KEY, CELLS = "Preset", "One key", "Cell by cell"
 MOST_PAINTED = 96
 """Tokens per side whose cells a finger or a pointer can still hit."""
 OF_TEXTS = "Difference of two texts"
+LIST = 130
+"""Pixels of a list in the row."""
+UNLABELLED: dict[str, Any] = {"width": LIST, "label_visibility": "collapsed"}
 TOKEN_AT = PersistentChoices("token_at", {"token_at": ""})
 
 
-def draw_edit_form(context: PageContext, after: ForwardPass) -> None:
-    """The form of one kind of intervention, for the head and layer of the bar.
+class FormPlaces(NamedTuple):
+    """Where a form draws what its row has no room for: a picture to click, sentences."""
+
+    picture: DeltaGenerator
+    notes: DeltaGenerator
+
+
+def draw_edit_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
+    """The form of one kind of intervention in a row, for the head and layer of the bar.
 
     `after` is the pass with the interventions so far.
     """
-    FORMS[one_of("change", tuple(FORMS))](context, after)
+    kind = one_of("change", tuple(FORMS), as_list=True, width=100, label_visibility="collapsed")
+    FORMS[kind](context, after, places)
 
 
 def _choose_ablation() -> str:
-    return ABLATE_TO[one_of("becomes", tuple(ABLATE_TO))]
+    return ABLATE_TO[one_of("becomes", tuple(ABLATE_TO), label_visibility="collapsed")]
 
 
-def _draw_head_form(context: PageContext, after: ForwardPass) -> None:
+def _draw_head_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     at = context.choice
     edit = AblateHead(at.part, at.layer, at.head, _choose_ablation())
     label = f"Ablate layer {at.layer}, head {at.head}"
     edit_button(context, edit, label, "ablate_head", type="primary")
 
 
-def _draw_layer_form(context: PageContext, after: ForwardPass) -> None:
+def _draw_layer_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     at, to = context.choice, _choose_ablation()
     own = f"{at.part.split('.')[0]}.self_attn"
-    with st.container(horizontal=True):
-        attention = AblateAttention(at.part, at.layer, to)
-        label = f"Ablate the attention of layer {at.layer}"
-        edit_button(context, attention, label, "ablate_attention")
-        mlp = AblateMlp(own, at.layer, to) if context.opened.config.d_ff else None
-        label = f"Ablate the feed-forward of layer {at.layer}"
-        edit_button(context, mlp, label, "ablate_mlp")
+    attention = AblateAttention(at.part, at.layer, to)
+    edit_button(context, attention, f"Ablate the attention of layer {at.layer}", "ablate_attention")
+    mlp = AblateMlp(own, at.layer, to) if context.opened.config.d_ff else None
+    edit_button(context, mlp, f"Ablate the feed-forward of layer {at.layer}", "ablate_mlp")
 
 
-def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
+def _draw_edge_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     at, cell = context.choice, pinned.in_text(context, after)
     rows, columns = after.rows(at.part), after.columns(at.part)
-    with st.container(horizontal=True):
-        query = token("edge_query", rows, _first(cell.query, len(rows) - 1))
-        key = token("edge_key", columns, _first(cell.key, 0))
-    scope = one_of("edge_in", (THIS_HEAD, ALL_HEADS))
-    to = CUT_TO[one_of("edge_becomes", tuple(CUT_TO))]
+    query = token("edge_query", rows, _first(cell.query, len(rows) - 1), width=LIST)
+    key = token("edge_key", columns, _first(cell.key, 0), width=LIST)
+    scope = one_of("edge_in", (THIS_HEAD, ALL_HEADS), as_list=True, **UNLABELLED)
+    to = CUT_TO[one_of("edge_becomes", tuple(CUT_TO), as_list=True, **UNLABELLED)]
     head = at.head if scope == THIS_HEAD else None
     if not after.mask(at.part, at.layer)[query, key]:
-        st.text("This key is masked for this query, so there is no edge to cut.")
+        places.notes.text("This key is masked for this query, so there is no edge to cut.")
         return
     row = after.weights(at.part, at.layer, at.head)[query]
     weight = float(row[key])
     words = after.part(at.part).words.cell.format(
         row=label_at(rows, query), column=label_at(columns, key), value=three(weight)
     )
-    st.text(f"{words} in layer {at.layer}, head {at.head}.")
     edit = CutEdge(at.part, at.layer, head, query, key, to)
     edit_button(context, edit, "Cut the edge", "cut_edge", type="primary")
     others = three(float(row.sum()) - weight)
-    st.caption(f"The other weights of the row stay as they are: in this head they sum to {others}.")
+    places.notes.caption(
+        f"{literal(words)} in layer {at.layer}, head {at.head}. "
+        f"The other weights of the row stay as they are: in this head they sum to {others}."
+    )
 
 
 def _first(*positions: int | None) -> int:
@@ -124,33 +135,34 @@ def _first(*positions: int | None) -> int:
     return next(position for position in positions if position is not None)
 
 
-def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
+def _draw_token_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     opened, at, cell = context.opened, context.choice.part, pinned.in_text(context, after)
     part = "encoder.self_attn" if after.source else "decoder.self_attn"
     tokens = after.source or after.target
     query = cell.query if after.rows(at) is tokens else None  # pinned in its rows and columns
     key = cell.key if after.columns(at) is tokens else None
     position = _choose_position(tokens, min(_first(query, key, 1), len(tokens) - 1))
-    chips(
-        tokens,
-        key="token_to_change",
-        highlight=position,
-        on_pick=lambda place: TOKEN_AT.put("token_at", str(place)),
-    )
+    with places.picture:
+        chips(
+            tokens,
+            key="token_to_change",
+            highlight=position,
+            on_pick=lambda place: TOKEN_AT.put("token_at", str(place)),
+        )
     name = in_quotes(label_at(tokens, position))
-    st.text(f"Token {position} is {name}. Click another one to replace it.")
+    places.notes.text(f"Token {position} is {name}. Click another one to replace it.")
 
     def replace_by(token_id: int) -> ReplaceToken:
         return ReplaceToken(part, position, token_id, token_label(opened, token_id))
 
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        token_id, why = one_token(opened, text_field("new_token", placeholder="One token"))
-        edit = None if token_id is None else replace_by(token_id)
-        edit_button(context, edit, "Replace", "replace_token", type="primary")
-        if (mask := opened.tokenizer.mask_id) is not None:
-            edit_button(context, replace_by(mask), "Mask it", "mask_token")
+    typed = text_field("new_token", placeholder="Replace with one token", **UNLABELLED)
+    token_id, why = one_token(opened, typed)
+    edit = None if token_id is None else replace_by(token_id)
+    edit_button(context, edit, "Replace", "replace_token", type="primary")
+    if (mask := opened.tokenizer.mask_id) is not None:
+        edit_button(context, replace_by(mask), "Mask it", "mask_token")
     if why:
-        st.text(why)
+        places.notes.text(why)
 
 
 def _choose_position(tokens: Sequence[Token], default: int) -> int:
@@ -166,16 +178,18 @@ def _choose_position(tokens: Sequence[Token], default: int) -> int:
     return position
 
 
-def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
+def _draw_patch_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     at = context.choice
     explanation = (
         "Activation patching: the value of this sentence at that place replaces the value of yours."
     )
-    source = text_field("patch_text", help=explanation)
-    is_head = one_of("patch_what", (HEAD_OUTPUT, STREAM)) == HEAD_OUTPUT
+    hint = "From another sentence"
+    source = text_field("patch_text", help=explanation, placeholder=hint, **UNLABELLED)
+    what = one_of("patch_what", (HEAD_OUTPUT, STREAM), as_list=True, **UNLABELLED)
+    is_head = what == HEAD_OUTPUT
     part = at.part if is_head else f"{at.part.split('.')[0]}.self_attn"
     rows = context.forward.rows(part)
-    position = token("patch_at", rows, len(rows) - 1)
+    position = token("patch_at", rows, len(rows) - 1, width=LIST)
     edit = None
     if source and source.strip():
         edit = Patch(part, at.layer, at.head if is_head else None, position, source)
@@ -183,18 +197,19 @@ def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
     edit_button(context, edit, f"Patch {of}", "patch", type="primary")
 
 
-def _draw_steering_form(context: PageContext, after: ForwardPass) -> None:
+def _draw_steering_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     at = context.choice
-    st.caption(
+    places.notes.caption(
         "A direction is added to the residual stream after the layer, at every position: the "
         "difference of two texts, or what the head writes on one text. A strength of 1 adds it "
         "once, a negative one subtracts it."
     )
-    kind = one_of("steer_by", (OF_TEXTS, HEAD_OUTPUT))
-    with st.container(horizontal=True):
-        toward = text_field("steer_toward")
-        away = "" if kind == HEAD_OUTPUT else text_field("steer_away")
-    strength = slider("steer_strength")
+    kind = one_of("steer_by", (OF_TEXTS, HEAD_OUTPUT), as_list=True, **UNLABELLED)
+    toward = text_field("steer_toward", placeholder="Towards this text", **UNLABELLED)
+    away = ""
+    if kind == OF_TEXTS:
+        away = text_field("steer_away", placeholder="Away from this text", **UNLABELLED)
+    strength = slider("steer_strength", width=110, label_visibility="collapsed")
     texts = (toward,) if kind == HEAD_OUTPUT else (toward, away)
     part = at.part if kind == HEAD_OUTPUT else f"{at.part.split('.')[0]}.self_attn"
     edit = None
@@ -203,41 +218,46 @@ def _draw_steering_form(context: PageContext, after: ForwardPass) -> None:
     edit_button(context, edit, f"Steer after layer {at.layer}", "steer", type="primary")
 
 
-def _draw_mask_form(context: PageContext, after: ForwardPass) -> None:
+def _draw_mask_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     """One of three ways to change which keys a query may attend to."""
-    way = one_of("mask_how", (PRESET, KEY, CELLS))
-    scope = one_of("mask_where", (THIS_LAYER, EVERY_LAYER))
+    way = one_of("mask_how", (PRESET, KEY, CELLS), label_visibility="collapsed")
+    scope = one_of("mask_where", (THIS_LAYER, EVERY_LAYER), as_list=True, **UNLABELLED)
     layer = context.choice.layer if scope == THIS_LAYER else None
     if way == PRESET:
-        _draw_preset_form(context, layer)
+        _draw_preset_form(context, layer, places)
     elif way == KEY:
         part = context.choice.part
-        key = token("mask_key", after.columns(part), 0)
+        key = token("mask_key", after.columns(part), 0, width=LIST)
         label = "Mask it for every query"
         edit_button(context, HideKey(part, layer, key), label, "hide_key", type="primary")
     else:
-        _draw_cells_form(context, after, layer)
-    _draw_fully_masked(context, after)
-    draw_page_link("masks", "What masks do to the scores", example=YOURS)
+        _draw_cells_form(context, after, layer, places)
+    with places.notes:
+        _draw_fully_masked(context, after)
+        draw_page_link("masks", "What masks do to the scores", example=YOURS)
 
 
-def _draw_preset_form(context: PageContext, layer: int | None) -> None:
+def _draw_preset_form(context: PageContext, layer: int | None, places: FormPlaces) -> None:
     part = context.choice.part
     is_cross = part == "decoder.cross_attn"
     if is_cross:
-        st.text("Queries and keys are of two texts here, so only these presets make sense.")
+        only = "Queries and keys are of two texts here, so only these presets make sense."
+        places.notes.text(only)
     names = ["None", "Padding"] if is_cross else list(PRESETS)
-    preset = PRESETS[one_of("mask_preset", names)]
+    preset = PRESETS[one_of("mask_preset", names, as_list=True, **UNLABELLED)]
     size = 1
     if preset in SIZED:
-        size = whole("mask_size", width=140)
+        size = whole("mask_size", width=120, label_visibility="collapsed")
     edit = PresetMask(part, layer, preset, size)
     edit_button(context, edit, "Set the mask", "set_mask", type="primary")
     if preset == "padding":
-        st.caption("The last tokens count as padding, as in a batch with a longer text.")
+        what = "The last tokens count as padding, as in a batch with a longer text."
+        places.notes.caption(what)
 
 
-def _draw_cells_form(context: PageContext, after: ForwardPass, layer: int | None) -> None:
+def _draw_cells_form(
+    context: PageContext, after: ForwardPass, layer: int | None, places: FormPlaces
+) -> None:
     at, opened, forward = context.choice, context.opened, context.forward
     rows, columns = after.rows(at.part), after.columns(at.part)
     allowed = after.mask(at.part, at.layer)
@@ -246,32 +266,33 @@ def _draw_cells_form(context: PageContext, after: ForwardPass, layer: int | None
         return MaskCell(at.part, layer, query, key, not bool(allowed[query, key]))
 
     if max(allowed.shape) > MOST_PAINTED:
-        st.text(f"With more than {MOST_PAINTED} tokens, choose the cell from lists.")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            query = token("cell_query", rows, len(rows) - 1)
-            key = token("cell_key", columns, 0)
-            edit = flip(query, key)
-            label = "Unmask" if edit.allowed else "Mask"
-            edit_button(context, edit, label, "set_cell", type="primary")
+        places.notes.text(f"With more than {MOST_PAINTED} tokens, choose the cell from lists.")
+        query = token("cell_query", rows, len(rows) - 1, width=LIST)
+        key = token("cell_key", columns, 0, width=LIST)
+        edit = flip(query, key)
+        label = "Unmask" if edit.allowed else "Mask"
+        edit_button(context, edit, label, "set_cell", type="primary")
         return
     weights = after.weights(at.part, at.layer, at.head)
-    st.markdown(widgets.head_heading(context))
-    st.caption("Click a cell to mask or unmask it. Colours are the weights of the chosen head.")
-    cells(
-        weights.masked_fill(~allowed, torch.nan),
-        texts(rows),
-        texts(columns),
-        key="paint",
-        title=widgets.head_title(context),
-        selected=None,
-        on_pick=lambda query, key: add_intervention(opened, forward, flip(query, key)),
-        row_name="query",
-        column_name="key",
-        sentence="{row} attends to {column}: {value}",
-        unit="weight",
-        absent="masked",
-        top=1.0,
+    places.notes.caption(
+        "Click a cell to mask or unmask it. Colours are the weights of the chosen head."
     )
+    with places.picture:
+        cells(
+            weights.masked_fill(~allowed, torch.nan),
+            texts(rows),
+            texts(columns),
+            key="paint",
+            title=widgets.head_title(context),
+            selected=None,
+            on_pick=lambda query, key: add_intervention(opened, forward, flip(query, key)),
+            row_name="query",
+            column_name="key",
+            sentence="{row} attends to {column}: {value}",
+            unit="weight",
+            absent="masked",
+            top=1.0,
+        )
 
 
 def _draw_fully_masked(context: PageContext, after: ForwardPass) -> None:

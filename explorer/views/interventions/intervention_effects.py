@@ -1,5 +1,7 @@
 """What interventions do: the output and a head's maps, before and after."""
 
+from typing import NamedTuple
+
 import streamlit as st
 import torch
 from torch import Tensor
@@ -42,13 +44,21 @@ from explorer.views.shared.edit_history import draw_answers, edit_button
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.pinned import PinnedCell
 from explorer.views.shared.tables import facts
+from explorer.views.shared.widgets import choose_output_position
 
 NO_HEAD = "This model has no output head, so there is no output to compare."
 
-BARS_HEIGHT = 330
+BARS_HEIGHT = 310
 ORIGINAL = "Original pass"
 ABLATIONS = AblateHead, AblateAttention, AblateMlp
 ABLATED = " An ablated output changes what later layers read, not the weights of its own layer."
+
+
+class Tracked(NamedTuple):
+    """The output position, and the token or class whose logit is tracked, None without a head."""
+
+    position: int
+    option: int | None
 
 
 def choose_baseline(context: PageContext, history: EditHistory) -> EditedPass:
@@ -56,49 +66,50 @@ def choose_baseline(context: PageContext, history: EditHistory) -> EditedPass:
     steps = [ORIGINAL, *(f"After intervention {n}" for n in range(1, history.done))]
     if len(steps) == 1:
         return EditedPass(context.forward)
-    picked = steps.index(one_of("against", steps, as_list=len(steps) > 2))
+    picked = steps.index(one_of("against", steps, as_list=len(steps) > 2, width=300))
     return run_edited(context.opened, context.forward, history.active[:picked])
 
 
 def draw_output_change(
-    context: PageContext, before: EditedPass, after: EditedPass, position: int
-) -> int | None:
-    """Probabilities as pairs of bars, then every number of the change.
-
-    Returns the token or class whose logit is tracked; None without an output head.
-    """
+    context: PageContext, before: EditedPass, after: EditedPass, height: int | str = BARS_HEIGHT
+) -> Tracked:
+    """Probabilities as pairs of bars, and every number of the change beside them."""
     opened = context.opened
     if opened.config.head == "none":
         _draw_stream_change(before, after)
-        return None
-    if opened.config.kind == "encoder-decoder":
-        draw_answers(opened, before, after)
+        return Tracked(0, None)
+    picture, numbers = widgets.side_by_side(6, 5)
+    with numbers:
+        if opened.config.kind == "encoder-decoder":
+            draw_answers(opened, before, after)
+        position = choose_output_position(context)
     old, new = (logits_at(edited.forward.trace, position) for edited in (before, after))
     options = likeliest(old, new)
     labels = [option_name(opened, option) for option in options]
     config, words = opened.config, score_words(opened.config)
     first, second = (config.scores(logits.double())[options].tolist() for logits in (old, new))
     bars = before_after_bars(labels, first, second, words.score)
-    with st.container(key="probabilities"):
+    with picture, st.container(key="probabilities"):
         title = "Values" if words.score == "value" else "Probabilities"
-        chart(bars, height=BARS_HEIGHT, key="before_after", title=f"{title} before and after")
+        chart(bars, height=height, key="before_after", title=f"{title} before and after")
         if not has_words(config):
             st.caption(score_sentence(config))
     names = [f"{label} ({option})" for label, option in zip(labels, options, strict=True)]
     label = "Tracked token" if has_words(config) else "Tracked class"
-    tracked = options[names.index(one_of("watched", names, label=label, as_list=True))]
-    was, now = float(old[tracked]), float(new[tracked])
-    change = three(float(divergence(config, old, new)))
-    facts(
-        [
-            (words.divergence, f"{change} {words.unit}".strip()),
-            *_facts_over_text(opened, before, after),
-            (f"tracked {words.logit} before", three(was)),
-            (f"tracked {words.logit} after", three(now)),
-            (f"change in the tracked {words.logit}", signed(now - was)),
-        ]
-    )
-    return tracked
+    with numbers:
+        tracked = options[names.index(one_of("watched", names, label=label, as_list=True))]
+        was, now = float(old[tracked]), float(new[tracked])
+        change = three(float(divergence(config, old, new)))
+        facts(
+            [
+                (words.divergence, f"{change} {words.unit}".strip()),
+                *_facts_over_text(opened, before, after),
+                (f"tracked {words.logit} before", three(was)),
+                (f"tracked {words.logit} after", three(now)),
+                (f"change in the tracked {words.logit}", signed(now - was)),
+            ]
+        )
+    return Tracked(position, tracked)
 
 
 def _facts_over_text(
@@ -153,15 +164,33 @@ def base_words(edited: EditedPass) -> str:
     return "in the pass with your interventions" if edited.applied else "in the original pass"
 
 
+def changes_only_output(
+    context: PageContext, history: EditHistory, before: EditedPass, after: EditedPass
+) -> bool:
+    """Whether interventions leave the chosen head's map as it is, so that the output shows them."""
+    maps = [edited.forward.weights(*context.choice.place) for edited in (before, after)]
+    return bool(history.active) and torch.equal(*maps) and context.opened.config.head != "none"
+
+
+def draw_example(context: PageContext, history: EditHistory) -> None:
+    """Before the first intervention, a button that makes one which changes the map on screen."""
+    if history.edits:
+        return
+    at, forward = context.choice, context.forward
+    key = int(forward.weights(*at.place).sum(0).argmax())
+    name = named_at(forward.columns(at.part), key)
+    label = f"Example: mask {name}, the key with the most weight"
+    edit_button(context, HideKey(at.part, at.layer, key), label, "example_edit", type="tertiary")
+
+
 def draw_maps(
-    context: PageContext, before: EditedPass, after: EditedPass, position: int, tracked: int | None
+    context: PageContext, before: EditedPass, after: EditedPass, output: Tracked
 ) -> Script:
     """Both maps on one scale, and the difference around zero.
 
     Returns the code of the maps, of the output at this position, and of its change.
     """
     at, cell = context.choice, pinned.current_pin(context, after.forward)
-    st.markdown(f"{widgets.head_heading(context)} · before, after and after − before")
     aligned = draw_map_pair(
         MapSide("Before", before.forward, at.part, at.layer, at.head),
         MapSide("After", after.forward, at.part, at.layer, at.head),
@@ -178,6 +207,7 @@ def draw_maps(
         why = ABLATED if any(isinstance(edit, ABLATIONS) for edit in changed) else ""
         st.caption(f"The attention weights of this head are unchanged.{why}")
     lines = script(maps_code, before, after, at.part, at.layer, at.head)
+    position, tracked = output
     if tracked is None:
         return lines + script(last_stream_code, before, after)
     lines += script(output_code, before, after, position, tracked)

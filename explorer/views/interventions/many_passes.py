@@ -19,6 +19,7 @@ from explorer.app.controls import one_of, text_field, whole
 from explorer.catalog.attention_parts import map_title, site
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.circuit_charts import EdgeCut, edge_cut_curves
+from explorer.charts.figure_data import WINDOW
 from explorer.components.chart import chart
 from explorer.inference.answers import option_name, score_words
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
@@ -37,7 +38,8 @@ from explorer.views.shared.tables import strongest_table
 from models.interventions import Edit
 
 THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
-CHART_HEIGHT = 340
+NOTHING = 1e-9
+"""A change of the output, in nats or squared, that is rounding."""
 ABLATED, PATCHED = "Ablated", "Patched"
 SELECTS, ABLATES = "Selects the head", "Ablates the head"
 TOO_LONG_FOR_HEADS = "One pass for every head of this model takes too long: shorten the text."
@@ -49,6 +51,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
     if opened.config.head == "none":
         st.text(NO_HEAD)
         return None
+    picture = st.container()
     with st.container(horizontal=True):
         way = one_of("heads_are", (ABLATED, PATCHED))
         words = score_words(opened.config)
@@ -70,15 +73,16 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
         shared = shared_tokens(*(ids_of([forward.target]) for forward in (edited.forward, source)))
         base = replace(base, from_position=shared)
     costs = [multiplications(base, at.part, layer) for layer in range(part.layers)]
-    changes = measurement(
-        opened,
-        "heads",
-        ("every head", *edited.key, at.part, position, text),
-        lambda report: _measure(base, at.part, part.layers, source, report),
-        cost=part.heads * sum(costs),
-        doing="Every head, by layer",
-        too_long=TOO_LONG_FOR_HEADS,
-    )
+    with picture:
+        changes = measurement(
+            opened,
+            "heads",
+            ("every head", *edited.key, at.part, position, text),
+            lambda report: _measure(base, at.part, part.layers, source, report),
+            cost=part.heads * sum(costs),
+            doing="Every head, by layer",
+            too_long=TOO_LONG_FOR_HEADS,
+        )
     if changes is None:
         return lines
     logits = "" if words.logit == "value" else "logits"
@@ -94,7 +98,8 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
         if widget_state.get("click") == ABLATES:
             add_edit(AblateHead(at.part, layer, head))
 
-    grid, numbers = widgets.side_by_side(6, 4)
+    with picture:
+        grid, numbers = widgets.side_by_side(6, 4)
     with grid:
         heads_grid(
             context,
@@ -105,10 +110,9 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
             unit=unit,
             scale="sequential" if of_output else "diverging",
         )
-        where = f"{base_words(edited)}: {literal(what)} at the output position."
-        st.caption(f"Each head alone {how}, {where}")
+    where = f"{base_words(edited)}: {literal(what)} at the output position."
+    st.caption(f"Each head alone {how}, {where}")
     with numbers:
-        st.markdown("**Largest effects**")
         axes = {"layer": range(part.layers), "head": range(part.heads)}
         strongest_table(values, axes, unit)
         widgets.page_links("circuits")
@@ -168,7 +172,8 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     if opened.config.head == "none":
         st.text(NO_HEAD)
         return None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    picture = st.container(key="faithfulness")
+    with st.container(horizontal=True, vertical_alignment="center"):
         scope = one_of("edges_of", (THIS_HEAD, WHOLE_LAYER))
         seed = whole("draw_seed", width=160)
     head = at.head if scope == THIS_HEAD else None
@@ -180,14 +185,15 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     except TooManyEdgesError as error:
         st.text(str(error))
         return lines
-    cuts = measurement(
-        opened,
-        "cuts",
-        ("faithfulness", *edited.key, *which, position, seed),
-        lambda report: faithfulness(base, *which, seed, report=report),
-        cost=cost,
-        doing="Cutting edges",
-    )
+    with picture:
+        cuts = measurement(
+            opened,
+            "cuts",
+            ("faithfulness", *edited.key, *which, position, seed),
+            lambda report: faithfulness(base, *which, seed, report=report),
+            cost=cost,
+            doing="Cutting edges",
+        )
     if cuts is None:
         return lines
     if not cuts.counts:
@@ -197,11 +203,18 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         EdgeCut(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
         for count, best, draws in zip(cuts.counts, cuts.strongest, cuts.random, strict=True)
     ]
-    with st.container(key="faithfulness"):
-        title, words = "Output against the number of edges cut", score_words(opened.config)
-        scale = "KL in nats" if words.unit else words.divergence
-        chart(edge_cut_curves(points, scale), height=CHART_HEIGHT, key="edges_cut", title=title)
+    words = score_words(opened.config)
     of = f"layer {at.layer}" if head is None else f"layer {at.layer}, head {head}"
+    if max(point.most for point in points) < NOTHING > max(point.strongest for point in points):
+        picture.text(
+            f"Nothing changes: with all {cuts.edges:,} edges of {of} cut, or any of them, the "
+            f"output stays the same {base_words(edited)}. Choose another head."
+        )
+        return lines
+    with picture:
+        title = "Output against the number of edges cut"
+        scale = "KL in nats" if words.unit else words.divergence
+        chart(edge_cut_curves(points, scale), height=WINDOW, key="edges_cut", title=title)
     st.caption(
         f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "
         f"draws: mean and range), {base_words(edited)}. There are {cuts.edges:,} edges; all are "

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import reader_models, widget_state
 from explorer.app.choosing import draw_page_link, switch_page
@@ -19,6 +20,8 @@ from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import open_entry
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.pass_budget import SteppingOperations
+from explorer.charts.bars import block_bars, height_of
+from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system.data_folders import systems_root
 from explorer.text import Tokenizer, word_tokenizer
@@ -143,9 +146,17 @@ def make_system(system: System, root: Path) -> Path:
     return folder
 
 
-def draw_systems(context: PageContext) -> Script:
-    """Draw a table of all, then buttons that open or train the chosen one; return the code."""
+def draw_systems(context: PageContext, row: DeltaGenerator) -> Script:
+    """Draw the sizes of all, then buttons that open or train the chosen one; return the code.
+
+    The choice stands in the `row`.
+    """
     sizes = {system.preset: system_size(system) for system in SYSTEMS}
+    with row:
+        preset = one_of("system", list(sizes), as_list=True, width=300)
+    spec = block_bars([*sizes], [count for count, _ in sizes.values()], "parameters")
+    title = "The documents' systems and their parameters"
+    chart(spec, height=height_of([*sizes]), key="museum_systems", title=title)
     st.text(FOUR)
     columns = {
         "system": list(sizes),
@@ -154,7 +165,6 @@ def draw_systems(context: PageContext) -> Script:
         "size": [megabytes(size) for _, size in sizes.values()],
     }
     tables.static_table(columns, "The documents' systems and their sizes")
-    preset = one_of("system", list(sizes))
     system = next(system for system in SYSTEMS if system.preset == preset)
     count, size = sizes[preset]
     st.markdown(f"{model_descriptions.config_sentences(system.config)} **{count:,} parameters.**")

@@ -5,6 +5,7 @@ from functools import reduce
 from operator import add
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import one_of, switch
@@ -12,12 +13,15 @@ from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel, open_entry
+from explorer.charts.bars import block_bars
+from explorer.charts.figure_data import WINDOW
+from explorer.components.chart import chart
 from explorer.components.matrix import matrix
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import cached
 from explorer.tasks import TASKS
-from explorer.text.visible_text import in_quotes
+from explorer.text.visible_text import in_quotes, literal
 from explorer.views.museum import paired_training
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
 from explorer.views.museum.instruments import (
@@ -34,41 +38,58 @@ from models import Transformer, TransformerConfig
 
 MAP, FILLED, NORM_ORDER = "Attention map", "filled-row", "norm-order"
 SIDES = ("wrong", "right")
-PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 240, 0.5
-"""Heights in pixels; a picture is flat if its rows per column are below `FLAT`."""
 NO_MODEL_FOR_IT = "No model here can have this mistake: {why}."
 HAS_NUMBERS = " The document's own numbers are below."
 TASK_OF_ALL = "negation"
 
 
-def draw_exhibit(context: PageContext) -> Script | None:
-    """Draw the chosen exhibit: the mistake, both models, how to spot it; return the code."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        exhibit = BY_LABEL[one_of("exhibit", list(BY_LABEL), as_list=True, width=420)]
+def draw_exhibit(context: PageContext, row: DeltaGenerator) -> Script | None:
+    """Draw the chosen exhibit: what the mistake does, both models, how to spot it; return the code.
+
+    The controls stand in the `row`.
+    """
+    with row:
+        labels, how = list(BY_LABEL), {"label_visibility": "collapsed"}
+        exhibit = BY_LABEL[one_of("exhibit", labels, as_list=True, width=330, **how)]
         has_runs = exhibit.name in MISTAKES
         is_on = has_runs and switch("mistake")
-    wrong, right = widgets.side_by_side(1, 1)
-    wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
-    right.markdown(f"**Right.** {exhibit.right}")
+    headline, figure = st.empty(), st.container()
+    headline.markdown(f"**{exhibit.effect}**")
     lines = None
     if has_runs:
-        lines = _draw_runs(context, exhibit, is_on)
+        with figure:
+            lines = _draw_runs(context, exhibit, is_on, row, headline)
     elif exhibit.name == "printed-count":
+        with figure:
+            _draw_counts(context.opened.model)
         _, printed, counted = exhibit.numbers[0]
+        headline.markdown(f"**{exhibit.effect}** {counted} − {printed}.")
         draw_how_to_spot(exhibit, f"How to spot it: {printed} printed, {counted} counted.")
         lines = script(parameters_code, context.opened)
     elif exhibit.name == "random-labels":
+        with figure:
+            paired_training.draw_random_label_trainings()
         draw_how_to_spot(exhibit, f"How to spot it: {paired_training.random_label_accuracies()}")
         lines = script(paired_training.random_labels_code)
+    wrong, right = widgets.side_by_side(1, 1)
+    wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
+    right.markdown(f"**Right.** {exhibit.right}")
     _draw_details(exhibit, context.opened)
     return lines
 
 
-def _draw_runs(context: PageContext, exhibit: Exhibit, is_on: bool) -> Script | None:
+def _draw_runs(
+    context: PageContext,
+    exhibit: Exhibit,
+    is_on: bool,
+    row: DeltaGenerator,
+    headline: DeltaGenerator,
+) -> Script | None:
     """Draw the model with the mistake, if it is on, beside the right one; return the code."""
     mistake = exhibit.name
     if mistake == FILLED:  # the documents use different numbers
-        mistake = f"{FILLED} {one_of('fill', tuple(FILLS))}"
+        with row:
+            mistake = f"{FILLED} {one_of('fill', tuple(FILLS), label_visibility='collapsed')}"
     fitting = _fitting_model(context, mistake, has_numbers=bool(exhibit.numbers))
     if fitting is None:
         return None
@@ -81,16 +102,31 @@ def _draw_runs(context: PageContext, exhibit: Exhibit, is_on: bool) -> Script | 
         wrong, right = (_norms(opened.model, change) for change in changes)
         titles = f"{titles[0]}: {wrong}", f"{titles[1]}: {right}"
     measurements, maps = ([result[name] for result in results] for name in names)
-    _draw_both(measurements, titles, has_title=True)
-    if all(measurement.picture is None for measurement in measurements):
+    numbers = [result.short for result in measurements]
+    if is_on and numbers[0] != numbers[1]:
+        evidence = f"{exhibit.instrument}: {literal(numbers[0])}, right {literal(numbers[1])}."
+        headline.markdown(f"**{exhibit.effect}** {evidence}")
+    pair = measurements if any(result.picture for result in measurements) else maps
+    for place, result, side, title in zip(
+        widgets.side_by_side(1, 1), pair, SIDES, titles, strict=True
+    ):
+        with place:
+            if result.picture is not None:
+                draw_picture(result.picture, f"museum_{side}", title.lower())
+    for place, title, result in zip(widgets.side_by_side(1, 1), titles, measurements, strict=True):
+        with place:
+            st.markdown(f"**{title}**")
+            draw_result(result)
+    if pair is maps:
         wrong_map, right_map = (result.picture for result in maps)
         if is_on and wrong_map and right_map and wrong_map.is_like(right_map):
             st.text(
                 f"{right_map.title}: the map is the same in both models, so it does not show the "
                 "mistake."
             )
-        else:
-            _draw_both(maps, titles)
+        elif not (wrong_map and right_map):
+            for title, result in zip(titles, maps, strict=True):
+                st.text(f"{title}: {result.sentence}.")
     draw_how_to_spot(exhibit, comparison(exhibit, measurements[0], measurements[1], is_on))
     return instrument_script(opened, forward, head, changes, exhibit.instrument)
 
@@ -113,18 +149,6 @@ def _norms(model: Transformer, change: str) -> str:
     return f"{norm_placement(changed)}-norm"
 
 
-def _draw_both(
-    results: list[InstrumentResult], titles: tuple[str, str], has_title: bool = False
-) -> None:
-    """Draw the results of one instrument for the wrong and the right model."""
-    places = widgets.side_by_side(1, 1)
-    for place, title, result, side in zip(places, titles, results, SIDES, strict=True):
-        with place:
-            if has_title:
-                st.markdown(f"**{title}**")
-            draw_result(result, f"museum_{side}", title.lower())
-
-
 def comparison(
     exhibit: Exhibit, wrong: InstrumentResult, right: InstrumentResult, has_mistake: bool = True
 ) -> str:
@@ -142,13 +166,8 @@ def draw_how_to_spot(exhibit: Exhibit, numbers: str) -> None:
         st.markdown(f"**{numbers}** {exhibit.how_to_spot}")
 
 
-def draw_result(
-    result: InstrumentResult, key: str, of: str, right: InstrumentResult | None = None
-) -> None:
-    """Draw a result's sentence, lines and picture, compared with the `right` model's if given.
-
-    `of` names the model in the picture's title, for exports.
-    """
+def draw_result(result: InstrumentResult, right: InstrumentResult | None = None) -> None:
+    """Draw a result's sentence and lines, compared with the `right` model's if given."""
     # Plain text, since it may hold the reader's words.
     st.text(result.sentence[:1].upper() + result.sentence[1:])
     lines = [*result.lines]
@@ -163,15 +182,13 @@ def draw_result(
         ]
     if lines:
         tables.value_table(lines, "What the instrument measured")
-    if result.picture is not None:
-        _draw_picture(result.picture, key, of)
 
 
-def _draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
-    """Draw a matrix, with a diverging scale if some values are negative."""
-    if picture.caption:
-        st.text(picture.caption)
-    shape = len(picture.down) / max(len(picture.across), 1)
+def draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
+    """Draw a matrix as large as the window allows, diverging if some values are negative.
+
+    `of` names the model in its title.
+    """
     is_signed = bool((picture.values < 0).any())
     matrix(
         picture.values,
@@ -182,11 +199,20 @@ def _draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
         scale="diverging" if is_signed else "sequential",
         row_name=picture.axes[0],
         column_name=picture.axes[1],
-        height=FLAT_HEIGHT if shape < FLAT else PICTURE_HEIGHT,
         top=None if picture.unit == "output" and is_signed else 1.0,
         sentence="{row}, {column}: {value}",
         unit=picture.unit,
     )
+    if picture.caption:
+        st.caption(picture.caption)
+
+
+def _draw_counts(model: Transformer) -> None:
+    """The parameters of the chosen model, part by part, as bars."""
+    counts = {name: count for name, count in parameter_counts(model).items() if count > 0}
+    title = "Parameters of the chosen model, part by part"
+    spec = block_bars([*counts], [*counts.values()], "parameters")
+    chart(spec, height=WINDOW, key="museum_counts", title=title)
 
 
 def measure(
@@ -262,8 +288,6 @@ def _draw_details(exhibit: Exhibit, opened: OpenModel) -> None:
         )
     if exhibit.name == "softmax-twice":
         paired_training.draw_softmax_trainings(opened.task or TASKS[TASK_OF_ALL])
-    if exhibit.name == "random-labels":
-        paired_training.draw_random_label_trainings()
     if exhibit.name == "printed-count":
         counts = parameter_counts(opened.model)
         st.markdown("**The chosen model, part by part**")

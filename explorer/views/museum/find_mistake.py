@@ -1,8 +1,10 @@
 """Find the mistake: a model with a hidden mistake, and the instruments that can show it."""
 
 import random
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import widget_state
 from explorer.app.context import PageContext
@@ -12,6 +14,7 @@ from explorer.app.session import redraw, state_of
 from explorer.views.museum.exhibit_view import (
     comparison,
     draw_how_to_spot,
+    draw_picture,
     draw_result,
     head_place,
     instrument_script,
@@ -38,10 +41,11 @@ class Answers(dict[str, dict[str, bool]]):
     """For each question, the answers in order and whether each was right."""
 
 
-def draw_find_mistake(context: PageContext) -> Script | None:
-    """Draw a question: the instruments on the left, the answer on the right; return the code.
+def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | None:
+    """Draw a question: both pictures of an instrument, and the answer beside them; return the code.
 
-    Until the question is settled, the code is that of the right model, so as not to give it away.
+    The controls stand in the `row`. Until the question is settled, the code is that of the right
+    model, so as not to give it away.
     """
     opened = context.opened
     fitting = [
@@ -60,17 +64,27 @@ def draw_find_mistake(context: PageContext) -> Script | None:
         return wrong, right
 
     widgets.notes(forward.notes)
-    st.text(TASK.format(count=len(fitting)))
-    seed, place = _choose_question(len(fitting))
-    hidden = mistakes_in_order(fitting, seed)[place]
-    result_column, answer_column = widgets.side_by_side(7, 4)
-    with result_column:
-        name = one_of("instrument", list(INSTRUMENTS))
-        st.markdown(f"**{name}, of the model with a mistake**")
-        wrong, right = results(name)
-        draw_result(wrong, "found", "with a mistake", right)
-    key = f"{opened.name}_{seed}_{place}"
+    with row:
+        how: dict[str, Any] = {"as_list": True, "width": 270}
+        name = one_of("instrument", list(INSTRUMENTS), "Attention map", **how)
+        button = st.container(width="content")
+    result_column, right_column, answer_column = widgets.side_by_side(5, 5, 4)
     with answer_column:
+        answer = st.container()
+        seed, place = _choose_question(len(fitting), button)
+    hidden = mistakes_in_order(fitting, seed)[place]
+    wrong, right = results(name)
+    with result_column:
+        if wrong.picture is not None:
+            draw_picture(wrong.picture, "found", "with a mistake")
+    with right_column:
+        if right.picture is not None:
+            draw_picture(right.picture, "found_right", "as it should be")
+    with result_column:
+        draw_result(wrong, right)
+    key = f"{opened.name}_{seed}_{place}"
+    with answer:
+        st.text(TASK.format(count=len(fitting)))
         _draw_answer(hidden, fitting, key)
         _draw_score()
     if not _is_settled(key):
@@ -87,19 +101,20 @@ def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:
     return random.Random(seed).sample(exhibits, len(exhibits))
 
 
-def _choose_question(count: int) -> tuple[int, int]:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = whole("order", width=160)
-        if widget_state.get("question", 1) > count:
-            widget_state.put("question", count)
-        place = whole("question", 1, count, 1, label=f"Question, of {count}", width=160)
-        st.button(
-            "Next question",
-            key="next_run",
-            disabled=place >= count,
-            on_click=widget_state.put,
-            args=("question", place + 1),
-        )
+def _choose_question(count: int, button: DeltaGenerator) -> tuple[int, int]:
+    """The seed of the order and the place of the question, with the `button` to the next one."""
+    if widget_state.get("question", 1) > count:
+        widget_state.put("question", count)
+    with st.container(horizontal=True):
+        place = whole("question", 1, count, 1, label=f"Question, of {count}", width=120)
+        seed = whole("order", width=120)
+    button.button(
+        "Next question",
+        key="next_run",
+        disabled=place >= count,
+        on_click=widget_state.put,
+        args=("question", place + 1),
+    )
     return seed, place - 1
 
 

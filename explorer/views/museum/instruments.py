@@ -35,7 +35,7 @@ NO_CROSS_ATTENTION = (Scale("decoder.*.cross_attn.out", 0.0),)
 
 @dataclass(frozen=True, eq=False)
 class InstrumentPicture:
-    """Values (rows, columns), their labels and their title; `caption` is a line above them."""
+    """Values (rows, columns), their labels and their title; `caption` is a line below them."""
 
     values: Tensor
     down: tuple[str, ...]
@@ -104,7 +104,7 @@ def _attention_map(run: MeasuredRun) -> InstrumentResult:
         rows = columns = run.forward.source
     down, across = (tuple(token.label for token in tokens) for tokens in (rows, columns))
     title = head_title(run.opened.name, *run.head)
-    picture = InstrumentPicture(weights, down, across, title, caption=title)
+    picture = InstrumentPicture(weights, down, across, title)
     return InstrumentResult(effective_keys, sentence, picture=picture)
 
 
@@ -116,7 +116,7 @@ def _masked_row(run: MeasuredRun) -> InstrumentResult:
         return InstrumentResult(None, "no weights were recorded")
     weights, names = maps[site][0, 0], run.names_of(run.ids[0])
     title = f"{head_title(run.opened.name, run.forward.parts[0].name, 0, 0)}, every key masked"
-    picture = InstrumentPicture(weights, names, names, title, caption=title)
+    picture = InstrumentPicture(weights, names, names, title)
     row, total = weights[0], float(weights[0].sum())
     if row.isnan().any():
         sentence = "a fully masked row is NaN, and so is its sum"
@@ -240,9 +240,7 @@ def _padded_picture(run: MeasuredRun, longer: Tensor) -> InstrumentPicture | Non
         _, heads, n_queries, n_keys = weights.shape
         if head < heads and n_queries >= len(rows) and n_keys == len(across):
             title = f"{head_title(run.opened.name, part, layer, head)}, padding after the sentence"
-            return InstrumentPicture(
-                weights[0, head, : len(rows)], rows, across, title, caption=title
-            )
+            return InstrumentPicture(weights[0, head, : len(rows)], rows, across, title)
     return None
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 import torch
 
 from explorer.app.session import redraw, state_of
+from explorer.charts.figure_data import WINDOW
 from explorer.charts.training_curves import CURVES_HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
 from explorer.system.cooperative import interruptible
@@ -122,7 +123,7 @@ def draw_random_label_trainings() -> None:
     points = _draw_training(RANDOM_LABELS, lambda: train_on_random_labels(PAIRED_STEPS))
     if points:
         curves = held_out_curves("accuracy", PAIRED_STEPS, run="run")
-        _draw_curves(points, "value", "accuracy", curves, CURVES_HEIGHT + 60)
+        _draw_curves(points, "value", "accuracy", curves, WINDOW)
 
 
 def random_label_accuracies() -> str:
@@ -142,7 +143,8 @@ def _draw_training(name: str, begin: Callable[[], Iterator[TrainingPoint]]) -> l
     """Draw a button that trains, then one that stops; return the points so far."""
     trainings = state_of(PairedTrainings)
     former_points = trainings.get(name, [])
-    st.text(SHORT_RUNS)
+    if not former_points:
+        st.text(SHORT_RUNS)
     button, bar = st.empty(), st.empty()
     if not button.button(
         "Train both" if not former_points else "Train both again", key="train_both"
@@ -159,7 +161,7 @@ def _draw_training(name: str, begin: Callable[[], Iterator[TrainingPoint]]) -> l
 
 
 def _draw_curves(
-    points: list[TrainingPoint], column: str, what: str, spec: dict[str, Any], height: int
+    points: list[TrainingPoint], column: str, what: str, spec: dict[str, Any], height: int | str
 ) -> None:
     """Draw the curves, and the last value of each in a sentence."""
     table: Table = {

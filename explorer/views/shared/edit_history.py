@@ -5,6 +5,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, widget_state
 from explorer.app.context import PageContext
@@ -27,22 +28,29 @@ from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.visible_text import cut, in_quotes
 
-LIST_HEIGHT = 190
+SHORT_LIST, LIST_HEIGHT = 2, 96
+"""More interventions than the first scroll within the second, in pixels."""
+ROW: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
 FULL = "The address has no room for more interventions: remove some."
 
 
-def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
+def draw_history(
+    context: PageContext,
+    field: DeltaGenerator | None = None,
+    empty: DeltaGenerator | None = None,
+) -> tuple[EditHistory, EditedPass]:
     """The interventions of the address and the pass with them; draws their list and buttons.
 
     An intervention that does not apply to this model and text stays in the list with the reason,
-    and applies again where it can. One that cannot be read is dropped with a note.
+    and applies again where it can. One that cannot be read is dropped with a note. `field` is the
+    place of the interventions as text, if that is not under the list, and `empty` that of the
+    list while it has none.
     """
-    buttons = st.container(horizontal=True, vertical_alignment="center")
-    listed, field = st.container(), st.container()
+    listed = st.container(**ROW)
     chosen = session().choose_next
     if "edits" in chosen:  # a page without the bar
         widget_state.put("edits", chosen.pop("edits"))
-    with field, st.expander("Interventions as text"):
+    with field or st.container(), st.expander("Interventions as text"):
         st.text_input(label_visibility="collapsed", **address.bound("edits"))
     history, notes = from_address(_text())
     if notes:
@@ -50,11 +58,12 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
         keep_note("edits", *notes, until=to_address(history))
         redraw()
     edited = run_edited(context.opened, context.forward, history.active)
-    with buttons:
-        _draw_buttons(history)
+    if empty is not None and not history.edits:
+        listed = empty.container(**ROW)
     with listed:
-        _draw_notes(edited)
+        _draw_buttons(history)
         _draw_list(context, history, edited)
+    _draw_notes(edited)
     return history, edited
 
 
@@ -140,23 +149,23 @@ def _draw_buttons(history: EditHistory) -> None:
         ("Clear", "clear", ":material/clear_all:", history.clear(), history.done),
     ):
         args = (next_history,)
-        st.button(
-            label, key=key, icon=icon, on_click=store_history, args=args, disabled=not enabled
-        )
+        how: dict[str, Any] = {"type": "tertiary", "disabled": not enabled}
+        st.button(label, key=key, icon=icon, on_click=store_history, args=args, **how)
 
 
 def _draw_list(context: PageContext, history: EditHistory, edited: EditedPass) -> None:
     """Every intervention in words, the newest first, with its state and a button."""
-    with st.container(height=LIST_HEIGHT, border=True, key="edits_made", gap="small"):
+    height: Any = "content" if len(history.edits) <= SHORT_LIST else LIST_HEIGHT
+    with st.container(height=height, border=False, key="edits_made", gap=None):
         if not history.edits:
-            st.text("No interventions yet. They will be listed here.")
+            st.text("No interventions yet.")
         for index, edit in reversed(list(enumerate(history.edits))):
-            with st.container(horizontal=True, vertical_alignment="center"):
+            with st.container(**ROW):
                 state = " (undone)" if index >= history.done else ""
                 if why := edited.not_applicable.get(index):
                     state = f" (does not apply). {why}"
                 words = describe_edit(context.opened, context.forward, edit)
-                st.container(width="stretch").text(f"{index + 1}. {words}{state}")
+                st.text(f"{index + 1}. {words}{state}")
                 st.button(
                     "Remove",
                     key=f"remove_{index}",
