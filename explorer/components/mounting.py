@@ -26,7 +26,7 @@ from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
 from explorer.charts.figure_data import WINDOW, Figure, OfflineView
 from explorer.components import events
-from explorer.components.stage import stage
+from explorer.components.figure_stage import stage
 
 HERE = Path(__file__).parent
 install_plain_states()

@@ -1,7 +1,7 @@
 // Another page opens at its top: Streamlit leaves the reader where the page before was scrolled to.
 // What the address hides of the page is not displayed: no key reaches it, and it keeps its value.
 
-import {watchStages} from "./stage.js";
+import {watchStages} from "./figure_stage.js";
 
 function hide(names) {
   const sheet = globalThis.explorerHidden ??= new CSSStyleSheet();

@@ -1,7 +1,7 @@
 // What every view of this app needs: the wire format, colours, labels, a canvas. THEME is written
 // before it by mounting.py, from charts/theme.py.
 
-import {watchStages} from "./stage.js";
+import {watchStages} from "./figure_stage.js";
 
 export const INFINITE = 65533, MINUS_INFINITE = 65534, ABSENT = 65535;
 
@@ -339,7 +339,7 @@ export function sized(canvas, width, height) {
   return [globalThis.explorerPen?.(context, canvas, width, height) ?? context, scale];
 }
 
-// How high a picture may be: all that the window leaves (see stage.js), or the height of its view.
+// How high a picture may be: all that the window leaves (see figure_stage.js), or the height of its view.
 export function heightOf({root, stage}) {
   const room = parseFloat(getComputedStyle(root).getPropertyValue("--room"));
   return room ? room - (root.clientHeight - stage.clientHeight) : stage.clientHeight;

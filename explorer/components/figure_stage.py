@@ -1,4 +1,4 @@
-"""The stage: a figure on it takes the window that is left below its top (`stage.js`)."""
+"""The stage: a figure on it takes the window that is left below its top (`figure_stage.js`)."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
