@@ -28,11 +28,11 @@ def draw_sidebar(
         under = st.container(gap=None)
         with under.container(gap=None, key="navigation"):
             for group, places in groups.items():
-                shown = {name: rows for name, rows in places.items() if not _is_hidden(name)}
-                if group and shown:
+                visible = [name for name in places if name not in session().hidden]
+                if group and visible:
                     st.caption(group)
-                for name, rows in shown.items():
-                    _draw_place(name, rows)
+                for name in visible:
+                    _draw_place(name, places[name])
         tools = under.container(
             height=TOOLS_HEIGHT,
             border=False,
@@ -43,10 +43,6 @@ def draw_sidebar(
             gap="xsmall",
         )
     return picture, tools
-
-
-def _is_hidden(place: str) -> bool:
-    return place in session().hidden
 
 
 def _draw_place(name: str, rows: Mapping[str, PageRow]) -> None:
