@@ -34,13 +34,7 @@ ANSWERS = """() => new Promise(come => {
 """To what a tab tells, and to a question behind it, which alone is answered."""
 TALK = "JSON.parse(sessionStorage.getItem('explorer-talk')).name"
 ENLARGED = "Number(document.documentElement.style.zoom || 1)"
-PLACED = """() => {
-  const step = new URL(location.href).searchParams.get("lesson_step") ?? "";
-  const page = location.pathname.slice(1) || "overview";
-  return document.documentElement.dataset.placed === `${page} ${step}`;
-}"""
 SCROLL = "(main, top) => main.scrollTo({top, behavior: 'instant'})"
-TOP = "main => main.scrollTop"
 
 
 def is_presenting(visitor: Visitor) -> bool:
@@ -48,9 +42,7 @@ def is_presenting(visitor: Visitor) -> bool:
 
 
 def presents(visitor: Visitor) -> None:
-    """Wait until it presents, and the main figure was scrolled to, or need not be."""
     wait_until(lambda: is_presenting(visitor), "presenter mode")
-    wait_until(lambda: bool(visitor.page.evaluate(PLACED)), "the main figure on screen")
 
 
 def is_over(visitor: Visitor) -> None:
@@ -175,9 +167,7 @@ def test_the_keys_step_what_is_in_view(visitor: Visitor) -> None:
     visitor.open("/attention?model=translation&present=true")
     presents(visitor)
     canvas, at = visitor.cell("attention_head", 9, 9)
-    top, heading = box_of(canvas), box_of(visitor.widget("head_title"))
-    assert top["y"] + LARGE * at["y"] < 720
-    assert 0 <= heading["y"] < 40
+    assert box_of(canvas)["y"] + LARGE * at["y"] < 720
 
     visitor.open("/forward_pass?model=translation&present=true")
     visitor.drawn("stage_list")
@@ -199,13 +189,6 @@ def test_the_keys_step_what_is_in_view(visitor: Visitor) -> None:
     expect(said).to_contain_text("Layer 0")
     page.keyboard.press("ArrowLeft")
     expect(said).to_contain_text("What led to")
-    page.keyboard.press("Escape")
-    assert main.evaluate(TOP) == 0
-    main.evaluate(SCROLL, 120)
-    page.keyboard.press("f")
-    presents(visitor)
-    page.keyboard.press("Escape")
-    assert main.evaluate(TOP) == 120
 
 
 def link_for_a_class(lecturer: Visitor) -> str:

@@ -71,7 +71,7 @@ def test_what_was_not_chosen_follows_the_head_and_the_text() -> None:
         found = forward_pass.run_text(opened_model.open_model("turned"), text)
         query, key = (at.selectbox(key=key).value for key in ("query", "key"))
         weights = found.weights(SITE, 0, 1)[1:, 1:]  # no start token
-        assert weights[query - 1, key - 1] == weights.max()
+        assert weights[int(query or 0) - 1, int(key or 0) - 1] == weights.max()
     at.selectbox(key="query").set_value(1).run()
     apps.run(at.text_input(key="text").set_value("the cat"))
     assert at.selectbox(key="query").value == 1

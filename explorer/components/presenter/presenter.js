@@ -4,7 +4,6 @@
 import {enlarge, enlargedBy} from "./enlarge.js";
 import {stepOn} from "./steps.js";
 import {makeSpot} from "./spot.js";
-import {makePlace} from "./place.js";
 import {showKeys, lettersAct} from "./keys.js";
 import {makeNotes} from "./notes.js";
 
@@ -31,7 +30,7 @@ function marked(address, on) {
 }
 
 function makePresenter() {
-  const it = {on: false}, spot = makeSpot(), notes = makeNotes(it), place = makePlace(it);
+  const it = {on: false}, spot = makeSpot(), notes = makeNotes(it);
   const root = document.documentElement;
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(PAGE_CSS);
@@ -44,10 +43,8 @@ function makePresenter() {
   it.turn = on => {
     if (on === it.on) return;
     it.on = on;
-    if (on) place.begin();
     root.classList.toggle("presenting", on);
     enlarge(on ? size() : 1);
-    if (!on) place.end();
     history.replaceState(history.state, "");
     if (!on) spot.turn(false);
     notes.tell();

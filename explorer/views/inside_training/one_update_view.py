@@ -16,7 +16,8 @@ from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.catalog import in_a_sentence
 from explorer.catalog.pass_budget import MEMORY
-from explorer.charts.bars import block_bars, block_points, height_of
+from explorer.charts.bars import block_bars, block_points
+from explorer.charts.figure_data import WINDOW
 from explorer.charts.vega_lite import Spec
 from explorer.components.chart import chart
 from explorer.components.matrix import matrix
@@ -340,7 +341,7 @@ def _draw_parts(
     """Draw a number of every part as a chart, and some numbers of the whole update."""
     chart_column, facts_column = widgets.side_by_side(7, 3)
     with chart_column:
-        chart(spec, height=height_of(names), key=key, title=title)
+        chart(spec, height=WINDOW, key=key, title=title)
     with facts_column:
         facts(numbers)
     st.caption(words)

@@ -20,7 +20,8 @@ from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import open_entry
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.pass_budget import SteppingOperations
-from explorer.charts.bars import block_bars, height_of
+from explorer.charts.bars import block_bars
+from explorer.charts.figure_data import WINDOW
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system.data_folders import systems_root
@@ -156,7 +157,7 @@ def draw_systems(context: PageContext, row: DeltaGenerator) -> Script:
         preset = one_of("system", list(sizes), as_list=True, width=300)
     spec = block_bars([*sizes], [count for count, _ in sizes.values()], "parameters")
     title = "The documents' systems and their parameters"
-    chart(spec, height=height_of([*sizes]), key="museum_systems", title=title)
+    chart(spec, height=WINDOW, key="museum_systems", title=title)
     st.text(FOUR)
     columns = {
         "system": list(sizes),
