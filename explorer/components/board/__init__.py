@@ -4,6 +4,7 @@ A row, or a cell, can be greyed out; pointing says what is where, and a row can 
 It is a table to a screen reader too, and each row that can be picked holds a button.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,6 +73,10 @@ class Words:
     pick: str = field(default="")
 
 
+def _finite(share: float | None) -> float | None:
+    return share if share is not None and math.isfinite(share) else None
+
+
 def board(
     columns: Sequence[Column],
     rows: Sequence[Row],
@@ -101,7 +106,10 @@ def board(
         table = {words.corner: texts([row.name for row in rows])}
         for place, each in enumerate(columns):
             cells = [row.cells[place] for row in rows]
-            values = [f" {three(cell.share or 0.0)}" if coloured else "" for cell in cells]
+            values = [
+                "" if not coloured or cell.share is None else f" {three(cell.share)}"
+                for cell in cells
+            ]
             table[each.name] = [
                 cell.text + value for cell, value in zip(cells, values, strict=True)
             ]
@@ -122,7 +130,7 @@ def board(
                 "name": text_of(row.name) if row.is_token else str(row.name),
                 "token": row.is_token,
                 **wire.fields(row, "mark how pickable"),
-                "cells": [[cell.text, cell.share, cell.how] for cell in row.cells],
+                "cells": [[cell.text, _finite(cell.share), cell.how] for cell in row.cells],
             }
             for row in rows
         ],

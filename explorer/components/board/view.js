@@ -40,7 +40,7 @@ function point(state, target) {
   state.line.classList.remove("idle");
   if (!cell) return say(state.line, state.data.pick || "{row}", {row: row.name});
   const [text, share] = row.cells[cell.dataset.column], [column] = state.data.columns[cell.dataset.column];
-  say(state.line, state.data.sentence, {row: row.name, column, value: text || "nothing", share: three(share ?? 0)});
+  say(state.line, state.data.sentence, {row: row.name, column, value: text || "nothing", share: three(share ?? NaN)});
 }
 
 function heading([name, note, short]) {
@@ -73,7 +73,7 @@ function cell([text, share, how], column, coloured) {
 function colour({data, ink}, item, [, share]) {
   const filled = ink.sequential[Math.round(255 * Math.max(0, Math.min(1, share ?? 0)))];
   Object.assign(item.style, {background: css(filled), color: over(filled)});
-  item.append(element("span", "share", (share ?? 0).toFixed(2)));
+  item.append(element("span", "share", share === null ? three(NaN) : share.toFixed(2)));
   item.classList.toggle("chosen", Number(item.dataset.column) === data.column);
 }
 
