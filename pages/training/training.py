@@ -32,7 +32,9 @@ VIEWS: dict[str, Callable[[Run | None, Task | None], None]] = {
     "Run": draw_live,
     "Data": lambda run, task: data_view.draw_data(task),
 }
-form, chooser, switch = st.columns([9, 4, 3], vertical_alignment="center")
+row = st.container(horizontal=True, vertical_alignment="center")
+form, chooser = row.container(width="content"), row.container(width="stretch")
+switch = row.container(width="content")
 with switch:
     view = one_of("training_view", tuple(VIEWS), label_visibility="collapsed")
 with form:

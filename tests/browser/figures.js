@@ -1,13 +1,14 @@
 // Where the figures of a page stand: the top of the first, the share of the page that all in sight
-// cover, and whether each is as large as its picture needs, whatever the window has.
+// cover, and whether each is as large as its picture needs or ends with the window.
 () => {
   const main = document.querySelector("[data-testid=stMain]").getBoundingClientRect();
   const left = Math.max(main.left, 0), figures = [];
-  for (const stage of document.querySelectorAll("[class*=st-key-stage-]")) {
-    const host = [...stage.querySelectorAll("*")].find(each => each.shadowRoot?.querySelector(".view"));
-    const view = host?.shadowRoot.querySelector(".view") ?? stage;
-    const {top, bottom, left: x, right} = view.getBoundingClientRect();
-    if (top < innerHeight && right - x > 100 && bottom - top > 60) figures.push({stage, view, top, bottom, x, right});
+  for (const host of document.querySelectorAll("[data-testid=stMain] *")) {
+    const view = host.shadowRoot?.querySelector(".view:has(canvas), .view:has(table)");
+    const chart = host.matches("[class*=st-key-stage-chart-]") && host;
+    const figure = view || chart, stage = host.closest("[class*=st-key-stage-]");
+    const {top, bottom, left: x, right} = figure ? figure.getBoundingClientRect() : {top: innerHeight};
+    if (top < innerHeight && right - x > 100 && bottom - top > 80) figures.push({stage, figure, top, bottom, x, right});
   }
   const panel = document.querySelector(".st-key-lesson_panel")?.getBoundingClientRect().top ?? innerHeight;
   const size = 8, isIn = (x, y) => figures.some(each => each.x <= x && x < each.right && each.top <= y && y < each.bottom);
@@ -16,7 +17,8 @@
     all += 1;
     covered += Number(isIn(x, y));
   }
-  const px = (style, name) => parseFloat(style.getPropertyValue(name));
-  const needs = figures.map(({stage, view}) => px(view.style, "--need") < px(stage.style, "--room") - 4);
-  return [Math.round(Math.min(...figures.map(each => each.top))), covered / all, needs.length > 0 && needs.every(Boolean)];
+  const px = (element, name) => parseFloat(element.style.getPropertyValue(name));
+  const fills = figures.every(({stage, figure, bottom}) =>
+    !stage || px(figure, "--need") < px(stage, "--room") - 4 || bottom > panel - 24);
+  return [Math.min(...figures.map(each => each.top)), covered / all, figures.length > 0 && fills];
 }

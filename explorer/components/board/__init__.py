@@ -104,13 +104,13 @@ def board(
 
     def figures() -> list[Figure]:
         table = {words.corner: texts([row.name for row in rows])}
-        for place, each in enumerate(columns):
+        for place, named in enumerate(columns):
             cells = [row.cells[place] for row in rows]
             values = [
                 "" if not coloured or cell.share is None else f" {three(cell.share)}"
                 for cell in cells
             ]
-            table[each.name] = [
+            table[named.name] = [
                 cell.text + value for cell, value in zip(cells, values, strict=True)
             ]
         return [TableData(table, title)]
@@ -122,7 +122,7 @@ def board(
         "idle": words.idle,
         "sentence": words.cell,
         "pick": words.pick,
-        "columns": [[each.name, each.note, each.short] for each in columns],
+        "columns": [[named.name, named.note, named.short] for named in columns],
         "column": column,
         "coloured": coloured,
         "rows": [

@@ -36,6 +36,7 @@ def draw_parameter_icicle(node: ParameterNode) -> None:
 
 def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
     """Draw the parameter tree and the boxes of the chosen model or configuration."""
+    figure = st.container()
     name = one_of("ledger", (CHOSEN_MODEL, *PRESETS), as_list=True, width=320)
     if name == CHOSEN_MODEL:
         node, lines = parameters.parameter_tree(opened.model), script(parameters_code, opened)
@@ -43,7 +44,8 @@ def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
         config = PRESETS[name]
         st.markdown(model_descriptions.config_sentences(config))
         node, lines = parameters.parameter_tree_of(config), script(preset_code, name)
-    draw_parameter_icicle(node)
+    with figure:
+        draw_parameter_icicle(node)
     draw_parameter_tree(node)
     return lines
 

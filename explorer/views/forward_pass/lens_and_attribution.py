@@ -37,15 +37,15 @@ def draw_lens(context: PageContext, position: int) -> None:
         st.caption(too_long(forward))
         return
     first = max(0, min(position - POSITIONS_SHOWN // 2, len(tokens) - POSITIONS_SHOWN))
-    shown = range(first, min(len(tokens), first + POSITIONS_SHOWN))
+    places = range(first, min(len(tokens), first + POSITIONS_SHOWN))
     layers = [row for _, rows in sorted(lens_by_layer(opened, forward)) for row in rows]
     rows = [
-        Row(f"layer {layer}", [Cell(*words[place]) for place in shown], is_token=False)
+        Row(f"layer {layer}", [Cell(*words[place]) for place in places], is_token=False)
         for layer, words in reversed([*enumerate(layers)])
     ]
     place = "In place of" if forward.config.kind == "encoder" else "After"
     board(
-        [Column(text_of(tokens[place])) for place in shown],
+        [Column(text_of(tokens[place])) for place in places],
         rows,
         Words(
             place.lower(),
@@ -58,8 +58,8 @@ def draw_lens(context: PageContext, position: int) -> None:
         column=position - first,
         on_pick_column=lambda column: widget_state.put("expected_at", first + column),
     )
-    if len(shown) < len(tokens):
-        st.caption(f"{len(shown)} of {len(tokens):,} positions are drawn.")
+    if len(places) < len(tokens):
+        st.caption(f"{len(places)} of {len(tokens):,} positions are drawn.")
 
 
 def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:

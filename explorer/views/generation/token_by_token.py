@@ -52,7 +52,7 @@ WORDS = Words(
 )
 LEAST_SHARE = 1e-4
 """The smallest probability that the table writes."""
-TEXT_HEIGHT = 52
+TEXT_HEIGHT = 36
 """Pixels: two lines of text, which scroll."""
 
 
