@@ -26,7 +26,7 @@ def figure_text(title: str, table: Table, spec: Mapping[str, Any] | None = None)
     `spec` is the Vega-Lite chart of the table, which names its axes; O(rows).
     """
     x, y, series = _axes(table, spec or {})
-    is_scatter = spec is not None and spec["layer"][0]["mark"]["type"] == "circle"
+    is_scatter = spec is not None and spec["layer"][0].get("mark", {}).get("type") == "circle"
     if y is None or is_scatter:
         return f"{title}."
     if x is not None and _is_number(table, x) and series != x:

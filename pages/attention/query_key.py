@@ -9,7 +9,7 @@ from models.rotary import RotaryPositions
 
 widgets.opening(
     "Query and key",
-    "One token attends to another where the products of its query and the other's key add up.",
+    "A query attends to a key where the products of their numbers add up.",
 )
 context = page_context()
 at, forward = context.choice, context.forward

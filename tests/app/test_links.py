@@ -1,6 +1,5 @@
 """What a link hides and for whom it was made, and that every link of the app repeats it."""
 
-import json
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -8,11 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import address_parameters
+from explorer.app.page_table import PLACES
 from explorer.app.reader_store import KEPT, KeptSession
 from explorer.app.session import SESSION_KEY
 from explorer.system import long_texts
 from tests.apps import component_data, page, run, said
-from tests.views.drawing import press, put_state
+from tests.views.drawing import press, put_state, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
 STAYS = {
@@ -25,14 +25,16 @@ OPTIONS = [
     *("Bar: Your sentence", "Bar: Attention", "Bar: Layer", "Bar: Head"),
     *("Page: Display options", "Page: View"),
     *("Under the page: Code", "Under the page: Export"),
-    *("Navigation: Overview", "Navigation: Lessons", "Navigation: Input", "Navigation: Attention"),
-    *("Navigation: Forward pass", "Navigation: Generation", "Navigation: Experiments"),
-    *("Navigation: Training", "Navigation: Checkpoints"),
+    *(f"Navigation: {place}" for place in PLACES),
 ]
 
 
 def a_page(path: str, **address: Any) -> AppTest:
     return page(path, model="letters", **address)
+
+
+def title_of(at: AppTest) -> str:
+    return str(sent(at, "attention_head")[0]["words"]["title"])
 
 
 def titles(at: AppTest) -> set[str]:
@@ -45,7 +47,7 @@ def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> N
     assert [each.key for each in at.selectbox if each.key == "head"] == []
     assert [each.key for each in at.text_input if each.key == "text"] == []
     assert at.selectbox(key="layer").value == 1
-    assert "Layer 1, head 1" in said(at) + json.dumps(component_data(at, "head_title"))
+    assert "Layer 1, head 1" in title_of(at)
     assert component_data(at, "page_top") == ["attention", ["code", "view"]]
     assert "Heads" in titles(at)
     assert not {"Training", "Runs"} & titles(at)
@@ -62,12 +64,12 @@ def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
     """What follows from it is not said to be chosen."""
     at = a_page("attention/attention", hidden=["model"], text="日本")
     assert "model" not in [each.key for each in at.selectbox]
-    assert "letters" in json.dumps(component_data(at, "head_title"))
-    assert "Checkpoints" not in titles(at)
+    assert "letters" in title_of(at)
+    assert "Models" not in titles(at)
     assert "suggested_model" not in [each.key for each in at.button]
     listed = put_state(at, share=True).multiselect(key="hide_in_link")
     assert listed.value == []
-    assert "Navigation: Checkpoints" not in listed.options
+    assert "Navigation: Models" not in listed.options
     assert component_data(at, "copy_link")[0] == ["hidden", ["model"]]
 
 

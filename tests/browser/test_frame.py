@@ -2,14 +2,15 @@
 
 import re
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
 from playwright.sync_api import Locator, expect
 from playwright.sync_api import TimeoutError as NotInTime
 
 from explorer.app.address_parameters import VERSION
-from explorer.catalog import opened_model
-from explorer.inference import forward_pass
+from explorer.app.page_table import ROWS
 from explorer.system.long_texts import name_of
 from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
@@ -18,7 +19,14 @@ BAR = ("text", "model", "part", "layer", "head")
 HEAD = {"model": "long-gpt2", "layer": "3", "head": "7"}
 CHOSEN = {**HEAD, "text": "to be"}
 LONG = "to be or not to be, " * 150
-TEXT = "Now is the winter of our discontent"
+FIGURES = Path(__file__).with_name("figures.js").read_text("utf-8")
+STATES = [
+    *(("", size) for size in ((1280, 720), (1440, 900), (1920, 1080), (390, 844))),
+    ("&present=true", (1280, 720)),
+]
+OF_RUNS = {"runs", "training_history", "inside_training"}
+WITHOUT_FIGURE = {"lessons", "tokens", "tokenizer_training", "administration", *OF_RUNS}
+"""Their tables and chips are as high as their words, or there is no run here."""
 CODE = "Run this in the folder of the README:"
 REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]
   .filter(control => { control.focus(); return document.activeElement === control; })
@@ -31,12 +39,6 @@ REACHED_OF = """keys => keys.filter(key => {
   });
 })"""
 PAPER, NIGHT = "rgb(253, 253, 252)", "rgb(17, 19, 23)"
-
-
-def folded(visitor: Visitor) -> list[bool]:
-    """Whether each section of several pages is folded."""
-    sections = visitor.widget("navigation").locator("details").all()
-    return [section.get_attribute("open") is None for section in sections]
 
 
 def is_shown(visitor: Visitor, chosen: dict[str, str]) -> None:
@@ -58,61 +60,41 @@ def is_one_row(visitor: Visitor) -> bool:
     return len(boxes) == len(BAR) and ends <= {*range(100)} and boxes[0]["width"] >= 150
 
 
-def cells(visitor: Visitor, key: str) -> tuple[float, float, float, float]:
-    """Where the cells of a matrix begin and end in the window: left, top, right, bottom."""
-    visitor.drawn(key)
-    visitor.settled()
-    view = visitor.widget(key).locator("[data-cells]").first
-    box = box_of(view.locator("canvas").first)
-    left, top, cell, *_ = map(float, str(view.get_attribute("data-cells")).split())
-    count = len(forward_pass.run_text(opened_model.open_model("shakespeare"), TEXT).target)
-    left, top = box["x"] + left, box["y"] + top
-    return left, top, left + cell * count, top + cell * count
+def test_the_main_figure_takes_the_window_that_is_left(
+    visitor: Visitor, subtests: pytest.Subtests
+) -> None:
+    """On every page in three windows, presented, and on a phone."""
+    for page in sorted(ROWS.keys() - WITHOUT_FIGURE):
+        model = "induction" if page == "circuits" else "translation"
+        for state, (width, height) in STATES:
+            with subtests.test(page=page, state=state, width=width):
+                visitor.sized(width, height)
+                visitor.open(f"/{page}?model={model}{state}")
+                visitor.has_everything()
+                visitor.settled()
+                top, cover, fills = visitor.page.evaluate(FIGURES)
+                assert top <= (400 if width < 400 else 220 if state else 190)
+                assert cover >= 0.55 or fills
 
 
-def test_a_small_window_has_the_bar_all_pages_and_the_picture(visitor: Visitor) -> None:
-    """The large map is there as a whole, and what several maps begin."""
+def test_a_small_window_has_the_bar_and_all_places(visitor: Visitor) -> None:
     visitor.sized(1280, 720)
     for address in ("/?model=translation", "/attention?model=long-gpt2", "/query_key?model=bert"):
         visitor.open(address)
         wait_until(lambda: is_one_row(visitor), f"one row on {address}")
-    for page, key, shown in (
-        ("attention?view=Matrix", "attention_head", 1.0),
-        ("heads?side=Finder", "found_head", 0.8),
-        ("compare?with=Another+head", "map_difference", 0.5),
-        ("masks?example=Your+sentence", "mask_both", 0.5),
-    ):
-        visitor.open(f"/{page}&model=shakespeare&text={TEXT.replace(' ', '+')}")
-        _, top, _, end = cells(visitor, key)
-        assert top + shown * (end - top) <= 720, page
+    visitor.settled()
     sidebar = visitor.page.get_by_test_id("stSidebarContent")
-    for title in ("Positions", "Attention maps", "Compare"):
-        visitor.follow(title)
-        wait_until(lambda: folded(visitor).count(False) == 1, "one unfolded section")
-        visitor.settled()
-        assert sidebar.evaluate("bar => bar.scrollHeight <= bar.clientHeight"), title
-        assert bottom(visitor.widget("tools")) < 720, title
-        assert bottom(visitor.links().last) < bottom(visitor.widget("theme")), title
-        picture = box_of(visitor.widget("pass_picture"))
-        assert picture["height"] == 180
-        assert picture["y"] + 180 <= bottom(visitor.links().first)
-
-
-def test_maps_grow_with_the_window_and_without_the_sidebar(visitor: Visitor) -> None:
-    visitor.sized(1920, 1080)
-    asks = f"model=shakespeare&text={TEXT.replace(' ', '+')}"
-    page = visitor.open(f"/attention?view=Matrix&{asks}")
-    main = page.get_by_test_id("stMain")
-    left, _, right, _ = cells(visitor, "attention_head")
-    assert right - left > 560
-    page.get_by_test_id("stSidebarHeader").hover()
-    page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
-    wait_until(lambda: main.evaluate("main => main.clientWidth") > 1900, "the whole window")
-    visitor.open(f"/masks?example=Your+sentence&{asks}")
-    left, _, right, _ = cells(visitor, "mask_both")
-    assert right - left > 400
-    assert right > 1500, "three beside each other reach the other end"
-    unfold(visitor)
+    assert visitor.links().count() <= 15
+    assert sidebar.evaluate("bar => bar.scrollHeight <= bar.clientHeight")
+    assert bottom(visitor.widget("tools")) < 720
+    assert bottom(visitor.links().last) < bottom(visitor.widget("theme"))
+    picture = box_of(visitor.widget("pass_picture"))
+    assert picture["height"] == 180
+    assert picture["y"] + 180 <= bottom(visitor.links().first)
+    visitor.sized(390, 844)
+    expect(visitor.widget("model")).to_be_hidden()
+    visitor.widget("bar_more").locator("label").click()
+    expect(visitor.widget("model")).to_be_visible()
 
 
 def unfold(visitor: Visitor) -> None:

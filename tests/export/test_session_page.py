@@ -8,7 +8,7 @@ import torch
 from playwright.sync_api import Browser, Locator, expect
 
 from explorer.analysis.thumbnails import thumbnails_of_weights
-from explorer.charts.figure_data import OfflinePicture, OfflineView
+from explorer.charts.figure_data import WINDOW, OfflinePicture, OfflineView
 from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.components.picker import _VIEW as GRID
@@ -36,7 +36,7 @@ def matrix(layer: int, head: int) -> OfflineView:
     data = encode_matrix(
         WEIGHTS[layer, head], labels, labels, scale="sequential", allowed=ALLOWED, words=WORDS
     )
-    return MATRIX.offline("head", data, "content", None, f"<i>Layer {layer}, head {head}</i>")
+    return MATRIX.offline("head", data, WINDOW, None, f"<i>Layer {layer}, head {head}</i>")
 
 
 def session() -> list[KeptView]:
@@ -123,7 +123,7 @@ def test_the_cells_of_eight_tokens_have_their_numbers(browser: Browser, tmp_path
     """As in the app, though the letters of another font are wider."""
     words = ["the", "black", "dog", "sees", "the", "red", "house", "</s>"]
     data = encode_matrix(torch.eye(8), words, words, scale="sequential", allowed=None, words=WORDS)
-    head = MATRIX.offline("head", data, "content", None, "Head")
+    head = MATRIX.offline("head", data, WINDOW, None, "Head")
     said = {"sentence": "the black dog"}
     view = KeptView("Eight", "/", "", said, [head, OfflinePicture("A", SVG)])
     path = tmp_path / "eight.html"
@@ -166,7 +166,7 @@ def test_an_enlarged_view_says_the_number_under_the_pointer_and_has_the_arrows_u
     keys.press("Space")
     shown = step(opened, 2)
     line, canvas = shown.locator(".matrix .sentence"), shown.locator(".matrix canvas").first
-    expect(line).to_contain_text("Point at a cell")
+    expect(line).to_have_text("words")
     assert line.evaluate("line => line.scrollWidth <= line.clientWidth"), "the whole line"
     zoom = float(shown.locator(".figures").evaluate("place => place.style.zoom"))
     assert zoom > 1.4
