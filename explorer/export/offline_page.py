@@ -96,7 +96,7 @@ def _picture(picture: OfflinePicture) -> str:
 
 def _host(view: OfflineView) -> str:
     height = f"height:{view.height}px" if isinstance(view.height, int) else ""
-    height = "--room:640px" if view.height == WINDOW else height
+    height = "--room:360px" if view.height == WINDOW else height
     data = base64.b64encode(view.data).decode()
     host = (
         f'<div class="host" style="{height}" data-view="{html.escape(view.attributes)}" '

@@ -33,10 +33,6 @@ def a_page(path: str, **address: Any) -> AppTest:
     return page(path, model="letters", **address)
 
 
-def title_of(at: AppTest) -> str:
-    return str(sent(at, "attention_head")[0]["words"]["title"])
-
-
 def titles(at: AppTest) -> set[str]:
     return {link.proto.label for link in at.sidebar.get("page_link")}
 
@@ -47,7 +43,7 @@ def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> N
     assert [each.key for each in at.selectbox if each.key == "head"] == []
     assert [each.key for each in at.text_input if each.key == "text"] == []
     assert at.selectbox(key="layer").value == 1
-    assert "Layer 1, head 1" in title_of(at)
+    assert "Layer 1, head 1" in sent(at, "attention_head")[0]["words"]["title"]
     assert component_data(at, "page_top") == ["attention", ["code", "view"]]
     assert "Heads" in titles(at)
     assert not {"Training", "Runs"} & titles(at)
@@ -64,7 +60,7 @@ def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
     """What follows from it is not said to be chosen."""
     at = a_page("attention/attention", hidden=["model"], text="日本")
     assert "model" not in [each.key for each in at.selectbox]
-    assert "letters" in title_of(at)
+    assert "letters" in sent(at, "attention_head")[0]["words"]["title"]
     assert "Models" not in titles(at)
     assert "suggested_model" not in [each.key for each in at.button]
     listed = put_state(at, share=True).multiselect(key="hide_in_link")
