@@ -236,7 +236,7 @@ _on(
 _on("masks", option("example", "Example", "a text or a batch of texts", "“I am a student”"))
 _on(
     "query_key",
-    token("query", "Query", "a query of the text"),
+    token("query", "Query", "a query of the text", "that of the strongest ordinary cell"),
     token("key", "Key", "a key of the text", "the key with the largest weight"),
     option("order", "Order of the dimensions", "the order of the dimensions"),
 )
@@ -412,10 +412,10 @@ _on(
 )
 _on(
     "compare",
-    option("with", "Compared with", "what the head is compared with"),
+    option("with", "Compared with", "what the head is compared with", "another sentence, if any"),
     option("other_layer", "Other layer", "from 0 to the last layer", "the chosen layer"),
     option("other_head", "Other head", "from 0 to the last head", "the next head"),
-    text("other_text", "Other sentence", default="the text"),
+    text("other_text", "Other sentence", default="an example of as many tokens"),
     option("other_model", "Other model", "the name of a model", "the first of the same kind"),
     option("other_step", "Step", "a snapshot of the training"),
 )
@@ -425,7 +425,7 @@ _on(
     option("exhibit", "Exhibit", "a mistake"),
     switch("mistake", "Make the mistake", True),
     option("fill", "Filled with", "what masked scores are filled with"),
-    option("instrument", "Instrument", "a way of finding mistakes"),
+    option("instrument", "Instrument", "a way of finding mistakes", "Attention map"),
     number("order", "Order seed", 0, 9_999, 0),
     place("question", "Question", "from 1 to the last question", "1"),
     option("system", "System", "a document's system"),

@@ -60,7 +60,7 @@ def draw_bar(
     if "text" in uses and reads_pairs(entry) and "pair" in reader.bar:  # each has its whole width
         st.text_input(max_chars=TEXT_LIMIT, placeholder="None", **address.bound("pair"))
     draws_model = "model" in reader.uses
-    if draws_model and "text" in uses:
+    if draws_model:
         with place:
             st.checkbox("More", key="bar_more", help="The model and what else is chosen")
     group = _group(place, width="content", key="bar_choices") if draws_model else place

@@ -21,6 +21,12 @@ UNDO = frozenset({"hide"})
 """Undoes a click in a picture, so it is never hidden."""
 STREAMLITS = ("embed", "embed_options")
 BAR = tuple(name for name in FRAME if name != "special")
+OLD_SECTIONS = {
+    "Input": ("Tokens", "Embedding space", "Positions"),
+    "Attention": ("Head", "Heads"),
+    "Experiments": ("Interventions", "Circuits", "Compare", "Museum"),
+}
+"""The sections of the navigation before 2026-11-30, with their places now."""
 MOST_NAMES_QUOTED = 3
 """Names that a message quotes at most."""
 
@@ -59,8 +65,9 @@ def _label(name: str) -> str:
 
 
 def chosen() -> frozenset[str]:
-    """What the link itself hides."""
-    return frozenset(address.values_of(HIDDEN))
+    """What the link itself hides; a section of an older link is its places now."""
+    names = address.values_of(HIDDEN)
+    return frozenset(place for name in names for place in OLD_SECTIONS.get(name, (name,)))
 
 
 def hidden() -> frozenset[str]:
@@ -89,7 +96,7 @@ def show_all() -> None:
 def notes() -> list[str]:
     """A sentence for each thing that is wrong with these parameters."""
     sentences = []
-    unknown = [name for name in address.values_of(HIDDEN) if name not in _hideable()]
+    unknown = sorted(chosen() - _hideable())
     if unknown:
         sentences.append(f"“hidden” names {quoted_names(unknown)}, and no control has that name.")
     version = address.value_of("version")

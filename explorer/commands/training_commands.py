@@ -36,7 +36,7 @@ from explorer.runs.settings import (
 from explorer.runs.spec import HOT, INTERRUPTED, RunError, RunSpec
 from explorer.runs.worker import ANEW, END, advance, broadcast, saved_or_untrained
 from explorer.system import limits
-from explorer.system.data_folders import runs_root
+from explorer.system.data_folders import recorded_root, runs_root
 from explorer.tasks import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of, text_for
 from explorer.tasks.own_data import SUBWORDS, WORDS
 from explorer.text import TextError
@@ -180,6 +180,8 @@ def parent_named(name: str) -> OpenModel:
 
 def _old_run(args: argparse.Namespace) -> Run:
     run = Run(folder_named(args.run))
+    if run.folder.absolute().parent == recorded_root().absolute():
+        raise RunError(f"{run.name} comes with the app and cannot be changed: start a new run.")
     if run.status().is_active and run.has_worker():
         raise RunError(f"{run.name} is being trained by another process.")
     run.command("resume")

@@ -388,7 +388,7 @@ async function read(state, component) {
 async function mount(component, selector, make, show) {
   const root = component.parentElement.querySelector(selector);
   if (!root) return undefined;
-  watchStages();
+  if (root.getRootNode().host?.closest("[class*=st-key-stage-]")) watchStages();
   let state = mounted.get(root);
   if (!state) {
     state = {root, turn: 0};

@@ -95,8 +95,8 @@ def _picture(picture: OfflinePicture) -> str:
 
 
 def _host(view: OfflineView) -> str:
-    height = f"height:{view.height}px" if isinstance(view.height, int) else ""
-    height = "--room:360px" if view.height == WINDOW else height
+    pixels = f"height:{view.height}px" if isinstance(view.height, int) else ""
+    height = "--room:360px" if view.height == WINDOW else pixels
     data = base64.b64encode(view.data).decode()
     host = (
         f'<div class="host" style="{height}" data-view="{html.escape(view.attributes)}" '

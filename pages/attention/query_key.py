@@ -9,7 +9,7 @@ from models.rotary import RotaryPositions
 
 widgets.opening(
     "Query and key",
-    "A query attends to a key where the products of their numbers add up.",
+    "A query attends most to the key with which its dot product is largest.",
 )
 context = page_context()
 at, forward = context.choice, context.forward

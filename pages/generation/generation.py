@@ -29,7 +29,7 @@ WAYS = {
 
 widgets.opening(
     "Generation",
-    "The text so far, the probabilities of the next token, and what a head attends to.",
+    "The model continues your sentence: token by token, by beam search, or fed the right answer.",
 )
 
 

@@ -16,7 +16,7 @@ from explorer.views.tokenizer_training.unigram_pieces import draw_unigram, train
 
 widgets.opening(
     "Training a tokenizer",
-    "A vocabulary is made step by step: the most frequent pair of tokens becomes a token.",
+    "BPE and WordPiece merge the most frequent pair, again and again; Unigram drops pieces.",
 )
 
 

@@ -97,7 +97,9 @@ function line(state, row, place) {
 }
 
 function show(state) {
-  if (state.fresh || state.drawn !== state.ink) build(state);
+  const ground = css(state.ink.background);  // the colours of its cells are those of the theme
+  if (state.fresh || (state.data.coloured && state.drawn !== ground)) build(state);
+  state.drawn = ground;
   const {stage, data} = state, table = stage.firstElementChild;
   if (data.coloured) {
     const high = (heightOf(state) - HEADING) / data.rows.length;
@@ -111,8 +113,7 @@ function show(state) {
 }
 
 function build(state) {
-  const {data, ink, stage} = state;
-  state.drawn = ink;
+  const {data, stage} = state;
   stage.classList.toggle("narrow", data.narrow);
   stage.classList.toggle("coloured", data.coloured);
   stage.style.setProperty("--columns", data.columns.length);

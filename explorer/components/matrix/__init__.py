@@ -91,8 +91,8 @@ def matrix(
     values that are minus infinity; one that is NaN is grey, "not a number". `top` fixes the
     upper end of the colours, else it is the largest value. `sentence` and `masked_sentence` say
     a cell in words, with {row}, {column} and {value}; `absent` says in the legend what hatching
-    means. `title` names the picture, `heading` is a shorter one to be read on the page. The height
-    is decided here, before any data is in the browser.
+    means. `title` names the picture, `heading` is a shorter one to be read on the page. `height` is
+    that of the window, or pixels.
 
     Each row (or column) has the full colours to itself where `scaling` says so; `log` spreads them
     over three decades; the numbers stay. The labels of the `hidden` columns are struck through;

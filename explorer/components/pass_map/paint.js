@@ -49,7 +49,6 @@ export function layout(state) {
   if (place.gap) place.opened = rawY(place, flow.stacks[state.open.stack], state.open.layer + 1);
   state.place = place;
   state.root.dataset.place = JSON.stringify(placed(state));
-  state.root.classList.toggle("opened", Boolean(state.open));
   drawInside(state);
 }
 

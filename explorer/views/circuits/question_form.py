@@ -31,7 +31,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.components.chips import chips
 from explorer.system.limits import MB, PAIRS, TABLE_BYTES
 from explorer.text.number_format import three
-from explorer.text.visible_text import cut, readable
+from explorer.text.visible_text import cut, literal, readable
 from explorer.views.circuits.finding_panel import open_finding
 from explorer.views.shared import widgets
 
@@ -82,7 +82,10 @@ def draw_way_out(context: PageContext) -> None:
     ]
     with st.container(horizontal=True, vertical_alignment="center"):
         for entry in sorted(fitting, key=lambda entry: entry.name != EXAMPLE)[:1]:
-            label, args = f"Open “{entry.title}” ({entry.short_name})", (entry.name,)
+            label, args = (
+                f"Open “{literal(entry.title)}” ({literal(entry.short_name)})",
+                (entry.name,),
+            )
             st.button(label, key="open_pair", type="primary", on_click=choose_model, args=args)
         draw_page_link("interventions")
 

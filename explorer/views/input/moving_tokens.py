@@ -76,8 +76,9 @@ def draw_moving_tokens(
         )
     else:
         chosen = choice.places.index(place) if place in choice.places else None
-        tokens = map_of(space, STEPS_DRAWN[choice.axes], names, labels, chosen)
-        x_and_y = axis_ranges(space.places.flatten(0, 1), space.around)[:2]
+        steps = STEPS_DRAWN[choice.axes]
+        tokens = map_of(space, steps, names, labels, chosen)
+        x_and_y = axis_ranges(space.places[steps].flatten(0, 1), space.around)[:2]
         spec, left_out = token_map(tokens, titles[:2], x_and_y)
         chart(spec, key="embedding_map", title=title, height=WINDOW)
     st.caption(caption_of(space, choice, in_3d=in_3d, left_out=left_out))
@@ -240,7 +241,7 @@ def caption_of(
         "tokens by cosine similarity in all dimensions."
     )
     if left_out:
-        text += f" {left_out} labels would overlap: point at the mark to read them."
+        text += f" {left_out} of the labels would overlap: point at a mark to read its label."
     some = f"{space.sampled:,} of {size:,} tokens, sampled with seed {SEED}"
     text += f" Grey is the vocabulary{f': {some}' if space.sampled < size else ''}."
     if axes.rows < axes.size:

@@ -305,7 +305,6 @@ def _draw_gradient(chosen: InsideRun, run_update: RunUpdate) -> None:
     _draw_parts(
         f"Gradient norm of every part, update {update.step + 1:,}",
         block_bars(names, values, "gradient norm"),
-        names,
         [
             ("gradient norm", three(update.report.grad_norm)),
             ("clipped to", three(update.clip) if update.clip else "not clipped"),
@@ -326,7 +325,6 @@ def _draw_update(chosen: InsideRun, run_update: RunUpdate) -> None:
     _draw_parts(
         f"Update over weights of every part, update {update.step + 1:,}",
         block_points(names, values, "‖update‖ ÷ ‖weights‖", GOOD_RATIO),
-        names,
         [("optimizer", chosen.spec.training.optimizer), ("learning rate", three(update.report.lr))],
         "The norm of the update of a part, divided by the norm of its weights. A rule of thumb is "
         f"about {GOOD_RATIO:g}, the dashed line: far above it training becomes unstable, far below "
@@ -336,7 +334,7 @@ def _draw_update(chosen: InsideRun, run_update: RunUpdate) -> None:
 
 
 def _draw_parts(
-    title: str, spec: Spec, names: list[str], numbers: list[tuple[str, str]], words: str, key: str
+    title: str, spec: Spec, numbers: list[tuple[str, str]], words: str, key: str
 ) -> None:
     """Draw a number of every part as a chart, and some numbers of the whole update."""
     chart_column, facts_column = widgets.side_by_side(7, 3)

@@ -16,6 +16,7 @@ from explorer.analysis.output_change import (
     logits_at,
     over_text,
 )
+from explorer.analysis.query_key import strongest_cell
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import OpenModel
@@ -38,6 +39,7 @@ from explorer.interventions.edits import (
 )
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import named_at
+from explorer.text.visible_text import literal
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import draw_answers, edit_button
@@ -177,9 +179,9 @@ def draw_example(context: PageContext, history: EditHistory) -> None:
     if history.edits:
         return
     at, forward = context.choice, context.forward
-    key = int(forward.weights(*at.place).sum(0).argmax())
-    name = named_at(forward.columns(at.part), key)
-    label = f"Example: mask {name}, the key with the most weight"
+    _, key = strongest_cell(forward, *at.place)
+    name = literal(named_at(forward.columns(at.part), key))
+    label = f"Example: mask {name}, the key of the largest weight"
     edit_button(context, HideKey(at.part, at.layer, key), label, "example_edit", type="tertiary")
 
 

@@ -36,9 +36,6 @@ from explorer.views.shared.code_panel import Script, code_panel
 from explorer.views.shared.export_panel import Make, export_button, origin
 from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
-SMALL_HEIGHT = 370
-"""Pixels: a sentence of ten tokens keeps all its labels."""
-
 WIDEST = 1760
 """Pixels: a picture and the one next to it stay together on a wide screen."""
 
@@ -106,11 +103,6 @@ def head_title(context: PageContext) -> str:
     """The title of the chosen head's map."""
     at = context.choice
     return attention_parts.head_title(at.called, *at.place)
-
-
-def head_heading(context: PageContext) -> str:
-    """The same in bold, as Markdown."""
-    return bold_title(head_title(context))
 
 
 def bold_title(title: str) -> str:

@@ -118,8 +118,8 @@ def _textbook(training: MergeTraining, first: CountedPair, best: CountedPair) ->
 
 def _draw_pairs(training: MergeTraining, counts: PairCounts) -> None:
     columns = {
-        "most frequent pair first": [_label(training, pair.left) for pair in counts.pairs],
-        "and": [_label(training, pair.right) for pair in counts.pairs],
+        "first": [_label(training, pair.left) for pair in counts.pairs],
+        "second": [_label(training, pair.right) for pair in counts.pairs],
         "token IDs": [f"{pair.left}, {pair.right}" for pair in counts.pairs],
         "count": [pair.count for pair in counts.pairs],
     }
@@ -133,7 +133,7 @@ def _draw_vocabulary(training: MergeTraining, step: int) -> None:
     labels = [(at, [_label(training, token) for token in merge]) for at, merge in merges]
     columns = {
         "merge": [at for at, _ in merges],
-        "newest token first": [new for _, (*_, new) in labels],
+        "token": [new for _, (*_, new) in labels],
         "token ID": [new for _, (*_, new) in merges],
         "merged from": [f"{left}  {right}" for _, (left, right, _) in labels],
     }

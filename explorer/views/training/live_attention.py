@@ -209,7 +209,7 @@ def _draw_in(
             widgets.draw_weights(
                 forward, part, expected, "expected", title, BESIDE, rows=rows, allowed=allowed
             )
-        answer.caption(f"The map has {_score_words(scores[head], expected)}.")
+        answer.caption(f"Weight: {_score_words(scores[head], expected)}.")
     for note in forward.notes:
         st.text(note)
     return live
