@@ -16,7 +16,7 @@ VIEWS = {"Find the mistake": draw_find_mistake, "Exhibits": draw_exhibit, "Syste
 
 widgets.opening(
     "Museum",
-    "Fourteen mistakes of four teaching texts; twelve are made in a copy of a model: see the effect.",
+    "Fourteen mistakes of four teaching texts; twelve are made in a copy of a model.",
 )
 context = page_context()
 row = st.container(horizontal=True, vertical_alignment="center", key="museum_row")
