@@ -407,7 +407,11 @@ class Visitor:
 
     def other_view(self, key: str, name: str) -> None:
         """Choose a view that is not shown yet, and wait until nothing is left of the one before."""
-        self.until_run(self.widget(key).get_by_role("radio", name=name, exact=True).click)
+        place = self.widget(key)
+        if place.get_by_role("combobox").count():
+            self._pick(place.get_by_role("combobox"), name)
+        else:
+            self.until_run(place.get_by_role("radio", name=name, exact=True).click)
 
     def press(self, name: str) -> None:
         """Press the button of this name and wait until the page rests."""
@@ -451,13 +455,16 @@ class Visitor:
         field.press("Enter")
 
     def choose(self, label: str, option: str) -> None:
+        """Pick an option of the list with this label."""
+        self._pick(self.page.get_by_role("combobox", name=label), option)
+
+    def _pick(self, box: Locator, option: str) -> None:
         """Pick an option of a list with the keys: type it until it is marked, then Enter.
 
         A click would have to hit what is drawn anew while the list scrolls. A list that
         closes while the page settles keeps what was typed and chooses nothing; left, it
         shows what is chosen.
         """
-        box = self.page.get_by_role("combobox", name=label)
         marked = self.page.locator("[role=option][data-focused=true]").filter(has_text=option)
 
         def chosen() -> bool:
@@ -469,7 +476,7 @@ class Visitor:
             box.blur()
             return option in box.input_value()
 
-        self.until_run(lambda: wait_until(chosen, f"{option} in the list {label}"))
+        self.until_run(lambda: wait_until(chosen, f"{option} in a list"))
 
     def hide(self, *names: str) -> Locator:
         """Open Share and choose these controls to be hidden; the field that has the link then.
