@@ -85,7 +85,7 @@ def test_the_pass_is_changed_in_two_places_undone_redone_and_compared(visitor: V
     visitor.press("Redo")
     listed(visitor, "(undone)", 1)
     visitor.follow("Compare")
-    visitor.turn_to("Your interventions")
+    visitor.choose("Compared with", "Your interventions")
     page.get_by_text("Interventions: undo or remove", exact=True).click()
     listed(visitor, "head 1: zero ablation")
 
