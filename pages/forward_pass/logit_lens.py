@@ -34,7 +34,7 @@ else:
     )
     if has_words(opened.config):
         draw_lens(context, position)
-    draw_layer_predictions(opened, logits)
+    draw_layer_predictions(opened, logits, context.choice.layer)
     option = draw_logit_attribution(context, position, logits[-1])
     lines = script(lens_code, forward, position, option)
 widgets.notes(forward.notes)

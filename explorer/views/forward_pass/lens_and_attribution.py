@@ -62,8 +62,11 @@ def draw_lens(context: PageContext, position: int) -> None:
         st.caption(f"{len(places)} of {len(tokens):,} positions are drawn.")
 
 
-def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
-    """A row per layer of `logits` (layers + 1, options), with the rank of the output."""
+def draw_layer_predictions(opened: OpenModel, logits: Tensor, layer: int) -> None:
+    """A row per layer of `logits` (layers + 1, options), with the rank of the output.
+
+    The rank after the chosen `layer` is also said in a sentence.
+    """
     steps = ["embedding", *(f"layer {n}" for n in range(len(logits) - 1))]
     config = opened.config
     scores, output = config.scores(logits.double()), int(logits[-1].argmax())
@@ -77,8 +80,13 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor) -> None:
             zip(best.indices.T.tolist(), best.values.T.tolist(), strict=True)
         )
     }
-    st.markdown(f"**Output: {literal(option_text(opened, output))}**")
     ranks = [f"{rank:,}" for rank in ranks_by_layer(logits, output)]
+    after = min(layer, len(ranks) - 2)
+    name = literal(option_text(opened, output))
+    st.markdown(
+        f"**Output: {name}**, rank {ranks[after + 1]} after layer {after}, rank {ranks[-1]} at the "
+        "end"
+    )
     table({"after": steps, "its rank": ranks, **columns}, most_rows=LAYERS_IN_SIGHT)
     about = f"{score_sentence(config)} " if config.head == "classifier" else ""
     st.caption(

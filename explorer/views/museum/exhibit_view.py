@@ -113,6 +113,8 @@ def _draw_runs(
         with place:
             if result.picture is not None:
                 draw_picture(result.picture, f"museum_{side}", title.lower())
+            if pair is maps:
+                st.text(f"{result.sentence}.")
     for place, title, result in zip(widgets.side_by_side(1, 1), titles, measurements, strict=True):
         with place:
             st.markdown(f"**{title}**")
