@@ -157,7 +157,7 @@ def test_a_model_is_tuned_and_compared_with_its_start(visitor: Visitor, server: 
 
 def test_two_trainings_of_the_museum_are_shown_and_stopped(visitor: Visitor) -> None:
     """Stopped by the page itself at the first step it shows: a hand might come too late."""
-    page = visitor.open("/museum?model=translation&text=the+black+cat+sleeps")
+    page = visitor.open("/museum?room=Exhibits&model=translation&text=the+black+cat+sleeps")
     assert page.locator(".matrix .sentence").evaluate_all(CUT_CHOICES) == []
     visitor.choose("Exhibit", EXHIBITS[11].label)
     visitor.rest()

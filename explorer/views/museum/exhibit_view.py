@@ -198,6 +198,7 @@ def draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
         picture.across,
         key=key,
         title=f"{picture.title}, {of}",
+        heading=of.capitalize(),
         scale="diverging" if is_signed else "sequential",
         row_name=picture.axes[0],
         column_name=picture.axes[1],
