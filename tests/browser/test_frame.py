@@ -220,7 +220,7 @@ def test_a_link_for_a_class_hides_controls_from_eye_and_key(visitor: Visitor) ->
         if every.is_visible():
             with suppress(NotInTime):  # the list has closed meanwhile
                 every.click(timeout=5_000)
-        return field.input_value().endswith(f"hidden=Models&version={VERSION}")
+        return field.input_value().endswith(f"hidden=Compare&version={VERSION}")
 
     wait_until(choose_all, "a link that hides everything", 30)
     visitor.open(field.input_value().removeprefix(visitor.url))

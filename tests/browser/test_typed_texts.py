@@ -80,6 +80,7 @@ def test_many_tokens_stay_within_their_view(visitor: Visitor) -> None:
     assert inside(view, last)
     visitor.open("/head_steps?model=long&text=" + "abc+" * 400)
     visitor.drawn("stages")
+    visitor.away()
     view = visitor.widget("stages")
     expect(view.locator(".about")).to_contain_text("32 of 1,6")
     assert [panel for panel in view.locator(".panel").all() if not inside(view, panel)] == []
