@@ -54,7 +54,7 @@ def begin(visitor: Visitor, address: str) -> None:
     visitor.open(address).wait_for_function(READY)
     visitor.page.keyboard.press("f")
     presents(visitor)
-    visitor.page.wait_for_function("document.fullscreenElement")
+    visitor.page.wait_for_function("() => document.fullscreenElement")
     visitor.settled()
 
 
