@@ -101,7 +101,7 @@ def test_a_page_is_presented_and_left(visitor: Visitor) -> None:
     expect(spot).to_be_hidden()
 
     notes = second_window(visitor)
-    expect(notes.locator("h1")).to_have_text("Head")
+    expect(notes.locator("h1")).to_have_text("Attention maps")
     expect(notes.locator(".words")).to_have_text("Open a lesson to see its notes here.")
     for part in (".where", ".next"):
         expect(notes.locator(part)).to_be_hidden()

@@ -23,7 +23,7 @@ function thisTalk() {
 
 // The title of the page and what its bar has chosen, as they are shown.
 function onScreen() {
-  const title = document.querySelector("[data-testid=stMain] h1")?.textContent ?? "";
+  const title = document.title.split(" · ")[0];  // of the page, whose h1 is that of its place
   const fields = document.querySelectorAll(".st-key-bar input");
   const chosen = Array.from(fields, field => {
     const label = field.closest("[data-testid=stSelectbox], [data-testid=stTextInput]")?.querySelector("label");
