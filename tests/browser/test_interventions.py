@@ -86,7 +86,7 @@ def test_the_pass_is_changed_in_two_places_undone_redone_and_compared(visitor: V
     listed(visitor, "(undone)", 1)
     visitor.follow("Compare")
     visitor.choose("Compared with", "Your interventions")
-    page.get_by_text("Interventions: undo or remove", exact=True).click()
+    page.get_by_text("Undo or remove", exact=True).click()
     listed(visitor, "head 1: zero ablation")
 
 
