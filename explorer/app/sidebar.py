@@ -13,7 +13,7 @@ from explorer.app.choosing import carried
 from explorer.app.page_table import PageRow, place_of
 from explorer.app.session import session
 
-PICTURE_HEIGHT, TOOLS_HEIGHT = 140, 40
+PICTURE_HEIGHT, TOOLS_HEIGHT = 174, 40
 
 
 def draw_sidebar(
