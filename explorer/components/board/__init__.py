@@ -28,12 +28,14 @@ _VIEW = View("board", BOARD_HTML)
 class Cell:
     """What one cell says; `share` is the length of its bar, −1 to 1.
 
+    `number` is exported in place of a text that is less exact.
     `how` is "" or one of the looks of view.css: "cut", "right", "wrong", "given", "muted".
     """
 
     text: str
     share: float | None = None
     how: str = ""
+    number: float | None = None
 
 
 @dataclass(frozen=True)
@@ -102,17 +104,17 @@ def board(
         if rows[place].pickable and on_pick:
             on_pick(place)
 
+    def written(cell: Cell) -> str:
+        if cell.number is not None:
+            return three(cell.number)
+        return (
+            f"{cell.text} {three(cell.share)}" if coloured and cell.share is not None else cell.text
+        )
+
     def figures() -> list[Figure]:
         table = {words.corner: texts([row.name for row in rows])}
         for place, named in enumerate(columns):
-            cells = [row.cells[place] for row in rows]
-            values = [
-                "" if not coloured or cell.share is None else f" {three(cell.share)}"
-                for cell in cells
-            ]
-            table[named.name] = [
-                cell.text + value for cell, value in zip(cells, values, strict=True)
-            ]
+            table[named.name] = [written(row.cells[place]) for row in rows]
         return [TableData(table, title)]
 
     header: dict[str, Any] = {

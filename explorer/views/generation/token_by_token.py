@@ -381,7 +381,8 @@ def _probability_cells(steps: Steps, tokens: Tensor) -> list[Cell]:
         value = float(values[tokens].sum())
         is_cut_here = column.name.startswith("top-") and before and not value
         text = "cut" if is_cut_here else _share(value)
-        cells.append(Cell(text, value or None, "" if value else "cut"))
+        exact = value if 0 < value < LEAST_SHARE else None
+        cells.append(Cell(text, value or None, "" if value else "cut", exact))
         before = value
     return cells
 
