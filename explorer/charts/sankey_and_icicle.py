@@ -53,7 +53,7 @@ def parameter_icicle(node: ParameterNode, palette: Palette) -> go.Figure:
         leaf={"opacity": 1},
         pathbar={"visible": False},
     )
-    return figure_of(icicle, uniformtext={"minsize": 13, "mode": "hide"})  # what fits is written
+    return figure_of(icicle, uniformtext={"minsize": 12, "mode": "hide"})  # what fits is written
 
 
 EDGES_DRAWN = 14
