@@ -68,7 +68,7 @@ def test_the_main_figure_takes_the_window_that_is_left(
             with subtests.test(page=page, state=state, width=width):
                 visitor.sized(width, height)
                 visitor.open(f"/{page}?model={model}{state}")
-                visitor.has_everything()
+                wait_until(lambda: visitor.page.evaluate(FIGURES)[0] < 2_000, "a figure")
                 visitor.settled()
                 top, cover, fills = visitor.page.evaluate(FIGURES)
                 assert top <= (400 if width < 400 else 220 if state else 190)

@@ -66,6 +66,7 @@ def spends_an_evening(laptop: Laptop, visitor: Visitor, pictures: Path) -> None:
     look("4-last-page")
 
     visitor.open("/training?task=reverse")
+    page.get_by_role("button", name="Settings").click()
     visitor.fill("Steps", "30")
     visitor.widget("start_training").get_by_role("button").click()
     run = Run(laptop.runs / "reverse-1")
