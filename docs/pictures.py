@@ -1,20 +1,28 @@
-"""Takes the README's pictures from the running app: `python -m docs.pictures`.
+"""Takes the pictures of the README and of the list of lessons: `python -m docs.pictures`.
 
-Beside them it writes the words of each page, so that a test can name a picture whose page changed.
+It takes them from the running app. Beside those of the README it writes the words of each page, so
+that a test can name a picture whose page changed.
 """
 
+import io
 import json
 import re
 import tempfile
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
+from explorer.app import address_parameters
+from explorer.lessons.lesson_catalog import FILES
+from explorer.lessons.lesson_catalog import PICTURES as OF_LESSONS
+from explorer.lessons.lesson_file import read_file
 from tests import apps
 from tests.browser import chromium
 from tests.browser.visiting import Visitor
 from tests.served import Server
+from tests.smollm2 import folder_with_smollm2
 
 HERE = Path(__file__).resolve().parent
 WORDS = HERE / "pictures.json"
@@ -33,6 +41,21 @@ PICTURES: dict[str, tuple[str, bool]] = {
     "museum.png": ("/museum", False),
 }
 """File name: the address it shows, and whether it shows it dark."""
+
+STEPS = {
+    "attention_by_hand": 5,
+    "two_layers_make_induction": 3,
+}
+"""The step of a lesson that its picture shows; of the others the first."""
+SMALL = (320, 200)
+FIGURE = """() => {
+  const area = box => box.width * box.height;
+  const found = [...document.querySelectorAll('[class*="st-key-stage-"]')];
+  const [largest] = found.map(e => e.getBoundingClientRect()).sort((a, b) => area(b) - area(a));
+  const {x, y, width, height} = largest ?? {x: 300, y: 100, width: 960, height: 600};
+  return {x, y, width: Math.min(width, height * 1.6), height: Math.min(height, width / 1.6)};
+}"""
+"""The upper left of the largest figure, in the shape of a small picture."""
 
 
 def page_words(address: str) -> list[str]:
@@ -65,6 +88,24 @@ def take(browser: Browser, server: Server, name: str, folder: Path) -> Path:
     return folder / name
 
 
+def take_lesson(browser: Browser, server: Server, path: Path) -> Path:
+    """The main figure of one step of a lesson, small."""
+    lesson = read_file(path, address_parameters.of_pages())
+    step = lesson.steps[STEPS.get(lesson.name, 1) - 1]
+    visitor = Visitor(browser, server.url, width=WIDTH, height=HEIGHT)
+    try:
+        visitor.open(step.ends or step.begins)
+        visitor.has_everything()
+        figure = visitor.page.screenshot(animations="disabled", clip=visitor.page.evaluate(FIGURE))
+    finally:
+        visitor.close()
+    OF_LESSONS.mkdir(exist_ok=True)
+    file = OF_LESSONS / f"{lesson.name}.webp"
+    image = Image.open(io.BytesIO(figure)).convert("RGB")
+    image.resize(SMALL, Image.Resampling.LANCZOS).save(file, quality=70, method=6)
+    return file
+
+
 def main(folder: Path = HERE) -> None:
     path = chromium.ensure()
     with (
@@ -75,6 +116,10 @@ def main(folder: Path = HERE) -> None:
         browser = playwright.chromium.launch(executable_path=path, args=list(chromium.FLAGS))
         for name in PICTURES:
             print(take(browser, server, name, folder))
+        models = {"EXPLORER_EXAMPLES": str(folder_with_smollm2())}
+        with Server(Path(runs) / "lessons", env=models) as server:
+            for path in sorted(FILES.glob("*.toml")):
+                print(take_lesson(browser, server, path))
         browser.close()
     write_words({name: page_words(address) for name, (address, _) in PICTURES.items()})
 

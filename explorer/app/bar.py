@@ -40,7 +40,8 @@ MORE_MODELS = "More models"
 IN_THIS_MODEL = "in this model"
 LONGEST_PINNED = 20
 STEP_KEY = "training_step"
-MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH, STEP_WIDTH = 160, 112, 72, 88
+MOST_OF_HELP = 400
+MODEL_WIDTH, PART_WIDTH, NUMBER_WIDTH, STEP_WIDTH = 176, 112, 72, 88
 
 
 def draw_bar(
@@ -100,16 +101,21 @@ def _group(place: DeltaGenerator, width: Any, key: str | None = None) -> DeltaGe
 
 
 def _draw_model(models: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
-    title = entry.title if entry.title != entry.short_name else in_short(config_of(entry))
-    labels = {**reader_models.labels(models), MORE_MODELS: MORE_MODELS}
+    labels = {**reader_models.titles(models), MORE_MODELS: MORE_MODELS}
     st.selectbox(
         options=list(labels),
         format_func=labels.__getitem__,
         persist_state="session",
         on_change=_take_model,
         width=MODEL_WIDTH,
-        **address.words_of("model") | {"help": literal(title)},
+        **address.words_of("model") | {"help": literal(_about(entry))},
     )
+
+
+def _about(entry: ModelEntry) -> str:
+    """Its title, kind and size, and what it is good to look at."""
+    kind = f"{in_short(config_of(entry))}, {entry.parameters:,} parameters"
+    return f"{entry.title}: {kind}. {str(entry.run.get('explanation', ''))[:MOST_OF_HELP]}".strip()
 
 
 def _draw_step(entry: ModelEntry) -> None:

@@ -24,6 +24,8 @@ _lock = Lock()
 _named_by_paths: LRUCache[str, Path] = LRUCache(maxsize=200)
 """Folders that readers have opened by path, by unique names."""
 FIRST_MODEL = "translation"
+TITLED = ("shipped", "added")
+"""The origins of models that have a title; readers know their own by the names of the folders."""
 MOST_BROUGHT = 20
 
 
@@ -72,11 +74,20 @@ def default(models: Mapping[str, ModelEntry]) -> ModelEntry:
     return named or models.get(FIRST_MODEL) or next(iter(models.values()))
 
 
-def labels(names: Collection[str]) -> dict[str, str]:
-    """A unique label for each model or run in a list, without its key."""
+def titles(models: Mapping[str, ModelEntry]) -> dict[str, str]:
+    """A unique label for each model: a title, or for a reader's own model the name they gave it."""
+    words = {
+        name: entry.title if entry.origin in TITLED else entry.short_name
+        for name, entry in models.items()
+    }
+    return labels(words)
+
+
+def labels(names: Mapping[str, str] | Collection[str]) -> dict[str, str]:
+    """A unique label for each model or run in a list, by default its name without its key."""
     by_label: dict[str, str] = {}
     for name in names:
-        short = own_name(name)
+        short = names[name] if isinstance(names, Mapping) else own_name(name)
         candidates = (short if i == 1 else f"{short} ({i})" for i in range(1, len(names) + 1))
         by_label[next(label for label in candidates if label not in by_label)] = name
     return {name: label for label, name in by_label.items()}

@@ -29,7 +29,7 @@ def draw_unknown(context: PageContext) -> None:
     suggestion, unknown = state_of(Suggestion), _unknown_of(context)
     suggestion.label = ""
     if unknown and unknown.reader and "model" not in session().hidden:
-        suggestion.label = f"Read it with {reader_models.labels(context.models)[unknown.reader]}"
+        suggestion.label = f"Read it with {reader_models.titles(context.models)[unknown.reader]}"
         suggestion.choose = partial(choose_model, unknown.reader)
     keep_note(UNKNOWN_WORDS, *(unknown.sentences if unknown else ()), until=context.choice)
     if sentences := take_notes(UNKNOWN_WORDS, context.choice):

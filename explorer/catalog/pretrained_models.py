@@ -76,6 +76,7 @@ class PretrainedModel:
         """The contents of its `run.json`."""
         record: dict[str, Any] = {
             "title": self.title,
+            "explanation": f"{self.good_for[0].upper()}{self.good_for[1:]}.",
             "data": {"attribution": f"{self.title}: {self.made_by}, {self.licence}"},
         }
         if self.examples:

@@ -9,6 +9,8 @@ from explorer.lessons.lesson import Lesson
 from explorer.lessons.lesson_file import CANNOT_BE_READ, SUFFIX, LessonError, Pages, read_file
 
 FILES = Path(__file__).with_name("files")
+PICTURES = Path(__file__).with_name("pictures")
+"""By the name of a lesson; `python -m docs.pictures` takes them."""
 FOLDER = "EXPLORER_LESSONS"
 TAUGHT = (
     "attention_by_hand",

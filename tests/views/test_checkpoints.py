@@ -79,7 +79,7 @@ def test_the_list_says_what_a_model_is_and_how_big(small_models: Path) -> None:
     at = page(model="letters")
     size = (small_models / "letters" / WEIGHTS).stat().st_size
     assert {megabytes(size), "letters"} <= {text.value for text in at.text}
-    assert at.selectbox(key="model").help == "Letters"
+    assert "decoder, 2 × 4 heads" in at.selectbox(key="model").help
     assert {"decoder, 2 × 4 heads", "ours"} <= {caption.value for caption in at.caption}
 
 

@@ -187,7 +187,7 @@ def test_the_pretrained_model_is_met_first_and_an_address_says_which_model_it_me
     assert at.selectbox(key="model").value == "letters"
     apps.run(at.selectbox(key="model").set_value("translation"))
     assert at.selectbox(key="model").value == "translation"
-    assert at.selectbox(key="model").options[:2] == ["smollm2", "translation"]
+    assert at.selectbox(key="model").options[:2] == ["smollm2", "Translation"]
     assert at.selectbox(key="model").options[-1] == "More models"
     apps.run(at.selectbox(key="model").set_value("More models"))
     assert at.selectbox(key="model").value == "translation"

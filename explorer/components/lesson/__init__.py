@@ -20,6 +20,7 @@ STRIP_HTML = """
   <div class="moves">
     <button type="button" class="plain return" hidden>Back to the step</button>
     <button type="button" class="plain show-me" hidden>Show me</button>
+    <button type="button" class="plain following" hidden></button>
     <span class="dots"></span>
     <button type="button" class="back" data-lesson-step="-1">Back</button>
     <button type="button" class="next" data-lesson-step="1">Next</button>

@@ -43,9 +43,18 @@ function ring(state) {
   drawn.scrollIntoView({block: presents ? "start" : "nearest", behavior: calm ? "instant" : "smooth"});
 }
 
+// A question is answered before the app shows the answer.
+function waitForPrediction({root}) {
+  const question = root.closest(".st-key-lesson_panel")?.querySelector('[data-testid="stButtonGroup"]');
+  const button = root.querySelector(".show-me");
+  button.disabled = Boolean(question && !question.querySelector('[aria-checked="true"]'));
+  button.title = button.disabled ? "Answer the question first" : "";
+}
+
 function look(state) {
   const {data, root} = state;
   if (!root.isConnected) return;
+  waitForPrediction(state);
   if (!state.done && isDone(data)) {
     keep(data.name, kept => { if (!kept.done.includes(data.at)) kept.done.push(data.at); });
     state.done = true;
@@ -66,6 +75,8 @@ function draw(state) {
   find(".mark").hidden = !done;
   find(".said").textContent = done && state.wasOpen ? "Done." : "";
   find(".show-me").hidden = !data.shown || done;
+  find(".following").hidden = !last || !data.following;
+  find(".following").textContent = `Next lesson: ${data.following?.title}`;
   find(".back").disabled = data.at === 1;
   find(".next").textContent = last ? "Finish" : "Next";
   find(".next").toggleAttribute("data-lesson-end", last);
@@ -82,12 +93,16 @@ function draw(state) {
   }));
 }
 
+// A step without a task is done when the reader leaves it for the next.
+function finish({data}) {
+  if (hasTask(data)) return;
+  keep(data.name, kept => { if (!kept.done.includes(data.at)) kept.done.push(data.at); });
+}
+
 function to(state, at, focus = "") {
   const {data} = state;
   globalThis.explorerLessonFocus = focus;
-  if (at > data.at && !hasTask(data)) {
-    keep(data.name, kept => { if (!kept.done.includes(data.at)) kept.done.push(data.at); });
-  }
+  if (at > data.at) finish(state);
   if (at > data.steps.length) go(data.end);
   else if (at > 0) go(data.steps[at - 1].open);
 }
@@ -98,6 +113,10 @@ function make(root) {
   on(".back", data => to(state, data.at - 1, ".back"));
   on(".next", data => to(state, data.at + 1, ".next"));
   on(".show-me", data => go(data.shown));
+  on(".following", data => {
+    finish(state);
+    go(data.following.open);
+  });
   on(".return", data => go(data.steps[data.at - 1].open));
   on(".leave", () => {
     const here = new URL(document.location.href);

@@ -134,7 +134,7 @@ def _open_folder(find: Callable[[], KeptUpload]) -> None:
         return
     reader_models.add_model(entry.folder)
     session().open_next = entry.folder
-    called = reader_models.labels(reader_models.openable())[entry.name]
+    called = reader_models.titles(reader_models.openable())[entry.name]
     storage = f"; it is kept {_how_long()}" if entry.folder.is_relative_to(uploads_root()) else ""
     opened = f"“{called}” is on the list above and chosen for every page{storage}."
     keep_note("upload", opened, skipped_files(upload.skipped), until=entry.folder)

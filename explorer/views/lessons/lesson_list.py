@@ -1,5 +1,8 @@
 """Every lesson with the progress that this browser remembers, and a lesson of the reader's own."""
 
+from base64 import b64encode
+from functools import cache
+
 import streamlit as st
 
 from explorer.app import address_parameters, widget_state
@@ -10,6 +13,7 @@ from explorer.app.session import state_of
 from explorer.app.streamlit_patches import Upload
 from explorer.components.lesson import lesson_list
 from explorer.lessons.lesson import Lesson
+from explorer.lessons.lesson_catalog import PICTURES
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.views.lessons.panel import address_at, lessons_of_reader
 from explorer.views.shared import widgets
@@ -56,12 +60,21 @@ def _take() -> None:
     OWN_LESSONS.add(owner(), lesson, file.size)
 
 
+@cache
+def _picture(name: str) -> str:
+    """The picture of a shipped lesson in Base64; empty for a lesson without one."""
+    path = PICTURES / f"{name}.webp"
+    return b64encode(path.read_bytes()).decode() if path.is_file() else ""
+
+
 def _row(lesson: Lesson) -> dict[str, object]:
+    is_own = lesson.name in OWN_LESSONS.of(owner())
     return {
         "name": lesson.name,
         "title": lesson.title,
         "about": lesson.about,
         "minutes": lesson.minutes,
-        "own": lesson.name in OWN_LESSONS.of(owner()),
+        "own": is_own,
+        "picture": "" if is_own else _picture(lesson.name),
         "steps": [address_at(lesson, at) for at in range(1, len(lesson.steps) + 1)],
     }
