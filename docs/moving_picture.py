@@ -12,6 +12,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from docs.pictures import page_words, write_words
+from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS
 from tests.browser import chromium
 from tests.browser.visiting import Visitor
 from tests.served import Server
@@ -88,7 +89,7 @@ def film(browser: Browser, server: Server) -> Film:
 def download(film: Film) -> None:
     """The bar, whenever it says something new, until the model is chosen."""
     model, said = film.page.get_by_label("Model", exact=True), ""
-    while model.input_value() != "smollm2":
+    while model.input_value() != PRETRAINED_MODELS[FIRST].title:
         bars = film.page.get_by_test_id("stProgress").all_inner_texts()
         if bars and bars[0] != said:
             said = bars[0]

@@ -16,6 +16,7 @@ from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
 
 OF_RUNS = {"runs", "training_history", "inside_training"}
+SHAKESPEARE = "Shakespeare, subword by subword"
 BAR = ("text", "model", "part", "layer", "head")
 HEAD = {"model": "long-gpt2", "layer": "3", "head": "7"}
 CHOSEN = {**HEAD, "text": "to be"}
@@ -39,10 +40,10 @@ REACHED_OF = """keys => keys.filter(key => {
 PAPER, NIGHT = "rgb(253, 253, 252)", "rgb(17, 19, 23)"
 
 
-def is_shown(visitor: Visitor, chosen: dict[str, str]) -> None:
-    """Wait until the bar and the address show this."""
+def is_shown(visitor: Visitor, chosen: dict[str, str], **labels: str) -> None:
+    """Wait until the bar and the address show this; a label that differs from it is named."""
     visitor.asks(**chosen)
-    for key, value in chosen.items():
+    for key, value in {**chosen, **labels}.items():
         expect(visitor.widget(key).locator("input")).to_have_value(value)
 
 
@@ -159,13 +160,14 @@ def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> 
     expect(visitor.widget("query").get_by_role("combobox")).to_have_value("1 · To")
 
     visitor.open("/attention?model=translation&head=0&text=the+cat")
-    visitor.choose("Model", "shakespeare")
+    visitor.choose("Model", SHAKESPEARE)
     visitor.asks(model="shakespeare")
     page.go_back()
-    is_shown(visitor, {"model": "translation", "head": "0", "text": "the cat"})
+    chosen = {"model": "translation", "head": "0", "text": "the cat"}
+    is_shown(visitor, chosen, model="English to French")
     visitor.rest()
     page.go_forward()
-    is_shown(visitor, {"model": "shakespeare"})
+    is_shown(visitor, {"model": "shakespeare"}, model=SHAKESPEARE)
 
 
 def test_another_page_opens_at_its_top(visitor: Visitor) -> None:

@@ -37,7 +37,7 @@ def spends_an_evening(laptop: Laptop, visitor: Visitor, pictures: Path) -> None:
     look("1-first-page")
 
     visitor.follow("Attention maps")
-    visitor.choose("Model", "shakespeare")
+    visitor.choose("Model", "Shakespeare, subword by subword")
     visitor.until_run(lambda: visitor.type(SENTENCE))
     visitor.asks(text=SENTENCE)
     before = visitor.picture("attention_head")
