@@ -118,8 +118,8 @@ def main(folder: Path = HERE) -> None:
             print(take(browser, server, name, folder))
         models = {"EXPLORER_EXAMPLES": str(folder_with_smollm2())}
         with Server(Path(runs) / "lessons", env=models) as server:
-            for path in sorted(FILES.glob("*.toml")):
-                print(take_lesson(browser, server, path))
+            for lesson in sorted(FILES.glob("*.toml")):
+                print(take_lesson(browser, server, lesson))
         browser.close()
     write_words({name: page_words(address) for name, (address, _) in PICTURES.items()})
 

@@ -3,7 +3,7 @@
 They are the models for everybody, the trained ones, and those that only this reader knows.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -80,15 +80,19 @@ def titles(models: Mapping[str, ModelEntry]) -> dict[str, str]:
         name: entry.title if entry.origin in TITLED else entry.short_name
         for name, entry in models.items()
     }
-    return labels(words)
+    return _unique(words)
 
 
-def labels(names: Mapping[str, str] | Collection[str]) -> dict[str, str]:
-    """A unique label for each model or run in a list, by default its name without its key."""
+def labels(names: Iterable[str]) -> dict[str, str]:
+    """A unique label for each model or run in a list, without its key."""
+    return _unique({name: own_name(name) for name in names})
+
+
+def _unique(labels: Mapping[str, str]) -> dict[str, str]:
+    """These labels, with a number where one is taken."""
     by_label: dict[str, str] = {}
-    for name in names:
-        short = names[name] if isinstance(names, Mapping) else own_name(name)
-        candidates = (short if i == 1 else f"{short} ({i})" for i in range(1, len(names) + 1))
+    for name, label in labels.items():
+        candidates = (label if i == 1 else f"{label} ({i})" for i in range(1, len(labels) + 1))
         by_label[next(label for label in candidates if label not in by_label)] = name
     return {name: label for label, name in by_label.items()}
 

@@ -12,7 +12,15 @@ import plotly.graph_objects as go
 
 from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import TOLD_APART, Palette
-from explorer.charts.vega_lite import Spec, chart, layer, number_line, quantity, ruler
+from explorer.charts.vega_lite import (
+    Spec,
+    chart,
+    fixed,
+    layer,
+    number_line,
+    quantity,
+    ruler,
+)
 
 MOST_ALIGNED = 150
 """Places along the axis at which all runs have a point."""
@@ -60,10 +68,20 @@ def _at_places(points: Curve, width: float, how: str) -> list[tuple[int, float]]
 
 
 def overlaid_curves(
-    names: Sequence[str], x_title: str, y_title: str, palette: Palette, *, is_stepped: bool
+    names: Sequence[str],
+    x_title: str,
+    y_title: str,
+    palette: Palette,
+    *,
+    is_stepped: bool,
+    x_end: float | None = None,
+    y_end: float | None = None,
 ) -> Spec:
-    """The curves of an `aligned` table; `is_stepped` keeps a value until the next one."""
-    x = quantity("x", title=x_title, scale={"nice": False})
+    """The curves of an `aligned` table; `is_stepped` keeps a value until the next one.
+
+    With the ends of the axes given, nothing moves while the curves grow.
+    """
+    x = quantity("x", title=x_title, scale=fixed(0, x_end) if x_end else {"nice": False})
     colours = [palette.series[at % len(palette.series)] for at in range(len(names))]
     dashes = [DASHES[at // TOLD_APART % len(DASHES)] for at in range(len(names))]
     legend = {"columns": legend_columns(names), "labelLimit": 400}
@@ -73,7 +91,7 @@ def overlaid_curves(
         for looks in (colours, dashes)
     )
     line = {"type": "line", "interpolate": "step-after" if is_stepped else "linear"}
-    y = quantity("value", title=y_title, scale={"zero": False})
+    y = quantity("value", title=y_title, scale=fixed(0, y_end) if y_end else {"zero": False})
     tooltip = [number_line("x", x_title, places=1 if x_title == "seconds" else 0)]
     tooltip += [number_line(f"r{at}", name) for at, name in enumerate(names)]
     pivot = {"pivot": "run", "value": "value", "groupby": ["x"]}

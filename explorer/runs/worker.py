@@ -20,8 +20,19 @@ from explorer.catalog.run_index import SNAPSHOTS, step_folders
 from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import apply_request, spec_at
 from explorer.runs.recorder import Diverged, RunRecorder, Tell, TrainingProgress
-from explorer.runs.run import Run
-from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunError, RunSpec
+from explorer.runs.run import Run, all_runs
+from explorer.runs.spec import (
+    ACTIVE,
+    DONE,
+    FAILED,
+    HOT,
+    INTERRUPTED,
+    PAUSED,
+    STOPPED,
+    WAITING,
+    RunError,
+    RunSpec,
+)
 from explorer.runs.watchdog import MEASURING, STEP, Watchdog, bounded_memory, is_of_memory
 from explorer.system import cooperative, limits
 from explorer.system.atomic_files import Lock, sweep_files
@@ -40,17 +51,52 @@ AT_ONCE = {"pause": PAUSED, "stop": STOPPED, "leave": INTERRUPTED}
 """The commands that break a step or a measurement off."""
 ENDINGS = AT_ONCE | {"step": PAUSED}
 
+TURNS = 10
+"""Turns in which a run of a race trains; after each, those that are behind it have theirs."""
+
 END, ON, ANEW = 0.0, 1.0, 2.0
 """The messages to the processes that train together, before each update."""
 
 
 def train_to_end(folder: Path | str) -> str:
-    """Train the run in `folder` within the limits of a run; returns its last state."""
+    """Train the run in `folder` within the limits of a run; returns its last state.
+
+    Runs of one race or sweep take turns, so that their curves grow together: while this run is
+    not at its end, the one of them that is furthest behind trains next.
+    """
     lower_priority()
     run = Run(folder)
-    for _ in advance(run.folder, is_bounded=True):
-        pass
-    return run.status().state
+    race = _race_of(run)
+    while True:
+        turn = min([run, *_waiting(race)], key=lambda run: run.status_or_new().step)
+        has_trained = False
+        try:
+            for _ in advance(turn.folder, is_bounded=True, race=race):
+                has_trained = True
+        except RunError:
+            if turn is run:
+                raise  # another's is in its own status
+        if turn is not run and not has_trained:
+            race.remove(turn)
+        if not race or run.status().state not in ACTIVE:
+            return run.status().state
+
+
+def _race_of(run: Run) -> list[Run]:
+    """All runs of its race or sweep; none for a run that is in none."""
+    if not (key := run.notes().sweep):
+        return []
+    return [other for other in all_runs(run.folder.parent) if other.notes().sweep == key]
+
+
+def _is_ahead(step: int, race: Sequence[Run]) -> bool:
+    """Whether one of them waits that has fewer steps."""
+    return any(other.status_or_new().step < step for other in _waiting(race))
+
+
+def _waiting(race: Sequence[Run]) -> list[Run]:
+    """Those that wait for their turn, or for a worker."""
+    return [run for run in race if run.status_or_new().state == WAITING and not run.has_worker()]
 
 
 def advance(
@@ -58,6 +104,7 @@ def advance(
     leave: Callable[[], bool] = lambda: False,
     *,
     is_bounded: bool = False,
+    race: Sequence[Run] = (),
     tell: Tell = lambda read, rows: None,
 ) -> Iterator[TrainingProgress]:
     """Train the run in `folder` from its saved state, with a report after each update.
@@ -65,7 +112,8 @@ def advance(
     It ends when the run is done, at the commands pause and stop, and when `leave()` is true. It
     does nothing if another living worker trains the run. An error is written into the run's
     status and raised as RunError. With `is_bounded` the limits of a run hold: a limit stops the
-    run, and its status has the sentence. A long measurement tells how many of its rows are read.
+    run, and its status has the sentence. With a `race` the run waits after its turn, where another
+    of these runs is behind it. A long measurement tells how many of its rows are read.
     """
     run = Run(folder)
     spec = run.spec
@@ -84,7 +132,7 @@ def advance(
                 Watchdog(run) if is_bounded else nullcontext() as watchdog,
                 bounded_memory() if is_bounded else nullcontext(),
             ):
-                yield from _train(run, spec, leave, watchdog, tell)
+                yield from _train(run, spec, leave, watchdog, tell, race)
         except BrokenOff as broken:
             run.end_as(broken.state, "")
         except (ArithmeticError, MemoryError, OSError, RuntimeError, ValueError) as error:
@@ -107,7 +155,12 @@ def lower_priority() -> None:
 
 
 def _train(
-    run: Run, spec: RunSpec, leave: Callable[[], bool], watchdog: Watchdog | None, tell: Tell
+    run: Run,
+    spec: RunSpec,
+    leave: Callable[[], bool],
+    watchdog: Watchdog | None,
+    tell: Tell,
+    race: Sequence[Run],
 ) -> Iterator[TrainingProgress]:
     command = _Command(run)
 
@@ -136,7 +189,8 @@ def _train(
 
         if ending is None and is_at_a_limit():
             ending = STOPPED
-        updates = _Updates(run, spec, task, model, state)
+        updates, first = _Updates(run, spec, task, model, state), state.step
+        turn = max(1, spec.training.steps // TURNS)
         while ending is None:
             begin(STEP)
             try:
@@ -159,6 +213,9 @@ def _train(
                 ending = INTERRUPTED if leave() else ENDINGS.get(command.newest())
                 if ending is None and is_at_a_limit():
                     ending = STOPPED
+                is_turn_over = (report.step - first) % turn == 0
+                if ending is None and is_turn_over and _is_ahead(report.step, race):
+                    ending = WAITING
         if ending == DONE and not recorder.is_good():
             raise Diverged("The training diverged: the last update ruined the weights")
         tell_the_others(END, spec)

@@ -74,7 +74,7 @@ def spends_an_evening(laptop: Laptop, visitor: Visitor, pictures: Path) -> None:
     visitor.says(re.compile("reverse-1 · .*done", re.IGNORECASE))
     look("5-trained")
     visitor.widget("open_run").get_by_role("button").click()
-    visitor.titled("Attention")
+    visitor.titled("Attention maps")
     visitor.asks(model="reverse-1")
     visitor.until_run(lambda: visitor.type("abc"))
     visitor.drawn("attention_head")

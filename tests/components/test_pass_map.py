@@ -265,7 +265,7 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
             source = 0 if part.endswith("cross_attn") else at
             said = drawn.point(drawn.edge(part.partition(".")[2], at, layer, query, (source, key)))
             assert said == (
-                f"Layer {layer}: t{key} → t{query}: "
+                f"Layer {layer}: t{key} ({key}) → t{query} ({query}): "
                 f"share of all heads {percent(found.keys[query, key])}, "
                 f"importance {percent(true.edges[part][layer, query, key])}, "
                 f"largest write by head {found.heads[query, key]}"

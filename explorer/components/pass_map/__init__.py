@@ -30,11 +30,12 @@ MAP_HTML = """
     <button type="button" class="on" aria-label="One layer on">›</button>
     <select class="speed" aria-label="Speed"></select>
     <button type="button" class="write" hidden>Continue the text</button>
-    <label class="least">Importance at least
+    <label class="least" title="Importance: the part of this answer that came through a line.
+Share: the part of one token's new residual stream that a line wrote.">Importance at least
       <input type="range" min="0" step="1"><output></output></label>
     <label class="words"><input type="checkbox" checked>Logit lens</label>
-    <label class="sink" title="Many heads attend to the first token when nothing else matches:
-it is an attention sink">
+    <label class="sink" title="Lines that leave the first token. Many heads attend to it
+when nothing else matches: it is an attention sink">
       <input type="checkbox" checked>From the first token</label>
   </div>
   <div class="head"><div class="sentence idle"></div></div>

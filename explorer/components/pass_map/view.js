@@ -373,10 +373,13 @@ function unfollowed(state) {
   return ` Shares under ${percent(data.least)} are not followed: ${percent(Math.max(0, 1 - entered))} of the answer.`;
 }
 
+// The tokens that an edge links, and their positions.
+const endsOf = ({key, query}) => `{key} (${key}) → {query} (${query})`;
+
 function edgeSentence(state, line, edge) {
   const share = edge.part.share[edge.e];
   const {heads} = state.data, largest = largestWrite(edge.part, edge.e, heads);
-  say(line, `{where} {key} → {query}: ${shareWords(heads)} {value}, ${state.from ? "traced" : "importance"} {flow}${largest}`, {
+  say(line, `{where} ${endsOf(edge)}: ${shareWords(heads)} {value}, ${state.from ? "traced" : "importance"} {flow}${largest}`, {
     where: `Layer ${edge.layer}:`,
     key: labelOf(state, edge.part.keys, edge.key), query: labelOf(state, edge.stack.at, edge.query),
     value: percent(share), flow: percent(edge.value),
@@ -423,7 +426,7 @@ function card(state) {
   if (!picked) { holder.replaceChildren(); return; }
   const {head} = picked, title = element("div", "title", `Layer ${picked.layer}, head ${head}`);
   const what = element("div", "what");
-  say(what, "{key} → {query}", {
+  say(what, endsOf(picked), {
     key: labelOf(state, picked.part.keys, picked.key), query: labelOf(state, picked.stack.at, picked.query),
   });
   const links = state.data.links.map(([page, name]) => {

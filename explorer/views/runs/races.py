@@ -16,6 +16,7 @@ from explorer.catalog.parameters import count_parameters
 from explorer.catalog.run_index import Maker
 from explorer.runs.cluster import cluster, is_active
 from explorer.runs.finetuning import new_head_seed
+from explorer.runs.metrics import higher_is_better
 from explorer.runs.quotas import BYTES_OF_PARAMETER
 from explorer.runs.run import Run
 from explorer.runs.run_differences import what_differs
@@ -40,7 +41,7 @@ from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_o
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
 from explorer.views.training.live_run import EVERY, draw_followed
 from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
-from explorer.views.training.run_words import errors_noted, first_words
+from explorer.views.training.run_words import errors_noted, first_words, metrics_of
 
 LONGEST_VALUES = 400
 MOST_NAMED = 8
@@ -200,13 +201,17 @@ def _draw_live(runs: Sequence[Run], axis: str) -> None:
 def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     """Which run has the best held-out value so far, and at which step it reached it.
 
-    Of equal values that of the fewest steps is named, unless several runs took as few.
+    While they train, runs are compared at the last step that all of them have reached. Of equal
+    values that of the fewest steps is named, unless several runs took as few.
     """
     trained = (row for row in rows if row.best and row.status and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if not ranked or len(ranked) < min(2, len(rows)):
         no_leader = "No run leads before two runs have been measured on held-out data."
         return no_leader + _queue_words(rows, names)
+    is_over = not any(row.status and row.status.is_active for row in rows)
+    if not is_over and len(ranked) == len(rows) > 1:
+        return _leader_at_equal_steps(rows, names)
     first = ranked[0]
     assert first.best is not None
     assert first.status is not None
@@ -222,7 +227,6 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
         if quickest == len(equal):
             first_to = f"each took {at:,} steps"
         return f"{len(equal)} runs have reached {reached}; {first_to}."
-    is_over = not any(row.status and row.status.is_active for row in rows)
     verb = "is best" if is_over else "leads"
     if len(ranked) == 1:
         verb = "is the only run"
@@ -232,12 +236,33 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     return f"**{name}** {verb}: {reached} on held-out data at step {first.best.step:,}."
 
 
+def _leader_at_equal_steps(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
+    """Which run has the best held-out value at the last step that all have reached."""
+    measured = {
+        row.run.name: {at.step: at.value for at in metrics_of(row.run).rows if at.value is not None}
+        for row in rows
+    }
+    step = min(max(values, default=0) for values in measured.values())
+    values = {
+        name: by_step[max(at for at in by_step if at <= step)]
+        for name, by_step in measured.items()
+        if by_step and min(by_step) <= step
+    }
+    if not values:
+        return ""
+    measure = rows[0].status.measure if rows[0].status else ""
+    best = (max if higher_is_better(measure) else min)(values.values())
+    first = [literal(names[name]) for name, value in values.items() if value == best]
+    who = f"**{first[0]}** leads" if len(first) == 1 else f"{len(first)} of {len(rows)} lead"
+    return f"{who} at step {step:,}: {measure} {three(best)} on held-out data."
+
+
 def _queue_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
-    """Which runs have no worker yet, since there are more runs than cores."""
+    """Which runs wait for their turn, since there are more runs than cores."""
     waiting = [
         literal(names[row.run.name]) for row in rows if row.status and row.status.state == WAITING
     ]
-    return f" Waiting for a free core: {', '.join(waiting)}." if waiting else ""
+    return f" Waiting for their turn: {', '.join(waiting)}." if waiting else ""
 
 
 def _stop(runs: Sequence[Run]) -> None:

@@ -1,5 +1,6 @@
 """Several runs compared: their curves in one chart, their settings and their results."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -47,17 +48,18 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
     readable = [row for row in rows if row.spec and row.status]
     names = names_of(readable)
     by_name = {name: metrics_of(row.run) for name, row in zip(names, readable, strict=True)}
+    steps = max((row.status.steps for row in readable if row.status), default=0)
     measures = [*dict.fromkeys(row.status.measure for row in readable if row.status)]
     left, right = st.columns(2, gap="medium")
     with left:
-        _draw(_curves(by_name, axis, "loss"), axis, "loss", f"{key}_loss", is_stepped=False)
+        _draw(_curves(by_name, axis, "loss"), axis, "loss", f"{key}_loss", steps=steps)
     with right:
         if len([*filter(None, measures)]) > 1:
             st.caption(f"Different held-out metrics have no common axis: {_list(measures)}.")
         else:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
-            _draw(_curves(by_name, axis, "value"), axis, title, f"{key}_held_out", is_stepped=True)
+            _draw(_curves(by_name, axis, "value"), axis, title, f"{key}_held_out", steps=steps)
     has_no_seconds = [
         name
         for name, metrics in by_name.items()
@@ -67,13 +69,24 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(has_no_seconds)}.")
 
 
-def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepped: bool) -> None:
+def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, steps: int) -> None:
+    """Draw them over all steps of the longest run, so that no axis moves while they grow."""
+    is_stepped = title != "loss"
     table = aligned(curves, "last" if is_stepped else "mean")
     if not table["x"]:
         st.caption(f"The curves of the {title} appear with the first steps.")
         return
     theme, names = palette(st.context.theme.type), [*curves]
-    spec = overlaid_curves(names, CURVE_AXES[axis], title, theme, is_stepped=is_stepped)
+    highest = max((value for value in table["value"] if math.isfinite(value)), default=0.0)
+    spec = overlaid_curves(
+        names,
+        CURVE_AXES[axis],
+        title,
+        theme,
+        is_stepped=is_stepped,
+        x_end=steps if axis == "Steps" else None,
+        y_end=1.0 if is_stepped and 0 < highest <= 1 else highest,
+    )
     chart(spec, table=table, height=WINDOW, key=key, title=title)
 
 
