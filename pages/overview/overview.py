@@ -38,6 +38,6 @@ sums = "Every row sums to 1, except fully masked rows." if is_blind else "Every 
 has_sums = not forward.weights(*head).isnan().any()
 st.text(f"{words.explanation} {sums}" if has_sums else words.explanation)
 lines = map_view.code(context, has_edges=picture is not None)
-widgets.closing(context, MultiHeadAttention.forward, attention_weights, route, script=lines)
 if picture is not None:
-    map_view.draw_late(context, picture)
+    map_view.draw_late(context, picture)  # before the export, which has it too
+widgets.closing(context, MultiHeadAttention.forward, attention_weights, route, script=lines)

@@ -60,7 +60,7 @@ def test_only_what_follows_the_head_is_drawn_again(app: Server) -> None:
     (first, answer), typed, noted = run_in_thread(seen())
     assert is_whole(first)
     assert not is_whole(answer)
-    assert {"layer", "head", "view", "attention_head"} <= keys(answer)
+    assert {"layer", "head", "attention_head"} <= keys(answer)
     assert any("head 1" in each for each in texts(answer)), "what is said of the head"
     assert 2 * len(answer.elements) < len(first.elements)
 
