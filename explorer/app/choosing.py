@@ -8,7 +8,7 @@ from explorer.app import address, reader_models, streamlit_patches
 from explorer.app.address_parameters import AROUND, OF_LESSON
 from explorer.app.choice import FRAME, TRAINED
 from explorer.app.messages import kept_notes
-from explorer.app.session import session
+from explorer.app.session import redraw, session
 from explorer.catalog.available_models import ModelEntry
 
 OF_FRAME, OF_DISPLAY = "frame", "display options"
@@ -59,6 +59,16 @@ def choose_model(name: str) -> None:
         st.session_state["training_step"] = TRAINED
     if "scheme" in st.session_state:
         st.session_state["scheme"] = None  # the Positions page opens with the model's own
+
+
+def show_on_arrival(entry: ModelEntry) -> None:
+    """Open this model instead, if the reader comes to a page that has nothing to show of theirs.
+
+    A model that the address names stays.
+    """
+    if session().has_arrived and not address.is_named("model"):
+        session().open_next = entry.folder
+        redraw()
 
 
 def switch_page(name: str, **parameters: str) -> None:

@@ -22,7 +22,7 @@ from explorer.analysis.circuits.text_pairs import (
 )
 from explorer.app import widget_state
 from explorer.app.address_parameters import TEXT_LIMIT
-from explorer.app.choosing import choose_model, draw_page_link
+from explorer.app.choosing import choose_model, draw_page_link, show_on_arrival
 from explorer.app.context import PageContext
 from explorer.app.controls import follow, one_of, text_field, whole
 from explorer.app.messages import say
@@ -74,7 +74,10 @@ def draw_question(
 
 
 def draw_way_out(context: PageContext) -> None:
-    """A button that opens a model with a pair of texts, and a link to what this model can do."""
+    """A button that opens a model with a pair of texts, and a link to what this model can do.
+
+    A reader who comes to the page sees that model at once.
+    """
     fitting = [
         entry
         for entry in context.models.values()
@@ -82,6 +85,7 @@ def draw_way_out(context: PageContext) -> None:
     ]
     with st.container(horizontal=True, vertical_alignment="center"):
         for entry in sorted(fitting, key=lambda entry: entry.name != EXAMPLE)[:1]:
+            show_on_arrival(entry)
             label, args = (
                 f"Open “{literal(entry.title)}” ({literal(entry.short_name)})",
                 (entry.name,),

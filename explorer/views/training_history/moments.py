@@ -8,11 +8,9 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
-from explorer.app import address
 from explorer.app.choice import snapshots_of
-from explorer.app.choosing import choose_model, draw_page_link
+from explorer.app.choosing import choose_model, draw_page_link, show_on_arrival
 from explorer.app.context import PageContext
-from explorer.app.session import redraw, session
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.run_index import run_of
 from explorer.inference.answers import Answer
@@ -190,9 +188,8 @@ def draw_no_history(context: PageContext) -> None:
     A reader who comes to the page sees the first of these runs instead.
     """
     runs = [name for name, entry in context.models.items() if snapshots_of(entry)][:MOST_OFFERED]
-    if runs and session().has_arrived and not address.is_named("model"):
-        session().open_next = context.models[runs[0]].folder
-        redraw()
+    if runs:
+        show_on_arrival(context.models[runs[0]])
     more = "These have some:" if runs else "Train one here:"
     st.text(f"This model has no snapshots of its training. {more}")
     with st.container(horizontal=True):
