@@ -19,8 +19,8 @@ from explorer.views.circuits.steering_view import draw_steering
 from explorer.views.shared import export_panel, widgets
 
 VIEWS: dict[str, Callable[[PageContext, Question, DeltaGenerator], None]] = {
-    "Heads": draw_parts,
     "Circuit": draw_circuit,
+    "Heads": draw_parts,
     "Head card": draw_head_view,
     "Text as evidence": draw_evidence,
     "Causal tracing": draw_tracing,

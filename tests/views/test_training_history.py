@@ -120,7 +120,7 @@ def test_a_run_that_goes_on_is_followed_until_it_ends(
     cluster.submit(run)
     apps.run(at)
     assert at.get("progress")
-    assert at.selectbox(key="training_step").options[-1] == "newest"
+    assert at_step(run).selectbox(key="training_step").options[-1] == "newest"
     assert step not in sent(at, "film")[0]["steps"]
     aside.rename(last)
     at.run()
