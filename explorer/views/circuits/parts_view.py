@@ -78,7 +78,6 @@ def draw_parts(context: PageContext, question: Question, adjust: DeltaGenerator)
             title=map_title(
                 at.called, at.part, f"Each head's part of the {metric_in_words(question.metric)}"
             ),
-            layers_across=True,
             unit=unit,
             absent="not measured",
             scale="diverging",

@@ -291,7 +291,6 @@ def draw_paths(context: PageContext, question: Question, adjust: DeltaGenerator)
             edge_grid(wiring, ends, values).mT,
             key="path_ends",
             title=f"{at.called} · Edges {way}",
-            layers_across=True,
             unit=unit,
             absent="no edge",
             scale="diverging",

@@ -61,23 +61,21 @@ def heads_grid(
     key: str,
     title: str,
     parts: Sequence[str] = (),
-    layers_across: bool = False,
     on_pick: Callable[[int, int, str], None] = choose_head,
     **drawing: Any,
 ) -> None:
     """`values` (layers, heads), the chosen head framed; a click chooses a head.
 
     A last column may have the feed-forward layers. `parts` are the kinds of attention whose heads
-    are drawn side by side, by default the chosen one. `layers_across` makes columns of the layers.
-    `drawing` are more arguments of `cells`.
+    are drawn side by side, by default the chosen one. `drawing` are more arguments of `cells`.
     """
     at, layers = context.choice, [str(layer) for layer in range(len(values))]
     heads = [(part, head) for part in parts or (at.part,) for head in range(context.part.heads)]
     short = [f"{'x' * (part == CROSS and len(parts) > 1)}{head}" for part, head in heads]
-    names, kind, called = short, "head", "head {{{}}}"
+    names, kind, called = short, "head", "head {column}"
     if values.shape[1] > len(heads):
         names = [f"{'cross-attention ' * ('x' in name)}head {name.strip('x')}" for name in short]
-        names, short, kind, called = [*names, "feed-forward"], [*short, "MLP"], "part", "{{{}}}"
+        names, short, kind, called = [*names, "feed-forward"], [*short, "MLP"], "part", "{column}"
     chosen = (at.part, at.head)
     selected = (at.layer, heads.index(chosen)) if chosen in heads else None
 
@@ -86,22 +84,6 @@ def heads_grid(
             part, head = heads[column]
             on_pick(layer, head, part if parts else "")
 
-    if layers_across:
-        cells(
-            values.mT,
-            names,
-            layers,
-            key=key,
-            title=title,
-            selected=selected and (selected[1], selected[0]),
-            on_pick=lambda row, layer: pick(layer, row),
-            row_name=kind,
-            column_name="layer",
-            sentence=f"Layer {{column}}, {called.format('row')}: {{value}}",
-            short_names=(short, layers),
-            **drawing,
-        )
-        return
     cells(
         values,
         layers,
@@ -111,7 +93,7 @@ def heads_grid(
         selected=selected,
         on_pick=pick,
         column_name=kind,
-        sentence=f"Layer {{row}}, {called.format('column')}: {{value}}",
+        sentence=f"Layer {{row}}, {called}: {{value}}",
         short_names=(layers, short),
         **drawing,
     )
