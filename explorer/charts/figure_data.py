@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,6 +18,8 @@ import torch
 from torch import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+LONGEST_FILE_NAME = 80
 
 WINDOW: Final = "window"
 """The height of a figure that takes the window that is left below its top."""
@@ -197,8 +200,9 @@ def short_titles(titles: Sequence[str]) -> list[str]:
 
 
 def file_name(title: str) -> str:
-    """Letters, digits and dashes: a name that every system takes."""
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:80] or "figure"
+    """Letters of any script, digits and dashes: a name that every system takes."""
+    words = re.sub(r"[\W_]+", "-", unicodedata.normalize("NFC", title).lower())
+    return words.strip("-")[:LONGEST_FILE_NAME] or "figure"
 
 
 def _description(figure: Figure) -> dict[str, Any]:

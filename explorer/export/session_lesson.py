@@ -2,9 +2,9 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 
-from explorer.charts.figure_data import file_name
 from explorer.export.kept_view import KeptView
 from explorer.lessons.lesson_file import DECIMAL, LONG, MOST_MINUTES, PICTURE
 from explorer.text.visible_text import cut
@@ -28,8 +28,9 @@ def session_toml(title: str, views: Sequence[KeptView]) -> bytes:
 
 
 def lesson_name(title: str) -> str:
-    """A name that a lesson may have in an address, and a file anywhere."""
-    return file_name(title)[:60].strip("-")
+    """A name that a lesson may have in an address: letters without their accents."""
+    letters = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:60].strip("-") or "session"
 
 
 def _step(view: KeptView) -> dict[str, object]:

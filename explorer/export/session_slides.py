@@ -133,11 +133,9 @@ def _is_legible(figure: Figure) -> bool:
 
 
 def _left_out(view: KeptView, on_slide: int) -> str:
-    """How many figures a slide lacks, and where to find them."""
-    count = max(view.had, len(view.figures)) - on_slide
-    if count <= 0:
-        return ""
-    return f"This view has {count} more figure{'s'[: count - 1]}: open it in the app."
+    """How many of the view's figures a slide shows; empty where it shows all."""
+    count = max(view.had, len(view.figures))
+    return f"{on_slide} of {count} figures." if on_slide < count else ""
 
 
 class _Slide:

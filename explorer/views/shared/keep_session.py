@@ -16,7 +16,13 @@ from explorer.app.reader import network, owner
 from explorer.app.reader_store import KEPT, OWN_LESSONS, BeginLesson, KeptSession
 from explorer.app.session import session, state_of
 from explorer.app.throttle import turn, turn_elsewhere
-from explorer.charts.figure_data import Figure, FigureData, OfflinePicture, OfflineView
+from explorer.charts.figure_data import (
+    Figure,
+    FigureData,
+    OfflinePicture,
+    OfflineView,
+    file_name,
+)
 from explorer.components.mounting import PageView, drawn_views
 from explorer.components.tools import hand_over, remembered
 from explorer.export import session_page
@@ -132,7 +138,8 @@ def _draw_files(kept_session: KeptSession) -> None:
             _open_as_talk(kept_session)
     if ending:
         with st.spinner("Making the file …"):
-            hand_over(f"{lesson_name(title)}.{ending}", files[ending]())
+            name = lesson_name(title) if ending == "toml" else file_name(title)
+            hand_over(f"{name}.{ending}", files[ending]())
 
 
 def _open_as_talk(kept_session: KeptSession) -> None:
