@@ -46,7 +46,7 @@ def draw_circuit_map(
     scores: EdgeScores,
     method: str,
     exact: Sequence[float],
-    exact_parts: Sequence[float | None] = (),
+    exact_parts: Sequence[float | None],
 ) -> CircuitNode | Edge | None:
     """Draw the strongest edges, the first of them with these exact values.
 
@@ -71,7 +71,7 @@ def picture_of(
     scores: EdgeScores,
     method: str,
     exact: Sequence[float],
-    exact_parts: Sequence[float | None] = (),
+    exact_parts: Sequence[float | None],
 ) -> CircuitMap:
     """The picture. The positions of the edges and the moves of their heads are cached.
 
@@ -87,7 +87,7 @@ def picture_of(
         return positions, tuple(moves(clean_pass(opened, pair), part, edges, positions))
 
     positions, moved = cached(opened, ("circuit picture", question.key, method), make)
-    columns, parts = scores.wiring.columns, [*exact_parts] or [None] * len(scores.writers)
+    columns = scores.wiring.columns
     return CircuitMap(
         tokens=pair.clean,
         corrupted=pair.corrupted,
@@ -96,7 +96,7 @@ def picture_of(
         positions=positions,
         nodes={
             node_of(place): NodeScore(float(estimate), value)
-            for place, estimate, value in zip(columns, scores.writers, parts, strict=True)
+            for place, estimate, value in zip(columns, scores.writers, exact_parts, strict=True)
         },
         moves=moved,
         place=pair.place if has_words(opened.config) else None,
