@@ -35,7 +35,7 @@ from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
-from explorer.views.circuits.circuit_picture import draw_circuit_map
+from explorer.views.circuits.circuit_picture import draw_circuit_map, picture_of
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.question_scores import (
     BACKWARD,
@@ -118,7 +118,8 @@ def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerato
     exact = exact_of_edges(opened, question, scores, method, count) or []
     edges = scores.strongest_edges(count, exact)
     parts = cached_exact_parts(opened, question, scores)
-    chosen = draw_circuit_map(context, question, scores, method, exact, parts)
+    picture = picture_of(opened, question, scores, method, exact, parts)
+    chosen = draw_circuit_map(opened, question, picture)
     if chosen is not None:
         with st.container(border=True):
             if isinstance(chosen, Edge):
