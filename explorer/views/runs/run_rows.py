@@ -18,9 +18,9 @@ from explorer.runs.spec import DAMAGED, WAITING, RunError, RunNotes, RunSpec, St
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.text.number_format import three
+from explorer.views.shared.tables import table
 from explorer.views.training.run_words import duration
 
-NUMBERS_AS_TEXT = ("held out", "best", "trained", "on disk")
 SORTS = ("Newest first", "Best held-out value", "Most steps", "Longest training", "Largest on disk")
 
 
@@ -127,16 +127,14 @@ def matching_rows(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow
 def draw_cells(rows: Sequence[dict[str, object]], key: str, **how: Any) -> None:
     """Draw the cells of several runs as a table."""
     kinds = st.column_config
-    st.dataframe(
+    wide = dict.fromkeys(("settings", "changed settings"), kinds.TextColumn(width="medium"))
+    table(
         rows,
+        right=("held out", "best", "trained", "on disk"),
+        numbers=dict.fromkeys(("step", "of"), "localized"),
+        config={**wide, "tags": kinds.ListColumn()},
         key=key,
-        hide_index=True,
-        column_config={
-            **{name: kinds.NumberColumn(format="localized") for name in ("step", "of")},
-            **{name: kinds.TextColumn(alignment="right") for name in NUMBERS_AS_TEXT},
-            **{name: kinds.TextColumn(width="medium") for name in ("settings", "changed settings")},
-            "tags": kinds.ListColumn(),
-        },
+        most_rows=12,
         **how,
     )
 

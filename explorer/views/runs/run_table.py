@@ -31,8 +31,6 @@ from explorer.views.training.run_words import duration, errors_noted
 
 TABLE_EVERY = 2.0
 MOST_COMPARED = 32
-ROW, HEAD_ROW, MOST_ROWS = 35, 37, 12
-"""Pixels of a row and of the header, and how many rows are visible without scrolling."""
 MOST_UNDONE = 3
 NONE_YET = "No run yet: start one on the page Training, or a race under **Races and sweeps**."
 
@@ -94,9 +92,8 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
                 selection.names += (name,)
             except RunError as error:
                 say(str(error))
-    for name in [
-        name for name in selection.names if name not in runs
-    ]:  # runs that only a link named
+    absent = [name for name in selection.names if name not in runs]
+    for name in absent:  # only a link names them
         with suppress(RunError):
             runs[name] = find_run(name)
     names = tuple(name for name in selection.names if name in runs)
@@ -123,7 +120,6 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...]) -> None:
         on_select=pick,
         selection_mode="multi-row",
         selection_default={"selection": {"rows": [i for i, n in enumerate(names) if n in chosen]}},
-        height=HEAD_ROW + ROW * min(MOST_ROWS, len(rows)),
     )
 
 
