@@ -126,19 +126,6 @@ class ShownAttention:
     now: LiveAttention | None = None
 
 
-def draw_live_attention(
-    run: Run,
-    task: Task,
-    own_text: str,
-    places: Sequence[DeltaGenerator],
-) -> LiveAttention | None:
-    """Draw one head's attention and the expected pattern in the places of `_draw_in`.
-
-    Returns everything that was computed with these weights.
-    """
-    return _draw_in(places, task, run.title, own_text, partial(_newest_pass, run, task))
-
-
 def draw_preview(task: Task, own_text: str) -> None:
     """Draw the same with the trained model of this task that comes with the app."""
     try:
@@ -151,22 +138,23 @@ def draw_preview(task: Task, own_text: str) -> None:
     watched, beside = st.columns(FIGURES)
     answer, expected = beside.container(), beside.container()
     places = sentence, head, answer, watched, expected
-    _draw_in(places, task, task.name, own_text, partial(_run, Path(opened.name), opened))
+    draw_attention_in(places, task, task.name, own_text, partial(_run, Path(opened.name), opened))
     beside.caption(f"Expected after training: {task.expectation}")
     beside.markdown(f"**{task.title}.** {task.explanation}")
     beside.caption("Until you start or choose a run, this is a model already trained on this task.")
 
 
-def _draw_in(
+def draw_attention_in(
     places: Sequence[DeltaGenerator],
     task: Task,
     model: str,
     own_text: str,
     run: Callable[[str], LiveAttention | None],
 ) -> LiveAttention | None:
-    """Draw the attention in these places; `model` is the name of the run or trained model.
+    """Draw one head's attention and the expected pattern in these places.
 
-    The places are of the sentence, a head, the answer, the weights, and the expected pattern.
+    The places are of the sentence, a head, the answer, the weights, and the expected pattern;
+    `model` is the name of the run or trained model. Returns everything that was computed.
     """
     above, head_place, answer, left, right = places
     with above:
@@ -238,7 +226,7 @@ def _reads(task: Task, text: str) -> bool:
     return task.tokenizer.unk_id not in ids and len(ids) <= task.model.max_len
 
 
-def _newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
+def newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
     """Run only if the weights or the sentence changed; None before the first weights."""
     screen = state_of(ShownAttention)
     live: LiveAttention | None = None

@@ -45,9 +45,10 @@ from explorer.text import TextError
 from explorer.views.training.live_attention import (
     CONTROLS,
     FIGURES,
+    draw_attention_in,
     draw_forcing,
     draw_generalisation,
-    draw_live_attention,
+    newest_pass,
 )
 from explorer.views.training.run_words import (
     STATE_WORDS,
@@ -158,7 +159,8 @@ def _draw_now(run: Run, text: str) -> None:
         say(str(error))
         return
     answer, expected, loss, below = (beside.container(gap="xsmall") for _ in range(4))
-    live = draw_live_attention(run, task, text, (sentence, head, answer, watched, expected))
+    places = sentence, head, answer, watched, expected
+    live = draw_attention_in(places, task, run.title, text, partial(newest_pass, run, task))
     _draw_curves(run, spec, status, task, loss, below)
     below.caption(f"Expected after training: {task.expectation}")
     if live is not None:
