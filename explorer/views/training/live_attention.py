@@ -112,18 +112,12 @@ class LiveAttention:
 
 
 @dataclass
-class TypedSentences:
-    """The sentence of each task, and the task that was drawn last."""
-
-    of: dict[str, str] = field(default_factory=dict)
-    task: str = ""
-
-
-@dataclass
 class ShownAttention:
-    """The attention on screen."""
+    """The attention on screen, its task, and the sentence that was typed for each task."""
 
     now: LiveAttention | None = None
+    task: str = ""
+    typed: dict[str, str] = field(default_factory=dict)
 
 
 def draw_preview(task: Task, own_text: str) -> None:
@@ -205,13 +199,14 @@ def draw_attention_in(
 
 def _draw_sentence(task: Task, own_text: str) -> str:
     """Draw the sentence's input; its default is that of the other pages, if the task reads it."""
-    usual, typed = own_text if _reads(task, own_text) else task.example, state_of(TypedSentences)
-    if typed.task not in ("", task.name):
-        choose("sentence", typed.of.get(task.name, usual))
+    usual, screen = own_text if _reads(task, own_text) else task.example, state_of(ShownAttention)
+    if screen.task not in ("", task.name):
+        choose("sentence", screen.typed.get(task.name, usual))
     follow("sentence", usual)
     text = text_field("sentence", usual, label_visibility="collapsed", **PERSISTENT)
-    typed.task = task.name
-    typed.of = {**typed.of, task.name: text} if text != usual else typed.of
+    screen.task = task.name
+    if text != usual:
+        screen.typed[task.name] = text
     return text
 
 
