@@ -68,8 +68,6 @@ TOO_MANY_LOGITS = (
     "A batch of this run has too many logits to keep the loss of every token: choose a run with a "
     "smaller batch or vocabulary."
 )
-
-
 QUICK_STEPS = 100
 """A step of the smallest model takes milliseconds, however few its multiplications."""
 
@@ -82,11 +80,6 @@ class RunUpdate:
     note: str
     has_state: bool = True
 
-    @property
-    def is_saved(self) -> bool:
-        """Whether it starts from the state in the run's folder."""
-        return self.note == SAVED
-
 
 def _updated_steps(chosen: InsideRun) -> list[int]:
     """The steps that an update follows: those of the snapshots, and that of the saved state."""
@@ -98,10 +91,8 @@ def _default_step(chosen: InsideRun, steps: list[int]) -> int:
     """The place of the default: the saved state, or the last step that is quick to train to."""
     if saved_step(chosen.run) == steps[-1]:
         return len(steps) - 1
-    quick = [
-        at for at, step in enumerate(steps) if step <= QUICK_STEPS and _cost(chosen, step) <= QUICK
-    ]
-    return max(quick, default=0)
+    most = min(QUICK_STEPS, QUICK // chosen.cost_of_step)
+    return max((at for at, step in enumerate(steps) if step <= most), default=0)
 
 
 def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
@@ -145,7 +136,7 @@ def _start_of_update(chosen: InsideRun, step: int) -> tuple[ModelInTraining, str
         return trained, SAVED, True
     if (folder := chosen.snapshots.get(step)) is None:
         raise CheckpointError("A newer one has replaced it.")
-    if _cost(chosen, step) > MOST:
+    if chosen.cost_of_step * step > MOST:
         newest = saved_step(chosen.run)
         note = GRADIENT_ONLY.format(step="no step" if newest is None else f"step {newest:,}")
         return from_snapshot(folder, step, chosen.spec), note, False
@@ -182,10 +173,6 @@ def _retrain(chosen: InsideRun, step: int) -> ModelInTraining | None:
     return latest
 
 
-def _cost(chosen: InsideRun, step: int) -> int:
-    return chosen.cost_of_step * step
-
-
 MOST_LOSSES = 64
 """The first examples and positions, which the picture of losses has."""
 ALREADY_TRAINED = "This run has no step before its last, so there is no update to take apart."
@@ -201,8 +188,8 @@ def draw_batch(chosen: InsideRun, run_update: RunUpdate) -> None:
         st.text(HIDDEN_BATCHES)
         return
     _draw_example(chosen, run_update)
-    count, labels = len(run_update.update.batch.labels), run_update.update.batch.labels
-    n_labels = int((labels != IGNORE).sum())
+    labels = run_update.update.batch.labels
+    count, n_labels = len(labels), int((labels != IGNORE).sum())
     explained = "" if labels.dim() == 1 else f" {BATCH_EXPLAINED}"
     st.caption(
         f"This batch has {count:,} examples and {n_labels:,} labels.{explained} Held-out data "
@@ -291,11 +278,11 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     run_update = _update_after(chosen, step)
     if run_update is None:
         return None
-    name = list(STAGES)[stage]
-    STAGES[name](chosen, run_update)
+    name, draw_stage = list(STAGES.items())[stage]
+    draw_stage(chosen, run_update)
     words = f"Update {step + 1:,} of {chosen.spec.training.steps:,} · {name}."
     st.caption(f"{words} {run_update.note}")
-    return script(update_code, chosen.run, step, run_update.is_saved)
+    return script(update_code, chosen.run, step, run_update.note == SAVED)
 
 
 def _draw_gradient(chosen: InsideRun, run_update: RunUpdate) -> None:
