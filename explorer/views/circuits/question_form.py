@@ -9,12 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metric_in_words, metrics_of
 from explorer.analysis.circuits.default_corruption import default_corruption
-from explorer.analysis.circuits.finding import (
-    Finding,
-    FindingError,
-    finding_from,
-    model_difference,
-)
+from explorer.analysis.circuits.finding import Finding, FindingError, finding_from, model_difference
 from explorer.analysis.circuits.pair_table import COLUMNS, pairs_of_csv
 from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting_templates, make_pairs
 from explorer.analysis.circuits.text_pairs import (

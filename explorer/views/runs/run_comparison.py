@@ -9,12 +9,7 @@ import streamlit as st
 
 from explorer.app.controls import expander, one_of
 from explorer.charts.figure_data import WINDOW
-from explorer.charts.run_charts import (
-    Curve,
-    aligned,
-    overlaid_curves,
-    parallel_runs,
-)
+from explorer.charts.run_charts import Curve, aligned, overlaid_curves, parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import chart, plotly_chart
 from explorer.runs.metrics import Metrics

@@ -17,12 +17,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.messages import draw_notes, say
-from explorer.app.reader_runs import (
-    COMES_WITH_THE_APP,
-    SOMEBODY_ELSES,
-    is_recorded,
-    may_change,
-)
+from explorer.app.reader_runs import COMES_WITH_THE_APP, SOMEBODY_ELSES, is_recorded, may_change
 from explorer.charts.training_curves import (
     CURVES_HEIGHT,
     MOST_POINTS,
