@@ -88,7 +88,11 @@ def run_on_screen(report: Callable[[str], None] = lambda sentence: None) -> Run 
             return find_run(name)
     except RunError as error:
         report(str(error))
-    return _first_active(own_runs())
+    for run in own_runs()[:10]:
+        with suppress(RunError):
+            if status_of(run).is_active:
+                return run
+    return None
 
 
 def _address_decides() -> bool:
@@ -157,11 +161,3 @@ def _delete(run: Run) -> None:
     with errors_noted("run"):
         cluster().delete(run)
         widget_state.put("run", None)
-
-
-def _first_active(runs: list[Run]) -> Run | None:
-    for run in runs[:10]:
-        with suppress(RunError):
-            if status_of(run).is_active:
-                return run
-    return None

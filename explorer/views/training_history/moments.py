@@ -106,11 +106,6 @@ class History:
         return cached(self.opened, ("scores at every step", part, self.keys), make)
 
 
-def snapshots_in(context: PageContext) -> bool:
-    """Whether the chosen model has snapshots; without a model, the page ends here."""
-    return bool(context.opened and snapshots_of(context.entry))
-
-
 def history_of(context: PageContext) -> History | None:
     """The history of the chosen model, or None where it takes too long or has not been run yet."""
     entry = context.entry
