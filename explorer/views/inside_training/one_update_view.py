@@ -42,6 +42,7 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.measurement import is_started, stoppable
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import facts
+from explorer.views.training.run_words import hides_text
 from models.loading.safe_files import CheckpointError
 from models.losses import IGNORE, has_large_logits
 
@@ -184,7 +185,7 @@ HIDDEN_BATCHES = (
 
 def draw_batch(chosen: InsideRun, run_update: RunUpdate) -> None:
     """Draw one example of the batch, with the label under each token."""
-    if chosen.hides_text:
+    if hides_text(chosen.run):
         st.text(HIDDEN_BATCHES)
         return
     _draw_example(chosen, run_update)
@@ -206,7 +207,7 @@ def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
     rows, columns = losses.shape
     left, right = widgets.side_by_side(1, 1)
     with left:
-        if chosen.hides_text:
+        if hides_text(chosen.run):
             st.text(HIDDEN_BATCHES)
         else:
             _draw_example(chosen, run_update, with_losses=True)

@@ -1,6 +1,6 @@
 """Races and sweeps: several runs of one task started at once, and which leads as they train."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -47,8 +47,8 @@ MOST_NAMED = 8
 """Runs of a sweep that are named before its start."""
 
 
-def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) -> None:
-    """Draw the settings of a sweep, the runs that it makes, and a button that calls `start`."""
+def _draw_sweep_form() -> None:
+    """Draw the settings of a sweep, the runs that it makes, and a button that starts them."""
     kinds: dict[str, Task | type[CustomTask]] = {**TASKS, **CUSTOM_TASKS}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
@@ -104,7 +104,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
         f"Start {len(specs)} runs",
         key="start_sweep",
         type="primary",
-        on_click=start,
+        on_click=_start,
         args=(specs, f"{task.name}: {title_of(values)}", own),
     )
 
@@ -134,7 +134,7 @@ def draw_races() -> list[Run]:
             key = f"race_{RACES.index(race)}"
             st.button("Start the race", key=key, on_click=_start_race, args=(race,))
     with expander("own_sweep"):
-        draw_sweep_form(_start)
+        _draw_sweep_form()
     return runs
 
 
