@@ -57,7 +57,7 @@ PATCHED = {
 DENOISING, NOISING = "Denoising", "Noising"
 SHARE, CHANGE = "Share", "Metric"
 FROM, INTO = "From this head", "Into this head"
-INPUTS: dict[str, Reads] = {"Queries": "q", "Keys": "k", "Values": "v"}
+INPUT_NAMES: dict[str, Reads] = {"Queries": "q", "Keys": "k", "Values": "v"}
 TOO_LONG_FOR_TRACING = "One pass for every token and layer takes too long here: shorten both texts."
 TOO_LONG_FOR_PATHS = (
     "A pass for every edge takes too long here: shorten both texts or choose a later layer."
@@ -256,8 +256,8 @@ def draw_paths(context: PageContext, question: Question, adjust: DeltaGenerator)
         return
     with adjust, st.container(horizontal=True):
         is_sender = one_of("path_end", (FROM, INTO)) == FROM
-        input_name = one_of("path_reads", tuple(INPUTS))
-    reads = INPUTS[input_name]
+        input_name = one_of("path_reads", tuple(INPUT_NAMES))
+    reads = INPUT_NAMES[input_name]
     edges = (edges_from if is_sender else edges_into)(wiring, at.layer, at.head, reads)
 
     def measure(report: Report) -> list[float]:
