@@ -170,7 +170,7 @@ def _draw_chosen_race() -> list[Run]:
         axis = choose_axis()
     address.write("sweep", str(key))
     runs = sweeps[str(key)]
-    draw_followed(_draw_live, runs, EVERY)(runs, axis)
+    draw_followed(_draw_live, runs, EVERY, axis)
     return [run for run in runs if run.is_readable()]
 
 

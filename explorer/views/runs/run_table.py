@@ -64,16 +64,14 @@ def draw_table(controls: DeltaGenerator) -> list[Run]:
         st.markdown("No run has all these words.")
         return []
     listed = [row.run for row in rows]
-    draw_followed(_draw_rows, listed, TABLE_EVERY, lambda: state_of(ChosenRuns).names)(
-        listed, chosen
-    )
+    draw_followed(_draw_rows, listed, TABLE_EVERY, chosen, more=lambda: state_of(ChosenRuns).names)
     picked = [runs[name] for name in chosen if name in runs]
     if picked:
         _draw_actions(picked)
     with controls:
         axis = choose_axis()
     few = picked or listed[:1]
-    draw_followed(_draw_curves, few, TABLE_EVERY)(few, axis)
+    draw_followed(_draw_curves, few, TABLE_EVERY, axis)
     words = "" if picked else " · Select one run to open or annotate it, or several to compare."
     st.caption(f"{_disk_words()}{words}")
     if len(picked) > 1:

@@ -9,9 +9,8 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial, wraps
+from functools import partial
 from statistics import median
-from typing import ParamSpec
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -57,7 +56,6 @@ EVERY, SLOWER = 1.0, 3.0
 """Seconds between two drawings, and the same where drawing is slow."""
 NEW = 10.0
 """Seconds for which a run is looked at as often after its last change as one that trains."""
-P = ParamSpec("P")
 SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
 LAST = 5
@@ -89,26 +87,26 @@ def _followed(run: Run) -> Hashable:
 
 
 def draw_followed(
-    draw: Callable[P, None],
+    draw: Callable[..., None],
     runs: Sequence[Run],
     every: float,
+    *args: object,
     more: Callable[[], Hashable] = lambda: None,
-) -> Callable[P, None]:
-    """A part that draws these runs, by a clock while one trains; the page follows their states."""
+) -> None:
+    """Draw these runs, by a clock while one trains; the page follows their states and `more`.
+
+    `draw` gets the runs and these arguments.
+    """
 
     def follows() -> Hashable:
         return states_of(runs), more()
 
-    @wraps(draw)
-    def draw_part(*args: P.args, **kwargs: P.kwargs) -> None:
-        states = states_of(runs)
-        trains = TRAINING in states
-        with st.container(gap=None):
-            fragment(every=every if trains else None, follows=follows)(draw)(*args, **kwargs)
-            if WAITING in states and not trains:
-                watch(follows, EVERY if any(map(is_new, runs)) else SELDOM)
-
-    return draw_part
+    states = states_of(runs)
+    trains = TRAINING in states
+    with st.container(gap=None):
+        fragment(every=every if trains else None, follows=follows)(draw)(runs, *args)
+        if WAITING in states and not trains:
+            watch(follows, EVERY if any(map(is_new, runs)) else SELDOM)
 
 
 def is_new(run: Run) -> bool:

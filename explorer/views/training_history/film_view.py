@@ -274,12 +274,12 @@ def follow_run(run: Run) -> None:
     """Show the progress of a run that trains; the page is drawn again for a new snapshot."""
     with suppress(RunError):  # the film can be shown even if the rest of the run cannot be read
         if is_active(run):
-            draw_followed(_draw_progress, [run], EVERY, lambda: len(run.snapshots()))(run)
+            draw_followed(_draw_progress, [run], EVERY, more=lambda: len(run.snapshots()))
 
 
-def _draw_progress(run: Run) -> None:
+def _draw_progress(runs: Sequence[Run]) -> None:
     with suppress(RunError):
-        status = status_of(run)
+        status = status_of(runs[0])
         st.progress(status.share, text=progress_words(status))
 
 
