@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.app.controls import expander, one_of
 from explorer.charts.figure_data import WINDOW
-from explorer.charts.run_charts import Curve, aligned, overlaid_curves, parallel_runs
+from explorer.charts.run_charts import aligned, overlaid_curves, parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import chart, plotly_chart
 from explorer.runs.metrics import Metrics
@@ -45,14 +45,14 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
     measures = [*dict.fromkeys(row.status.measure for row in readable if row.status)]
     left, right = st.columns(2, gap="medium")
     with left:
-        _draw(_curves(by_name, axis, "loss"), axis, "loss", f"{key}_loss", is_stepped=False)
+        _draw(by_name, axis, "loss", "loss", f"{key}_loss")
     with right:
         if len([*filter(None, measures)]) > 1:
             st.caption(f"Different held-out metrics have no common axis: {_list(measures)}.")
         else:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
-            _draw(_curves(by_name, axis, "value"), axis, title, f"{key}_held_out", is_stepped=True)
+            _draw(by_name, axis, "value", title, f"{key}_held_out")
     has_no_seconds = [
         name
         for name, metrics in by_name.items()
@@ -62,7 +62,17 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(has_no_seconds)}.")
 
 
-def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepped: bool) -> None:
+def _draw(by_name: Mapping[str, Metrics], axis: str, number: str, title: str, key: str) -> None:
+    """Draw each run's curve of the loss or the held-out value, as far as it is recorded."""
+    places = {
+        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]
+        for name, metrics in by_name.items()
+    }
+    curves = {
+        name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
+        for name, points in places.items()
+    }
+    is_stepped = number == "value"
     table = aligned(curves, "last" if is_stepped else "mean")
     if not table["x"]:
         st.caption(f"The curves of the {title} appear with the first steps.")
@@ -70,18 +80,6 @@ def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, is_stepp
     theme, names = palette(st.context.theme.type), [*curves]
     spec = overlaid_curves(names, CURVE_AXES[axis], title, theme, is_stepped=is_stepped)
     chart(spec, table=table, height=WINDOW, key=key, title=title)
-
-
-def _curves(by_name: Mapping[str, Metrics], axis: str, number: str) -> dict[str, Curve]:
-    """Each run's curve of the loss or the held-out value, as far as it is recorded."""
-    places = {
-        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]
-        for name, metrics in by_name.items()
-    }
-    return {
-        name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
-        for name, points in places.items()
-    }
 
 
 def _list(names: Iterable[str]) -> str:

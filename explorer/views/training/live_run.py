@@ -60,6 +60,8 @@ SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
 LAST = 5
 """The last drawings, whose median time decides; the first is no measure of the others."""
+_cpu_times = deque[float](maxlen=LAST)
+"""CPU seconds of the last drawings for all readers, since they share the machine."""
 
 
 def draw_run(run: Run, text: str) -> None:
@@ -122,14 +124,8 @@ def seconds_between(status: Status) -> float | None:
     """Seconds until the next drawing; None for a run that no process trains now."""
     if status.state != TRAINING:
         return None
-    times = _cpu_times()
-    return SLOWER if len(times) == LAST and median(times) > SLOW else EVERY
-
-
-@st.cache_resource
-def _cpu_times() -> deque[float]:
-    """CPU seconds of the last drawings for all readers, since they share the machine."""
-    return deque(maxlen=LAST)
+    is_slow = len(_cpu_times) == LAST and median(_cpu_times) > SLOW
+    return SLOWER if is_slow else EVERY
 
 
 def _draw_now(run: Run, text: str) -> None:
@@ -160,7 +156,7 @@ def _draw_now(run: Run, text: str) -> None:
         with below:
             draw_generalisation(live.losses)
         draw_forcing(task, live.forcing)
-    _cpu_times().append(time.thread_time() - start)
+    _cpu_times.append(time.thread_time() - start)
 
 
 def _top(losses: Sequence[tuple[int, float]], spec: RunSpec) -> float:
