@@ -181,7 +181,7 @@ def _label(runs: Sequence[Run]) -> str:
 def _draw_live(runs: Sequence[Run], axis: str) -> None:
     rows = rows_of(runs)
     readable = [row for row in rows if row.spec]
-    is_live = any(row.status and row.status.is_active for row in rows)
+    is_live = any(row.status.is_active for row in rows)
     names = dict(zip((row.run.name for row in readable), names_of(readable), strict=True))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(leader_words(readable, names))
@@ -202,14 +202,13 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
 
     Of equal values that of the fewest steps is named, unless several runs took as few.
     """
-    trained = (row for row in rows if row.best and row.status and row.status.measured_at)
+    trained = (row for row in rows if row.best and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if not ranked or len(ranked) < min(2, len(rows)):
         no_leader = "No run leads before two runs have been measured on held-out data."
         return no_leader + _queue_words(rows, names)
     first = ranked[0]
     assert first.best is not None
-    assert first.status is not None
     equal = [row for row in ranked if row.goodness() == first.goodness()]
     reached = f"{first.status.measure} {three(first.best.value)}"
     if len(equal) > 1:
@@ -222,7 +221,7 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
         if quickest == len(equal):
             first_to = f"each took {at:,} steps"
         return f"{len(equal)} runs have reached {reached}; {first_to}."
-    is_over = not any(row.status and row.status.is_active for row in rows)
+    is_over = not any(row.status.is_active for row in rows)
     verb = "is best" if is_over else "leads"
     if len(ranked) == 1:
         verb = "is the only run"
@@ -234,9 +233,7 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
 
 def _queue_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     """Which runs have no worker yet, since there are more runs than cores."""
-    waiting = [
-        literal(names[row.run.name]) for row in rows if row.status and row.status.state == WAITING
-    ]
+    waiting = [literal(names[row.run.name]) for row in rows if row.status.state == WAITING]
     return f" Waiting for a free core: {', '.join(waiting)}." if waiting else ""
 
 

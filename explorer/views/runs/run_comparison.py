@@ -39,10 +39,10 @@ def choose_axis() -> str:
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
     """Draw the runs' loss, and their held-out metric if all have the same one."""
-    readable = [row for row in rows if row.spec and row.status]
+    readable = [row for row in rows if row.spec]
     names = names_of(readable)
     by_name = {name: metrics_of(row.run) for name, row in zip(names, readable, strict=True)}
-    measures = [*dict.fromkeys(row.status.measure for row in readable if row.status)]
+    measures = [*dict.fromkeys(row.status.measure for row in readable)]
     left, right = st.columns(2, gap="medium")
     with left:
         _draw(by_name, axis, "loss", "loss", f"{key}_loss")
@@ -127,7 +127,7 @@ def measured_runs(runs: Sequence[Run]) -> list[RunResult]:
     return [
         RunResult(row.run.title, row.spec, row.status.measure, row.status.value)
         for row in rows_of(runs)
-        if row.spec and row.status and row.status.value is not None
+        if row.spec and row.status.value is not None
     ]
 
 

@@ -58,7 +58,7 @@ def draw_table(controls: DeltaGenerator) -> list[Run]:
     with controls:
         hint = "Words of a row"
         search = text_field("find", placeholder=hint, width=180, label_visibility="collapsed")
-        sort = one_of("sort", SORTS, as_list=True, width=220)
+        sort = one_of("sort", [*SORTS], as_list=True, width=220)
     rows = matching_rows(rows_of([*runs.values()]), search, sort)
     if not rows:
         st.markdown("No run has all these words.")
