@@ -82,12 +82,6 @@ class RunUpdate:
     has_state: bool = True
 
 
-def _updated_steps(chosen: InsideRun) -> list[int]:
-    """The steps that an update follows: those of the snapshots, and that of the saved state."""
-    steps = {*chosen.steps, saved_step(chosen.run) or 0}
-    return sorted(step for step in steps if step < chosen.spec.training.steps)
-
-
 def _default_step(chosen: InsideRun, steps: list[int]) -> int:
     """The place of the default: the saved state, or the last step that is quick to train to."""
     if saved_step(chosen.run) == steps[-1]:
@@ -265,7 +259,8 @@ def _draw_example(chosen: InsideRun, run_update: RunUpdate, *, with_losses: bool
 
 def draw_one_update(chosen: InsideRun) -> Script | None:
     """Draw one stage of the update after the chosen step."""
-    steps = _updated_steps(chosen)
+    last, saved = chosen.spec.training.steps, saved_step(chosen.run) or 0
+    steps = sorted(step for step in {*chosen.steps, saved} if step < last)
     if not steps:
         st.text(ALREADY_TRAINED)
         return None
@@ -281,7 +276,7 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
         return None
     name, draw_stage = list(STAGES.items())[stage]
     draw_stage(chosen, run_update)
-    words = f"Update {step + 1:,} of {chosen.spec.training.steps:,} · {name}."
+    words = f"Update {step + 1:,} of {last:,} · {name}."
     st.caption(f"{words} {run_update.note}")
     return script(update_code, chosen.run, step, run_update.note == SAVED)
 
