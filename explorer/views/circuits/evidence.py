@@ -66,11 +66,6 @@ MEASURES = {
     ),
 }
 """Measures of how active a head is: the name of the tensor, also of the unit, and the meaning."""
-EVIDENCE_EXPLAINED = (
-    "The first token and special tokens do not count: attention that finds nothing else rests "
-    "there. One pass measures all heads, so you can change the head without a wait. The server "
-    "stores these numbers under a digest of model and tokens, not the text."
-)
 
 
 def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
@@ -96,7 +91,11 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
         _draw_line(opened, text, line, unit, (at.layer, at.head), f"line_{place}")
     _say_how_many(text, activations)
     _draw_list(text, best, unit)
-    st.caption(f"{meaning}. {EVIDENCE_EXPLAINED}")
+    st.caption(
+        f"{meaning}. The first token and special tokens do not count: attention that finds nothing "
+        "else rests there. One pass measures all heads, so you can change the head without a wait. "
+        "The server stores these numbers under a digest of model and tokens, not the text."
+    )
     own = "\n".join(lines) if is_own else ""
     own = own if len(own) <= SHORT else Expression('open("lines.txt", encoding="utf-8").read()')
     code = script(evidence_code, opened, source, own, unit, at.layer, at.head)
