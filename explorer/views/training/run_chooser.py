@@ -46,12 +46,13 @@ def _draw_link(
 ) -> None:
     """Draw a button that opens the run's model, at the step in `address` if it has one."""
     args = run.name, address.get("training_step")
-    chosen = st.button(label, key=key, icon=FORWARD, on_click=_open_model, args=args, **how)
+    chosen = st.button(label, key=key, icon=FORWARD, on_click=open_run_model, args=args, **how)
     if chosen and page in session().pages:
         switch_page(page, **address)
 
 
-def _open_model(name: str, step: str | None) -> None:
+def open_run_model(name: str, step: str | int | None) -> None:
+    """In a callback: choose the model of this run, at this step if it has one."""
     reader_models.add_run(name)
     choose_model(name)
     if step is not None:
