@@ -26,7 +26,7 @@ from explorer.tasks.task import check_fit
 from explorer.text import TextError
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
-from explorer.views.training.run_chooser import choose_run, choose_run_next
+from explorer.views.training.run_chooser import choose_run
 from explorer.views.training.run_words import visible_task
 from models.config import TrainConfig
 from models.training import Batch
@@ -107,7 +107,7 @@ def choose_inside_run(place: DeltaGenerator) -> InsideRun | None:
         runs = [*reader_runs.own_runs(), *reader_runs.recorded_runs()]
         model = address.value_of("model")
         for default in sorted(runs, key=lambda run: run.name != model)[:1]:
-            choose_run_next(default)
+            widget_state.put("run", default.name)
             address.write("run", default.name)
     with place:
         run = choose_run()

@@ -26,7 +26,7 @@ from explorer.system.data_folders import runs_root
 from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison
 from explorer.views.runs.run_rows import SORTS, draw_cells, matching_rows, rows_of
 from explorer.views.training.live_run import draw_followed
-from explorer.views.training.run_chooser import choose_run_next, draw_run_links
+from explorer.views.training.run_chooser import draw_run_links
 from explorer.views.training.run_words import duration, errors_noted
 
 TABLE_EVERY = 2.0
@@ -164,8 +164,8 @@ def _draw_actions(picked: Sequence[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(picked) == 1:
             (run,) = picked
-            label, args = "Open on Training", (run,)
-            if st.button(label, key="open_training", on_click=choose_run_next, args=args):
+            put, args = widget_state.put, ("run", run.name)
+            if st.button("Open on Training", key="open_training", on_click=put, args=args):
                 switch_page("training", run=run.name)
             draw_run_links(run)
         if may_change_all:

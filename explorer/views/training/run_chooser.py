@@ -128,11 +128,6 @@ def choose_run() -> Run | None:
     return runs.get(str(picked))
 
 
-def choose_run_next(run: Run) -> None:
-    """Show this run; call it before the list is drawn."""
-    widget_state.put("run", run.name)
-
-
 def draw_buttons(run: Run) -> None:
     """Draw the links to other pages about the run, and the button that deletes it."""
     with st.container(horizontal=True, vertical_alignment="center"):
