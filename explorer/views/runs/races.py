@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.app import address, widget_state
-from explorer.app.controls import expander
+from explorer.app.controls import expander, one_of
 from explorer.app.messages import draw_notes, say
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
 from explorer.catalog import ModelError
@@ -36,7 +36,7 @@ from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokeniz
 from explorer.text import TextError
 from explorer.text.number_format import megabytes, three
 from explorer.text.visible_text import literal, literal_sentence
-from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
+from explorer.views.runs.run_comparison import CURVE_AXES, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
 from explorer.views.training.live_run import EVERY, draw_followed
 from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
@@ -167,7 +167,7 @@ def _draw_chosen_race() -> list[Run]:
         key = st.selectbox(
             "Race or sweep", [*sweeps], format_func=labels.__getitem__, key="sweep", width=480
         )
-        axis = choose_axis()
+        axis = one_of("curves_over", [*CURVE_AXES])
     address.write("sweep", str(key))
     runs = sweeps[str(key)]
     draw_followed(_draw_live, runs, EVERY, axis)

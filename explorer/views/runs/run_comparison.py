@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from explorer.app.controls import expander, one_of
+from explorer.app.controls import expander
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.run_charts import aligned, overlaid_curves, parallel_runs
 from explorer.charts.theme import palette
@@ -25,16 +25,12 @@ MOST_SETTINGS = 7
 ALWAYS = ("lr", "batch_size")
 """Settings that have an axis even if all runs have the same value."""
 CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
+"""The x axes of the curves."""
 
 
 def names_of(rows: Sequence[RunRow]) -> list[str]:
     """Names that tell these runs apart; all of them can be read."""
     return what_differs([row.spec for row in rows if row.spec], [row.run.title for row in rows])
-
-
-def choose_axis() -> str:
-    """The x axis of the curves: steps or seconds."""
-    return one_of("curves_over", [*CURVE_AXES])
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:

@@ -23,7 +23,7 @@ from explorer.runs.run import Run, restore
 from explorer.runs.spec import LONGEST_NOTE, MOST_TAGS, RunError
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
-from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison
+from explorer.views.runs.run_comparison import CURVE_AXES, draw_curves, draw_run_comparison
 from explorer.views.runs.run_rows import SORTS, draw_cells, matching_rows, rows_of
 from explorer.views.training.live_run import draw_followed
 from explorer.views.training.run_chooser import draw_run_links
@@ -69,7 +69,7 @@ def draw_table(controls: DeltaGenerator) -> list[Run]:
     if picked:
         _draw_actions(picked)
     with controls:
-        axis = choose_axis()
+        axis = one_of("curves_over", [*CURVE_AXES])
     few = picked or listed[:1]
     draw_followed(_draw_curves, few, TABLE_EVERY, axis)
     words = "" if picked else " · Select one run to open or annotate it, or several to compare."
