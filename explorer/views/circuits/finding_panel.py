@@ -59,9 +59,12 @@ def _draw_comparison(context: PageContext, question: Question, finding: Finding)
     """The measurements in the file beside those of the chosen model for the same question."""
     st.markdown("**The finding that was opened**")
     here = cached_measurement(context.opened, question, finding.method)
+    estimates: dict[tuple[int, int], float] = {}
     if here is None:
         st.text(f"Open the view Heads with {finding.method} to see the chosen model beside it.")
-    estimates = {} if here is None else _estimates(here)
+    else:
+        places = zip(here.scores.wiring.columns, here.scores.writers.tolist(), strict=True)
+        estimates = {(at.layer, at.head): value for at, value in places if at.kind == "head"}
     heads = [(head.layer, head.head) for head in finding.heads]
     here_values = [three(estimates[head]) if head in estimates else "" for head in heads]
     scores_table(
@@ -85,13 +88,3 @@ def _draw_comparison(context: PageContext, question: Question, finding: Finding)
             "Edges of the smallest circuit tried that restores 90 % of the difference: "
             f"{finding.minimum:,} of {finding.edges_in_all:,} in the finding{now}."
         )
-
-
-def _estimates(measurement: CircuitMeasurement) -> dict[tuple[int, int], float]:
-    """The estimate of every head by its layer and number."""
-    places = measurement.scores.wiring.columns
-    return {
-        (place.layer, place.head): float(value)
-        for place, value in zip(places, measurement.scores.writers, strict=True)
-        if place.kind == "head"
-    }

@@ -38,17 +38,14 @@ class RunRow:
     """Its place in the queue, from 1; 0 if it is not queued."""
     fault: str = ""
 
-    @property
-    def state(self) -> str:
-        return f"queued, {ordinal(self.place)} in line" if self.place else self.status.state
-
     def cells(self) -> dict[str, object]:
         """Its cells, by column."""
         status, is_read = self.status, not self.fault
+        queued = f"queued, {ordinal(self.place)} in line" if self.place else ""
         cells: dict[str, object] = {
             "run": self.run.title,
             "changed settings": self.fault or self.changed(),
-            "state": self.state,
+            "state": queued or status.state,
             "step": status.step if is_read else None,
             "of": status.steps if is_read else None,
             "held out": None if status.value is None else three(status.value),
