@@ -82,7 +82,7 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
         )
         _draw_answer(hidden, fitting, key)
         _draw_score()
-    if not _is_settled(key):
+    if not _is_settled(state_of(Answers).get(key, {})):
         return instrument_script(opened, forward, head, ("",), name)
     wrong, right = results(hidden.instrument)
     draw_how_to_spot(hidden, comparison(hidden, wrong, right))
@@ -113,22 +113,15 @@ def _choose_question(count: int, button: DeltaGenerator) -> tuple[int, int]:
     return seed, place - 1
 
 
-def _answers(key: str) -> dict[str, bool]:
-    """The answers to this question, in order, and whether each was right."""
-    answers: dict[str, bool] = state_of(Answers).get(key, {})
-    return answers
-
-
-def _is_settled(key: str) -> bool:
+def _is_settled(answers: dict[str, bool]) -> bool:
     """Whether the mistake was found, or no try is left."""
-    answers = _answers(key)
     return any(answers.values()) or len(answers) >= TRIES_ALLOWED
 
 
 def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
     """Draw the list of mistakes; after a wrong answer there is a second try."""
     titles = {exhibit.label: exhibit for exhibit in fitting}
-    answers = _answers(key)
+    answers = state_of(Answers).get(key, {})
     picked = st.selectbox(
         "Which mistake is it?",
         list(titles),
@@ -136,11 +129,11 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
         key=f"guess_{key}",
         placeholder="Choose one",
     )
-    is_new = picked is not None and picked not in answers and not _is_settled(key)
+    is_new = picked is not None and picked not in answers and not _is_settled(answers)
     if st.button("Answer", key="answer", type="primary", disabled=not is_new) and picked:
         state_of(Answers)[key] = answers | {picked: titles[picked] is hidden}
         redraw()
-    if _is_settled(key):
+    if _is_settled(answers):
         st.text("Found." if any(answers.values()) else "Not that one either.")
         st.markdown(f"It is **{hidden.title.lower()}**, exhibit {hidden.number}.")
     elif answers:
@@ -151,7 +144,7 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
 
 
 def _draw_score() -> None:
-    settled = [answers for key, answers in state_of(Answers).items() if _is_settled(key)]
+    settled = [answers for answers in state_of(Answers).values() if _is_settled(answers)]
     if settled:
         right = sum(any(answers.values()) for answers in settled)
         st.text(f"Found so far: {right} of {len(settled)}.")
