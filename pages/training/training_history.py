@@ -1,6 +1,7 @@
 """A training run as a film: the sentence at every snapshot."""
 
 from explorer.analysis.head_formation import formation_step
+from explorer.app.choice import snapshots_of
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.shared import export_panel, widgets
@@ -27,7 +28,7 @@ widgets.opening(
 )
 context = page_context()
 view = one_of("history_view", list(VIEWS), label_visibility="collapsed")
-if not moments.snapshots_in(context):
+if not (context.opened and snapshots_of(context.entry)):  # without a model, the page ends here
     moments.draw_no_history(context)
 elif VIEWS[view] is draw_film and is_too_long(context.forward):
     pass  # it says so before anything is computed

@@ -15,9 +15,9 @@ from explorer.analysis.output_change import has_words
 from explorer.analysis.wiring import CircuitNode, Edge
 from explorer.app.address import whole_number
 from explorer.app.choosing import choose_head
-from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
+from explorer.catalog.opened_model import OpenModel
 from explorer.components.circuit_map import (
     MOST_CIRCUIT_EDGES,
     CircuitChoice,
@@ -33,7 +33,6 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.visible_text import cut
 
-CIRCUIT_MAP_KEY = "circuit_map"
 USUAL, LEAST = 40, 0.02
 """Edges that are drawn by default: their most, and the least estimate relative to the strongest."""
 IN_ADDRESS = PersistentChoices("circuit_picture", {"drawn_edges": "", "drawn_part": ""})
@@ -41,24 +40,18 @@ PART = re.compile(r"([0-9]{1,5})\.([0-9]{1,5})|e([0-9]{1,5})")
 
 
 def draw_circuit_map(
-    context: PageContext,
-    question: Question,
-    scores: EdgeScores,
-    method: str,
-    exact: Sequence[float],
-    exact_parts: Sequence[float | None] = (),
+    opened: OpenModel, question: Question, picture: CircuitMap
 ) -> CircuitNode | Edge | None:
-    """Draw the strongest edges, the first of them with these exact values.
+    """Draw the strongest edges.
 
-    `exact_parts` are the exact values of the writers, by their columns. Returns the head or edge
-    that is selected in the picture; a selected head is also selected in the bar.
+    Returns the head or edge that is selected in the picture; a selected head is also selected in
+    the bar.
     """
-    picture = picture_of(context, question, scores, method, exact, exact_parts)
     selection = current_selection(picture)
     texts = question.pairs[0].texts
-    title = f"{context.opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
+    title = f"{opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
     circuit_map(
-        picture, key=CIRCUIT_MAP_KEY, title=title, selection=selection, on_select=keep_selection
+        picture, key="circuit_map", title=title, selection=selection, on_select=keep_selection
     )
     if selection.head is not None:
         return CircuitNode("head", *selection.head)
@@ -66,18 +59,20 @@ def draw_circuit_map(
 
 
 def picture_of(
-    context: PageContext,
+    opened: OpenModel,
     question: Question,
     scores: EdgeScores,
     method: str,
     exact: Sequence[float],
-    exact_parts: Sequence[float | None] = (),
+    exact_parts: Sequence[float | None],
 ) -> CircuitMap:
     """The picture. The positions of the edges and the moves of their heads are cached.
 
     They are those of the first pair, whose clean text is drawn; scores are means over all pairs.
+    `exact` are the exact values of the first edges, `exact_parts` those of the writers, by their
+    columns.
     """
-    opened, pair = context.opened, question.pairs[0]
+    pair = question.pairs[0]
     places = scores.strongest(MOST_CIRCUIT_EDGES)
     edges = scores.strongest_edges(MOST_CIRCUIT_EDGES, exact)
 
@@ -87,7 +82,7 @@ def picture_of(
         return positions, tuple(moves(clean_pass(opened, pair), part, edges, positions))
 
     positions, moved = cached(opened, ("circuit picture", question.key, method), make)
-    columns, parts = scores.wiring.columns, [*exact_parts] or [None] * len(scores.writers)
+    columns = scores.wiring.columns
     return CircuitMap(
         tokens=pair.clean,
         corrupted=pair.corrupted,
@@ -96,7 +91,7 @@ def picture_of(
         positions=positions,
         nodes={
             node_of(place): NodeScore(float(estimate), value)
-            for place, estimate, value in zip(columns, scores.writers, parts, strict=True)
+            for place, estimate, value in zip(columns, scores.writers, exact_parts, strict=True)
         },
         moves=moved,
         place=pair.place if has_words(opened.config) else None,

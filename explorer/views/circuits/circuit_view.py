@@ -1,22 +1,26 @@
-"""The circuit: its strongest edges, its faithfulness at every size, and its edges over training."""
+"""Heads and edges that carry the difference, circuits of every size, and edges over training."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis.ablation_and_patching import exact_edges
-from explorer.analysis.attribution_patching import attribute
+from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
+from explorer.analysis.attribution_patching import attribute, attribute_writers
 from explorer.analysis.circuit_faithfulness import CorruptedPass, smallest_in_words
-from explorer.analysis.circuit_metrics import UNITS, metric_in_words
+from explorer.analysis.circuit_metrics import KL, LOSS, UNITS, metric_in_words
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
+    EdgeScores,
     ScoresAtStep,
     attributions,
+    contrast_of,
     correlation,
     mean_over_pairs,
     nested_circuits,
+    node_of,
     over_training,
     scores_of,
     why_no_edges,
@@ -25,17 +29,18 @@ from explorer.analysis.circuits.circuit_scores import (
 from explorer.analysis.circuits.direct_head_effect import composition_of
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.head_circuits import READS, unrelated
-from explorer.analysis.wiring import Edge
+from explorer.analysis.wiring import Edge, edge_grid
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
+from explorer.catalog.attention_parts import map_title
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.circuit_charts import circuit_curves
+from explorer.charts.circuit_charts import circuit_curves, estimate_and_exact
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
-from explorer.views.circuits.circuit_picture import draw_circuit_map
+from explorer.views.circuits.circuit_picture import draw_circuit_map, picture_of
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.question_scores import (
     BACKWARD,
@@ -47,21 +52,119 @@ from explorer.views.circuits.question_scores import (
     cost_of_passes,
     curve_of,
     exact_of_edges,
+    exact_of_parts,
     scores_of_question,
     scores_table,
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
+from explorer.views.shared.heads_grid import heads_grid
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
+from models.gradients import gradients
 
-FOLLOWED, CURVES_HEIGHT = 6, 320
+ESTIMATE, EXACT = "Estimate", "Exact value"
+FOLLOWED, NAMED = 6, 3
+CURVES_HEIGHT, SCATTER_HEIGHT = 320, 340
+LOWER_IS_BETTER = " This metric is lower for the clean text, so what helps the answer is negative."
 NO_SNAPSHOTS = (
     "This model has no snapshots of its training: choose one that was trained here, or train one "
     "on the page Training."
 )
 NO_HEAD_AT_EDGE = "Neither end of this edge is a head, so there is no attention map to show."
+
+
+def draw_parts(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
+    """A grid of heads, the strongest parts of any kind, and estimates against exact values."""
+    opened, at = context.opened, context.choice
+    with adjust, st.container(horizontal=True):
+        method = choose_method(question)
+        is_exact = one_of("circuit_values", (ESTIMATE, EXACT)) == EXACT
+    if method is None:
+        return
+    scores = scores_of_question(opened, question, method)
+    if scores is None:
+        return
+    left, right = widgets.side_by_side(6, 5)
+    wiring, estimates = scores.wiring, scores.writers.tolist()
+    names = [node_of(place).title for place in wiring.columns]
+    spread = () if scores.writers_spread is None else scores.writers_spread.tolist()
+    with right:
+        is_measured = exact_of_parts(opened, question) is not None
+        exact = cached_exact_parts(opened, question, scores)
+        st.markdown("**Strongest parts**")
+        error = question.error
+        scores_table("part", names, method, estimates, exact=exact, spread=spread, error=error)
+    with left:
+        values = [torch.nan if value is None else value for value in exact]
+        grid = edge_grid(wiring, wiring.columns, values if is_exact else estimates).mT
+        unit, pairs = UNITS[question.metric], len(question.pairs)
+        over = f", the mean over {pairs} pairs" if pairs > 1 else ""
+        lower = LOWER_IS_BETTER if question.metric in (LOSS, KL) else ""
+        heads_grid(
+            context,
+            grid,
+            key="circuit_heads",
+            title=map_title(
+                at.called, at.part, f"Each head's part of the {metric_in_words(question.metric)}"
+            ),
+            unit=unit,
+            absent="not measured",
+            scale="diverging",
+            top=float(grid[:, : wiring.heads].abs().nan_to_num().max()) or None,
+            error=question.error if is_exact else 0.0,
+        )
+        st.caption(
+            f"How much of the metric{f', in {unit},' if unit else ''} is lost when one part alone "
+            f"writes what it wrote for the corrupted text{over}. The whole difference is "
+            f"{three(scores.difference)}. Positive parts raise the metric. The colour scale ends "
+            f"at the strongest head. Heads are named layer.head.{lower}"
+        )
+    if is_measured:
+        _draw_agreement(scores, names, values, method)
+    score = attribute if scores.edges is not None else attribute_writers
+    code_panel(gradients, score, script=script(parts_code, opened, question, METHODS[method]))
+
+
+def _draw_agreement(
+    scores: EdgeScores, names: Sequence[str], exact: Sequence[float], method: str
+) -> None:
+    """A chart of estimate against exact value for every part, and the largest errors."""
+    kinds = [place.kind for place in scores.wiring.columns]
+    estimates = scores.writers.tolist()
+    scatter, numbers = widgets.side_by_side(6, 5)
+    with scatter:
+        spec = estimate_and_exact(names, kinds, estimates, exact)
+        title = f"Exact value of every part against its estimate by {method}"
+        chart(spec, height=SCATTER_HEIGHT, key="estimates", title=title)
+    with numbers:
+        parts = range(len(names))
+        heads = [at for at in parts if kinds[at] == "head"]
+        for what, some in (("all parts", parts), ("the heads", heads)):
+            _say_correlation([estimates[at] for at in some], [exact[at] for at in some], what)
+        st.text(
+            "Where the estimate is furthest from the exact value: "
+            + "; ".join(
+                f"{names[at]} ({three(estimates[at])} estimated, {three(exact[at])} exact)"
+                for at in sorted(parts, key=lambda at: -abs(exact[at] - estimates[at]))[:NAMED]
+            )
+            + "."
+        )
+        st.caption(
+            "The estimate is linear: it multiplies the difference of what a part wrote for the two "
+            "texts with a gradient. Patching runs the model again, once for every part."
+        )
+
+
+def parts_code(opened: OpenModel, question: Question, steps: int) -> None:
+    scores = scores_of(opened, [*attributions(opened, question, steps)])
+    exact = torch.zeros_like(scores.writers)
+    for pair in question.pairs:
+        for columns, lost in exact_writers(contrast_of(opened, pair)):
+            exact[columns] += lost / len(question.pairs)
+    for place, about, value in zip(scores.wiring.columns, scores.writers, exact, strict=True):
+        print(node_of(place).title, float(about), float(value))
 
 
 def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None:
@@ -118,7 +221,8 @@ def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerato
     exact = exact_of_edges(opened, question, scores, method, count) or []
     edges = scores.strongest_edges(count, exact)
     parts = cached_exact_parts(opened, question, scores)
-    chosen = draw_circuit_map(context, question, scores, method, exact, parts)
+    picture = picture_of(opened, question, scores, method, exact, parts)
+    chosen = draw_circuit_map(opened, question, picture)
     if chosen is not None:
         with st.container(border=True):
             if isinstance(chosen, Edge):
@@ -163,9 +267,14 @@ def _draw_edges(question: Question, edges: list[Edge], method: str) -> None:
         error=question.error,
     )
     both = [(edge.estimate, edge.exact) for edge in edges if edge.exact is not None]
-    r = correlation([estimate for estimate, _ in both], [exact for _, exact in both])
+    estimates, exact = [estimate for estimate, _ in both], [exact for _, exact in both]
+    _say_correlation(estimates, exact, f"these {len(both)} edges")
+
+
+def _say_correlation(estimates: Sequence[float], exact: Sequence[float], what: str) -> None:
+    r = correlation(estimates, exact)
     if r is not None:
-        st.text(f"Pearson's r of estimate and exact value over these {len(both)} edges: {r:.3f}.")
+        st.text(f"Pearson's r of estimate and exact value over {what}: {r:.3f}.")
 
 
 def circuit_code(opened: OpenModel, question: Question, steps: int, count: int) -> None:

@@ -43,8 +43,6 @@ PASTED, FILE = "Pasted text", "Text file"
 MOST_PASTED_LINES, SHORT = 50_000, 2_000
 """Most characters of a pasted text, and of a text that the code panel quotes."""
 LARGE, LISTED, LONGEST = 3, 10, 120
-MB = 1_000_000
-"""Bytes of a UTF-8 character at most: a file that is too large even so is refused."""
 MEASUREMENT = "lines"
 
 
@@ -56,34 +54,18 @@ class EvidenceLines:
     searched: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A measure of how active a head is: the name of its tensor, its unit and its meaning."""
-
-    name: str
-    unit: str
-    meaning: str
-
-
-OUTPUT_NORM = "Output norm"
 NOT_SEARCHED = "The view Text as evidence finds the top-activating lines of a text for this head."
 MEASURES = {
-    OUTPUT_NORM: Measure(
-        "norm",
+    "Output norm": (
         "norm",
         "The largest norm of what the head writes at a token of the line, W_O times its output",
     ),
-    "Largest weight": Measure(
-        "weight",
+    "Largest weight": (
         "weight",
         "The largest attention weight in the line on a token other than the first",
     ),
 }
-EVIDENCE_EXPLAINED = (
-    "The first token and special tokens do not count: attention that finds nothing else rests "
-    "there. One pass measures all heads, so you can change the head without a wait. The server "
-    "stores these numbers under a digest of model and tokens, not the text."
-)
+"""Measures of how active a head is: the name of the tensor, also of the unit, and the meaning."""
 
 
 def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
@@ -92,7 +74,7 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
     try:
         with adjust, st.container(horizontal=True):
             source = one_of("lines_from", (*built_in_texts(opened), PASTED, FILE))
-            by = MEASURES[one_of("excited_by", tuple(MEASURES))]
+            unit, meaning = MEASURES[one_of("excited_by", tuple(MEASURES))]
         if is_own := source in (PASTED, FILE):
             lines = lines_in(_pasted_text() if source == PASTED else _file_text())
         else:
@@ -104,15 +86,19 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
     state_of(EvidenceLines).searched = lines
     activations = activations_of(opened, text)
     _measure_rest(opened, text, activations)
-    best = best_lines(activations, by.name, at.layer, at.head, LISTED)
+    best = best_lines(activations, unit, at.layer, at.head, LISTED)
     for place, line in enumerate(best[:LARGE]):
-        _draw_line(opened, text, line, by, (at.layer, at.head), f"line_{place}")
+        _draw_line(opened, text, line, unit, (at.layer, at.head), f"line_{place}")
     _say_how_many(text, activations)
-    _draw_list(text, best, by)
-    st.caption(f"{by.meaning}. {EVIDENCE_EXPLAINED}")
+    _draw_list(text, best, unit)
+    st.caption(
+        f"{meaning}. The first token and special tokens do not count: attention that finds nothing "
+        "else rests there. One pass measures all heads, so you can change the head without a wait. "
+        "The server stores these numbers under a digest of model and tokens, not the text."
+    )
     own = "\n".join(lines) if is_own else ""
     own = own if len(own) <= SHORT else Expression('open("lines.txt", encoding="utf-8").read()')
-    code = script(evidence_code, opened, source, own, by.name, at.layer, at.head)
+    code = script(evidence_code, opened, source, own, unit, at.layer, at.head)
     code_panel(token_activations, script=code)
 
 
@@ -142,7 +128,7 @@ def _file_text() -> str:
     upload = st.file_uploader(
         "Text file",
         key="evidence_file",
-        max_upload_size=max(1, BYTES_OF_CHARACTER * lines * characters // MB),
+        max_upload_size=max(1, BYTES_OF_CHARACTER * lines * characters // limits.MB),
         on_change=forget,
     )
     if upload is not None and state.uploaded is None:
@@ -166,10 +152,10 @@ def draw_searched_lines(opened: OpenModel, layer: int, head: int) -> None:
     except TextError as error:
         st.caption(str(error))
         return
-    activations, by = activations_of(opened, text), MEASURES[OUTPUT_NORM]
+    activations = activations_of(opened, text)
     st.markdown("**Top-activating lines of the text that was searched last**")
     _say_how_many(text, activations)
-    _draw_list(text, best_lines(activations, by.name, layer, head, LARGE), by)
+    _draw_list(text, best_lines(activations, "norm", layer, head, LARGE), "norm")
 
 
 def _measure_rest(opened: OpenModel, text: TokenizedLines, activations: LineActivations) -> None:
@@ -205,7 +191,7 @@ def _draw_line(
     opened: OpenModel,
     text: TokenizedLines,
     line: TopLine,
-    by: Measure,
+    unit: str,
     head: tuple[int, int],
     key: str,
 ) -> None:
@@ -215,22 +201,22 @@ def _draw_line(
         ("line tokens", tuple(token.id for token in tokens)),
         lambda: token_activations(opened, [tokens]),
     )
-    values: Tensor = getattr(activations, by.name)[0][head]
+    values: Tensor = getattr(activations, unit)[0][head]
     name = in_quotes(literal(label_at(tokens, line.token)))
     st.markdown(f"Line {line.line + 1}: {three(line.value)} at {name}")
-    chips(tokens, key=key, highlight=line.token, values=values.tolist(), unit=by.unit)
+    chips(tokens, key=key, highlight=line.token, values=values.tolist(), unit=unit)
 
 
-def _draw_list(text: TokenizedLines, best: list[TopLine], by: Measure) -> None:
+def _draw_list(text: TokenizedLines, best: list[TopLine], unit: str) -> None:
     if best:
         table(
             {
-                by.unit: [three(top.value) for top in best],
+                unit: [three(top.value) for top in best],
                 "at": [label_at(text.rows[top.line], top.token) for top in best],
                 "line": [f"{top.line + 1:,}" for top in best],
                 "text": [cut(text.lines[top.line], LONGEST) for top in best],
             },
-            right=(by.unit, "line"),
+            right=(unit, "line"),
         )
 
 

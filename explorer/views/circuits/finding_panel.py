@@ -1,74 +1,16 @@
-"""A finding on the Circuits page: a download of the measurements, and the finding in a file."""
-
-from hashlib import blake2b
+"""A finding on the Circuits page: a download of the measurements, beside those of a file."""
 
 import streamlit as st
 
-from explorer.analysis.circuit_metrics import metric_in_words, metrics_of
 from explorer.analysis.circuits.circuit_scores import METHODS, correlation
-from explorer.analysis.circuits.finding import (
-    CircuitMeasurement,
-    Finding,
-    FindingError,
-    finding_from,
-    finding_of,
-    model_difference,
-)
-from explorer.analysis.circuits.text_pairs import PairError, Question
+from explorer.analysis.circuits.finding import CircuitMeasurement, Finding, finding_of
+from explorer.analysis.circuits.text_pairs import Question
 from explorer.app import address
 from explorer.app.context import PageContext
 from explorer.app.controls import popover
-from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import file_name
-from explorer.inference.results_cache import cached
-from explorer.system.limits import FINDING_BYTES, MB
 from explorer.text.number_format import three
 from explorer.views.circuits.question_scores import cached_measurement, scores_table
-
-FINDING_FILE = "finding_file"
-
-
-def open_finding(context: PageContext) -> Finding | None:
-    """The finding in an uploaded file, None before there is one. PairError where it is invalid."""
-    file = st.file_uploader(
-        "A finding that this page or the command line wrote",
-        type=["json"],
-        key=FINDING_FILE,
-        max_upload_size=-(-FINDING_BYTES.most // MB),
-        width=520,
-        help="A link to this page does not contain the file.",
-    )
-    if file is None:
-        return None
-    try:
-        if not FINDING_BYTES.allows(file.size):
-            raise FindingError(FINDING_BYTES.refusal(file.size))
-        finding = _read_once(context.opened, file.getvalue())
-    except FindingError as error:
-        raise PairError(str(error)) from error
-    metrics = metrics_of(context.opened.config)
-    if finding.metric not in metrics:
-        raise PairError(
-            f"The finding measures the {metric_in_words(finding.metric)}, which this model does "
-            f"not have ({', '.join(map(metric_in_words, metrics))}): choose another model."
-        )
-    st.text(model_difference(finding, context.opened) or "This finding is of these weights.")
-    return finding
-
-
-def _read_once(opened: OpenModel, data: bytes) -> Finding:
-    """The finding in these bytes, cached since every run of the page gets them again."""
-
-    def read() -> Finding | str:
-        try:
-            return finding_from(data)
-        except FindingError as error:
-            return str(error)
-
-    finding = cached(opened, ("finding", blake2b(data).digest()), read)
-    if isinstance(finding, str):
-        raise FindingError(finding)
-    return finding
 
 
 def draw_finding(context: PageContext, question: Question, opened: Finding | None) -> None:
@@ -117,9 +59,12 @@ def _draw_comparison(context: PageContext, question: Question, finding: Finding)
     """The measurements in the file beside those of the chosen model for the same question."""
     st.markdown("**The finding that was opened**")
     here = cached_measurement(context.opened, question, finding.method)
+    estimates: dict[tuple[int, int], float] = {}
     if here is None:
         st.text(f"Open the view Heads with {finding.method} to see the chosen model beside it.")
-    estimates = {} if here is None else _estimates(here)
+    else:
+        places = zip(here.scores.wiring.columns, here.scores.writers.tolist(), strict=True)
+        estimates = {(at.layer, at.head): value for at, value in places if at.kind == "head"}
     heads = [(head.layer, head.head) for head in finding.heads]
     here_values = [three(estimates[head]) if head in estimates else "" for head in heads]
     scores_table(
@@ -143,13 +88,3 @@ def _draw_comparison(context: PageContext, question: Question, finding: Finding)
             "Edges of the smallest circuit tried that restores 90 % of the difference: "
             f"{finding.minimum:,} of {finding.edges_in_all:,} in the finding{now}."
         )
-
-
-def _estimates(measurement: CircuitMeasurement) -> dict[tuple[int, int], float]:
-    """The estimate of every head by its layer and number."""
-    places = measurement.scores.wiring.columns
-    return {
-        (place.layer, place.head): float(value)
-        for place, value in zip(places, measurement.scores.writers, strict=True)
-        if place.kind == "head"
-    }

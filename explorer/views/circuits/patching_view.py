@@ -21,7 +21,6 @@ from explorer.analysis.circuit_metrics import UNITS
 from explorer.analysis.circuits.circuit_scores import contrast_of, mean_over_pairs, node_of
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, token_pair
 from explorer.analysis.wiring import (
-    INPUTS,
     Place,
     Reads,
     Wiring,
@@ -58,7 +57,7 @@ PATCHED = {
 DENOISING, NOISING = "Denoising", "Noising"
 SHARE, CHANGE = "Share", "Metric"
 FROM, INTO = "From this head", "Into this head"
-INPUT_NAMES = {"q": "Queries", "k": "Keys", "v": "Values"}
+INPUT_NAMES: dict[str, Reads] = {"Queries": "q", "Keys": "k", "Values": "v"}
 TOO_LONG_FOR_TRACING = "One pass for every token and layer takes too long here: shorten both texts."
 TOO_LONG_FOR_PATHS = (
     "A pass for every edge takes too long here: shorten both texts or choose a later layer."
@@ -257,8 +256,8 @@ def draw_paths(context: PageContext, question: Question, adjust: DeltaGenerator)
         return
     with adjust, st.container(horizontal=True):
         is_sender = one_of("path_end", (FROM, INTO)) == FROM
-        input_name = one_of("path_reads", tuple(INPUT_NAMES.values()))
-    reads = INPUTS[tuple(INPUT_NAMES.values()).index(input_name)]
+        input_name = one_of("path_reads", tuple(INPUT_NAMES))
+    reads = INPUT_NAMES[input_name]
     edges = (edges_from if is_sender else edges_into)(wiring, at.layer, at.head, reads)
 
     def measure(report: Report) -> list[float]:
@@ -297,7 +296,7 @@ def draw_paths(context: PageContext, question: Question, adjust: DeltaGenerator)
             error=question.error,
         )
         st.text(paths_in_words(question, ends, titles, values))
-        st.caption(_paths_explained(context, question, is_sender, input_name))
+        st.caption(_paths_explained(context, question, is_sender, reads))
     with numbers:
         st.markdown("**Strongest edges**")
         axes = {"edge": titles}
@@ -339,7 +338,7 @@ def paths_in_words(
 
 
 def _paths_explained(
-    context: PageContext, question: Question, is_sender: bool, input_name: str
+    context: PageContext, question: Question, is_sender: bool, reads: Reads
 ) -> str:
     config = context.opened.config
     sentences = [
@@ -350,7 +349,7 @@ def _paths_explained(
     ]
     if is_sender and config.d_ff:
         sentences.append("MLP layers and logits have only one input.")
-    if input_name != INPUT_NAMES["q"] and config.kv_heads < config.n_heads:
+    if reads != "q" and config.kv_heads < config.n_heads:
         sentences.append(
             "Heads of a group share keys and values here; only this head's copy of them changes."
         )

@@ -1,14 +1,15 @@
 """The question of the Circuits page: its pairs, their tokens, answers and metric."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from statistics import fmean, stdev
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
+from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metric_in_words, metrics_of
 from explorer.analysis.circuits.default_corruption import default_corruption
-from explorer.analysis.circuits.finding import Finding
+from explorer.analysis.circuits.finding import Finding, FindingError, finding_from, model_difference
 from explorer.analysis.circuits.pair_table import COLUMNS, pairs_of_csv
 from explorer.analysis.circuits.pair_templates import TEMPLATES, fitting_templates, make_pairs
 from explorer.analysis.circuits.text_pairs import (
@@ -29,10 +30,10 @@ from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.chips import chips
-from explorer.system.limits import MB, PAIRS, TABLE_BYTES
+from explorer.inference.results_cache import cached
+from explorer.system.limits import FINDING_BYTES, MB, PAIRS, TABLE_BYTES
 from explorer.text.number_format import three
 from explorer.text.visible_text import cut, literal, readable
-from explorer.views.circuits.finding_panel import open_finding
 from explorer.views.shared import widgets
 
 OWN, TABLE, FINDING = "Your two texts", "CSV", "A finding"
@@ -84,12 +85,11 @@ def draw_way_out(context: PageContext) -> None:
         if entry.config is not None and not why_no_circuits(entry.config)
     ]
     with st.container(horizontal=True, vertical_alignment="center"):
-        for entry in sorted(fitting, key=lambda entry: entry.name != EXAMPLE)[:1]:
+        if fitting:
+            entry = min(fitting, key=lambda entry: entry.name != EXAMPLE)
             show_on_arrival(entry)
-            label, args = (
-                f"Open “{literal(entry.title)}” ({literal(entry.short_name)})",
-                (entry.name,),
-            )
+            label = f"Open “{literal(entry.title)}” ({literal(entry.short_name)})"
+            args = (entry.name,)
             st.button(label, key="open_pair", type="primary", on_click=choose_model, args=args)
         draw_page_link("interventions")
 
@@ -102,7 +102,7 @@ def _ask(context: PageContext) -> tuple[Question, Finding | None] | None:
     templates = fitting_templates(opened) if PAIRS.most else ()
     source = one_of("pair_source", (OWN, *templates, TABLE, FINDING))
     if source == FINDING:
-        finding = open_finding(context)
+        finding = _open_finding(opened)
         if finding is None:
             return None
         if not PAIRS.allows(len(finding.pairs)):
@@ -175,6 +175,35 @@ def _table(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
     if not TABLE_BYTES.allows(file.size):
         raise PairError(TABLE_BYTES.refusal(file.size))
     return {f"Line {line}": pair for line, pair in pairs_of_csv(file.getvalue()).items()}, metric
+
+
+def _open_finding(opened: OpenModel) -> Finding | None:
+    """The finding in an uploaded file, None before there is one. PairError where it is invalid."""
+    file = st.file_uploader(
+        "A finding that this page or the command line wrote",
+        type=["json"],
+        key="finding_file",
+        max_upload_size=-(-FINDING_BYTES.most // MB),
+        width=520,
+        help="A link to this page does not contain the file.",
+    )
+    if file is None:
+        return None
+    if not FINDING_BYTES.allows(file.size):
+        raise PairError(FINDING_BYTES.refusal(file.size))
+    data = file.getvalue()
+    try:  # every run of the page gets the bytes again
+        finding = cached(opened, ("finding", blake2b(data).digest()), lambda: finding_from(data))
+    except FindingError as error:
+        raise PairError(str(error)) from error
+    metrics = metrics_of(opened.config)
+    if finding.metric not in metrics:
+        raise PairError(
+            f"The finding measures the {metric_in_words(finding.metric)}, which this model does "
+            f"not have ({', '.join(map(metric_in_words, metrics))}): choose another model."
+        )
+    st.text(model_difference(finding, opened) or "This finding is of these weights.")
+    return finding
 
 
 def _metric(context: PageContext) -> str:

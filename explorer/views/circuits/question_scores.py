@@ -1,8 +1,9 @@
 """What the views of the Circuits page share: cached estimates, exact values and circuits."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import streamlit as st
 import torch
@@ -75,31 +76,17 @@ def scores_of_question(opened: OpenModel, question: Question, method: str) -> Ed
 
 def exact_of_parts(opened: OpenModel, question: Question) -> list[float] | None:
     """The exact value of every part, the mean over all pairs; None until all are patched."""
-
-    def measure(contrast: Contrast) -> Tensor:
-        lost = torch.zeros(parts)
-        for columns, values in exact_writers(contrast):
-            lost[columns] = values
-        return lost
-
     parts, keys = len(plain_wiring(opened.config).columns), _parts_keys(question)
-    return _exact(opened, question, "exact_parts", keys, measure, parts, "Exact values")
+    return _exact(opened, question, "exact_parts", keys, exact_writers, parts, "Exact values")
 
 
 def exact_of_edges(
     opened: OpenModel, question: Question, scores: EdgeScores, method: str, count: int
 ) -> list[float] | None:
     """The exact values of the strongest edges, means over all pairs; None until all are patched."""
-    edges = scores.strongest(count)
-
-    def measure(contrast: Contrast) -> Tensor:
-        lost = torch.zeros(len(edges))
-        for place, value in exact_edges(contrast, edges):
-            lost[place] = value
-        return lost
-
+    exact = partial(exact_edges, edges=scores.strongest(count))
     keys = _edges_keys(question, method, count)
-    return _exact(opened, question, "exact_edges", keys, measure, count, "Exact values of edges")
+    return _exact(opened, question, "exact_edges", keys, exact, count, "Exact values of edges")
 
 
 def _exact(
@@ -107,16 +94,24 @@ def _exact(
     question: Question,
     name: str,
     keys: Sequence[Key],
-    measure: Callable[[Contrast], Tensor],
-    branches: int,
+    exact: Callable[[Contrast], Iterable[tuple[Any, Any]]],
+    count: int,
     doing: str,
 ) -> list[float] | None:
+    """The means of `count` exact values; `exact` yields the places and values of a pair."""
+
+    def measure(at: int) -> Tensor:
+        lost = torch.zeros(count)
+        for places, values in exact(contrast_of(opened, question.pairs[at])):
+            lost[places] = values
+        return lost
+
     pieces = measurements(
         opened,
         name,
         keys,
-        lambda at: measure(contrast_of(opened, question.pairs[at])),
-        cost=2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * branches,
+        measure,
+        cost=2 * cost_of_passes(opened, question) + cost_of_branches(opened, question) * count,
         doing=f"{doing}, pair by pair",
         too_long=TOO_LONG_FOR_PAIRS,
     )
@@ -169,7 +164,6 @@ def curve_of(
     )
     if points is None:
         return None
-
     return cached(opened, key, lambda: FaithfulnessCurve(tuple(points), circuits.smallest(points)))
 
 

@@ -26,8 +26,8 @@ from explorer.tasks.task import check_fit
 from explorer.text import TextError
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.training_snapshots import Identity, identity_of, open_snapshot
-from explorer.views.training.run_chooser import choose_run, choose_run_next
-from explorer.views.training.run_words import hides_text, visible_task
+from explorer.views.training.run_chooser import choose_run
+from explorer.views.training.run_words import visible_task
 from models.config import TrainConfig
 from models.training import Batch
 
@@ -58,11 +58,6 @@ class InsideRun:
     @property
     def parameters(self) -> int:
         return self.first.model.n_parameters
-
-    @property
-    def hides_text(self) -> bool:
-        """Whether it is trained on another reader's text, which is never shown."""
-        return hides_text(self.run)
 
     @cached_property
     def held_out(self) -> Batch:
@@ -112,7 +107,7 @@ def choose_inside_run(place: DeltaGenerator) -> InsideRun | None:
         runs = [*reader_runs.own_runs(), *reader_runs.recorded_runs()]
         model = address.value_of("model")
         for default in sorted(runs, key=lambda run: run.name != model)[:1]:
-            choose_run_next(default)
+            widget_state.put("run", default.name)
             address.write("run", default.name)
     with place:
         run = choose_run()

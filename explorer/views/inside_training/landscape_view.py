@@ -1,8 +1,5 @@
 """The loss around the trained weights, and the path of the training over it."""
 
-from dataclasses import dataclass
-from functools import partial
-
 import streamlit as st
 import torch
 from torch import Tensor
@@ -31,15 +28,6 @@ COPIES = 4
 """More copies of the weights: the model, its place, and the two directions."""
 
 
-@dataclass(frozen=True, eq=False)
-class PlanePoints:
-    """A plane and the coordinates at which the loss is measured."""
-
-    plane: Plane
-    across: list[float]
-    down: list[float]
-
-
 def draw_landscape(chosen: InsideRun) -> Script | None:
     """Draw the loss on held-out examples as a surface over two directions."""
     kind = one_of("landscape_by", (TRAINING, RANDOM))
@@ -56,8 +44,8 @@ def draw_landscape(chosen: InsideRun) -> Script | None:
         return None
     if measurement is None:
         return None
-    points, rows, heights = measurement
-    plane, across, down = points.plane, points.across, points.down
+    plane, rows, heights = measurement
+    across, down = _places(plane, kind)
     grid, directions = torch.stack(rows), ("first direction", "second direction")
     on_path = zip(chosen.steps, plane.path.tolist(), heights.tolist(), strict=True)
     path = [(step, x, y, loss) for step, (x, y), loss in on_path] if kind == TRAINING else []
@@ -102,7 +90,7 @@ def lowest_in_words(grid: Tensor, on_path: Tensor) -> str:
     return f"{words}."
 
 
-def _measure(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], Tensor] | None:
+def _measure(chosen: InsideRun, kind: str) -> tuple[Plane, list[Tensor], Tensor] | None:
     """The plane, the loss row by row, and that at every snapshot's place; None until measured.
 
     Snapshots are opened only if something is left to measure.
@@ -110,16 +98,17 @@ def _measure(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], T
     whose = kind, tuple(map(chosen.identity, chosen.steps))
     on_path = len(chosen.steps) if kind == TRAINING else 0
 
-    def points() -> PlanePoints:
-        return cached(chosen.first, ("landscape plane", *whose), lambda: _points(chosen, kind))
+    def plane_of() -> Plane:
+        return cached(chosen.first, ("landscape plane", *whose), lambda: _plane(chosen, kind))
 
     def piece(at: int) -> Tensor:
-        grid, batch = points(), chosen.held_out
+        plane, batch = plane_of(), chosen.held_out
         model = chosen.opened(chosen.steps[-1]).model
         if at < SIDE:
-            return next(losses(model, batch, grid.plane, grid.across, grid.down[at : at + 1]))
-        places = grid.plane.path.tolist() if on_path else []
-        heights = [next(losses(model, batch, grid.plane, [x], [y])) for x, y in places]
+            across, down = _places(plane, kind)
+            return next(losses(model, batch, plane, across, down[at : at + 1]))
+        places = plane.path.tolist() if on_path else []
+        heights = [next(losses(model, batch, plane, [x], [y])) for x, y in places]
         return torch.cat(heights) if heights else torch.empty(0)
 
     pieces = measurements(
@@ -131,26 +120,24 @@ def _measure(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], T
         doing="The loss, row by row",
         too_long=TOO_LARGE_TO_MEASURE,
     )
-    return None if pieces is None else (points(), pieces[:SIDE], pieces[SIDE])
+    return None if pieces is None else (plane_of(), pieces[:SIDE], pieces[SIDE])
 
 
-def _points(chosen: InsideRun, kind: str) -> PlanePoints:
+def _plane(chosen: InsideRun, kind: str) -> Plane:
     snapshots = [weights_of(chosen.opened(step).model) for step in chosen.steps]
     with reserve(BYTES_A_VALUE * len(snapshots) * chosen.parameters):
-        make = training_plane if kind == TRAINING else partial(random_plane, seed=0)
-        plane = make(snapshots)
-    across, down = (_places(plane, axis, kind == RANDOM) for axis in (0, 1))
-    return PlanePoints(plane, across, down)
+        return training_plane(snapshots) if kind == TRAINING else random_plane(snapshots, seed=0)
 
 
-def _places(plane: Plane, axis: int, is_random: bool) -> list[float]:
-    """Coordinates along a direction: the training's span, or −1 to 1, and a quarter more."""
-    values = plane.path[:, axis]
-    low, high = float(values.min()), float(values.max())
-    if low == high == 0.0 or is_random:
-        low, high = -1.0, 1.0
-    room = 0.25 * (high - low) or 1.0
-    return torch.linspace(low - room, high + room, SIDE).tolist()
+def _places(plane: Plane, kind: str) -> list[list[float]]:
+    """Coordinates along both directions: the training's span, or −1 to 1, and a quarter more."""
+    places = []
+    for low, high in zip(plane.path.amin(0).tolist(), plane.path.amax(0).tolist(), strict=True):
+        if low == high == 0.0 or kind == RANDOM:
+            low, high = -1.0, 1.0
+        room = 0.25 * (high - low) or 1.0
+        places.append(torch.linspace(low - room, high + room, SIDE).tolist())
+    return places
 
 
 def landscape_code(run: Run, is_random: bool) -> None:

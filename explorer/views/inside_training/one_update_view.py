@@ -42,6 +42,7 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.measurement import is_started, stoppable
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import facts
+from explorer.views.training.run_words import hides_text
 from models.loading.safe_files import CheckpointError
 from models.losses import IGNORE, has_large_logits
 
@@ -68,8 +69,6 @@ TOO_MANY_LOGITS = (
     "A batch of this run has too many logits to keep the loss of every token: choose a run with a "
     "smaller batch or vocabulary."
 )
-
-
 QUICK_STEPS = 100
 """A step of the smallest model takes milliseconds, however few its multiplications."""
 
@@ -82,26 +81,13 @@ class RunUpdate:
     note: str
     has_state: bool = True
 
-    @property
-    def is_saved(self) -> bool:
-        """Whether it starts from the state in the run's folder."""
-        return self.note == SAVED
-
-
-def _updated_steps(chosen: InsideRun) -> list[int]:
-    """The steps that an update follows: those of the snapshots, and that of the saved state."""
-    steps = {*chosen.steps, saved_step(chosen.run) or 0}
-    return sorted(step for step in steps if step < chosen.spec.training.steps)
-
 
 def _default_step(chosen: InsideRun, steps: list[int]) -> int:
     """The place of the default: the saved state, or the last step that is quick to train to."""
     if saved_step(chosen.run) == steps[-1]:
         return len(steps) - 1
-    quick = [
-        at for at, step in enumerate(steps) if step <= QUICK_STEPS and _cost(chosen, step) <= QUICK
-    ]
-    return max(quick, default=0)
+    most = min(QUICK_STEPS, QUICK // chosen.cost_of_step)
+    return max((at for at, step in enumerate(steps) if step <= most), default=0)
 
 
 def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
@@ -145,7 +131,7 @@ def _start_of_update(chosen: InsideRun, step: int) -> tuple[ModelInTraining, str
         return trained, SAVED, True
     if (folder := chosen.snapshots.get(step)) is None:
         raise CheckpointError("A newer one has replaced it.")
-    if _cost(chosen, step) > MOST:
+    if chosen.cost_of_step * step > MOST:
         newest = saved_step(chosen.run)
         note = GRADIENT_ONLY.format(step="no step" if newest is None else f"step {newest:,}")
         return from_snapshot(folder, step, chosen.spec), note, False
@@ -182,10 +168,6 @@ def _retrain(chosen: InsideRun, step: int) -> ModelInTraining | None:
     return latest
 
 
-def _cost(chosen: InsideRun, step: int) -> int:
-    return chosen.cost_of_step * step
-
-
 MOST_LOSSES = 64
 """The first examples and positions, which the picture of losses has."""
 ALREADY_TRAINED = "This run has no step before its last, so there is no update to take apart."
@@ -197,12 +179,12 @@ HIDDEN_BATCHES = (
 
 def draw_batch(chosen: InsideRun, run_update: RunUpdate) -> None:
     """Draw one example of the batch, with the label under each token."""
-    if chosen.hides_text:
+    if hides_text(chosen.run):
         st.text(HIDDEN_BATCHES)
         return
     _draw_example(chosen, run_update)
-    count, labels = len(run_update.update.batch.labels), run_update.update.batch.labels
-    n_labels = int((labels != IGNORE).sum())
+    labels = run_update.update.batch.labels
+    count, n_labels = len(labels), int((labels != IGNORE).sum())
     explained = "" if labels.dim() == 1 else f" {BATCH_EXPLAINED}"
     st.caption(
         f"This batch has {count:,} examples and {n_labels:,} labels.{explained} Held-out data "
@@ -219,7 +201,7 @@ def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
     rows, columns = losses.shape
     left, right = widgets.side_by_side(1, 1)
     with left:
-        if chosen.hides_text:
+        if hides_text(chosen.run):
             st.text(HIDDEN_BATCHES)
         else:
             _draw_example(chosen, run_update, with_losses=True)
@@ -277,7 +259,8 @@ def _draw_example(chosen: InsideRun, run_update: RunUpdate, *, with_losses: bool
 
 def draw_one_update(chosen: InsideRun) -> Script | None:
     """Draw one stage of the update after the chosen step."""
-    steps = _updated_steps(chosen)
+    last, saved = chosen.spec.training.steps, saved_step(chosen.run) or 0
+    steps = sorted(step for step in {*chosen.steps, saved} if step < last)
     if not steps:
         st.text(ALREADY_TRAINED)
         return None
@@ -291,11 +274,11 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     run_update = _update_after(chosen, step)
     if run_update is None:
         return None
-    name = list(STAGES)[stage]
-    STAGES[name](chosen, run_update)
-    words = f"Update {step + 1:,} of {chosen.spec.training.steps:,} · {name}."
+    name, draw_stage = list(STAGES.items())[stage]
+    draw_stage(chosen, run_update)
+    words = f"Update {step + 1:,} of {last:,} · {name}."
     st.caption(f"{words} {run_update.note}")
-    return script(update_code, chosen.run, step, run_update.is_saved)
+    return script(update_code, chosen.run, step, run_update.note == SAVED)
 
 
 def _draw_gradient(chosen: InsideRun, run_update: RunUpdate) -> None:

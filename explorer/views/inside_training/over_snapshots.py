@@ -12,8 +12,7 @@ from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, nois
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
 from explorer.analysis.one_update import block_of
 from explorer.analysis.singular_values import SingularValues, singular_values_of
-from explorer.app import reader_models, widget_state
-from explorer.app.choosing import choose_head, choose_model
+from explorer.app.choosing import choose_head
 from explorer.app.controls import one_of, text_field
 from explorer.app.session import session
 from explorer.catalog.attention_parts import parts
@@ -33,6 +32,7 @@ from explorer.views.inside_training.chosen_run import (
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.tables import facts
+from explorer.views.training.run_chooser import open_run_model
 
 MOST_CURVES = 6
 """Singular values that have a curve."""
@@ -94,9 +94,7 @@ def _open_head(chosen: InsideRun, part: str, heads: int, cell: Place | None) -> 
     if cell is None:
         return
     row, column = cell
-    reader_models.add_run(chosen.run.name)
-    choose_model(chosen.run.name)
-    widget_state.put("training_step", chosen.steps[column])
+    open_run_model(chosen.run.name, chosen.steps[column])
     choose_head(*divmod(row, heads), part)
     session().next_page = "attention"
 

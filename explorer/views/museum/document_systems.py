@@ -24,6 +24,7 @@ from explorer.charts.bars import block_bars
 from explorer.charts.figure_data import WINDOW
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPassError, run_text
+from explorer.runs.quotas import BYTES_OF_PARAMETER
 from explorer.system.data_folders import systems_root
 from explorer.text import Tokenizer, word_tokenizer
 from explorer.text.number_format import megabytes
@@ -34,11 +35,6 @@ from explorer.views.shared.code_panel import Script, script
 from models import GenerationConfig, Transformer, TransformerConfig, save_checkpoint
 from models.presets import PRESETS
 
-NO_ROOM_FOR_SYSTEM = "There is not enough disk space for this model; free some and try again."
-FOUR = (
-    "Four documents, five systems: the web tutorial builds two. The repository's README describes "
-    "its model as that of the paper “Attention is all you need”."
-)
 LONGEST_QUOTED = 60
 LEARNING_RATE = 1e-3
 WORDS = (
@@ -115,12 +111,6 @@ def tokenizer_for(preset: str) -> Tokenizer:
     return word_tokenizer([*words, *(f"t{number}" for number in range(missing))], reads)
 
 
-def system_size(system: System) -> tuple[int, int]:
-    """Its number of parameters and their bytes, computed without building it."""
-    count = count_parameters(system.config)
-    return count, 4 * count
-
-
 def folder_of(system: System, root: Path) -> Path:
     """Its folder, which all readers share; it may not exist yet."""
     return root / re.sub("[^a-z]+", "-", system.preset.lower())
@@ -152,27 +142,30 @@ def draw_systems(context: PageContext, row: DeltaGenerator) -> Script:
 
     The choice stands in the `row`.
     """
-    sizes = {system.preset: system_size(system) for system in SYSTEMS}
+    sizes = {system.preset: count_parameters(system.config) for system in SYSTEMS}
     with row:
         preset = one_of("system", list(sizes), as_list=True, width=300)
-    spec = block_bars([*sizes], [count for count, _ in sizes.values()], "parameters")
+    spec = block_bars([*sizes], [*sizes.values()], "parameters")
     title = "The documents' systems and their parameters"
     chart(spec, height=WINDOW, key="museum_systems", title=title)
-    st.text(FOUR)
+    st.text(
+        "Four documents, five systems: the web tutorial builds two. The repository's README "
+        "describes its model as that of the paper “Attention is all you need”."
+    )
     columns = {
         "system": list(sizes),
         "from": [system.document for system in SYSTEMS],
-        "parameters": [f"{count:,}" for count, _ in sizes.values()],
-        "size": [megabytes(size) for _, size in sizes.values()],
+        "parameters": [f"{count:,}" for count in sizes.values()],
+        "size": [megabytes(BYTES_OF_PARAMETER * count) for count in sizes.values()],
     }
     tables.static_table(columns, "The documents' systems and their sizes")
     system = next(system for system in SYSTEMS if system.preset == preset)
-    count, size = sizes[preset]
+    count, model, text = sizes[preset], context.choice.model, context.choice.text
     st.markdown(f"{model_descriptions.config_sentences(system.config)} **{count:,} parameters.**")
     with st.container(horizontal=True):
-        _draw_open_button(system, size, context.choice.model, context.choice.text)
+        _draw_open_button(system, BYTES_OF_PARAMETER * count, model, text)
         _draw_train_button(system)
-    _draw_open_system(system, context.choice.model, context.choice.text)
+    _draw_open_system(system, model, text)
     st.markdown("**Where the documents disagree**")
     rows = [*map(choices, SYSTEMS)]
     settings = {setting: [row[setting] for row in rows] for setting in rows[0]}
@@ -197,10 +190,12 @@ def _draw_open_button(system: System, size: int, model: str, text: str) -> None:
         return
     try:
         _open_system(system, text)
-    except (ModelError, OSError) as error:
-        say(str(error) if isinstance(error, ModelError) else NO_ROOM_FOR_SYSTEM)
-        return
-    redraw()
+    except ModelError as error:
+        say(str(error))
+    except OSError:
+        say("There is not enough disk space for this model; free some and try again.")
+    else:
+        redraw()
 
 
 def _open_system(system: System, text: str) -> None:

@@ -38,9 +38,6 @@ from models import Transformer, TransformerConfig
 
 MAP, FILLED, NORM_ORDER = "Attention map", "filled-row", "norm-order"
 SIDES = ("wrong", "right")
-NO_MODEL_FOR_IT = "No model here can have this mistake: {why}."
-HAS_NUMBERS = " The document's own numbers are below."
-TASK_OF_ALL = "negation"
 
 
 def draw_exhibit(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -99,8 +96,11 @@ def _draw_runs(
     results = [measure(opened, forward, change, names, head) for change in changes]
     titles = f"With{'' if is_on else 'out'} the mistake", "Right"
     if mistake == NORM_ORDER:
-        wrong, right = (_norms(opened.model, change) for change in changes)
-        titles = f"{titles[0]}: {wrong}", f"{titles[1]}: {right}"
+        wrong, right = (
+            norm_placement(MISTAKES[change].make(opened.model) if change else opened.model)
+            for change in changes
+        )
+        titles = f"{titles[0]}: {wrong}-norm", f"{titles[1]}: {right}-norm"
     measurements, maps = ([result[name] for result in results] for name in names)
     numbers = [result.short for result in measurements]
     if is_on and numbers[0] != numbers[1]:
@@ -143,12 +143,6 @@ def changes_of(mistake: str, config: TransformerConfig, is_on: bool) -> tuple[st
     if mistake == NORM_ORDER and config.norm_position == "pre":
         wrong, right = right, wrong
     return (wrong if is_on else right), right
-
-
-def _norms(model: Transformer, change: str) -> str:
-    """Where the norms are in the model that a column shows, for its title."""
-    changed = MISTAKES[change].make(model) if change else model
-    return f"{norm_placement(changed)}-norm"
 
 
 def comparison(
@@ -265,7 +259,8 @@ def _fitting_model(
             f"{fitting.name}, which reads {in_quotes(forward.text)}."
         )
         return fitting, forward
-    say(NO_MODEL_FOR_IT.format(why=why) + HAS_NUMBERS * has_numbers)
+    numbers = " The document's own numbers are below." if has_numbers else ""
+    say(f"No model here can have this mistake: {why}.{numbers}")
     return None
 
 
@@ -290,7 +285,7 @@ def _draw_details(exhibit: Exhibit, opened: OpenModel) -> None:
             "Numbers of the document's own configuration, with the mistake and right",
         )
     if exhibit.name == "softmax-twice":
-        paired_training.draw_softmax_trainings(opened.task or TASKS[TASK_OF_ALL])
+        paired_training.draw_softmax_trainings(opened.task or TASKS["negation"])
     if exhibit.name == "printed-count":
         counts = parameter_counts(opened.model)
         st.markdown("**The chosen model, part by part**")

@@ -1,7 +1,6 @@
 """Find the mistake: a model with a hidden mistake, and the instruments that can show it."""
 
 import random
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -27,14 +26,6 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script
 
 TRIES_ALLOWED = 2
-SECOND_TRY = "You have a second try: find an instrument whose number differs from the right one."
-NO_MISTAKE = (
-    "This model can have none of these mistakes. Choose another model above, such as translation."
-)
-TASK = (
-    "A copy of the model with one of {count} mistakes was run on your sentence. Measure it "
-    "with the instruments, then say which mistake it has."
-)
 
 
 class Answers(dict[str, dict[str, bool]]):
@@ -52,21 +43,23 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
         exhibit for exhibit in FINDABLE if MISTAKES[exhibit.name].misfit(opened.config) is None
     ]
     if not fitting:
-        say(NO_MISTAKE)
+        say(
+            "This model can have none of these mistakes. Choose another model above, such as "
+            "translation."
+        )
         return None
     forward, head = context.forward, head_place(context, context.opened)
 
-    def results(instrument: str) -> tuple[InstrumentResult, InstrumentResult]:
-        wrong, right = (
+    def results(instrument: str) -> list[InstrumentResult]:
+        return [
             measure(opened, forward, mistake, (instrument,), head)[instrument]
             for mistake in (hidden.name, "")
-        )
-        return wrong, right
+        ]
 
     widgets.notes(forward.notes)
     with row:
-        how: dict[str, Any] = {"as_list": True, "width": 270}
-        name = one_of("instrument", list(INSTRUMENTS), "Attention map", **how)
+        names = list(INSTRUMENTS)
+        name = one_of("instrument", names, "Attention map", as_list=True, width=270)
         button = st.container(width="content")
     result_column, right_column, answer_column = widgets.side_by_side(5, 5, 4)
     with answer_column:
@@ -77,17 +70,19 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
     with result_column:
         if wrong.picture is not None:
             draw_picture(wrong.picture, "found", "with a mistake")
+        draw_result(wrong, right)
     with right_column:
         if right.picture is not None:
             draw_picture(right.picture, "found_right", "as it should be")
-    with result_column:
-        draw_result(wrong, right)
     key = f"{opened.name}_{seed}_{place}"
     with answer:
-        st.text(TASK.format(count=len(fitting)))
+        st.text(
+            f"A copy of the model with one of {len(fitting)} mistakes was run on your sentence. "
+            "Measure it with the instruments, then say which mistake it has."
+        )
         _draw_answer(hidden, fitting, key)
         _draw_score()
-    if not _is_settled(key):
+    if not _is_settled(state_of(Answers).get(key, {})):
         return instrument_script(opened, forward, head, ("",), name)
     wrong, right = results(hidden.instrument)
     draw_how_to_spot(hidden, comparison(hidden, wrong, right))
@@ -118,22 +113,15 @@ def _choose_question(count: int, button: DeltaGenerator) -> tuple[int, int]:
     return seed, place - 1
 
 
-def _answers(key: str) -> dict[str, bool]:
-    """The answers to this question, in order, and whether each was right."""
-    answers: dict[str, bool] = state_of(Answers).get(key, {})
-    return answers
-
-
-def _is_settled(key: str) -> bool:
+def _is_settled(answers: dict[str, bool]) -> bool:
     """Whether the mistake was found, or no try is left."""
-    answers = _answers(key)
     return any(answers.values()) or len(answers) >= TRIES_ALLOWED
 
 
 def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
     """Draw the list of mistakes; after a wrong answer there is a second try."""
     titles = {exhibit.label: exhibit for exhibit in fitting}
-    answers = _answers(key)
+    answers = state_of(Answers).get(key, {})
     picked = st.selectbox(
         "Which mistake is it?",
         list(titles),
@@ -141,19 +129,22 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
         key=f"guess_{key}",
         placeholder="Choose one",
     )
-    is_new = picked is not None and picked not in answers and not _is_settled(key)
+    is_new = picked is not None and picked not in answers and not _is_settled(answers)
     if st.button("Answer", key="answer", type="primary", disabled=not is_new) and picked:
         state_of(Answers)[key] = answers | {picked: titles[picked] is hidden}
         redraw()
-    if _is_settled(key):
+    if _is_settled(answers):
         st.text("Found." if any(answers.values()) else "Not that one either.")
         st.markdown(f"It is **{hidden.title.lower()}**, exhibit {hidden.number}.")
     elif answers:
-        st.text(f"Not {next(iter(answers))}. {SECOND_TRY}")
+        st.text(
+            f"Not {next(iter(answers))}. You have a second try: find an instrument whose number "
+            "differs from the right one."
+        )
 
 
 def _draw_score() -> None:
-    settled = [answers for key, answers in state_of(Answers).items() if _is_settled(key)]
+    settled = [answers for answers in state_of(Answers).values() if _is_settled(answers)]
     if settled:
         right = sum(any(answers.values()) for answers in settled)
         st.text(f"Found so far: {right} of {len(settled)}.")

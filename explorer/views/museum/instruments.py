@@ -191,7 +191,8 @@ def _causality(run: MeasuredRun) -> InstrumentResult:
     if run.model.config.head.endswith("language-model"):
         change, what = run.logit_change(ids, target, until), "logits before it change"
     else:  # no logits before the last token
-        change, what = run.stream_change(ids, target, until), "the stream before it changes"
+        difference = run.final_stream(ids, target)[:, :until] - run.final_stream()[:, :until]
+        change, what = float(difference.abs().max()), "the stream before it changes"
     return InstrumentResult(change, f"with another last token, {what} by {three(change)}")
 
 

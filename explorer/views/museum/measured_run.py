@@ -142,35 +142,30 @@ class MeasuredRun:
             ]
         return float(torch.stack(changes).max())
 
-    def stream_change(self, ids: Tensor | None, target: Tensor | None, until: int) -> float:
-        """The largest change of the final stream before position `until` with these inputs."""
-        before, after = self.final_stream()[:, :until], self.final_stream(ids, target)[:, :until]
-        return float((after - before).abs().max())
-
     def loss_gradients(self) -> Gradients:
         """The loss, and its gradient at the embeddings of every stack."""
         inputs = (self.ids,) if self.target is None else (self.ids, self.target)
-        model, is_classifier = self.model, self.model.config.head == "classifier"
-        if not is_classifier:  # without its head, it returns the final stream
+        model = self.model
+        if model.config.head != "classifier":  # without its head, it returns the final stream
             model = BoundedTransformer(model)
             model.head = None
         return gradients(
             model,
             *inputs,
-            of=self.loss_of_answer if is_classifier else self.loss_of_stream,
+            of=self.loss_of,
             sites=("*.embed",),
             read_at=NOWHERE,
             segments=self.segments,
         )
 
-    def loss_of_answer(self, output: Tensor) -> Tensor:
-        """The loss of a classifier."""
-        assert self.labels is not None
-        return cross_entropy(output, self.labels)
+    def loss_of(self, output: Tensor) -> Tensor:
+        """The loss of a classifier's output, or of a final stream (1, t, d).
 
-    def loss_of_stream(self, output: Tensor) -> Tensor:
-        """The loss of a final stream (1, t, d), computed for a few positions at a time."""
+        That of a stream is computed for a few positions at a time.
+        """
         assert self.labels is not None
+        if self.model.config.head == "classifier":
+            return cross_entropy(output, self.labels)
         n_labels = (self.labels != IGNORE).sum()
 
         def share(x: Tensor, labels: Tensor) -> Tensor:

@@ -95,15 +95,13 @@ def needs_sinusoids(config: TransformerConfig) -> str | None:
 
 
 def softmax_output(model: Transformer, dim: int = -1) -> Transformer:
-    """Let the head end in a softmax, over the vocabulary or another dimension."""
+    """Let the head end in a softmax, over the vocabulary or another dimension.
+
+    Torch's default for three dimensions is the first.
+    """
     assert model.head is not None
     model.head.register_forward_hook(lambda head, inputs, logits: logits.softmax(dim))
     return model
-
-
-def softmax_over_batch(model: Transformer) -> Transformer:
-    """Let the softmax be over the first dimension, torch's default for three dimensions."""
-    return softmax_output(model, dim=0)
 
 
 def needs_words(config: TransformerConfig) -> str | None:
@@ -359,7 +357,7 @@ def needs_one_norm(config: TransformerConfig) -> str | None:
 
 MISTAKES = {
     "doubled-exponent": Mistake(double_exponent, needs_sinusoids),
-    "batch-softmax": Mistake(softmax_over_batch, needs_words),
+    "batch-softmax": Mistake(partial(softmax_output, dim=0), needs_words),
     "lost-target": Mistake(lose_target, needs_two_stacks),
     "never-appends": Mistake(NeverAppends, needs_two_stacks),
     "shared-projection": Mistake(share_projection, needs_even_slices),

@@ -29,10 +29,6 @@ MEASURED_EVERY = 4
 """Steps between two measurements of the accuracy."""
 CURVES = ("random labels, training batch", "random labels, held out", "real labels, held out")
 RANDOM_LABELS = "random_labels"
-SHORT_RUNS = (
-    "Both training runs are short and tied to this page: leaving or reloading it ends them. Points "
-    "measured before a stop stay."
-)
 
 
 @dataclass(frozen=True)
@@ -144,11 +140,13 @@ def _draw_training(name: str, begin: Callable[[], Iterator[TrainingPoint]]) -> l
     trainings = state_of(PairedTrainings)
     former_points = trainings.get(name, [])
     if not former_points:
-        st.text(SHORT_RUNS)
+        st.text(
+            "Both training runs are short and tied to this page: leaving or reloading it ends "
+            "them. Points measured before a stop stay."
+        )
     button, bar = st.empty(), st.empty()
-    if not button.button(
-        "Train both" if not former_points else "Train both again", key="train_both"
-    ):
+    label = "Train both again" if former_points else "Train both"
+    if not button.button(label, key="train_both"):
         return former_points
     button.button("Stop", key="stop_both")
     points = trainings[name] = []

@@ -1,12 +1,12 @@
 """Races and sweeps: several runs of one task started at once, and which leads as they train."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from explorer.app import address, widget_state
-from explorer.app.controls import expander
+from explorer.app.controls import expander, one_of
 from explorer.app.messages import draw_notes, say
 from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
 from explorer.catalog import ModelError
@@ -37,7 +37,7 @@ from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokeniz
 from explorer.text import TextError
 from explorer.text.number_format import megabytes, three
 from explorer.text.visible_text import literal, literal_sentence
-from explorer.views.runs.run_comparison import choose_axis, draw_curves, names_of
+from explorer.views.runs.run_comparison import CURVE_AXES, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
 from explorer.views.training.live_run import EVERY, draw_followed
 from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
@@ -48,8 +48,8 @@ MOST_NAMED = 8
 """Runs of a sweep that are named before its start."""
 
 
-def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) -> None:
-    """Draw the settings of a sweep, the runs that it makes, and a button that calls `start`."""
+def _draw_sweep_form() -> None:
+    """Draw the settings of a sweep, the runs that it makes, and a button that starts them."""
     kinds: dict[str, Task | type[CustomTask]] = {**TASKS, **CUSTOM_TASKS}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
@@ -105,7 +105,7 @@ def draw_sweep_form(start: Callable[[Sequence[RunSpec], str, OwnText], None]) ->
         f"Start {len(specs)} runs",
         key="start_sweep",
         type="primary",
-        on_click=start,
+        on_click=_start,
         args=(specs, f"{task.name}: {title_of(values)}", own),
     )
 
@@ -135,7 +135,7 @@ def draw_races() -> list[Run]:
             key = f"race_{RACES.index(race)}"
             st.button("Start the race", key=key, on_click=_start_race, args=(race,))
     with expander("own_sweep"):
-        draw_sweep_form(_start)
+        _draw_sweep_form()
     return runs
 
 
@@ -168,10 +168,10 @@ def _draw_chosen_race() -> list[Run]:
         key = st.selectbox(
             "Race or sweep", [*sweeps], format_func=labels.__getitem__, key="sweep", width=480
         )
-        axis = choose_axis()
+        axis = one_of("curves_over", [*CURVE_AXES])
     address.write("sweep", str(key))
     runs = sweeps[str(key)]
-    draw_followed(_draw_live, runs, EVERY)(runs, axis)
+    draw_followed(_draw_live, runs, EVERY, axis)
     return [run for run in runs if run.is_readable()]
 
 
@@ -182,7 +182,7 @@ def _label(runs: Sequence[Run]) -> str:
 def _draw_live(runs: Sequence[Run], axis: str) -> None:
     rows = rows_of(runs)
     readable = [row for row in rows if row.spec]
-    is_live = any(row.status and row.status.is_active for row in rows)
+    is_live = any(row.status.is_active for row in rows)
     names = dict(zip((row.run.name for row in readable), names_of(readable), strict=True))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(leader_words(readable, names))
@@ -204,17 +204,16 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     While they train, runs are compared at the last step that all of them have reached. Of equal
     values that of the fewest steps is named, unless several runs took as few.
     """
-    trained = (row for row in rows if row.best and row.status and row.status.measured_at)
+    trained = (row for row in rows if row.best and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if not ranked or len(ranked) < min(2, len(rows)):
         no_leader = "No run leads before two runs have been measured on held-out data."
         return no_leader + _queue_words(rows, names)
-    is_over = not any(row.status and row.status.is_active for row in rows)
+    is_over = not any(row.status.is_active for row in rows)
     if not is_over and len(ranked) == len(rows) > 1:
         return _leader_at_equal_steps(rows, names)
     first = ranked[0]
     assert first.best is not None
-    assert first.status is not None
     equal = [row for row in ranked if row.goodness() == first.goodness()]
     reached = f"{first.status.measure} {three(first.best.value)}"
     if len(equal) > 1:
@@ -250,7 +249,7 @@ def _leader_at_equal_steps(rows: Sequence[RunRow], names: Mapping[str, str]) -> 
     }
     if not values:
         return ""
-    measure = rows[0].status.measure if rows[0].status else ""
+    measure = rows[0].status.measure
     best = (max if higher_is_better(measure) else min)(values.values())
     first = [literal(names[name]) for name, value in values.items() if value == best]
     who = f"**{first[0]}** leads" if len(first) == 1 else f"{len(first)} of {len(rows)} lead"
@@ -259,9 +258,7 @@ def _leader_at_equal_steps(rows: Sequence[RunRow], names: Mapping[str, str]) -> 
 
 def _queue_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     """Which runs wait for their turn, since there are more runs than cores."""
-    waiting = [
-        literal(names[row.run.name]) for row in rows if row.status and row.status.state == WAITING
-    ]
+    waiting = [literal(names[row.run.name]) for row in rows if row.status.state == WAITING]
     return f" Waiting for their turn: {', '.join(waiting)}." if waiting else ""
 
 

@@ -8,14 +8,9 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from explorer.app.controls import expander, one_of
+from explorer.app.controls import expander
 from explorer.charts.figure_data import WINDOW
-from explorer.charts.run_charts import (
-    Curve,
-    aligned,
-    overlaid_curves,
-    parallel_runs,
-)
+from explorer.charts.run_charts import aligned, overlaid_curves, parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import chart, plotly_chart
 from explorer.runs.metrics import Metrics
@@ -31,6 +26,7 @@ MOST_SETTINGS = 7
 ALWAYS = ("lr", "batch_size")
 """Settings that have an axis even if all runs have the same value."""
 CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
+"""The x axes of the curves."""
 
 
 def names_of(rows: Sequence[RunRow]) -> list[str]:
@@ -38,28 +34,23 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
     return what_differs([row.spec for row in rows if row.spec], [row.run.title for row in rows])
 
 
-def choose_axis() -> str:
-    """The x axis of the curves: steps or seconds."""
-    return one_of("curves_over", [*CURVE_AXES])
-
-
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
     """Draw the runs' loss, and their held-out metric if all have the same one."""
-    readable = [row for row in rows if row.spec and row.status]
+    readable = [row for row in rows if row.spec]
     names = names_of(readable)
     by_name = {name: metrics_of(row.run) for name, row in zip(names, readable, strict=True)}
-    steps = max((row.status.steps for row in readable if row.status), default=0)
-    measures = [*dict.fromkeys(row.status.measure for row in readable if row.status)]
+    steps = max((row.status.steps for row in readable), default=0)
+    measures = [*dict.fromkeys(row.status.measure for row in readable)]
     left, right = st.columns(2, gap="medium")
     with left:
-        _draw(_curves(by_name, axis, "loss"), axis, "loss", f"{key}_loss", steps=steps)
+        _draw(by_name, axis, "loss", "loss", f"{key}_loss", steps)
     with right:
         if len([*filter(None, measures)]) > 1:
             st.caption(f"Different held-out metrics have no common axis: {_list(measures)}.")
         else:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
-            _draw(_curves(by_name, axis, "value"), axis, title, f"{key}_held_out", steps=steps)
+            _draw(by_name, axis, "value", title, f"{key}_held_out", steps)
     has_no_seconds = [
         name
         for name, metrics in by_name.items()
@@ -69,9 +60,22 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(has_no_seconds)}.")
 
 
-def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, steps: int) -> None:
-    """Draw them over all steps of the longest run, so that no axis moves while they grow."""
-    is_stepped = title != "loss"
+def _draw(
+    by_name: Mapping[str, Metrics], axis: str, number: str, title: str, key: str, steps: int
+) -> None:
+    """Draw each run's curve of the loss or the held-out value, as far as it is recorded.
+
+    The axes have room for all steps of the longest run, so that nothing moves while they grow.
+    """
+    places = {
+        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]
+        for name, metrics in by_name.items()
+    }
+    curves = {
+        name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
+        for name, points in places.items()
+    }
+    is_stepped = number == "value"
     table = aligned(curves, "last" if is_stepped else "mean")
     if not table["x"]:
         st.caption(f"The curves of the {title} appear with the first steps.")
@@ -88,18 +92,6 @@ def _draw(curves: dict[str, Curve], axis: str, title: str, key: str, *, steps: i
         y_end=1.0 if is_stepped and 0 < highest <= 1 else highest,
     )
     chart(spec, table=table, height=WINDOW, key=key, title=title)
-
-
-def _curves(by_name: Mapping[str, Metrics], axis: str, number: str) -> dict[str, Curve]:
-    """Each run's curve of the loss or the held-out value, as far as it is recorded."""
-    places = {
-        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]
-        for name, metrics in by_name.items()
-    }
-    return {
-        name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
-        for name, points in places.items()
-    }
 
 
 def _list(names: Iterable[str]) -> str:
@@ -147,7 +139,7 @@ def measured_runs(runs: Sequence[Run]) -> list[RunResult]:
     return [
         RunResult(row.run.title, row.spec, row.status.measure, row.status.value)
         for row in rows_of(runs)
-        if row.spec and row.status and row.status.value is not None
+        if row.spec and row.status.value is not None
     ]
 
 

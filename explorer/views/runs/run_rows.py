@@ -1,6 +1,6 @@
 """The rows of the table of runs: read together, searched and sorted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,40 +18,34 @@ from explorer.runs.spec import DAMAGED, WAITING, RunError, RunNotes, RunSpec, St
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
 from explorer.text.number_format import three
+from explorer.views.shared.tables import table
 from explorer.views.training.run_words import duration
 
-NUMBERS_AS_TEXT = ("held out", "best", "trained", "on disk")
-SORTS = ("Newest first", "Best held-out value", "Most steps", "Longest training", "Largest on disk")
+UNREAD = Status(DAMAGED)
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run in the table; one that cannot be read has a `fault` instead of a status."""
+    """A run in the table; one that cannot be read has a `fault` and no spec."""
 
     run: Run
     notes: RunNotes
     size: int
     spec: RunSpec | None = None
-    status: Status | None = None
+    status: Status = UNREAD
     best: Best | None = None
     place: int = 0
     """Its place in the queue, from 1; 0 if it is not queued."""
     fault: str = ""
 
-    @property
-    def state(self) -> str:
-        if self.status is None:
-            return DAMAGED
-        return f"queued, {ordinal(self.place)} in line" if self.place else self.status.state
-
     def cells(self) -> dict[str, object]:
         """Its cells, by column."""
-        status = self.status or Status()
-        is_read = self.status is not None
+        status, is_read = self.status, not self.fault
+        queued = f"queued, {ordinal(self.place)} in line" if self.place else ""
         cells: dict[str, object] = {
             "run": self.run.title,
             "changed settings": self.fault or self.changed(),
-            "state": self.state,
+            "state": queued or status.state,
             "step": status.step if is_read else None,
             "of": status.steps if is_read else None,
             "held out": None if status.value is None else three(status.value),
@@ -86,7 +80,7 @@ class RunRow:
 
     def goodness(self) -> float:
         """A number that is larger for a better held-out value of the same metric."""
-        if self.best is None or self.status is None:
+        if self.best is None:
             return float("-inf")
         return self.best.value if higher_is_better(self.status.measure) else -self.best.value
 
@@ -109,34 +103,34 @@ def _row(run: Run, size: int, queue: dict[str, int], queued: Queued) -> RunRow:
     return RunRow(run, notes, size, spec, status, best_value(run.folder, status.measure), place)
 
 
+SORTS: dict[str, Callable[[RunRow], Any]] = {
+    "Newest first": lambda row: 0,  # they come so
+    # Different metrics cannot be compared.
+    "Best held-out value": lambda row: ("~" if row.fault else row.status.measure, -row.goodness()),
+    "Most steps": lambda row: -row.status.step,
+    "Longest training": lambda row: -row.status.seconds,
+    "Largest on disk": lambda row: -row.size,
+}
+"""By name, what rows are sorted by."""
+
+
 def matching_rows(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow]:
     """The rows that have all the words, in this order; among equals, the newest first."""
     words = search.lower().split()
-    matches = [row for row in rows if row.has(words)]
-    if sort == SORTS[1]:  # different metrics cannot be compared
-        matches.sort(key=lambda row: (row.status.measure if row.status else "~", -row.goodness()))
-    elif sort == SORTS[2]:
-        matches.sort(key=lambda row: -(row.status.step if row.status else 0))
-    elif sort == SORTS[3]:
-        matches.sort(key=lambda row: -(row.status.seconds if row.status else 0))
-    elif sort == SORTS[4]:
-        matches.sort(key=lambda row: -row.size)
-    return matches
+    return sorted((row for row in rows if row.has(words)), key=SORTS[sort])
 
 
 def draw_cells(rows: Sequence[dict[str, object]], key: str, **how: Any) -> None:
     """Draw the cells of several runs as a table."""
     kinds = st.column_config
-    st.dataframe(
+    wide = dict.fromkeys(("settings", "changed settings"), kinds.TextColumn(width="medium"))
+    table(
         rows,
+        right=("held out", "best", "trained", "on disk"),
+        numbers=dict.fromkeys(("step", "of"), "localized"),
+        config={**wide, "tags": kinds.ListColumn()},
         key=key,
-        hide_index=True,
-        column_config={
-            **{name: kinds.NumberColumn(format="localized") for name in ("step", "of")},
-            **{name: kinds.TextColumn(alignment="right") for name in NUMBERS_AS_TEXT},
-            **{name: kinds.TextColumn(width="medium") for name in ("settings", "changed settings")},
-            "tags": kinds.ListColumn(),
-        },
+        most_rows=12,
         **how,
     )
 

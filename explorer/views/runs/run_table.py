@@ -23,16 +23,14 @@ from explorer.runs.run import Run, restore
 from explorer.runs.spec import LONGEST_NOTE, MOST_TAGS, RunError
 from explorer.system import limits
 from explorer.system.data_folders import runs_root
-from explorer.views.runs.run_comparison import choose_axis, draw_curves, draw_run_comparison
+from explorer.views.runs.run_comparison import CURVE_AXES, draw_curves, draw_run_comparison
 from explorer.views.runs.run_rows import SORTS, draw_cells, matching_rows, rows_of
 from explorer.views.training.live_run import draw_followed
-from explorer.views.training.run_chooser import choose_run_next, draw_run_links
+from explorer.views.training.run_chooser import draw_run_links
 from explorer.views.training.run_words import duration, errors_noted
 
 TABLE_EVERY = 2.0
 MOST_COMPARED = 32
-ROW, HEAD_ROW, MOST_ROWS = 35, 37, 12
-"""Pixels of a row and of the header, and how many rows are visible without scrolling."""
 MOST_UNDONE = 3
 NONE_YET = "No run yet: start one on the page Training, or a race under **Races and sweeps**."
 
@@ -60,22 +58,20 @@ def draw_table(controls: DeltaGenerator) -> list[Run]:
     with controls:
         hint = "Words of a row"
         search = text_field("find", placeholder=hint, width=180, label_visibility="collapsed")
-        sort = one_of("sort", SORTS, as_list=True, width=220)
+        sort = one_of("sort", [*SORTS], as_list=True, width=220)
     rows = matching_rows(rows_of([*runs.values()]), search, sort)
     if not rows:
         st.markdown("No run has all these words.")
         return []
     listed = [row.run for row in rows]
-    draw_followed(_draw_rows, listed, TABLE_EVERY, lambda: state_of(ChosenRuns).names)(
-        listed, chosen
-    )
+    draw_followed(_draw_rows, listed, TABLE_EVERY, chosen, more=lambda: state_of(ChosenRuns).names)
     picked = [runs[name] for name in chosen if name in runs]
     if picked:
         _draw_actions(picked)
     with controls:
-        axis = choose_axis()
+        axis = one_of("curves_over", [*CURVE_AXES])
     few = picked or listed[:1]
-    draw_followed(_draw_curves, few, TABLE_EVERY)(few, axis)
+    draw_followed(_draw_curves, few, TABLE_EVERY, axis)
     words = "" if picked else " · Select one run to open or annotate it, or several to compare."
     st.caption(f"{_disk_words()}{words}")
     if len(picked) > 1:
@@ -94,9 +90,8 @@ def _chosen(runs: dict[str, Run]) -> tuple[str, ...]:
                 selection.names += (name,)
             except RunError as error:
                 say(str(error))
-    for name in [
-        name for name in selection.names if name not in runs
-    ]:  # runs that only a link named
+    absent = [name for name in selection.names if name not in runs]
+    for name in absent:  # only a link names them
         with suppress(RunError):
             runs[name] = find_run(name)
     names = tuple(name for name in selection.names if name in runs)
@@ -123,7 +118,6 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...]) -> None:
         on_select=pick,
         selection_mode="multi-row",
         selection_default={"selection": {"rows": [i for i, n in enumerate(names) if n in chosen]}},
-        height=HEAD_ROW + ROW * min(MOST_ROWS, len(rows)),
     )
 
 
@@ -170,8 +164,8 @@ def _draw_actions(picked: Sequence[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(picked) == 1:
             (run,) = picked
-            label, args = "Open on Training", (run,)
-            if st.button(label, key="open_training", on_click=choose_run_next, args=args):
+            put, args = widget_state.put, ("run", run.name)
+            if st.button("Open on Training", key="open_training", on_click=put, args=args):
                 switch_page("training", run=run.name)
             draw_run_links(run)
         if may_change_all:

@@ -71,7 +71,10 @@ def draw_data(task: Task | None) -> None:
     _draw_examples(task, training)
     left, right = st.columns(2, gap="medium")
     with left:
-        _draw_lengths(summary)
+        names = ("Tokens of the source", "Tokens of the target")
+        for at, lengths in enumerate(summary.lengths):
+            title = names[at] if len(summary.lengths) > 1 else "Tokens of an example"
+            _draw_bars(title, length_bars(lengths), f"data_lengths_{at}")
     with right:
         if summary.classes:
             _draw_bars("Classes", summary.classes, "data_classes")
@@ -113,13 +116,6 @@ def _draw_masks(task: Task, batch: Batch) -> None:
                 title=f"{task.name} · Mask, {SITES[site]}",
                 height=MASK_HEIGHT,
             )
-
-
-def _draw_lengths(summary: DataSummary) -> None:
-    names = ("Tokens of the source", "Tokens of the target")
-    for at, lengths in enumerate(summary.lengths):
-        title = names[at] if len(summary.lengths) > 1 else "Tokens of an example"
-        _draw_bars(title, length_bars(lengths), f"data_lengths_{at}")
 
 
 def length_bars(lengths: Sequence[int]) -> dict[str, int]:

@@ -74,28 +74,23 @@ class SettingInputs:
     """
 
     def __init__(self, task: str, live: Run | None) -> None:
-        self._task, self._live = task, live
+        self._task, self.live = task, live
         self._columns: Sequence[Any] = ()
         self._drawn = 0
-
-    @property
-    def is_live(self) -> bool:
-        """Whether there is a run that the inputs change."""
-        return self._live is not None
 
     def draw(self, setting: Setting, value: Any) -> Any:
         """Draw the input of this setting, with the default `value`; return the chosen value."""
         key = self.key(setting.name)
         is_hot = setting.field in HOT_VALUES
         label, words = setting.label, [setting.help]
-        if self._live:
+        if self.live:
             label = f"{HOT if is_hot else COLD} {label}"
             words.append(APPLIES_NOW if is_hot else NEEDS_RESTART)
         how: dict[str, Any] = {"label": label, "help": " ".join(filter(None, words)) or None}
-        if self._live and is_hot:
-            how |= {"on_change": change_now, "args": (self._live, setting.field, key)}
+        if self.live and is_hot:
+            how |= {"on_change": change_now, "args": (self.live, setting.field, key)}
         if setting.is_switch:
-            self.new_row()
+            self.new_row()  # its label may take two lines
             return self.linked(setting, value, st.toggle, value=value, wrap=True, **how)
         if setting.options:
             self.new_row()  # half a row would cut the options' texts
@@ -113,10 +108,6 @@ class SettingInputs:
             format=setting.format or None,
             **how,
         )
-
-    def switch(self, label: str, name: str, value: bool, words: str) -> bool:
-        """Draw a switch in a row of its own, whose label may take two lines."""
-        return bool(self.draw(Setting(name, label, help=words, is_switch=True), value))
 
     def linked(self, setting: Setting, usual: Any, draw: Callable[..., Any], **how: Any) -> Any:
         """Draw this widget; the address has its value where that is not the default."""

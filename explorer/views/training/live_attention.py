@@ -112,31 +112,12 @@ class LiveAttention:
 
 
 @dataclass
-class TypedSentences:
-    """The sentence of each task, and the task that was drawn last."""
-
-    of: dict[str, str] = field(default_factory=dict)
-    task: str = ""
-
-
-@dataclass
 class ShownAttention:
-    """The attention on screen."""
+    """The attention on screen, its task, and the sentence that was typed for each task."""
 
     now: LiveAttention | None = None
-
-
-def draw_live_attention(
-    run: Run,
-    task: Task,
-    own_text: str,
-    places: Sequence[DeltaGenerator],
-) -> LiveAttention | None:
-    """Draw one head's attention and the expected pattern in the places of `_draw_in`.
-
-    Returns everything that was computed with these weights.
-    """
-    return _draw_in(places, task, run.title, own_text, partial(_newest_pass, run, task))
+    task: str = ""
+    typed: dict[str, str] = field(default_factory=dict)
 
 
 def draw_preview(task: Task, own_text: str) -> None:
@@ -151,22 +132,23 @@ def draw_preview(task: Task, own_text: str) -> None:
     watched, beside = st.columns(FIGURES)
     answer, expected = beside.container(), beside.container()
     places = sentence, head, answer, watched, expected
-    _draw_in(places, task, task.name, own_text, partial(_run, Path(opened.name), opened))
+    draw_attention_in(places, task, task.name, own_text, partial(_run, Path(opened.name), opened))
     beside.caption(f"Expected after training: {task.expectation}")
     beside.markdown(f"**{task.title}.** {task.explanation}")
     beside.caption("Until you start or choose a run, this is a model already trained on this task.")
 
 
-def _draw_in(
+def draw_attention_in(
     places: Sequence[DeltaGenerator],
     task: Task,
     model: str,
     own_text: str,
     run: Callable[[str], LiveAttention | None],
 ) -> LiveAttention | None:
-    """Draw the attention in these places; `model` is the name of the run or trained model.
+    """Draw one head's attention and the expected pattern in these places.
 
-    The places are of the sentence, a head, the answer, the weights, and the expected pattern.
+    The places are of the sentence, a head, the answer, the weights, and the expected pattern;
+    `model` is the name of the run or trained model. Returns everything that was computed.
     """
     above, head_place, answer, left, right = places
     with above:
@@ -217,13 +199,14 @@ def _draw_in(
 
 def _draw_sentence(task: Task, own_text: str) -> str:
     """Draw the sentence's input; its default is that of the other pages, if the task reads it."""
-    usual, typed = own_text if _reads(task, own_text) else task.example, state_of(TypedSentences)
-    if typed.task not in ("", task.name):
-        choose("sentence", typed.of.get(task.name, usual))
+    usual, screen = own_text if _reads(task, own_text) else task.example, state_of(ShownAttention)
+    if screen.task not in ("", task.name):
+        choose("sentence", screen.typed.get(task.name, usual))
     follow("sentence", usual)
     text = text_field("sentence", usual, label_visibility="collapsed", **PERSISTENT)
-    typed.task = task.name
-    typed.of = {**typed.of, task.name: text} if text != usual else typed.of
+    screen.task = task.name
+    if text != usual:
+        screen.typed[task.name] = text
     return text
 
 
@@ -238,7 +221,7 @@ def _reads(task: Task, text: str) -> bool:
     return task.tokenizer.unk_id not in ids and len(ids) <= task.model.max_len
 
 
-def _newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
+def newest_pass(run: Run, task: Task, text: str) -> LiveAttention | None:
     """Run only if the weights or the sentence changed; None before the first weights."""
     screen = state_of(ShownAttention)
     live: LiveAttention | None = None

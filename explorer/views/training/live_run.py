@@ -9,20 +9,14 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial, wraps
+from functools import partial
 from statistics import median
-from typing import ParamSpec
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.messages import draw_notes, say
-from explorer.app.reader_runs import (
-    COMES_WITH_THE_APP,
-    SOMEBODY_ELSES,
-    is_recorded,
-    may_change,
-)
+from explorer.app.reader_runs import COMES_WITH_THE_APP, SOMEBODY_ELSES, is_recorded, may_change
 from explorer.charts.training_curves import (
     CURVES_HEIGHT,
     MOST_POINTS,
@@ -45,9 +39,10 @@ from explorer.text import TextError
 from explorer.views.training.live_attention import (
     CONTROLS,
     FIGURES,
+    draw_attention_in,
     draw_forcing,
     draw_generalisation,
-    draw_live_attention,
+    newest_pass,
 )
 from explorer.views.training.run_words import (
     STATE_WORDS,
@@ -61,11 +56,12 @@ EVERY, SLOWER = 1.0, 3.0
 """Seconds between two drawings, and the same where drawing is slow."""
 NEW = 10.0
 """Seconds for which a run is looked at as often after its last change as one that trains."""
-P = ParamSpec("P")
 SLOW = 0.05
 """Seconds of CPU time of a slow drawing."""
 LAST = 5
 """The last drawings, whose median time decides; the first is no measure of the others."""
+_cpu_times = deque[float](maxlen=LAST)
+"""CPU seconds of the last drawings for all readers, since they share the machine."""
 
 
 def draw_run(run: Run, text: str) -> None:
@@ -93,26 +89,26 @@ def _followed(run: Run) -> Hashable:
 
 
 def draw_followed(
-    draw: Callable[P, None],
+    draw: Callable[..., None],
     runs: Sequence[Run],
     every: float,
+    *args: object,
     more: Callable[[], Hashable] = lambda: None,
-) -> Callable[P, None]:
-    """A part that draws these runs, by a clock while one trains; the page follows their states."""
+) -> None:
+    """Draw these runs, by a clock while one trains; the page follows their states and `more`.
+
+    `draw` gets the runs and these arguments.
+    """
 
     def follows() -> Hashable:
         return states_of(runs), more()
 
-    @wraps(draw)
-    def draw_part(*args: P.args, **kwargs: P.kwargs) -> None:
-        states = states_of(runs)
-        trains = TRAINING in states
-        with st.container(gap=None):
-            fragment(every=every if trains else None, follows=follows)(draw)(*args, **kwargs)
-            if WAITING in states and not trains:
-                watch(follows, EVERY if any(map(is_new, runs)) else SELDOM)
-
-    return draw_part
+    states = states_of(runs)
+    trains = TRAINING in states
+    with st.container(gap=None):
+        fragment(every=every if trains else None, follows=follows)(draw)(runs, *args)
+        if WAITING in states and not trains:
+            watch(follows, EVERY if any(map(is_new, runs)) else SELDOM)
 
 
 def is_new(run: Run) -> bool:
@@ -128,14 +124,8 @@ def seconds_between(status: Status) -> float | None:
     """Seconds until the next drawing; None for a run that no process trains now."""
     if status.state != TRAINING:
         return None
-    times = _cpu_times()
-    return SLOWER if len(times) == LAST and median(times) > SLOW else EVERY
-
-
-@st.cache_resource
-def _cpu_times() -> deque[float]:
-    """CPU seconds of the last drawings for all readers, since they share the machine."""
-    return deque(maxlen=LAST)
+    is_slow = len(_cpu_times) == LAST and median(_cpu_times) > SLOW
+    return SLOWER if is_slow else EVERY
 
 
 def _draw_now(run: Run, text: str) -> None:
@@ -158,14 +148,15 @@ def _draw_now(run: Run, text: str) -> None:
         say(str(error))
         return
     answer, expected, loss, below = (beside.container(gap="xsmall") for _ in range(4))
-    live = draw_live_attention(run, task, text, (sentence, head, answer, watched, expected))
+    places = sentence, head, answer, watched, expected
+    live = draw_attention_in(places, task, run.title, text, partial(newest_pass, run, task))
     _draw_curves(run, spec, status, task, loss, below)
     below.caption(f"Expected after training: {task.expectation}")
     if live is not None:
         with below:
             draw_generalisation(live.losses)
         draw_forcing(task, live.forcing)
-    _cpu_times().append(time.thread_time() - start)
+    _cpu_times.append(time.thread_time() - start)
 
 
 def _top(losses: Sequence[tuple[int, float]], spec: RunSpec) -> float:

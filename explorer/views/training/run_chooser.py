@@ -46,12 +46,13 @@ def _draw_link(
 ) -> None:
     """Draw a button that opens the run's model, at the step in `address` if it has one."""
     args = run.name, address.get("training_step")
-    chosen = st.button(label, key=key, icon=FORWARD, on_click=_open_model, args=args, **how)
+    chosen = st.button(label, key=key, icon=FORWARD, on_click=open_run_model, args=args, **how)
     if chosen and page in session().pages:
         switch_page(page, **address)
 
 
-def _open_model(name: str, step: str | None) -> None:
+def open_run_model(name: str, step: str | int | None) -> None:
+    """In a callback: choose the model of this run, at this step if it has one."""
     reader_models.add_run(name)
     choose_model(name)
     if step is not None:
@@ -88,7 +89,11 @@ def run_on_screen(report: Callable[[str], None] = lambda sentence: None) -> Run 
             return find_run(name)
     except RunError as error:
         report(str(error))
-    return _first_active(own_runs())
+    for run in own_runs()[:10]:
+        with suppress(RunError):
+            if status_of(run).is_active:
+                return run
+    return None
 
 
 def _address_decides() -> bool:
@@ -123,11 +128,6 @@ def choose_run() -> Run | None:
     return runs.get(str(picked))
 
 
-def choose_run_next(run: Run) -> None:
-    """Show this run; call it before the list is drawn."""
-    widget_state.put("run", run.name)
-
-
 def draw_buttons(run: Run) -> None:
     """Draw the links to other pages about the run, and the button that deletes it."""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -157,11 +157,3 @@ def _delete(run: Run) -> None:
     with errors_noted("run"):
         cluster().delete(run)
         widget_state.put("run", None)
-
-
-def _first_active(runs: list[Run]) -> Run | None:
-    for run in runs[:10]:
-        with suppress(RunError):
-            if status_of(run).is_active:
-                return run
-    return None

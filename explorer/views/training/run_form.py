@@ -273,7 +273,7 @@ def _draw_inputs(
 
     values = draw(*IN_SIGHT)
     below_steps = st.container()
-    if inputs.is_live:
+    if inputs.live:
         below_steps.caption(f"{HOT} takes effect at once · {COLD} needs a restart")
     groups = st.container(gap="xsmall")
     with groups:
@@ -303,7 +303,8 @@ def _draw_target(task: Task, base: RunSpec, inputs: SettingInputs) -> float | No
     """Draw and return the value of the held-out metric that ends the run, if one does."""
     better = "higher" if task.higher_is_better else "lower"
     words = f"The run ends at the first measurement on held-out data that is as good, or {better}."
-    stops = inputs.switch("Stop at a target", "stop_at_goal", base.stop_at is not None, words)
+    stop = Setting("stop_at_goal", "Stop at a target", help=words, is_switch=True)
+    stops = inputs.draw(stop, base.stop_at is not None)
     low, high = task.measured_between
     target = Setting("stop_at", "Target", low=low, high=high, step=0.01, format="%.3g")
     goal = task.goal if base.stop_at is None else base.stop_at

@@ -27,7 +27,6 @@ from explorer.text import TextError
 from explorer.text.checked_text import BYTES_OF_CHARACTER, decoded
 from explorer.text.visible_text import literal
 from explorer.views.training.form_inputs import SettingInputs
-from explorer.views.training.run_chooser import choose_run_next
 from explorer.views.training.run_words import first_words
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError
@@ -306,7 +305,7 @@ def start(spec: RunSpec, own: OwnText) -> None:
         new_run = cluster().train_new(
             spec, own.text, whose(), whose_network(), tokenizer, parent=own.parent
         )
-        choose_run_next(new_run)
+        widget_state.put("run", new_run.name)
     except (RunError, TextError, OSError) as error:
         say(in_a_sentence(error))
     else:

@@ -49,10 +49,6 @@ MOST_FILM_BYTES = 16_000_000
 MOST_FILM_TOKENS = 128
 """Of a sentence: the browser has the maps of all frames."""
 MOST_FILM_POINTS = 200
-TOO_LONG_FOR_FILM = (
-    "A film shows at most {most} tokens, and this sentence has {length:,}: shorten it, or compare "
-    "two moments."
-)
 
 
 def draw_two_moments(context: PageContext, history: History) -> None:
@@ -74,9 +70,13 @@ def draw_two_moments(context: PageContext, history: History) -> None:
 def is_too_long(forward: ForwardPass) -> bool:
     """Whether the sentence has too many tokens for a film; if so, say it."""
     length = max(len(forward.source), len(forward.target))
-    if length > MOST_FILM_TOKENS:
-        st.text(TOO_LONG_FOR_FILM.format(most=MOST_FILM_TOKENS, length=length))
-    return length > MOST_FILM_TOKENS
+    if length <= MOST_FILM_TOKENS:
+        return False
+    st.text(
+        f"A film shows at most {MOST_FILM_TOKENS} tokens, and this sentence has {length:,}: "
+        "shorten it, or compare two moments."
+    )
+    return True
 
 
 def draw_film(context: PageContext, history: History) -> None:
@@ -274,12 +274,12 @@ def follow_run(run: Run) -> None:
     """Show the progress of a run that trains; the page is drawn again for a new snapshot."""
     with suppress(RunError):  # the film can be shown even if the rest of the run cannot be read
         if is_active(run):
-            draw_followed(_draw_progress, [run], EVERY, lambda: len(run.snapshots()))(run)
+            draw_followed(_draw_progress, [run], EVERY, more=lambda: len(run.snapshots()))
 
 
-def _draw_progress(run: Run) -> None:
+def _draw_progress(runs: Sequence[Run]) -> None:
     with suppress(RunError):
-        status = status_of(run)
+        status = status_of(runs[0])
         st.progress(status.share, text=progress_words(status))
 
 

@@ -1,7 +1,6 @@
 """A guess among three patterns of what the heads will attend to, then the answer."""
 
 import random
-from collections.abc import Callable
 
 import streamlit as st
 import torch
@@ -16,10 +15,6 @@ from explorer.views.shared import widgets
 from explorer.views.training_history.moments import History, PassAtStep
 
 HEIGHT, LARGE = 260, 400
-NOTHING_EXPECTED = (
-    "The task of this run has no expected pattern for this attention. Choose a run of a task such "
-    "as translation, reverse or induction, and its last kind of attention."
-)
 Pattern = tuple[str, Tensor]
 
 
@@ -32,17 +27,19 @@ def draw_guess(context: PageContext, history: History) -> None:
     part = context.choice.part
     expected = history.expected(part)
     if expected is None:
-        st.text(NOTHING_EXPECTED)
+        st.text(
+            "The task of this run has no expected pattern for this attention. Choose a run of a "
+            "task such as translation, reverse or induction, and its last kind of attention."
+        )
         return
     options = _options(expected)
     question = history.run.name, part, history.last.text
     guesses = state_of(Guesses)
     if question not in guesses:
         st.markdown("**Which pattern will the heads show after training?**")
-        for at, (column, (_, pattern)) in enumerate(
-            zip(st.columns(len(options)), options, strict=True)
-        ):
-            with column:
+        columns = st.columns(len(options))
+        for at, (_, pattern) in enumerate(options):
+            with columns[at]:
                 # Zeros and ones, since the expected pattern's own weights would give it away.
                 weights, title = (pattern > 0).float(), f"Pattern {at + 1}"
                 widgets.draw_weights(history.last, part, weights, f"pattern_{at}", title, HEIGHT)
@@ -95,16 +92,16 @@ def _draw_best_head(
 def _options(expected: Tensor) -> list[Pattern]:
     """The expected pattern and two others, shuffled with a seed from its size."""
     rows, columns = expected.shape
-    last = columns - 1
-    keys: dict[str, Callable[[int], int]] = {
-        "the diagonal": lambda row: min(row, last),
-        "the anti-diagonal": lambda row: max(0, last - row),
-        "the previous token": lambda row: min(max(0, row - 1), last),
-        "the first token": lambda row: 0,
+    row, last = torch.arange(rows), columns - 1
+    keys = {
+        "the diagonal": row.clamp(max=last),
+        "the anti-diagonal": (last - row).clamp(min=0),
+        "the previous token": (row - 1).clamp(0, last),
+        "the first token": torch.zeros_like(row),
     }
     others = []
     for name, key in keys.items():
-        pattern = torch.nn.functional.one_hot(torch.tensor([*map(key, range(rows))]), columns)
+        pattern = torch.nn.functional.one_hot(key, columns)
         agree = ((pattern > 0) & (expected > 0)).sum() / max(1, int((expected > 0).sum()))
         if agree < 0.5:
             others.append((name, pattern.float()))

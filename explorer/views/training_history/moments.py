@@ -1,6 +1,7 @@
 """The forward pass of the sentence through every snapshot of a run, cached."""
 
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -104,11 +105,6 @@ class History:
         return cached(self.opened, ("scores at every step", part, self.keys), make)
 
 
-def snapshots_in(context: PageContext) -> bool:
-    """Whether the chosen model has snapshots; without a model, the page ends here."""
-    return bool(context.opened and snapshots_of(context.entry))
-
-
 def history_of(context: PageContext) -> History | None:
     """The history of the chosen model, or None where it takes too long or has not been run yet."""
     entry = context.entry
@@ -118,22 +114,22 @@ def history_of(context: PageContext) -> History | None:
     text, pair = context.choice.text, context.choice.pair
     last = identity_of(folders[-1])
 
-    def run_step(at: int) -> PassAtStep:
-        return _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair)
-
     keys = [("pass at a step", text, pair, identity_of(folder), last) for folder in folders]
     passes = measurements(
         context.opened,
         "training_history",
         keys,
-        run_step,
+        lambda at: _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair),
         cost=len(steps) * _cost(context.opened, context.forward),
         doing="The sentence at every step",
         too_long=TOO_LONG_FOR_SCORES,
     )
     if passes is None:
         return None
-    return History(run, _task_of(run), tuple(passes), context.opened, tuple(keys))
+    task = None
+    with suppress(RunError, TextError):
+        task = run.task()
+    return History(run, task, tuple(passes), context.opened, tuple(keys))
 
 
 def opened_at(opened: OpenModel, folder: Path) -> OpenModel:
@@ -165,13 +161,6 @@ def _cost(opened: OpenModel, forward: ForwardPass) -> int:
     if forward.config.kind == "encoder-decoder":
         tokens = 3 * (len(forward.source) + longest_answer(opened))
     return tokens * opened.model.n_parameters
-
-
-def _task_of(run: Run) -> Task | None:
-    try:
-        return run.task()
-    except (RunError, TextError):
-        return None
 
 
 def _scores(forward: ForwardPass, part: str, expected: Tensor | None) -> dict[str, Tensor]:
