@@ -20,7 +20,7 @@ from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import TOO_LARGE_TO_MEASURE, InsideRun, has_room
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.measurement import measurements
+from explorer.views.shared.measurement import Report, measurements
 
 TRAINING, RANDOM = "Where the training went", "Random"
 SIDE = 17
@@ -113,7 +113,7 @@ def _measure(chosen: InsideRun, kind: str) -> tuple[PlanePoints, list[Tensor], T
     def points() -> PlanePoints:
         return cached(chosen.first, ("landscape plane", *whose), lambda: _points(chosen, kind))
 
-    def piece(at: int) -> Tensor:
+    def piece(at: int, _: Report) -> Tensor:
         grid, batch = points(), chosen.held_out
         model = chosen.opened(chosen.steps[-1]).model
         if at < SIDE:

@@ -25,7 +25,7 @@ from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
 from explorer.text.number_format import three
 from explorer.text.visible_text import literal
-from explorer.views.shared.measurement import measurements
+from explorer.views.shared.measurement import Report, measurements
 from explorer.views.shared.training_snapshots import identity_of, open_snapshot
 
 EXPECTED = "expected pattern"
@@ -120,7 +120,7 @@ def history_of(context: PageContext) -> History | None:
     text, pair = context.choice.text, context.choice.pair
     last = identity_of(folders[-1])
 
-    def run_step(at: int) -> PassAtStep:
+    def run_step(at: int, _: Report) -> PassAtStep:
         return _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair)
 
     keys = [("pass at a step", text, pair, identity_of(folder), last) for folder in folders]
