@@ -16,7 +16,6 @@ from explorer.app.session import state_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.chips import chips
-from explorer.components.matrix import matrix
 from explorer.inference.branches import NO_ROOM, Branches
 from explorer.inference.continuation import (
     Continuation,
@@ -232,20 +231,17 @@ def how_chosen(stages: SamplingStages, sampling: Sampling, seed: int, share: str
 def _draw_head(context: PageContext, continuation: Continuation, step: int) -> None:
     """Draw the chosen head's map over the text so far; it grows with every token."""
     at, forward = context.choice, continuation.forward
-    words = forward.part(at.part).words
     is_whole = step == continuation.steps
-    matrix(
+    widgets.draw_weights(
+        forward,
+        at.part,
         continuation.weights(at.part, at.layer, at.head, step),
-        continuation.rows(at.part, step),
-        continuation.columns(at.part, step),
-        key="decoded_head",
+        "decoded_head",
+        widgets.head_title(context),
+        rows=continuation.rows(at.part, step),
+        columns=continuation.columns(at.part, step),
         allowed=continuation.mask(at.part, at.layer, step),
-        row_name=words.row,
-        column_name=words.column,
-        sentence=words.cell,
-        title=widgets.head_title(context),
         absent="masked" if is_whole else "masked or later",
-        top=1.0,
     )
     if at.part == "decoder.cross_attn":
         st.caption("The last row attends to your sentence to predict the next token.")

@@ -13,7 +13,6 @@ from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.chips import chips
-from explorer.components.matrix import matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import (
     Permutation,
@@ -135,8 +134,6 @@ def _draw_maps(permutation: Permutation, at: Choice) -> None:
     """The chosen head in both orders, the new one mapped back to the original; the difference."""
     before = permutation.before.weights(*at.place)
     after = permutation.put_back(*at.place)
-    rows, columns = permutation.before.rows(at.part), permutation.before.columns(at.part)
-    words = permutation.before.part(at.part).words
     mask, mask_after = permutation.masks(at.part, at.layer)
     change = after - before
     title = head_title(at.called, *at.place)
@@ -145,24 +142,24 @@ def _draw_maps(permutation: Permutation, at: Choice) -> None:
         "New order, mapped back to the original": (after, mask_after),
         "Difference": (change, mask | mask_after),
     }
+    of_change = {
+        "scale": "diverging",
+        "sentence": "{row}, {column}: {value}",
+        "unit": "change",
+        "top": max(float(change.abs().max()), LEAST_SCALE),
+    }
     for number, (place, (title, (values, allowed))) in enumerate(
         zip(widgets.side_by_side(1, 1, 1), titles.items(), strict=True)
     ):
-        is_change = values is change
         with place:
-            matrix(
+            widgets.draw_weights(
+                permutation.before,
+                at.part,
                 values,
-                rows,
-                columns,
-                key=f"order_map_{number}",
+                f"order_map_{number}",
+                title,
                 allowed=allowed,
-                row_name=words.row,
-                column_name=words.column,
-                scale="diverging" if is_change else "sequential",
-                sentence="{row}, {column}: {value}" if is_change else words.cell,
-                unit="change" if is_change else "weight",
-                title=title,
-                top=max(float(change.abs().max()), LEAST_SCALE) if is_change else 1.0,
+                **(of_change if values is change else {}),
             )
 
 

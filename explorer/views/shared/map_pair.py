@@ -16,8 +16,7 @@ from explorer.analysis.token_alignment import (
 from explorer.analysis.word_groups import Group
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS, AttentionWords, head_title
-from explorer.charts.figure_data import WINDOW
-from explorer.components.matrix import MatrixLabels, matrix
+from explorer.components.matrix import MatrixLabels
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.views.shared import widgets
@@ -166,20 +165,17 @@ def draw_map_pair(
     if aligned is not None:
         labels = aligned.rows.labels, aligned.columns.labels
         pictures.append(MatrixLabels(*labels, words.row, words.column))
-    options = {"height": WINDOW, "neighbours": pictures, **pinning}
+    options = {"neighbours": pictures, **pinning}
     for place, side, key, name in zip(places, sides, keys, names, strict=False):
         with place:
-            matrix(
+            widgets.draw_weights(
+                side.forward,
+                side.part,
                 side.values,
-                side.rows,
-                side.columns,
+                key,
+                f"{name}, {side.title.lower()}" if names[0] == names[1] else name,
                 allowed=side.allowed,
-                key=key,
-                row_name=side.words.row,
-                column_name=side.words.column,
-                sentence=side.words.cell,
                 top=top,
-                title=f"{name}, {side.title.lower()}" if names[0] == names[1] else name,
                 heading=side.title,
                 **options,
             )
@@ -188,14 +184,15 @@ def draw_map_pair(
             say(refusal)
             return None
         groups = f", over {len(aligned.columns.labels):,} groups of tokens"
-        matrix(
+        widgets.draw_weights(
+            second.forward,
+            second.part,
             aligned.difference,
-            *labels,
+            "map_difference",
+            difference_title(first, second, models, title),
+            rows=labels[0],
+            columns=labels[1],
             allowed=aligned.allowed[0] | aligned.allowed[1],
-            key="map_difference",
-            row_name=words.row,
-            column_name=words.column,
-            title=difference_title(first, second, models, title),
             heading=title + groups * aligned.is_pooled,
             scale="diverging",
             sentence="{row}, {column}: {value}",
