@@ -37,7 +37,7 @@ with st.container(horizontal=True):
     in_3d = switch("in_3d")
 figure, neighbours = st.columns([7, 2], gap="small")
 with neighbours:
-    chosen = draw_neighbours_of_one(choice, place)
+    chosen, count = draw_neighbours_of_one(choice, place)
 with figure:
     draw_moving_tokens(context, choice, place, in_3d=in_3d)
 draw_neighbours_of_all(choice)
@@ -47,5 +47,5 @@ widgets.closing(
     principal_components.principal_axes,
     nearest_tokens.nearest_by_part,
     embedding_space.token_paths,
-    script=script(space_code, opened, forward, stack, choice.axes, chosen.id, chosen.count),
+    script=script(space_code, opened, forward, stack, choice.axes, chosen, count),
 )

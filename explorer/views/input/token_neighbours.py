@@ -118,15 +118,6 @@ OF = {EMBEDDING: "the token embedding", UNEMBEDDING: "the unembedding"}
 TIED = "The unembedding is the token embedding (tied), so the nearest tokens are the same."
 
 
-@dataclass(frozen=True)
-class ChosenToken:
-    """The place of a token of the text; the token whose `count` nearest are listed."""
-
-    place: int
-    id: int
-    count: int
-
-
 def choose_token(choice: SpaceChoice) -> int:
     """The place of the token whose neighbours are shown."""
     tokens = choice.tokens
@@ -134,8 +125,11 @@ def choose_token(choice: SpaceChoice) -> int:
     return token("near", tokens, words[-1] if words else len(tokens) - 1, width=LIST_WIDTH)
 
 
-def draw_neighbours_of_one(choice: SpaceChoice, place: int) -> ChosenToken:
-    """For each matrix a table of the tokens nearest to the chosen one, or to one that is typed."""
+def draw_neighbours_of_one(choice: SpaceChoice, place: int) -> tuple[int, int]:
+    """For each matrix a table of the tokens nearest to the chosen one, or to one that is typed.
+
+    Returns the ID of that token, and how many are listed.
+    """
     typed_id, why = one_token(choice.opened, text_field("near_text", placeholder="One token"))
     if why:
         st.text(why)
@@ -150,7 +144,7 @@ def draw_neighbours_of_one(choice: SpaceChoice, place: int) -> ChosenToken:
         tables.table({"token": labels, **similarities}, right=similarities)
     if choice.has_unembedding and len(choice.tables) == 1:
         st.caption(TIED)
-    return ChosenToken(place, chosen, count)
+    return chosen, count
 
 
 def draw_neighbours_of_all(choice: SpaceChoice) -> None:

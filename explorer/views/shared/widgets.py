@@ -110,9 +110,9 @@ def bold_title(title: str) -> str:
     return f"**{literal(title, longest=LONGEST_TITLE)}**"
 
 
-def head_summary(context: PageContext, forward: ForwardPass | None = None) -> str:
+def head_summary(context: PageContext) -> str:
     """A summary of the chosen head's map, computed from its weights."""
-    at, passed = context.choice, forward or context.forward
+    at, passed = context.choice, context.forward
     return summary_of(
         passed.weights(*at.place),
         passed.mask(at.part, at.layer),
