@@ -324,7 +324,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
         {
             "explorer.analysis.rollout.STEPS_SOLVED": 1,
-            "explorer.views.attention.rollout_and_flow.MOST_FLOW_CELLS": 5,
+            "explorer.views.attention.rollout_and_flow.MOST_CELLS": 5,
         },
         "attention/heads?side=Flow&through=1&text=the+hat",
         ["Up to "],
