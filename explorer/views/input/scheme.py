@@ -228,21 +228,24 @@ def _draw_alone(column: SchemeColumn) -> None:
 def _draw_two(columns: Sequence[SchemeColumn]) -> None:
     """Two schemes row by row, so that figures of the same kind are side by side."""
 
-    def draw_row(draw: Callable[[SchemeColumn], None]) -> None:
+    with_table = [column for column in columns if column.has_table]
+    with_figures = [column for column in columns if column.has_figures]
+
+    def draw_row(draw: Callable[[SchemeColumn], None], drawn: Sequence[SchemeColumn]) -> None:
         for place, column in zip(widgets.side_by_side(1, 1), columns, strict=True):
             with place:
-                draw(column)
+                if column in drawn:
+                    draw(column)
 
-    with_table = [column for column in columns if column.has_table]
-    maps = [SchemeColumn.draw_table, SchemeColumn.draw_pairs]
-    for draw in maps if len(with_table) == len(columns) else maps[::-1]:
-        draw_row(draw)
-    draw_row(SchemeColumn.draw_by_distance)
+    maps = [(SchemeColumn.draw_table, with_table), (SchemeColumn.draw_pairs, with_figures)]
+    for draw, drawn in maps if len(with_table) == len(columns) else maps[::-1]:
+        draw_row(draw, drawn)
+    draw_row(SchemeColumn.draw_by_distance, with_figures)
     if with_table:
         pair = _choose_pair(with_table)
-        draw_row(lambda column: column.draw_waves(pair))
+        draw_row(lambda column: column.draw_waves(pair), with_table)
         place = _choose_place(with_table)
-        draw_row(lambda column: column.draw_hands(place))
+        draw_row(lambda column: column.draw_hands(place), with_table)
 
 
 def _choose_pair(columns: Sequence[SchemeColumn]) -> int:
