@@ -15,7 +15,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text import PublishedTokenizer
-from explorer.views.checkpoints.weight_norms import summaries
+from explorer.views.checkpoints.weights import summaries
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import measured_heads
 from models.loading.inspection import CheckpointError, inspect_folder
