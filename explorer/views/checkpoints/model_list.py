@@ -55,10 +55,13 @@ MOST_MODELS_SHOWN = 10
 
 
 @dataclass
-class ExaminedModel:
-    """The model in the list whose findings are open; none at first."""
+class OpenLists:
+    """What the reader has opened in the lists; the app does not fold it again."""
 
-    name: str = ""
+    examined: str = ""
+    """The model whose findings are open; none at first."""
+    has_unfolded: bool = False
+    """Whether the pretrained models were unfolded once."""
 
 
 def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
@@ -76,7 +79,7 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
             name = f"Show all {len(entries)} models"
             st.toggle(name, key="all_models")
     for entry in entries:
-        if entry.fault and entry.name == state_of(ExaminedModel).name:
+        if entry.fault and entry.name == state_of(OpenLists).examined:
             with st.container(border=True, key="examined_findings"):
                 draw_folder_findings(entry, heading=True)
 
@@ -101,7 +104,7 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     _draw_number(columns["On disk"], megabytes(entry.bytes))
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)
-        label = "Hide" if state_of(ExaminedModel).name == entry.name else "Why"
+        label = "Hide" if state_of(OpenLists).examined == entry.name else "Why"
         _draw_button(columns[""], label, f"why_{entry.name}", _toggle_findings, entry.name)
         return
     adapter = " + LoRA" if is_there(entry.folder, ADAPTER_CONFIG) else ""
@@ -129,19 +132,12 @@ def _draw_button(
 
 
 def _toggle_findings(name: str) -> None:
-    examined = state_of(ExaminedModel)
-    examined.name = "" if examined.name == name else name
+    lists = state_of(OpenLists)
+    lists.examined = "" if lists.examined == name else name
 
 
 def _draw_number(place: DeltaGenerator, number: str) -> None:
     place.text(number, width="stretch", text_alignment="right", wrap=False)
-
-
-@dataclass
-class UnfoldedList:
-    """Whether the pretrained models were unfolded once; the app does not fold them again."""
-
-    once: bool = False
 
 
 def draw_pretrained_models(entries: Sequence[ModelEntry], chosen: str) -> None:
@@ -153,10 +149,10 @@ def draw_pretrained_models(entries: Sequence[ModelEntry], chosen: str) -> None:
         open_when_there(PRETRAINED_MODELS[name], state)
     by_folder = {entry.folder: entry for entry in entries}
     kinds = {state.kind for state in states.values()}
-    unfolded = state_of(UnfoldedList)
+    lists = state_of(OpenLists)
     is_new = may_add() and "there" not in kinds
-    unfolded.once = unfolded.once or is_new or "running" in kinds
-    with st.expander("Pretrained models", expanded=unfolded.once):
+    lists.has_unfolded = lists.has_unfolded or is_new or "running" in kinds
+    with st.expander("Pretrained models", expanded=lists.has_unfolded):
         st.caption(ABOUT if may_add() else CLOSED)
         with st.container(key="pretrained_models", gap="xsmall"):
             for name, model in PRETRAINED_MODELS.items():
