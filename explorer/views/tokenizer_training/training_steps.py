@@ -1,4 +1,4 @@
-"""One step of a tokenizer's training: merges of byte-pair encoding and WordPiece, Unigram's pieces."""
+"""One step of a tokenizer's training: the merges of BPE and WordPiece, the pieces of Unigram."""
 
 import math
 from collections.abc import Callable, Sequence
