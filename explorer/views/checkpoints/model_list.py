@@ -17,7 +17,7 @@ from explorer.catalog.background_downloads import DownloadState
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.text.number_format import megabytes
 from explorer.text.visible_text import literal, literal_sentence
-from explorer.views.checkpoints.findings import draw_folder_findings
+from explorer.views.checkpoints.chosen_model import draw_folder_findings
 from explorer.views.shared.download_offer import (
     begin,
     draw_progress,
