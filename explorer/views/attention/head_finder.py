@@ -1,4 +1,4 @@
-"""Heads ranked by a metric, and by their similarity to the chosen one; the matrix of all pairs."""
+"""Heads by a metric and by their similarity: the best ones, the most similar, and all of them."""
 
 from itertools import product
 
@@ -7,7 +7,7 @@ import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
-from explorer.analysis.head_metrics import HeadMetric, HeadRank, ranking
+from explorer.analysis.head_metrics import METRICS, HeadMetric, HeadMetrics, HeadRank, ranking
 from explorer.analysis.head_similarity import (
     divergence_matrix,
     js_divergence,
@@ -24,6 +24,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
+from explorer.catalog.opened_model import OpenModel
 from explorer.components.picker import RankedHead, cells, ranked
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
@@ -39,6 +40,7 @@ from explorer.views.shared.heads_grid import (
     rows_counted,
     why_unmeasured,
 )
+from explorer.views.shared.tables import column, facts, table
 
 HEADS_SHOWN = ("6", "12", "24")
 HIGHEST, LOWEST = "Highest first", "Lowest first"
@@ -255,3 +257,53 @@ def similarity_code(forward: ForwardPass, part: str, layer: int, head: int) -> N
     every, heads = torch.cat([*rows_of_heads(forward, part, rows)]), forward.part(part).heads
     similarity = 1 - js_divergence(every[layer * heads + head], every)
     print(similarity.reshape(-1, heads))  # layers down, heads across
+
+
+def draw_head_metrics(context: PageContext, opened: OpenModel) -> Script:
+    """Draw one metric, layers down and heads across; then every metric of every head."""
+    at, forward = context.choice, context.forward
+    metrics = measured_heads(context)
+    if metrics.by_title:
+        _draw_metrics(context, metrics)
+    else:
+        say(why_unmeasured(metrics))
+    widgets.notes(forward.notes)
+    return script(metrics_code, forward, at.part, at.layer)
+
+
+def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
+    layer, head = context.choice.layer, context.choice.head
+    by_title = metrics.by_title
+    title = one_of("statistic", list(by_title), next(iter(by_title)), label_visibility="collapsed")
+    chosen = by_title[title]
+    grid_column, numbers = widgets.side_by_side(7, 3)
+    with grid_column:
+        st.markdown(f"**{title}** · {context.part.words.name}, layers down, heads across")
+        metric_grid(context, metrics.values[chosen.name], chosen, "head_statistics")
+        st.caption(f"{chosen.meaning} {rows_counted(metrics, chosen)}")
+    with numbers:
+        st.markdown(f"**Layer {layer}, head {head}**")
+        facts(
+            [
+                (name, three(float(metrics.values[metric.name][layer, head])))
+                for name, metric in by_title.items()
+            ]
+        )
+    st.markdown("**Every head**")
+    depth, heads = metrics.values["entropy"].shape
+    table(
+        {
+            "layer": [layer for layer in range(depth) for _ in range(heads)],
+            "head": list(range(heads)) * depth,
+            **{
+                metric.title: column(metrics.values[metric.name].flatten())
+                for metric in METRICS.values()
+            },
+        },
+        config={
+            metric.title: st.column_config.NumberColumn(
+                format="%.3f" if metric.top else "%.2f", help=metric.meaning
+            )
+            for metric in METRICS.values()
+        },
+    )
