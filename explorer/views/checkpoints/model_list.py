@@ -51,7 +51,7 @@ LONGEST_IN_LIST = 17
 LIST_HEIGHT = 400
 """Pixels: eight models, and a part of the next one."""
 MOST_MODELS_SHOWN = 10
-"""The list is as long as this until the reader wants all models."""
+"""Until the reader wants all models, the list has so many and the chosen one."""
 
 
 @dataclass
@@ -73,8 +73,10 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
             place.caption(heading, text_alignment="right" if heading in NUMBER_COLUMNS else "left")
         rows = st.container(height=LIST_HEIGHT, border=False, gap="xsmall")
     with rows:  # they scroll below the headings
-        for entry in _visible_entries(entries, chosen):
-            _draw_row(entry, is_chosen=entry.name == chosen)
+        for at, entry in enumerate(entries):
+            is_chosen = entry.name == chosen
+            if at < MOST_MODELS_SHOWN or is_chosen or widget_state.get("all_models"):
+                _draw_row(entry, is_chosen)
         if len(entries) > MOST_MODELS_SHOWN:
             name = f"Show all {len(entries)} models"
             st.toggle(name, key="all_models")
@@ -82,15 +84,6 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
         if entry.fault and entry.name == state_of(OpenLists).examined:
             with st.container(border=True, key="examined_findings"):
                 draw_folder_findings(entry, heading=True)
-
-
-def _visible_entries(entries: Sequence[ModelEntry], chosen: str) -> Sequence[ModelEntry]:
-    """The first entries and the chosen one; all if the reader wants them."""
-    if widget_state.get("all_models"):
-        return entries
-    return [
-        entry for at, entry in enumerate(entries) if at < MOST_MODELS_SHOWN or entry.name == chosen
-    ]
 
 
 def _columns() -> dict[str, DeltaGenerator]:
