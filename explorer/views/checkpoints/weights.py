@@ -66,7 +66,21 @@ def draw_tensor(context: PageContext, opened: OpenModel) -> Script:
         st.caption(f"{picture.sentence}{_rows_of_head(context, opened, name)}")
         _draw_picture(picture, f"{own_name(opened.name)} · {name}")
     with facts_column:
-        facts(_summary_facts(numbers))
+        facts(
+            [
+                ("shape", shape(numbers.shape)),
+                ("weights", f"{numbers.count:,}"),
+                ("mean", three(numbers.mean)),
+                ("standard deviation", three(numbers.std)),
+                ("root mean square", three(numbers.rms)),
+                ("norm", three(numbers.norm)),
+                ("lowest", three(numbers.lowest)),
+                ("highest", three(numbers.highest)),
+                ("largest |w|", three(numbers.largest)),
+                ("zeros", f"{three(100 * numbers.share_of_zeros)}%"),
+                ("not finite", f"{numbers.not_finite:,}"),
+            ]
+        )
     return script(tensor_code, opened, name)
 
 
@@ -161,7 +175,18 @@ def _draw_curve(name: str, spectrum: SingularValues, logarithmic: bool) -> None:
         some = f" The chart has {count} of {len(values):,} ranks." if count < len(values) else ""
         st.caption(f"{MARCHENKO_PASTUR} {spectrum.method}{some}")
     with facts_column:
-        facts(_singular_value_facts(spectrum))
+        facts(
+            [
+                ("shape", shape(spectrum.shape)),
+                ("largest", three(float(spectrum.values[0]))),
+                ("smallest", three(float(spectrum.values[-1]))),
+                ("random edge", three(spectrum.edge)),
+                ("above the edge", f"{spectrum.above_edge:,} of {len(spectrum.values):,}"),
+                ("stable rank", three(spectrum.stable_rank)),
+                ("50% of norm²", f"{spectrum.directions_for(0.5):,} directions"),
+                ("90% of norm²", f"{spectrum.directions_for(0.9):,} directions"),
+            ]
+        )
 
 
 def _rows_of_head(context: PageContext, opened: OpenModel, name: str) -> str:
@@ -179,35 +204,6 @@ def _rows_of_head(context: PageContext, opened: OpenModel, name: str) -> str:
     first = head * config.head_width
     side = "Columns" if path[-2] == "o_proj" else "Indices" if path[-1] == "bias" else "Rows"
     return f" {side} {first}–{first + config.head_width - 1} are {name}."
-
-
-def _summary_facts(summary: TensorSummary) -> list[tuple[str, str]]:
-    return [
-        ("shape", shape(summary.shape)),
-        ("weights", f"{summary.count:,}"),
-        ("mean", three(summary.mean)),
-        ("standard deviation", three(summary.std)),
-        ("root mean square", three(summary.rms)),
-        ("norm", three(summary.norm)),
-        ("lowest", three(summary.lowest)),
-        ("highest", three(summary.highest)),
-        ("largest |w|", three(summary.largest)),
-        ("zeros", f"{three(100 * summary.share_of_zeros)}%"),
-        ("not finite", f"{summary.not_finite:,}"),
-    ]
-
-
-def _singular_value_facts(spectrum: SingularValues) -> list[tuple[str, str]]:
-    return [
-        ("shape", shape(spectrum.shape)),
-        ("largest", three(float(spectrum.values[0]))),
-        ("smallest", three(float(spectrum.values[-1]))),
-        ("random edge", three(spectrum.edge)),
-        ("above the edge", f"{spectrum.above_edge:,} of {len(spectrum.values):,}"),
-        ("stable rank", three(spectrum.stable_rank)),
-        ("50% of norm²", f"{spectrum.directions_for(0.5):,} directions"),
-        ("90% of norm²", f"{spectrum.directions_for(0.9):,} directions"),
-    ]
 
 
 def tensor_code(opened: OpenModel, name: str) -> None:
