@@ -6,10 +6,10 @@ from explorer.analysis import embedding_space, nearest_tokens, principal_compone
 from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING
 from explorer.app.context import page_context
 from explorer.app.controls import one_of, switch
-from explorer.views.input.moving_tokens import draw_moving_tokens
-from explorer.views.input.token_neighbours import (
+from explorer.views.input.token_vectors import (
     SpaceChoice,
     choose_token,
+    draw_moving_tokens,
     draw_neighbours_of_all,
     draw_neighbours_of_one,
     space_code,
