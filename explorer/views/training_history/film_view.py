@@ -29,8 +29,8 @@ from explorer.runs.cluster import is_active, status_of
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError
 from explorer.text.number_format import three
+from explorer.views.overview.map_choices import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.overview.pass_picture import first_answer, picture_of
-from explorer.views.overview.pinned_parts import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.shared import widgets
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.tables import table
