@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 import streamlit as st
 from torch import Tensor
@@ -150,7 +151,7 @@ def _draw_maps(permutation: Permutation, at: Choice) -> None:
         "New order, mapped back to the original": (after, mask_after),
         "Difference": (change, mask | mask_after),
     }
-    of_change = {
+    of_change: dict[str, Any] = {
         "scale": "diverging",
         "sentence": "{row}, {column}: {value}",
         "unit": "change",

@@ -77,7 +77,9 @@ class SchemeColumn:
             unit="value",
             top=max(float(values.abs().max()) for values in tables) or None,
             neighbours=[
-                MatrixLabels(*map(_places, values.shape), "position", "dimension")
+                MatrixLabels(
+                    *map(_places, values.shape), row_name="position", column_name="dimension"
+                )
                 for values in tables
             ],
         )
