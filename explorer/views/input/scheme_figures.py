@@ -78,7 +78,7 @@ class SchemeColumn:
             top=max(float(values.abs().max()) for values in tables) or None,
             neighbours=[
                 MatrixLabels(
-                    *map(_places, values.shape), row_name="position", column_name="dimension"
+                    _places(len(values)), _places(values.shape[1]), "position", "dimension"
                 )
                 for values in tables
             ],
