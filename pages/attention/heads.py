@@ -5,12 +5,12 @@ import streamlit as st
 from explorer.analysis import head_metrics, head_similarity, rollout
 from explorer.app import controls
 from explorer.app.context import page_context
-from explorer.views.attention import head_finder, rollout_and_flow, similar_heads
+from explorer.views.attention import head_finder, rollout_and_flow
 from explorer.views.shared import widgets
 
 SIDES = {
     "Finder": head_finder.draw_finder,
-    "Similarity": similar_heads.draw_similarity,
+    "Similarity": head_finder.draw_similarity,
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
 }

@@ -6,7 +6,7 @@ from explorer.app import controls
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import page_context
 from explorer.inference import mask_examples
-from explorer.views.attention.mask_pictures import draw_mask_example
+from explorer.views.attention.head_steps_view import draw_mask_example
 from explorer.views.interventions.edit_forms import CELLS
 from explorer.views.shared import widgets
 from models import masking

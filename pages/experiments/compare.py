@@ -22,7 +22,7 @@ widgets.opening(
     "Two attention maps on one colour scale, and what the second has more or less than the first.",
 )
 first, second = choose_sides(context)
-aligned = draw_compared_maps(first, second, context.choice.called)
+aligned = draw_compared_maps(first, second)
 draw_outputs(first, second)
 draw_changed_weights(context, first, second)
 own: dict[str, export_panel.Make] = {}

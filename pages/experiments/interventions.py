@@ -54,11 +54,11 @@ height: tuple[str, ...] = ()
 if is_map and changes_only_output(context, history, baseline, edited):
     first, second, height = second, first, (WINDOW,)
 with second:
-    output = draw_output_change(context, baseline, edited, *height)
+    position, tracked = draw_output_change(context, baseline, edited, *height)
 with first:
     if is_map:
-        lines: Script | None = draw_maps(context, baseline, edited, output)
+        lines: Script | None = draw_maps(context, baseline, edited, position, tracked)
     else:
         draw = draw_head_grid if view == VIEWS[1] else draw_faithfulness
-        lines = draw(context, edited, output.position)
+        lines = draw(context, edited, position)
 widgets.closing(context, *CODE[view], script=lines)

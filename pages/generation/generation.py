@@ -12,10 +12,10 @@ from explorer.app.throttle import turn
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.fragment import fragment
 from explorer.inference.generation_limits import CANNOT_GENERATE, can_generate
-from explorer.views.generation.beam_search_view import draw_beam_search
 from explorer.views.generation.chat_panel import draw_chat_panel
 from explorer.views.generation.teacher_forcing_view import draw_teacher_forcing
 from explorer.views.generation.token_by_token import draw_token_by_token
+from explorer.views.generation.token_trees import draw_beam_search
 from explorer.views.shared import pass_position, widgets
 from models.beam_search import beam_search
 from models.generation import generate

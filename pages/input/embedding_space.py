@@ -6,10 +6,10 @@ from explorer.analysis import embedding_space, nearest_tokens, principal_compone
 from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING
 from explorer.app.context import page_context
 from explorer.app.controls import one_of, switch
-from explorer.views.input.moving_tokens import draw_moving_tokens
-from explorer.views.input.token_neighbours import (
+from explorer.views.input.token_vectors import (
     SpaceChoice,
     choose_token,
+    draw_moving_tokens,
     draw_neighbours_of_all,
     draw_neighbours_of_one,
     space_code,
@@ -37,7 +37,7 @@ with st.container(horizontal=True):
     in_3d = switch("in_3d")
 figure, neighbours = st.columns([7, 2], gap="small")
 with neighbours:
-    chosen = draw_neighbours_of_one(choice, place)
+    chosen, count = draw_neighbours_of_one(choice, place)
 with figure:
     draw_moving_tokens(context, choice, place, in_3d=in_3d)
 draw_neighbours_of_all(choice)
@@ -47,5 +47,5 @@ widgets.closing(
     principal_components.principal_axes,
     nearest_tokens.nearest_by_part,
     embedding_space.token_paths,
-    script=script(space_code, opened, forward, stack, choice.axes, chosen.id, chosen.count),
+    script=script(space_code, opened, forward, stack, choice.axes, chosen, count),
 )

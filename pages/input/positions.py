@@ -5,9 +5,8 @@ import streamlit as st
 from explorer.analysis.position_schemes import CODE, SCHEMES
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.views.input.changed_positions import draw_length_extrapolation, draw_permutation
 from explorer.views.input.doubled_exponent import draw_doubled_exponent
-from explorer.views.input.length_extrapolation import draw_length_extrapolation
-from explorer.views.input.permutation import draw_permutation
 from explorer.views.input.scheme import choose_other, draw_scheme, scheme_caption
 from explorer.views.shared import widgets
 

@@ -11,8 +11,11 @@ from explorer.text import TextError
 from explorer.text.bpe_training import MergeTraining, train_merges
 from explorer.text.unigram import UNIGRAM, segmentations, train_unigram
 from explorer.views.shared import tokenizer_source, widgets
-from explorer.views.tokenizer_training.merges import draw_merges
-from explorer.views.tokenizer_training.unigram_pieces import draw_unigram, training_code
+from explorer.views.tokenizer_training.training_steps import (
+    draw_merges,
+    draw_unigram,
+    training_code,
+)
 
 widgets.opening(
     "Training a tokenizer",

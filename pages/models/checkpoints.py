@@ -5,7 +5,7 @@ import streamlit as st
 from explorer.app import reader_models
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.checkpoints import VIEWS, chosen_model, model_list, own_model
+from explorer.views.checkpoints import VIEWS, chosen_model, models_to_open
 from explorer.views.shared import widgets
 
 widgets.opening(
@@ -14,9 +14,9 @@ widgets.opening(
 )
 context, entries = page_context(), reader_models.entries()
 chosen = st.container()
-model_list.draw_model_list(entries, context.choice.model)
-model_list.draw_pretrained_models(entries, context.choice.model)
-own_model.draw_own_model(context)
+models_to_open.draw_model_list(entries, context.choice.model)
+models_to_open.draw_pretrained_models(entries, context.choice.model)
+models_to_open.draw_own_model(context)
 with chosen:
     opened = chosen_model.open_or_examine(context, entries)
     draw, code = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.views.administration import runs_and_uploads, server_activity
+from explorer.views.administration import server_activity
 
 st.title("Administration", anchor=False)
 server_activity.let_in_or_stop()
@@ -11,5 +11,5 @@ server_activity.draw_figures()
 st.button("Refresh", key="admin_refresh")
 numbers = server_activity.all_numbers()
 server_activity.draw_pages(numbers)
-runs_and_uploads.draw_runs(numbers)
-runs_and_uploads.draw_uploads(numbers)
+server_activity.draw_runs(numbers)
+server_activity.draw_uploads(numbers)

@@ -20,8 +20,8 @@ from explorer.catalog.pretrained_models import FIRST
 from explorer.components import pass_map as drawing
 from explorer.components.pass_map import PassMap
 from explorer.inference.forward_pass import run_batch_uncached
+from explorer.views.overview.map_choices import LEAST, LEAST_USUAL
 from explorer.views.overview.pass_picture import picture_of
-from explorer.views.overview.pinned_parts import LEAST, LEAST_USUAL
 from models import Transformer
 from tests.benchmarks import drawings, driver, peers
 from tests.benchmarks.measuring import (

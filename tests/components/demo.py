@@ -47,7 +47,7 @@ from explorer.components.player import player
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.tree import Node, tree
 from explorer.text.token_labels import texts
-from explorer.views.overview import page_links, pass_picture
+from explorer.views.overview import map_choices, pass_picture
 from tests.components import flows
 from tests.components.flows import numbered
 from tests.components.invented_circuit import invented
@@ -324,7 +324,7 @@ def demo_pass_map(show: str) -> None:
     if stack >= 0:
         inside = block_inside(forward, names[stack], layer)
         heads = forward.config.n_heads
-        message = encode_block(inside, picture.of, names, heads, page_links.link_of_stage)
+        message = encode_block(inside, picture.of, names, heads, map_choices.link_of_stage)
         block_panel("pass_map", message, picture.of, (stack, layer), 1)
 
 

@@ -18,7 +18,7 @@ from explorer.runs.worker import advance
 from explorer.system.data_folders import runs_root
 from explorer.text.number_format import signed, spread, three
 from explorer.views.generation.token_by_token import LEAST_SHARE
-from explorer.views.input.moving_tokens import STEPS_DRAWN
+from explorer.views.input.token_vectors import STEPS_DRAWN
 from explorer.views.training.data_view import RequestedRun
 from tests import apps
 from tests.panels.pasting import Panel, as_array

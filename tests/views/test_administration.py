@@ -16,7 +16,7 @@ from explorer.catalog import uploads
 from explorer.runs.run import Run, create
 from explorer.system.data_folders import uploads_root
 from explorer.system.limits import MB
-from explorer.views.administration import runs_and_uploads, server_activity
+from explorer.views.administration import server_activity
 from tests import apps
 from tests.apps import said
 from tests.tiny import tiny_spec
@@ -144,14 +144,13 @@ def test_the_chosen_runs_are_stopped_and_deleted(runs: dict[str, Run]) -> None:
 def test_only_who_was_let_in_commands_anything(
     runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs_and_uploads, "session", Session)
-    names = [run.name for run in runs.values()]
-    runs_and_uploads.stop_runs(names)
-    runs_and_uploads.delete_runs(names)
-    theirs, work = uploaded(ONE, "a", 0), Mock(number=7)
     monkeypatch.setattr(server_activity, "session", Session)
+    names = [run.name for run in runs.values()]
+    server_activity.stop_runs(names)
+    server_activity.delete_runs(names)
+    theirs, work = uploaded(ONE, "a", 0), Mock(number=7)
     monkeypatch.setattr(server_activity, "at_work", lambda: [work])
-    runs_and_uploads.delete_uploads([theirs.name])
+    server_activity.delete_uploads([theirs.name])
     server_activity.stop_pages([7])
     assert theirs.exists()
     assert not work.stop.called

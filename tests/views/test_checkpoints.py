@@ -15,8 +15,8 @@ from explorer.runs.worker import train_to_end
 from explorer.system import data_folders
 from explorer.text.number_format import megabytes
 from explorer.views.checkpoints import VIEWS
-from explorer.views.checkpoints.model_list import MOST_MODELS_SHOWN
-from explorer.views.checkpoints.weight_norms import short_part
+from explorer.views.checkpoints.models_to_open import MOST_MODELS_SHOWN
+from explorer.views.checkpoints.weights import short_part
 from models import Transformer, TransformerConfig
 from tests import apps, tiny
 from tests.apps import said, views

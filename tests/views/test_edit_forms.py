@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app import reader_models
 from explorer.app.reader_models import NamedModels
 from explorer.app.session import SESSION_KEY
-from explorer.views.checkpoints import own_model
+from explorer.views.checkpoints import models_to_open
 from tests import tiny
 from tests.apps import page, run, said
 
@@ -29,7 +29,7 @@ def test_a_typed_path_opens_and_a_wrong_one_is_said(
     assert "To allow them to every visitor, start it with EXPLORER_FREE_PATH=1." in said(
         page("models/checkpoints")
     ), "nothing says that this reader is on this machine"
-    monkeypatch.setattr(own_model, "is_local", lambda: True)
+    monkeypatch.setattr(models_to_open, "is_local", lambda: True)
     at = page("models/checkpoints")
 
     for wrong in ("/nowhere/at/all", ""):

@@ -9,7 +9,7 @@ from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import PageViews
 from explorer.inference import results_cache
 from explorer.views.shared import measurement
-from explorer.views.shared.measurement import is_started, measurements
+from explorer.views.shared.measurement import Report, is_started, measurements
 from tests.apps import page, run
 from tests.views.drawing import press
 
@@ -20,7 +20,7 @@ def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
     opened = open_model("letters")
     made: list[int] = []
 
-    def make(at: int) -> int:
+    def make(at: int, _: Report) -> int:
         if at == 2 and len(made) == 2:
             raise StopIteration
         made.append(at)
@@ -51,7 +51,7 @@ def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) 
     said: list[str] = []
     monkeypatch.setattr(measurement.st, "text", said.append)
 
-    def make(at: int) -> int:
+    def make(at: int, _: Report) -> int:
         raise AssertionError(at)
 
     how = {"doing": "Testing", "too_long": "Too long."}

@@ -13,7 +13,7 @@ from explorer.app.session import SESSION_KEY, Session
 from explorer.catalog import opened_model
 from explorer.charts.figure_data import TableData
 from explorer.inference.forward_pass import run_text
-from explorer.views.overview.pinned_parts import LEAST_USUAL
+from explorer.views.overview.map_choices import LEAST_USUAL
 from tests import apps
 from tests.apps import exported, said, views
 from tests.tiny import save_model
@@ -114,8 +114,8 @@ def holding(value: object) -> None:
     import streamlit as st
 
     from explorer.app.context import page_context
+    from explorer.views.overview.map_choices import select_reported
     from explorer.views.overview.pass_picture import picture_of
-    from explorer.views.overview.pinned_parts import select_reported
 
     st.session_state.update(text="the black cat sleeps", model="translation")
     context = page_context()

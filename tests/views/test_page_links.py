@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.block_inside import block_inside
 from explorer.app.session import SESSION_KEY, Session
 from explorer.components.pass_map import PAGE_LINKS
-from explorer.views.overview.page_links import TITLES, PageLink, checked_link, link_of_stage
+from explorer.views.overview.map_choices import TITLES, PageLink, checked_link, link_of_stage
 from explorer.views.shared.pass_position import StageBar
 from explorer.views.shared.pinned import PinnedCell
 from tests.analysis.kinds_of_model import KINDS_OF_MODEL
@@ -90,7 +90,7 @@ def opening(value: object) -> None:
     import streamlit as st
 
     from explorer.app.context import page_context
-    from explorer.views.overview.page_links import open_link
+    from explorer.views.overview.map_choices import open_link
 
     st.session_state.update(text="the black cat sleeps", model="translation", head=0)
     open_link(page_context(), value)

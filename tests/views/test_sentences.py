@@ -324,7 +324,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
         {
             "explorer.analysis.rollout.STEPS_SOLVED": 1,
-            "explorer.views.attention.rollout_and_flow.MOST_FLOW_CELLS": 5,
+            "explorer.views.attention.rollout_and_flow.MOST_CELLS": 5,
         },
         "attention/heads?side=Flow&through=1&text=the+hat",
         ["Up to "],
@@ -340,8 +340,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
         {
             "explorer.analysis.embedding_space.MOST_SAMPLED": 20,
-            "explorer.views.input.token_neighbours.MOST_MOVING_TOKENS": 4,
-            "explorer.views.input.moving_tokens.MOST_MOVING_TOKENS": 4,
+            "explorer.views.input.token_vectors.MOST_MOVING_TOKENS": 4,
             "explorer.analysis.principal_components.WORK": 100 * 16**2,
         },
         "input/embedding_space?text=the+hat+and+the+cat",
@@ -352,10 +351,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
         ],
     ),
     (
-        {
-            "explorer.views.input.token_neighbours.MOST_MOVING_TOKENS": 4,
-            "explorer.views.input.moving_tokens.MOST_MOVING_TOKENS": 4,
-        },
+        {"explorer.views.input.token_vectors.MOST_MOVING_TOKENS": 4},
         "input/embedding_space?model=reviews&text=the+cat+does+not+sleeps",
         ["The first 4 of your 6 tokens are drawn."],
     ),

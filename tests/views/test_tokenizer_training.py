@@ -16,7 +16,7 @@ from explorer.text.unigram import UNIGRAM
 from explorer.views.input import tokenizer_comparison
 from explorer.views.shared import tokenizer_source
 from explorer.views.shared.tokenizer_source import TrainingFile
-from explorer.views.tokenizer_training.unigram_pieces import training_code
+from explorer.views.tokenizer_training.training_steps import training_code
 from tests import apps
 from tests.apps import said
 from tests.views.drawing import put_state, run, steps_of

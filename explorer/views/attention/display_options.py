@@ -43,11 +43,7 @@ DEFAULTS: dict[str, Any] = {
 }
 TOO_MANY_HIDDEN = f"At most {HIDE.most} keys can be hidden one by one: the others are shown."
 
-SCALES_IN_WORDS = {
-    "all": "colours per matrix",
-    "row": "colours per row",
-    "column": "colours per column",
-}
+SCALES_IN_WORDS = {scale: f"colours per {name.lower()}" for name, scale in SCALING.items()}
 KEPT = PersistentChoices("display", DEFAULTS)
 
 
@@ -120,7 +116,7 @@ def options_summary(options: DisplayOptions) -> str:
         f"{options.mass} % of the attention mass": options.mass < 100,
         "words merged": options.words,
         options.sentences: options.sentences != ALL,
-        SCALES_IN_WORDS.get(options.scaling, ""): options.scaling != "one",
+        SCALES_IN_WORDS[options.scaling]: options.scaling != "one",
         "log colours": options.log,
     }
     return " · ".join(name for name, is_chosen in chosen.items() if is_chosen)

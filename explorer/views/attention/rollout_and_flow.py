@@ -23,8 +23,8 @@ from explorer.text.token_labels import named_at, texts
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import input_key
 
-MOST_DRAWN = 2_000_000
-"""The most numbers of all layers together that are drawn."""
+MOST_CELLS = 2_000_000
+"""The most numbers of all layers together that are drawn, or that are in the graph of a flow."""
 
 
 def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -> None:
@@ -33,7 +33,7 @@ def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -
         if not panel.open:
             return
         tokens = texts(forward.rows(part))
-        if layers * len(tokens) ** 2 > MOST_DRAWN:
+        if layers * len(tokens) ** 2 > MOST_CELLS:
             st.caption("This text is too long to follow layer by layer; choose a lower layer.")
             return
         shares = rollout.edge_shares([*rollout.half_residual_layers(forward, part, layers)], token)
@@ -80,8 +80,6 @@ TOO_MANY = (
     f"input tokens may be at most {rollout.STEPS_SOLVED:,}. Choose a lower layer or an earlier "
     "token, or enter a shorter text."
 )
-MOST_FLOW_CELLS = 2_000_000
-"""The most numbers of all layers together in the graph of a flow."""
 
 
 def draw_rollout(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -224,7 +222,7 @@ def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
 def _edges(masks: list[Tensor], place: int, first: int) -> int:
     """An upper bound of the edges below the token; of a large graph, all possible edges."""
     most = len(masks) * first * first
-    if most > MOST_FLOW_CELLS:
+    if most > MOST_CELLS:
         return most
     itself = torch.eye(first, dtype=torch.bool)
     return rollout.edges_below([mask[:first, :first] | itself for mask in masks], place)

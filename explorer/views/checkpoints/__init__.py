@@ -14,11 +14,10 @@ from explorer.analysis.weight_statistics import by_layer, pooled, tensor_summary
 from explorer.app.context import PageContext
 from explorer.catalog import parameters
 from explorer.catalog.opened_model import OpenModel
-from explorer.views.checkpoints.findings import draw_diagnostics
-from explorer.views.checkpoints.head_metrics_view import draw_head_metrics
-from explorer.views.checkpoints.one_tensor import draw_singular_values, draw_tensor
+from explorer.views.attention.head_finder import draw_head_metrics
+from explorer.views.checkpoints.chosen_model import draw_diagnostics
 from explorer.views.checkpoints.parameter_tree import draw_parameters
-from explorer.views.checkpoints.weight_norms import draw_weight_norms
+from explorer.views.checkpoints.weights import draw_singular_values, draw_tensor, draw_weight_norms
 from explorer.views.shared.code_panel import Script
 
 Draw = Callable[[PageContext, OpenModel], Script]

@@ -15,6 +15,8 @@ from explorer.views.shared.code_panel import Script, script
 from models.presets import PRESETS
 
 CHOSEN_MODEL = "Chosen model"
+INDENT = "\u2003"
+"""A space as wide as a letter, which Markdown does not take away."""
 IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."
 CAPTION = (
     "A box is as tall as its share of all parameters; the boxes right of a part add up to it. "
@@ -56,14 +58,14 @@ def draw_parameter_tree(node: ParameterNode) -> None:
     st.markdown(f"**{node.count:,} parameters** · each total is the sum of the rows below it")
     if any(part.times > 1 for _, part in lines):
         st.caption(IDENTICAL)
-    rows = [
-        (depth, part.name, part.symbols or part.note, part.numbers, part.count)
-        for depth, part in lines
-    ]
     with st.container(width=widgets.WIDEST):
-        tables.indented_table(
-            rows,
-            ("part", "formula", "in numbers", "parameters"),
+        tables.static_table(
+            {
+                "part": [f"{INDENT * depth}{part.name}" for depth, part in lines],
+                "formula": [part.symbols or part.note for _, part in lines],
+                "in numbers": [part.numbers for _, part in lines],
+                "parameters": tables.align_counts([part.count for _, part in lines]),
+            },
             "Every part of the model, its number of parameters, and the formula of that number",
         )
 

@@ -59,7 +59,7 @@ from explorer.views.circuits.question_scores import (
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.heads_grid import heads_grid
-from explorer.views.shared.measurement import measurements
+from explorer.views.shared.measurement import Report, measurements
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
 from models.gradients import gradients
@@ -320,7 +320,7 @@ def _measure_snapshots(
 ) -> list[ScoresAtStep] | None:
     steps = [*snapshots]
 
-    def measure(at: int) -> ScoresAtStep:
+    def measure(at: int, _: Report) -> ScoresAtStep:
         snapshot = int(steps[at]), open_snapshot(opened, snapshots[steps[at]])
         return next(over_training(question, [snapshot], METHODS[method]))
 

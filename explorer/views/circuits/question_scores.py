@@ -28,7 +28,7 @@ from explorer.app.controls import one_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.results_cache import cached, if_cached
 from explorer.text.number_format import three
-from explorer.views.shared.measurement import measurements
+from explorer.views.shared.measurement import Report, measurements
 from explorer.views.shared.tables import strongest_table
 
 BACKWARD = 3
@@ -64,7 +64,7 @@ def scores_of_question(opened: OpenModel, question: Question, method: str) -> Ed
         opened,
         "attribution",
         [("attribution", pair.texts, question.metric, method) for pair in question.pairs],
-        lambda at: attribution_of(opened, question.pairs[at], steps),
+        lambda at, _: attribution_of(opened, question.pairs[at], steps),
         cost=cost_of_passes(opened, question) * (1 + BACKWARD * steps),
         doing="Attribution",
         too_long=TOO_LONG_FOR_PAIRS,
@@ -100,7 +100,7 @@ def _exact(
 ) -> list[float] | None:
     """The means of `count` exact values; `exact` yields the places and values of a pair."""
 
-    def measure(at: int) -> Tensor:
+    def measure(at: int, _: Report) -> Tensor:
         lost = torch.zeros(count)
         for places, values in exact(contrast_of(opened, question.pairs[at])):
             lost[places] = values
@@ -157,7 +157,7 @@ def curve_of(
         opened,
         "circuit_curve",
         [(*key, count) for count in counts],
-        lambda at: circuits.point(draws, counts[at]),
+        lambda at, _: circuits.point(draws, counts[at]),
         cost=cost_of_passes(opened, question) * CIRCUIT * (2 + RANDOM_CIRCUITS) * len(counts),
         doing="Circuits of every size",
         too_long=TOO_LONG_FOR_PAIRS,

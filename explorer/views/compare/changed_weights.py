@@ -39,7 +39,7 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
         context.opened,
         "ranks",
         [("rank of a change", *key, matrix.name) for matrix in changes.matrices],
-        lambda at: rank_of_change(ours, theirs, changes.matrices[at].name),
+        lambda at, _: rank_of_change(ours, theirs, changes.matrices[at].name),
         cost=sum(matrix.cost_of_rank for matrix in changes.matrices),
         doing="Ranks of the changes",
         too_long=TOO_LARGE_FOR_RANKS,

@@ -26,14 +26,13 @@ HeadPlace = tuple[str, int, int]
 """A part, a layer and a head."""
 
 
-def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMaps | None:
+def draw_compared_maps(first: MapSide, second: MapSide) -> AlignedMaps | None:
     """Draw both maps on one scale, second − first, and their divergence.
 
-    None if no two cells correspond. `model` is that of the first side.
+    None if no two cells correspond.
     """
-    models = _models_of(first, second, model)
     top = common_scale(first.values, second.values)
-    aligned = draw_map_pair(first, second, top, models=models)
+    aligned = draw_map_pair(first, second, top)
     scale = f"Colour scale of both: 0 to {three(top)}."
     if aligned is None:
         st.text(scale)
@@ -46,15 +45,9 @@ def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMa
         else f"Jensen–Shannon divergence of their rows: {three(bits)} bits on average (0 is "
         "identical, 1 the most)."
     )
-    st.text(difference_title(first, second, models))
+    st.text(difference_title(first, second))
     st.text(f"{alignment(first, second, aligned)} {distance} {scale}")
     return aligned
-
-
-def _models_of(first: MapSide, second: MapSide, model: str) -> tuple[str, str]:
-    """The name of each side's model; a second model, or a training step, is named by its title."""
-    is_same = first.forward.trace.model is second.forward.trace.model
-    return model, model if is_same else second.title
 
 
 def whole_rows(first: MapSide, second: MapSide, aligned: AlignedMaps) -> tuple[Tensor, Tensor]:
@@ -140,7 +133,7 @@ def difference_to_export(
         values=aligned.difference,
         rows=tuple(texts(aligned.rows.labels)),
         columns=tuple(texts(aligned.columns.labels)),
-        title=difference_title(first, second, _models_of(first, second, at.called)),
+        title=difference_title(first, second),
         unit="change in weight",
         row_name=second.words.row,
         column_name=second.words.column,

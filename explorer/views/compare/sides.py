@@ -43,7 +43,7 @@ SAME_HEAD = "Layer {}, head {}"
 def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     """The head chosen in the bar, and the side that the reader compares it with."""
     at = context.choice
-    first = MapSide("", context.forward, *at.place)
+    first = MapSide("", at.called, context.forward, *at.place)
     snapshots = snapshots_of(context)
     kinds: dict[str, Callable[[PageContext, MapSide, DeltaGenerator], MapSide]] = {
         HEAD: _another_head,
@@ -157,7 +157,7 @@ def _another_step(
         lambda: rerun(snapshot, forward, forward.source, forward.target, ()),
         lambda result: result.bytes,
     )
-    return replace(first, title=f"Step {step}", forward=second)
+    return replace(first, title=f"Step {step}", model=f"Step {step}", forward=second)
 
 
 def _with_interventions(context: PageContext, first: MapSide, row: DeltaGenerator) -> MapSide:
@@ -193,7 +193,7 @@ def _same_head_in(first: MapSide, forward: ForwardPass, entry: ModelEntry) -> Ma
     if (part.name, layer, head) != (first.part, first.layer, first.head):
         nearest = f"{part.words.name.lower()}, layer {layer}, head {head}"
         st.text(f"{entry.short_name} has no such head; showing its {nearest}.")
-    return MapSide(entry.short_name, forward, part.name, layer, head)
+    return MapSide(entry.short_name, entry.short_name, forward, part.name, layer, head)
 
 
 def _reads_typed(part: str, config: TransformerConfig) -> bool:

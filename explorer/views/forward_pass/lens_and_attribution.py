@@ -140,15 +140,10 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
         rows = sums(terms)
         column = {"logits": [three(value) for value in rows.values()]}
         table({"what": list(rows), **column}, right=column)
-        logit = three(terms.logit)
-        source = (
-            f"Logit of the forward pass: {logit}"
-            if terms.in_pass
-            else f"Logit from the last residual stream: {logit}"
-        )
+        source = "of the forward pass" if terms.in_pass else "from the last residual stream"
         st.caption(
-            f"{source}; the sum differs from it by {three(terms.difference)}. Biases: β of the "
-            "norms, W_O and the head."
+            f"Logit {source}: {three(terms.logit)}; the sum differs from it by "
+            f"{three(terms.difference)}. Biases: β of the norms, W_O and the head."
         )
     return option
 

@@ -16,7 +16,6 @@ from explorer.app.session import state_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.chips import chips
-from explorer.components.matrix import matrix
 from explorer.inference.branches import NO_ROOM, Branches
 from explorer.inference.continuation import (
     Continuation,
@@ -35,7 +34,7 @@ from explorer.inference.sampling_stages import (
 )
 from explorer.text.number_format import three
 from explorer.text.token_labels import candidate_text
-from explorer.views.generation import branch_tree
+from explorer.views.generation import token_trees
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.step_slider import chosen_step, draw_stepper
@@ -68,10 +67,10 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     choice, head, how = picture.columns([7, 4, 2])
     with how:
         sampling, seed, count = _choose_sampling()
-    branches = branch_tree.current_branches(context, prompt)
+    branches = token_trees.current_branches(context, prompt)
     branches = _generate(context, prompt, branches, sampling, seed, count)
     line, path = [0, *branches.line], [branches.nodes[node].token for node in branches.line]
-    step = chosen_step(branch_tree.STEP, len(line), branches.depths[branches.at])
+    step = chosen_step(token_trees.STEP, len(line), branches.depths[branches.at])
     stopped = stop_reason(opened, prompt, path[:step])
     at = step - 1 if stopped and step else step  # no token is chosen after the last one
     fed = path[:-1] if stop_reason(opened, prompt, path) else path
@@ -83,7 +82,7 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
         _draw_typing(opened, prompt, branches, line[step], stopped)
     with text_so_far:
         _draw_text(opened, prompt, path, step)
-    draw_notes(branch_tree.CLICK)
+    draw_notes(token_trees.CLICK)
     before = [token.label for token in (*prompt.tokens, *map(opened.tokenizer.token, path[:at]))]
     name = candidate_text(opened.tokenizer.label(sampled), before)
     share = three(float(stages.final[sampled]))
@@ -98,8 +97,8 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
         _draw_head(context, continuation, at)
     st.markdown("**Branches**")
     with st.container(horizontal=True):
-        branch_tree.draw_history_buttons(branches)
-    branch_tree.draw_branches(context, branches, continuation, line[len(fed)], step)
+        token_trees.draw_history_buttons(branches)
+    token_trees.draw_branches(context, branches, continuation, line[len(fed)], step)
     widgets.notes(continuation.forward.notes)
     return script(choice_code, opened, text, fed, sampling, seed, at)
 
@@ -122,15 +121,15 @@ def _draw_moves(branches: Branches, line: list[int], step: int, sampled: int, st
     off = bool(stopped) or not branches.room
 
     def sample() -> None:
-        branch_tree.append_tokens(branches, [sampled], forced=False, behind=line[step])
+        token_trees.append_tokens(branches, [sampled], forced=False, behind=line[step])
 
     def request_tokens() -> None:
-        state_of(branch_tree.GenerateClick).is_pending = True
+        state_of(token_trees.GenerateClick).is_pending = True
 
     last = len(line) - 1
     with st.container():
         draw_stepper(
-            branch_tree.STEP,
+            token_trees.STEP,
             len(line),
             branches.depths[branches.at],
             arrows=True,
@@ -151,10 +150,10 @@ def _draw_typing(
         try:
             tokens = typed_ids(opened, prompt, branches.path(here), typed)
         except ForwardPassError as error:
-            keep_note(branch_tree.CLICK, str(error))
+            keep_note(token_trees.CLICK, str(error))
         else:
-            keep_note(branch_tree.CLICK, " ".join(unknown_in(opened, typed)))
-            branch_tree.append_tokens(branches, tokens, forced=True, behind=here)
+            keep_note(token_trees.CLICK, " ".join(unknown_in(opened, typed)))
+            token_trees.append_tokens(branches, tokens, forced=True, behind=here)
 
     st.text_input(
         "Type the next words",
@@ -177,9 +176,9 @@ def _generate(
     count: int,
 ) -> Branches:
     """After a click on Generate, sample up to `count` tokens; Undo removes them together."""
-    opened, click, line = context.opened, state_of(branch_tree.GenerateClick), [0, *branches.line]
+    opened, click, line = context.opened, state_of(token_trees.GenerateClick), [0, *branches.line]
     is_pending, click.is_pending = click.is_pending, False
-    here = line[min(widget_state.get(branch_tree.STEP, len(line)), len(line) - 1)]
+    here = line[min(widget_state.get(token_trees.STEP, len(line)), len(line) - 1)]
     path = list(branches.path(here))
     if not is_pending or stop_reason(opened, prompt, path):
         return branches
@@ -193,8 +192,8 @@ def _generate(
     fitting = branches.fitting(tokens, here)
     branches = branches.append(tokens[:fitting], forced=False, behind=here)
     if fitting < len(tokens):
-        keep_note(branch_tree.CLICK, NO_ROOM.format(room=branches.room))
-    branch_tree.keep_generated(branches)
+        keep_note(token_trees.CLICK, NO_ROOM.format(room=branches.room))
+    token_trees.keep_generated(branches)
     return branches
 
 
@@ -204,7 +203,7 @@ def _draw_text(opened: OpenModel, prompt: Prompt, path: list[int], step: int) ->
     prompt_length = len(prompt.tokens)
 
     def go_to(place: int) -> None:
-        branch_tree.go_to_step(max(0, place + 1 - prompt_length))
+        token_trees.go_to_step(max(0, place + 1 - prompt_length))
 
     end = prompt_length + step
     chips(
@@ -232,20 +231,17 @@ def how_chosen(stages: SamplingStages, sampling: Sampling, seed: int, share: str
 def _draw_head(context: PageContext, continuation: Continuation, step: int) -> None:
     """Draw the chosen head's map over the text so far; it grows with every token."""
     at, forward = context.choice, continuation.forward
-    words = forward.part(at.part).words
     is_whole = step == continuation.steps
-    matrix(
+    widgets.draw_weights(
+        forward,
+        at.part,
         continuation.weights(at.part, at.layer, at.head, step),
-        continuation.rows(at.part, step),
-        continuation.columns(at.part, step),
-        key="decoded_head",
+        "decoded_head",
+        widgets.head_title(context),
+        rows=continuation.rows(at.part, step),
+        columns=continuation.columns(at.part, step),
         allowed=continuation.mask(at.part, at.layer, step),
-        row_name=words.row,
-        column_name=words.column,
-        sentence=words.cell,
-        title=widgets.head_title(context),
         absent="masked" if is_whole else "masked or later",
-        top=1.0,
     )
     if at.part == "decoder.cross_attn":
         st.caption("The last row attends to your sentence to predict the next token.")
@@ -281,7 +277,7 @@ def draw_sampling_stages(
         rows.append(others)
 
     def force(place: int) -> None:
-        branch_tree.append_tokens(branches, [tokens[place]], forced=True, behind=here)
+        token_trees.append_tokens(branches, [tokens[place]], forced=True, behind=here)
 
     board(
         [Column("logit", "output"), *(column for column, _ in steps)],

@@ -1,14 +1,13 @@
 """A common mistake, the doubled exponent of the sinusoids, next to the correct formula."""
 
 import streamlit as st
-from torch import Tensor
 
 from explorer.analysis.position_schemes import DOCUMENT, STILL, MeasuredTable, right_and_doubled
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.components.matrix import matrix
 from explorer.text.number_format import spread
+from explorer.views.input.scheme_figures import draw_positions
 from explorer.views.shared import tables, widgets
 from explorer.views.shared.code_panel import Script, script
 
@@ -31,11 +30,14 @@ def draw_doubled_exponent(context: PageContext, scheme: str) -> Script | None:
     sides = {RIGHT: ("right", right), WRONG: ("doubled", wrong)}
     with st.container(width=widgets.WIDEST):
         for title, (key, side) in sides.items():
-            _draw_matrix(side.table, "dimension", f"exponent_{key}", title, STRIP)
+            how = {"key": f"exponent_{key}", "title": title, "height": STRIP}
+            draw_positions(side.table, "position", "dimension", unit="value", **how)
     for place, (title, (key, side)) in zip(widgets.side_by_side(1, 1), sides.items(), strict=True):
         with place:
             product = f"{title.partition(':')[0]}: dot product of two positions"
-            _draw_matrix(side.table @ side.table.T, "position", f"products_{key}", product, SQUARE)
+            how = {"key": f"products_{key}", "title": product, "height": SQUARE}
+            products = side.table @ side.table.T
+            draw_positions(products, "position", "position", unit="product", **how)
             tables.value_table(_measurements(side), f"{title}: measurements")
     st.caption(
         "i is 0, 2, 4, …, the dimension of the sine; the wrong code doubles it as if it were the "
@@ -53,24 +55,6 @@ def _measurements(measured: MeasuredTable) -> list[tuple[str, str]]:
         ("nearly constant dimensions", f"{measured.still} of {measured.table.shape[1]}"),
         (f"standard deviation of the dot products at distance {OFFSET}", spread(measured.spread)),
     ]
-
-
-def _draw_matrix(values: Tensor, across: str, key: str, title: str, height: int) -> None:
-    """Positions down, dimensions or positions across."""
-    rows, columns = ([str(index) for index in range(size)] for size in values.shape)
-    matrix(
-        values,
-        rows,
-        columns,
-        key=key,
-        scale="diverging",
-        row_name="position",
-        column_name=across,
-        sentence=f"Position {{row}}, {across} {{column}}: {{value}}",
-        unit="value" if across == "dimension" else "product",
-        title=title,
-        height=height,
-    )
 
 
 def doubled_code(width: int, places: int, offset: int) -> None:

@@ -91,10 +91,15 @@ def draw_scheme(
         return None
     messages = st.container()
     with adjust or st.container(horizontal=True):
-        chosen = _choose_width(names, messages)
-        by_cosine = _choose_similarity(names, messages)
-    usual = learned[0].config.d_model
-    width = usual if chosen == OWN_WIDTH else ODD
+        by_cosine, is_odd = False, False
+        if names == ["sinusoidal"]:  # with a second scheme it is the model's own width
+            chosen = one_of("table_width", (OWN_WIDTH, ODD_WIDTH), message_in=messages)
+            is_odd = chosen == ODD_WIDTH
+        if WITH_TABLE & {*names}:
+            usual = DOT if len(names) == 1 else COSINE
+            chosen = one_of("similar_by", (DOT, COSINE), usual, message_in=messages)
+            by_cosine = chosen == COSINE
+    width = ODD if is_odd else learned[0].config.d_model
     rows = learned[0].config.max_len if "learned" in names else MOST_POSITIONS
     count = min(MOST_POSITIONS, rows)
     sources = [learned if name == "learned" else own for name in names]
@@ -121,7 +126,7 @@ def draw_scheme(
             _draw_words(context, column, width, alone=is_alone)
     if not has_figures:
         return None
-    if chosen == ODD_WIDTH:
+    if is_odd:
         st.caption(UNPAIRED)
     st.caption(_how_many(names, count, rows))
     draw_position_surface([column for column in columns if column.has_figures])
@@ -147,21 +152,6 @@ def _with_learned(context: PageContext, own: OpenModel, stack: str) -> tuple[Ope
             continue
         return opened, "encoder" if opened.config.kind == "encoder" else "decoder"
     return None
-
-
-def _choose_width(names: Sequence[str], messages: DeltaGenerator) -> str:
-    """The model's own width or an odd one; with a second scheme always its own."""
-    if names != ["sinusoidal"]:
-        return OWN_WIDTH
-    return one_of("table_width", (OWN_WIDTH, ODD_WIDTH), message_in=messages)
-
-
-def _choose_similarity(names: Sequence[str], messages: DeltaGenerator) -> bool:
-    """Whether position vectors are compared by cosine, which is the default for two schemes."""
-    if not WITH_TABLE & {*names}:
-        return False
-    default = DOT if len(names) == 1 else COSINE
-    return one_of("similar_by", (DOT, COSINE), default, message_in=messages) == COSINE
 
 
 def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone: bool) -> None:
@@ -228,21 +218,24 @@ def _draw_alone(column: SchemeColumn) -> None:
 def _draw_two(columns: Sequence[SchemeColumn]) -> None:
     """Two schemes row by row, so that figures of the same kind are side by side."""
 
-    def draw_row(draw: Callable[[SchemeColumn], None]) -> None:
+    with_table = [column for column in columns if column.has_table]
+    with_figures = [column for column in columns if column.has_figures]
+
+    def draw_row(draw: Callable[[SchemeColumn], None], drawn: Sequence[SchemeColumn]) -> None:
         for place, column in zip(widgets.side_by_side(1, 1), columns, strict=True):
             with place:
-                draw(column)
+                if column in drawn:
+                    draw(column)
 
-    with_table = [column for column in columns if column.has_table]
-    maps = [SchemeColumn.draw_table, SchemeColumn.draw_pairs]
-    for draw in maps if len(with_table) == len(columns) else maps[::-1]:
-        draw_row(draw)
-    draw_row(SchemeColumn.draw_by_distance)
+    maps = [(SchemeColumn.draw_table, with_table), (SchemeColumn.draw_pairs, with_figures)]
+    for draw, drawn in maps if len(with_table) == len(columns) else maps[::-1]:
+        draw_row(draw, drawn)
+    draw_row(SchemeColumn.draw_by_distance, with_figures)
     if with_table:
         pair = _choose_pair(with_table)
-        draw_row(lambda column: column.draw_waves(pair))
+        draw_row(lambda column: column.draw_waves(pair), with_table)
         place = _choose_place(with_table)
-        draw_row(lambda column: column.draw_hands(place))
+        draw_row(lambda column: column.draw_hands(place), with_table)
 
 
 def _choose_pair(columns: Sequence[SchemeColumn]) -> int:

@@ -66,25 +66,27 @@ class SchemeColumn:
 
     def draw_table(self) -> None:
         """Positions down, dimensions across."""
-        table = self.scheme.table if self.scheme else None
-        if table is None:
-            return
         tables = [scheme.table for scheme in self.on_screen if scheme.table is not None]
-        self._draw_matrix(
+        assert self.drawn_scheme.table is not None, "only a scheme with a table has this figure"
+        draw_positions(
+            self.drawn_scheme.table,
+            "position",
             "dimension",
-            self.drawn_scheme.title,
-            "value",
-            "positions_table",
-            table,
-            max(float(values.abs().max()) for values in tables),
-            neighbours=[_table_labels(values) for values in tables],
+            key=f"{self.key}positions_table",
+            title=self._title(self.drawn_scheme.title),
+            unit="value",
+            top=max(float(values.abs().max()) for values in tables) or None,
+            neighbours=[
+                MatrixLabels(
+                    _places(len(values)), _places(values.shape[1]), "position", "dimension"
+                )
+                for values in tables
+            ],
         )
 
     def draw_waves(self, pair: int) -> None:
         """The values of two dimensions at every position."""
-        scheme = self.scheme
-        if scheme is None or scheme.table is None:
-            return
+        scheme = self.drawn_scheme
         spec = wave_curves(scheme.wave(pair), list(self._wave_values(pair)))
         self._draw_chart(f"pair {pair} of dimensions", spec, "waves", height=CURVE_HEIGHT)
         if scheme.wavelengths:
@@ -106,17 +108,18 @@ class SchemeColumn:
 
     def draw_pairs(self) -> None:
         """The map over every two positions: queries or positions down, keys or positions across."""
-        if not self.has_figures:
-            return
-        own, title = self.drawn_scheme, self.pairs_title
-        top = max(float(scheme.products.abs().max()) for scheme in self.same_unit)
-        row, across = ("position", "position") if self.has_table else ("query", "key")
-        self._draw_matrix(across, title, own.unit, "products", own.products, top, row)
+        own = self.drawn_scheme
+        draw_positions(
+            own.products,
+            *(("position", "position") if self.has_table else ("query", "key")),
+            key=f"{self.key}products",
+            title=self._title(self.pairs_title),
+            unit=own.unit,
+            top=max(float(scheme.products.abs().max()) for scheme in self.same_unit) or None,
+        )
 
     def draw_by_distance(self, height: int | str = CURVE_HEIGHT) -> None:
         """The same values by distance, and whether they depend on the distance alone."""
-        if not self.has_figures:
-            return
         own = self.drawn_scheme
         if not self.has_table:
             title = f"{'bias of every head' if own.unit == 'bias' else 'bucket'} by distance"
@@ -146,9 +149,7 @@ class SchemeColumn:
 
     def draw_hands(self, place: int) -> None:
         """A few pairs of dimensions as clock hands, the fastest first."""
-        scheme = self.scheme
-        if scheme is None or scheme.table is None:
-            return
+        scheme = self.drawn_scheme
         count = CLOCKS if len(self.on_screen) == 1 else CLOCKS_OF_HALF
         last = len(scheme.pairs) - 1
         some = sorted({round(step * last / (count - 1)) for step in range(count)})
@@ -174,35 +175,19 @@ class SchemeColumn:
         self.draw_heading(what)
         chart(spec, key=f"{self.key}{key}", title=self._title(what), **size)
 
-    def _draw_matrix(
-        self,
-        across: str,
-        title: str,
-        unit: str,
-        key: str,
-        values: Tensor,
-        top: float,
-        row: str = "position",
-        neighbours: Sequence[MatrixLabels] = (),
-    ) -> None:
-        matrix(
-            values,
-            *map(_places, values.shape),
-            key=f"{self.key}{key}",
-            scale="sequential" if unit == "bucket" else "diverging",
-            row_name=row,
-            column_name=across,
-            sentence=f"{row.capitalize()} {{row}}, {across} {{column}}: {{value}}",
-            unit=unit,
-            top=top or None,
-            title=self._title(title),
-            neighbours=neighbours,
-        )
 
-
-def _table_labels(table: Tensor) -> MatrixLabels:
-    rows, columns = map(_places, table.shape)
-    return MatrixLabels(rows, columns, "position", "dimension")
+def draw_positions(values: Tensor, row: str, across: str, *, unit: str, **how: Any) -> None:
+    """Positions or queries down, dimensions, positions or keys across."""
+    matrix(
+        values,
+        *map(_places, values.shape),
+        scale="sequential" if unit == "bucket" else "diverging",
+        row_name=row,
+        column_name=across,
+        sentence=f"{row.capitalize()} {{row}}, {across} {{column}}: {{value}}",
+        unit=unit,
+        **how,
+    )
 
 
 def _places(count: int) -> list[str]:

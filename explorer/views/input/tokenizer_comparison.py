@@ -106,7 +106,11 @@ def _draw_tokenizers(context: PageContext) -> None:
     widgets.page_links("tokenizer_training")
     for place, name in enumerate((mine, *chosen)):
         try:
-            _draw_tokens(_tokenizer(name, context.models), name, text, place)
+            tokenizer = _tokenizer(name, context.models)
+            tokens = tokenizer.encode(text)
+            st.text(f"{name} · {len(tokens):,} tokens, vocabulary of {tokenizer.vocab_size:,}")
+            chips(tokens, key=f"beside_{place}")
+            st.caption(decoding_note(tokenizer.decode, tokens, text))
         except (TextError, ModelError) as error:
             st.text(name)
             say(str(error))
@@ -151,15 +155,6 @@ def invalid_names(requested: Sequence[str], names: Sequence[str], mine: str) -> 
         left = ", ".join(in_quotes(cut(name, LONGEST_NAME)) for name in beyond)
         notes.append(f"At most {most} can be compared; left out: {left}.")
     return notes
-
-
-def _draw_tokens(
-    tokenizer: AnyTokenizer | PlainTokenizer, name: str, text: str, place: int
-) -> None:
-    tokens = tokenizer.encode(text)
-    st.text(f"{name} · {len(tokens):,} tokens, vocabulary of {tokenizer.vocab_size:,}")
-    chips(tokens, key=f"beside_{place}")
-    st.caption(decoding_note(tokenizer.decode, tokens, text))
 
 
 def decoding_note(decode: Callable[[list[int]], str], tokens: Sequence[Token], text: str) -> str:

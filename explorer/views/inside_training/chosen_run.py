@@ -153,7 +153,7 @@ def of_snapshots(
         chosen.first,
         name,
         [(name, of, chosen.identity(step)) for step in steps],
-        lambda at: make(steps[at]),
+        lambda at, _: make(steps[at]),
         cost=cost * len(steps),
         doing=doing,
         too_long=TOO_LARGE_TO_MEASURE,

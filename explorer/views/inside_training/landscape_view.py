@@ -17,7 +17,7 @@ from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import TOO_LARGE_TO_MEASURE, InsideRun, has_room
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.measurement import measurements
+from explorer.views.shared.measurement import Report, measurements
 
 TRAINING, RANDOM = "Where the training went", "Random"
 SIDE = 17
@@ -101,7 +101,7 @@ def _measure(chosen: InsideRun, kind: str) -> tuple[Plane, list[Tensor], Tensor]
     def plane_of() -> Plane:
         return cached(chosen.first, ("landscape plane", *whose), lambda: _plane(chosen, kind))
 
-    def piece(at: int) -> Tensor:
+    def piece(at: int, _: Report) -> Tensor:
         plane, batch = plane_of(), chosen.held_out
         model = chosen.opened(chosen.steps[-1]).model
         if at < SIDE:

@@ -1,7 +1,5 @@
 """What interventions do: the output and a head's maps, before and after."""
 
-from typing import NamedTuple
-
 import streamlit as st
 import torch
 from torch import Tensor
@@ -56,13 +54,6 @@ ABLATIONS = AblateHead, AblateAttention, AblateMlp
 ABLATED = " An ablated output changes what later layers read, not the weights of its own layer."
 
 
-class Tracked(NamedTuple):
-    """The output position, and the token or class whose logit is tracked, None without a head."""
-
-    position: int
-    option: int | None
-
-
 def choose_baseline(context: PageContext, history: EditHistory) -> EditedPass:
     """The pass to compare with: the original pass, or the pass after earlier interventions."""
     steps = [ORIGINAL, *(f"After intervention {n}" for n in range(1, history.done))]
@@ -74,12 +65,15 @@ def choose_baseline(context: PageContext, history: EditHistory) -> EditedPass:
 
 def draw_output_change(
     context: PageContext, before: EditedPass, after: EditedPass, height: int | str = BARS_HEIGHT
-) -> Tracked:
-    """Probabilities as pairs of bars, and every number of the change beside them."""
+) -> tuple[int, int | None]:
+    """Probabilities as pairs of bars, and every number of the change beside them.
+
+    Returns the output position, and the token or class whose logit is tracked, None without a head.
+    """
     opened = context.opened
     if opened.config.head == "none":
         _draw_stream_change(before, after)
-        return Tracked(0, None)
+        return 0, None
     picture, numbers = widgets.side_by_side(6, 5)
     with numbers:
         if opened.config.kind == "encoder-decoder":
@@ -111,7 +105,7 @@ def draw_output_change(
                 (f"change in the tracked {words.logit}", signed(now - was)),
             ]
         )
-    return Tracked(position, tracked)
+    return position, tracked
 
 
 def _facts_over_text(
@@ -186,7 +180,7 @@ def draw_example(context: PageContext, history: EditHistory) -> None:
 
 
 def draw_maps(
-    context: PageContext, before: EditedPass, after: EditedPass, output: Tracked
+    context: PageContext, before: EditedPass, after: EditedPass, position: int, tracked: int | None
 ) -> Script:
     """Both maps on one scale, and the difference around zero.
 
@@ -194,10 +188,9 @@ def draw_maps(
     """
     at, cell = context.choice, pinned.current_pin(context, after.forward)
     aligned = draw_map_pair(
-        MapSide("Before", before.forward, at.part, at.layer, at.head),
-        MapSide("After", after.forward, at.part, at.layer, at.head),
+        MapSide("Before", at.model, before.forward, *at.place),
+        MapSide("After", at.model, after.forward, *at.place),
         1.0,
-        models=(at.model, at.model),
         keys=("map_before", "map_after"),
         title="After − before",
         pinned=None if cell.query is None or cell.key is None else (cell.query, cell.key),
@@ -209,7 +202,6 @@ def draw_maps(
         why = ABLATED if any(isinstance(edit, ABLATIONS) for edit in changed) else ""
         st.caption(f"The attention weights of this head are unchanged.{why}")
     lines = script(maps_code, before, after, at.part, at.layer, at.head)
-    position, tracked = output
     if tracked is None:
         return lines + script(last_stream_code, before, after)
     lines += script(output_code, before, after, position, tracked)

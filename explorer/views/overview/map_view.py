@@ -25,8 +25,8 @@ from explorer.components.pass_map import (
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.token_labels import texts
-from explorer.views.overview import page_links, pass_picture, pinned_parts
-from explorer.views.overview.pinned_parts import MapSelection
+from explorer.views.overview import map_choices, pass_picture
+from explorer.views.overview.map_choices import MapSelection
 from explorer.views.overview.print_map import PrintedMap
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.widgets import ANSWER
@@ -42,7 +42,7 @@ def draw_map(context: PageContext) -> PassMap | None:
         return None
     picture = pass_picture.picture_of(opened, forward)
     usual = pass_picture.first_answer(opened, forward)
-    selection = pinned_parts.current_selection(context, picture, usual)
+    selection = map_choices.current_selection(context, picture, usual)
     continuations = pass_picture.continuations(opened, forward)
     title = f"{opened.title}: the forward pass over “{forward.text}”"
     appends = [bool(text) for text in continuations]
@@ -56,10 +56,10 @@ def draw_map(context: PageContext) -> PassMap | None:
         message,
         key=KEY,
         title=title,
-        choice=pinned_parts.choice_of(selection, context, picture),
+        choice=map_choices.choice_of(selection, context, picture),
         height=WINDOW,
-        on_chosen=lambda value: pinned_parts.select_reported(value, picture, usual),
-        on_go=partial(page_links.open_link, context),
+        on_chosen=lambda value: map_choices.select_reported(value, picture, usual),
+        on_go=partial(map_choices.open_link, context),
         appends=appends,
         on_append=lambda option: _append(context, continuations[option]),
         figures=lambda: figures(picture, selection, title),
@@ -77,7 +77,7 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
     def make() -> bytes:
         inside = block_inside(forward, names[stack], layer)
         heads = forward.config.n_heads
-        return encode_block(inside, picture.of, names, heads, page_links.link_of_stage)
+        return encode_block(inside, picture.of, names, heads, map_choices.link_of_stage)
 
     key = "inside of a block", forward.text, forward.pair, stack, layer
     message = cached(opened, key, make, len)
@@ -134,7 +134,7 @@ def _append(context: PageContext, text: str) -> None:
     if context.choice.special:
         widget_state.put("special", text)
     ANSWER.put("answer", "")
-    pinned_parts.IN_ADDRESS.put("traced", "")
+    map_choices.IN_ADDRESS.put("traced", "")
 
 
 def figures(picture: PassMap, selection: MapSelection, title: str) -> list[Figure]:

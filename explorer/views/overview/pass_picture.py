@@ -21,12 +21,6 @@ LAYERS_AT_ONCE = 4
 
 NO_CHARACTER = "\ufffd"
 Cell = tuple[str, float]
-STACK_TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
-BEHIND = {
-    "decoder": "After {token}",
-    "encoder": "In place of {token}",
-    "encoder-decoder": "After {token}",
-}
 
 
 def too_long(forward: ForwardPass) -> str:
@@ -50,14 +44,15 @@ def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
     stacks = [
         MapStack(
             name,
-            STACK_TITLES[name],
+            name.capitalize(),
             forward.source if name == "encoder" else forward.target,
             list(flow.stacks[name][0].attentions) if flow.stacks[name] else [],
         )
         for name in flow.stacks
     ]
     words = has_words(forward.config)
-    behind = BEHIND[forward.config.kind] if words else score_words(forward.config).title
+    behind = "In place of {token}" if forward.config.kind == "encoder" else "After {token}"
+    behind = behind if words else score_words(forward.config).title
     passed = repr((id(opened), forward.text, forward.pair)).encode()
     of = hashlib.sha256(passed).hexdigest()[:12]
     first = first_answer(opened, forward)
@@ -140,13 +135,6 @@ def _stream(forward: ForwardPass, layer: int) -> Tensor:
     return passed[forward.row : forward.row + 1]
 
 
-def _words(opened: OpenModel, values: Tensor, indices: Tensor) -> tuple[tuple[Cell, ...], ...]:
-    labels = iter(labels_of(opened.tokenizer, indices.flatten().tolist()))
-    return tuple(
-        tuple((str(candidate_text(next(labels))), p) for p in row) for row in values.tolist()
-    )
-
-
 def lens_by_layer(
     opened: OpenModel, forward: ForwardPass
 ) -> Iterator[tuple[int, list[list[Cell]]]]:
@@ -168,6 +156,9 @@ def lens_is_cached(opened: OpenModel, forward: ForwardPass) -> bool:
 
 def _lens(opened: OpenModel, forward: ForwardPass, layers: range) -> list[list[Cell]]:
     streams = torch.cat([_stream(forward, layer) for layer in layers], 1)
-    words = [row[0] for row in _words(opened, *likeliest_by_position(forward.trace, streams, 1))]
+    values, indices = likeliest_by_position(forward.trace, streams, 1)
+    labels = labels_of(opened.tokenizer, indices[:, 0].tolist())
+    names = [str(candidate_text(label)) for label in labels]
+    words = [*zip(names, values[:, 0].tolist(), strict=True)]
     tokens = len(words) // len(layers)
     return [words[at * tokens : (at + 1) * tokens] for at in range(len(layers))]

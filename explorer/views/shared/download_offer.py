@@ -92,8 +92,10 @@ def draw_progress(model: PretrainedModel, key: str) -> None:
 
 def _draw_now(model: PretrainedModel, key: str) -> None:
     state = background_downloads.state_of(model)
+    now = state.progress
+    share = min(now.done / now.total, 1.0) if now is not None and now.total else 0.0
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(_share(state), text=progress_words(state))
+        st.progress(share, text=progress_words(state))
         if state.is_ours and may_add():
             st.button(
                 "Cancel",
@@ -120,11 +122,6 @@ def progress_words(state: DownloadState) -> str:
     if state.seconds_left is None:
         return words
     return f"{words}, {megabytes(int(now.speed))} a second, {_time(state.seconds_left)} left"
-
-
-def _share(state: DownloadState) -> float:
-    now = state.progress
-    return min(now.done / now.total, 1.0) if now is not None and now.total else 0.0
 
 
 def _time(seconds: float) -> str:

@@ -1,17 +1,27 @@
-"""The export of what is on screen: a figure for print, its numbers, or all views as one page."""
+"""What leaves a page: a figure, its numbers, its views as one page; a session of kept views."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
+from urllib.parse import quote, urlsplit
 
 import streamlit as st
+import torch
 
+from explorer.app import address, address_parameters, widget_state
 from explorer.app.choice import TRAINED
-from explorer.app.context import PageContext
+from explorer.app.choosing import switch_page
+from explorer.app.context import PageContext, current_context, parts_of
 from explorer.app.controls import popover
+from explorer.app.reader import network, owner
+from explorer.app.reader_store import KEPT, OWN_LESSONS, BeginLesson, KeptSession
+from explorer.app.session import session, state_of
+from explorer.app.throttle import turn, turn_elsewhere
 from explorer.catalog.folders import own_name
 from explorer.charts.figure_data import (
     Figure,
+    FigureData,
     OfflinePicture,
     OfflineView,
     as_csv,
@@ -22,11 +32,18 @@ from explorer.charts.figure_data import (
     short_titles,
 )
 from explorer.components import mounting, tools
-from explorer.components.mounting import PageView
+from explorer.components.mounting import PageView, drawn_views
+from explorer.components.tools import hand_over, remembered
+from explorer.export import session_page
+from explorer.export.kept_view import MOST_KEPT_FIGURES, KeptView, one_line
 from explorer.export.offline_page import offline_html
 from explorer.export.pictures import as_picture
-from explorer.text.visible_text import literal_sentence
-from explorer.views.shared.keep_session import draw_keep, recall
+from explorer.export.session_lesson import lesson_name, session_toml
+from explorer.export.session_slides import session_pdf
+from explorer.lessons.lesson import address_of
+from explorer.lessons.lesson_file import LessonError, lesson_from
+from explorer.system.limits import MB
+from explorer.text.visible_text import literal, literal_sentence
 
 Make = Callable[[], Sequence[Figure]]
 
@@ -105,14 +122,15 @@ def file_formats(
 
 def offline(figure: Figure, views: Sequence[PageView]) -> bytes:
     """Everything that the page draws: interactive views, and charts as pictures."""
-    pictures: list[OfflineView | OfflinePicture] = []
-    for view in views:
-        if view.offline is not None:
-            pictures.append(view.offline)
-            continue
-        charts = view.figures()
-        pictures += [OfflinePicture(chart.title, as_picture(chart, "svg")) for chart in charts]
-    return offline_html(figure.title, figure.about, pictures)
+    pictures = chain.from_iterable(_pictures(view, view.figures) for view in views)
+    return offline_html(figure.title, figure.about, [*pictures])
+
+
+def _pictures(view: PageView, figures: Make) -> list[OfflineView | OfflinePicture]:
+    """The interactive view, else its figures as pictures."""
+    if view.offline is not None:
+        return [view.offline]
+    return [OfflinePicture(figure.title, as_picture(figure, "svg")) for figure in figures()]
 
 
 def origin(context: PageContext) -> dict[str, str]:
@@ -123,3 +141,240 @@ def origin(context: PageContext) -> dict[str, str]:
     is_step = at.training_step != TRAINED
     step = {"training step": str(at.training_step)} if is_step else {}
     return {"model": own_name(at.model), **step, "sentence": at.text, **pair, **place}
+
+
+ORIGIN_FIELDS = ("model", "training step", "sentence", "second sentence", "run")
+"""What tells two views of one page apart."""
+
+
+def current_session() -> KeptSession:
+    """The session that this reader keeps."""
+    return KEPT.of(owner()) or KeptSession()
+
+
+@st.dialog("Session", width="large", icon=":material/slideshow:", on_dismiss="rerun")
+def draw_session() -> None:
+    kept_session = current_session()
+    if not kept_session.views:
+        st.markdown(
+            "Nothing is kept yet: “Add to session” under a figure keeps the view on screen."
+        )
+        return
+    st.text_input(
+        "Name",
+        kept_session.title,
+        key="kept_name",
+        on_change=lambda: KEPT.call(owner(), widget_state.get("kept_name")),
+    )
+    _draw_files(kept_session)
+    for at, view in enumerate(kept_session.views):
+        _draw_view(at, view, len(kept_session.views))
+
+
+def _draw_view(at: int, view: KeptView, count: int) -> None:
+    reader, title, note = owner(), f"kept_title_{view.id}", f"kept_note_{view.id}"
+    with st.container(border=True, gap="small"):
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+            st.text_input(
+                f"View {at + 1}",
+                view.title,
+                key=title,
+                on_change=lambda: KEPT.rename(reader, view.id, title=widget_state.get(title)),
+            )
+            for label, icon, act, disabled in (
+                ("Up", "arrow_upward", partial(KEPT.move, by=-1), at == 0),
+                ("Down", "arrow_downward", partial(KEPT.move, by=1), at == count - 1),
+                ("Remove", "delete", KEPT.remove, False),
+            ):
+                st.button(
+                    label,
+                    icon=f":material/{icon}:",
+                    key=f"kept_{label.lower()}_{view.id}",
+                    disabled=disabled,
+                    on_click=act,
+                    args=(reader, view.id),
+                )
+        st.text_area(
+            "Notes",
+            view.note,
+            key=note,
+            height=68,
+            placeholder="Plain text: the notes of a talk, the caption of a slide",
+            label_visibility="collapsed",
+            on_change=lambda: KEPT.rename(reader, view.id, note=widget_state.get(note)),
+        )
+        if not view.is_drawn:
+            st.markdown(
+                "The picture of this view is no longer here: "
+                f"[open the view]({_markdown_link(view.address)}) and add it again."
+            )
+        elif origin := [view.about[name] for name in ORIGIN_FIELDS if name in view.about]:
+            st.caption(" · ".join(map(literal, origin)))
+
+
+def _draw_files(kept_session: KeptSession) -> None:
+    """The session as an offline page, as slides and as a lesson.
+
+    The run that a button begins makes the file, so it has all that was typed before.
+    """
+    title, views, base = kept_session.title, kept_session.views, _base()
+    elsewhere = partial(turn_elsewhere, network(), owner())
+    files: dict[str, Callable[[], bytes]] = {
+        "html": partial(session_page.session_html, title, views, base),
+        "pdf": partial(session_pdf, title, views, base, elsewhere),
+        "toml": partial(session_toml, title, views),
+    }
+    size, why = session_page.size_of(views), session_page.refusal(views)
+    ending = ""
+    with st.container(horizontal=True, gap="small"):
+        if why:
+            st.text(why)
+        for label, kind, about in (
+            ("Offline HTML", "html", f"{size / MB:.1f} MB, no server needed"),
+            ("Slides, PDF", "pdf", "A page for each view; takes a few seconds"),
+            ("Talk, TOML", "toml", "A lesson without tasks, to open on the page Lessons"),
+        ):
+            icon, key = ":material/download:", f"kept_{kind}"
+            if not (why and kind == "html") and st.button(label, icon=icon, key=key, help=about):
+                ending = kind
+        if st.button(
+            "Open as a talk",
+            icon=":material/slideshow:",
+            key="kept_talk",
+            help="Present it with a step for each view. It is then among your lessons",
+        ):
+            _open_as_talk(kept_session)
+    if ending:
+        with st.spinner("Making the file …"):
+            name = lesson_name(title) if ending == "toml" else file_name(title)
+            hand_over(f"{name}.{ending}", files[ending]())
+
+
+def _open_as_talk(kept_session: KeptSession) -> None:
+    file = session_toml(kept_session.title, kept_session.views)
+    try:
+        name = f"{lesson_name(kept_session.title)}.toml"
+        lesson = lesson_from(file, name, address_parameters.of_pages())
+        OWN_LESSONS.add(owner(), lesson, len(file))
+    except LessonError as error:
+        st.text(str(error))
+        return
+    state_of(BeginLesson).name = lesson.name
+    switch_page("lessons")
+
+
+def _markdown_link(address: str) -> str:
+    """The address with all characters escaped that could end a link in Markdown."""
+    return _base() + quote(address, safe="/?=&%+")
+
+
+def _base() -> str:
+    """The address of this app, without the page."""
+    parts = urlsplit(st.context.url or "")
+    path = parts.path.rstrip("/").removesuffix(f"/{session().page}")
+    return f"{parts.scheme}://{parts.netloc}{path}" if parts.scheme in ("http", "https") else ""
+
+
+OF_LINK = {*address_parameters.OF_LESSON, *address_parameters.AROUND, "version"}
+"""The parameters of an address that concern the app around a view."""
+
+
+def recall() -> None:
+    """Let the browser remember the list; a process that has none takes the browser's."""
+    kept_session = KEPT.of(owner())
+    KEPT.take_back(owner(), remembered(None if kept_session is None else kept_session.listed()))
+
+
+def draw_keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
+    """The two buttons; `about` says where the numbers of the page come from.
+
+    `own` makes the main figures of the page, by the keys of their views.
+    """
+    if "export" in session().hidden:
+        return
+    st.button(
+        "Add to session",
+        icon=":material/add:",
+        key="keep",
+        help="Keep this view as it is, for an offline page, slides or a talk",
+        on_click=_keep,
+        args=(_in_words(about), own),
+    )
+    count = len(current_session().views)
+    if st.button(
+        f"Session · {count}" if count else "Session",
+        icon=":material/slideshow:",
+        key="kept_session",
+        help="The views that you have kept: name, order and export them",
+    ):
+        draw_session()
+
+
+def kept_view(
+    title: str,
+    address: str,
+    about: Mapping[str, str],
+    views: Mapping[str, PageView],
+    own: Mapping[str, Make],
+) -> KeptView:
+    """What the page has drawn, as it is now; nothing is computed again.
+
+    The page's own figures come first, on a slide and on a page.
+    """
+    pictures: list[OfflineView | OfflinePicture] = []
+    figures: dict[str, list[Figure]] = {key: [] for key in own}
+    own_first = sorted(views, key=lambda key: key not in own)
+    for key, view in ((key, views[key]) for key in own_first):
+        figures[key] = [_own_copy(figure) for figure in own.get(key, view.figures)()]
+        pictures += _pictures(view, partial(figures.__getitem__, key))
+    origin = {name: text for name, text in about.items() if text}
+    every = [*chain.from_iterable(figures.values())]
+    return KeptView(
+        one_line(title), address, "", origin, pictures, every[:MOST_KEPT_FIGURES], had=len(every)
+    )
+
+
+def _own_copy(figure: Figure) -> Figure:
+    """The figure with a copy of its numbers: a slice would keep the whole tensor in memory."""
+    if not isinstance(figure, FigureData):
+        return figure
+    allowed = None if figure.allowed is None else figure.allowed.detach().cpu().clone()
+    values = figure.values.detach().to("cpu", torch.float32, copy=True)
+    return replace(figure, values=values, allowed=allowed)
+
+
+def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
+    with turn():  # a chart becomes a picture
+        view = kept_view(_title(about), _address(), about, drawn_views(), own)
+        last = current_session().views[-1:]
+        if last and (last[0].address, last[0].pictures) == (view.address, view.pictures):
+            st.toast("This view is already in your session.")
+        elif why := KEPT.add(owner(), view):
+            st.toast(why, duration="infinite")
+
+
+def _title(about: Mapping[str, str]) -> str:
+    """The title of the page, and the head that is chosen on it."""
+    reader = session()
+    page = reader.pages[reader.page].title if reader.page in reader.pages else "View"
+    is_head = "head" in reader.bar and {"layer", "head"} <= about.keys()
+    return f"{page}: layer {about['layer']}, head {about['head']}" if is_head else page
+
+
+def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
+    """The same, with the kind of attention in the words of the bar."""
+    context = current_context()
+    if context is None or "part" not in about:
+        return about
+    parts = {part.name: part.title for part in parts_of(context.entry)}
+    words = {**about, "part": parts.get(about["part"], about["part"])}
+    return {"attention" if name == "part" else name: text for name, text in words.items()}
+
+
+def _address() -> str:
+    """The address of the page on screen, with its model."""
+    reader = session()
+    parameters = [(name, value) for name, value in address.everything() if name not in OF_LINK]
+    if reader.shown_model and "model" in reader.bar and "model" not in dict(parameters):
+        parameters = [("model", reader.shown_model), *parameters]
+    return address_of(reader.page, parameters)

@@ -16,8 +16,7 @@ from explorer.analysis.token_alignment import (
 from explorer.analysis.word_groups import Group
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS, AttentionWords, head_title
-from explorer.charts.figure_data import WINDOW
-from explorer.components.matrix import MatrixLabels, matrix
+from explorer.components.matrix import MatrixLabels
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.views.shared import widgets
@@ -28,9 +27,10 @@ MapGroups = tuple[tuple[Group, ...], tuple[Group, ...]]
 
 @dataclass(frozen=True, eq=False)
 class MapSide:
-    """One head over one text, under a title; `about` says how its pass was changed."""
+    """One head of a model over one text, under a title; `about` says how its pass was changed."""
 
     title: str
+    model: str
     forward: ForwardPass
     part: str
     layer: int
@@ -40,6 +40,10 @@ class MapSide:
     @property
     def place(self) -> tuple[str, int, int]:
         return self.part, self.layer, self.head
+
+    @property
+    def name(self) -> str:
+        return head_title(self.model, *self.place)
 
     @property
     def values(self) -> Tensor:
@@ -142,16 +146,15 @@ def draw_map_pair(
     second: MapSide,
     top: float,
     *,
-    models: tuple[str, str],
     keys: tuple[str, str] = ("map_first", "map_second"),
     title: str = "Second − first",
     **pinning: Any,
 ) -> AlignedMaps | None:
     """Both maps under their `keys` with colours that end at `top`, and second − first.
 
-    `models` are the names in the titles. The difference is over the groups of tokens that both
-    maps have; if there are none, its place says why and this returns None. All cells have one size.
-    `pinning` is the cell that is pinned in all three, and the callback that pins another.
+    The difference is over the groups of tokens that both maps have; if there are none, its place
+    says why and this returns None. All cells have one size. `pinning` is the cell that is pinned in
+    all three, and the callback that pins another.
     """
     sides, aligned, refusal = (first, second), None, ""
     try:
@@ -159,27 +162,23 @@ def draw_map_pair(
     except NotAlignedError as error:
         refusal = str(error)
     places = widgets.side_by_side(1, 1, 1)
-    names, words = _map_names(first, second, models), second.words
     pictures = [
         MatrixLabels(side.rows, side.columns, side.words.row, side.words.column) for side in sides
     ]
     if aligned is not None:
         labels = aligned.rows.labels, aligned.columns.labels
-        pictures.append(MatrixLabels(*labels, words.row, words.column))
-    options = {"height": WINDOW, "neighbours": pictures, **pinning}
-    for place, side, key, name in zip(places, sides, keys, names, strict=False):
+        pictures.append(MatrixLabels(*labels, second.words.row, second.words.column))
+    options = {"neighbours": pictures, **pinning}
+    for place, side, key in zip(places, sides, keys, strict=False):
         with place:
-            matrix(
+            widgets.draw_weights(
+                side.forward,
+                side.part,
                 side.values,
-                side.rows,
-                side.columns,
+                key,
+                f"{side.name}, {side.title.lower()}" if first.name == second.name else side.name,
                 allowed=side.allowed,
-                key=key,
-                row_name=side.words.row,
-                column_name=side.words.column,
-                sentence=side.words.cell,
                 top=top,
-                title=f"{name}, {side.title.lower()}" if names[0] == names[1] else name,
                 heading=side.title,
                 **options,
             )
@@ -188,14 +187,15 @@ def draw_map_pair(
             say(refusal)
             return None
         groups = f", over {len(aligned.columns.labels):,} groups of tokens"
-        matrix(
+        widgets.draw_weights(
+            second.forward,
+            second.part,
             aligned.difference,
-            *labels,
+            "map_difference",
+            difference_title(first, second, title),
+            rows=labels[0],
+            columns=labels[1],
             allowed=aligned.allowed[0] | aligned.allowed[1],
-            key="map_difference",
-            row_name=words.row,
-            column_name=words.column,
-            title=difference_title(first, second, models, title),
             heading=title + groups * aligned.is_pooled,
             scale="diverging",
             sentence="{row}, {column}: {value}",
@@ -206,13 +206,8 @@ def draw_map_pair(
     return aligned
 
 
-def difference_title(
-    first: MapSide, second: MapSide, models: tuple[str, str], title: str = "Second − first"
-) -> str:
+def difference_title(first: MapSide, second: MapSide, title: str = "Second − first") -> str:
     """Both maps by name; if one head is on both sides, its name and the `title`."""
-    start, end = _map_names(first, second, models)
-    return f"{end}, {title[:1].lower()}{title[1:]}" if start == end else f"{end} − {start}"
-
-
-def _map_names(first: MapSide, second: MapSide, models: tuple[str, str]) -> tuple[str, str]:
-    return head_title(models[0], *first.place), head_title(models[1], *second.place)
+    if first.name == second.name:
+        return f"{second.name}, {title[:1].lower()}{title[1:]}"
+    return f"{second.name} − {first.name}"

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -34,17 +34,14 @@ def measurement(
     name: str,
     key: Hashable,
     make: Callable[[Report], Result],
-    *,
-    cost: int,
-    doing: str,
-    too_long: str = "",
+    **how: Any,
 ) -> Result | None:
     """The cached result of `make`; None if it is not computed yet, and the page says why.
 
-    `make` gets a function that reports the share that is done. `cost` is in multiplications; if it
-    is too high, the page shows `too_long`. A new key under the same `name` needs a new click.
+    `make` gets a function that reports the share that is done. A new key under the same `name`
+    needs a new click. `how` has the other arguments of `measurements`.
     """
-    results = _measure(opened, name, [key], lambda _, report: make(report), cost, doing, too_long)
+    results = measurements(opened, name, [key], lambda _, report: make(report), **how)
     return None if results is None else results[0]
 
 
@@ -52,7 +49,7 @@ def measurements(
     opened: OpenModel,
     name: str,
     keys: Sequence[Hashable],
-    make: Callable[[int], Result],
+    make: Callable[[int, Report], Result],
     *,
     cost: int,
     doing: str,
@@ -60,20 +57,9 @@ def measurements(
 ) -> list[Result] | None:
     """The result of `make` for the place of each key; None if some are not computed yet.
 
-    A stopped run keeps its results, and the next continues from there. `cost` is that of all keys.
+    A stopped run keeps its results, and the next continues from there. `cost` is that of all keys
+    in multiplications; if it is too high, the page shows `too_long`.
     """
-    return _measure(opened, name, keys, lambda at, _: make(at), cost, doing, too_long)
-
-
-def _measure(
-    opened: OpenModel,
-    name: str,
-    keys: Sequence[Hashable],
-    make: Callable[[int, Report], Result],
-    cost: int,
-    doing: str,
-    too_long: str,
-) -> list[Result] | None:
     pieces = [if_cached(opened, key) for key in keys]
     missing = sum(result is None for result in pieces)
     if not missing:

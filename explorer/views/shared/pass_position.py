@@ -35,10 +35,17 @@ STAGE_CHOICES = PersistentChoices("stages", dict.fromkeys(STAGE_PARAMETERS, ""),
 
 
 @dataclass
-class PinnedStage:
-    """The pinned cell on which the stages and the other pages agreed last."""
+class StageClicks:
+    """Whether a view of the Forward pass page caused the run, and not the bar; what is pinned."""
 
-    text: str = ""
+    was_clicked: bool = False
+    """It caused this run."""
+    bar_follows: bool = False
+    """The whole page is drawn again, since the bar has to show another layer."""
+    outdated: frozenset[tuple[str, str, int]] = frozenset()
+    """Former values of the bar, changed by a stage, that the browser may still report."""
+    pinned: str = ""
+    """The pinned cell on which the stages and the other pages agreed last."""
 
 
 def query_of(part: str) -> str:
@@ -57,9 +64,9 @@ def take_pinned(context: PageContext) -> None:
     After the browser's Back, the tokens of the address stay chosen.
     """
     cell = pinned.pinned_anywhere()
-    if str(cell) == state_of(PinnedStage).text:
+    if str(cell) == state_of(StageClicks).pinned:
         return
-    state_of(PinnedStage).text = str(cell)
+    state_of(StageClicks).pinned = str(cell)
     if not streamlit_patches.came_back():
         _choose_tokens(context.choice.part, cell)
 
@@ -68,8 +75,8 @@ def pin_chosen(context: PageContext, stage: Stage) -> None:
     """Pin the tokens chosen here for the other pages; a token that nobody chose is not pinned."""
     part = stage.part or context.choice.part
     cell = PinnedCell(_place(query_of(part)), _place(key_of(part))).within(context.forward, part)
-    if str(cell) != state_of(PinnedStage).text:
-        state_of(PinnedStage).text = str(cell)
+    if str(cell) != state_of(StageClicks).pinned:
+        state_of(StageClicks).pinned = str(cell)
         pinned.pin(cell)
     number = STAGE_CHOICES.texts().get("number")
     if number and stage.shapes[-1][-1] == "d_model":
@@ -94,10 +101,10 @@ def forward_pass_link(context: PageContext, cell: PinnedCell) -> None:
 
 def _choose_weights(context: PageContext, cell: PinnedCell) -> None:
     at = context.choice
-    STAGE_CHOICES.put("stage", f"{site(at.part, at.layer)}.weights")
+    STAGE_CHOICES.put("stage", usual_stage(context))
     state_of(StageBar).at = at.model, at.part, at.layer
     pinned.pin(cell)
-    state_of(PinnedStage).text = str(cell)
+    state_of(StageClicks).pinned = str(cell)
     _choose_tokens(at.part, cell)
 
 
@@ -126,18 +133,6 @@ COLUMNS = {
 }
 """The names of the columns in the address, what they are, and the default."""
 LONGEST_QUOTED_NAME = 40
-
-
-@dataclass
-class StageClicks:
-    """Whether a view of the Forward pass page caused the run, and not the bar."""
-
-    was_clicked: bool = False
-    """It caused this run."""
-    bar_follows: bool = False
-    """The whole page is drawn again, since the bar has to show another layer."""
-    outdated: frozenset[tuple[str, str, int]] = frozenset()
-    """Former values of the bar, changed by a stage, that the browser may still report."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from explorer.text.number_format import three
 HEADER, ROW = 38, 35
 """Pixels of the names of the columns, and of each row."""
 
-INDENT = "\u2003"
-"""A space as wide as a letter, which Markdown does not take away."""
 
 DIGIT, COMMA = "\u2007", "\u2008"
 """Spaces as wide as these."""
@@ -102,24 +100,6 @@ def value_table(lines: Sequence[tuple[str, str]], description: str) -> None:
     """Names and values, as a static table."""
     names, values = [name for name, _ in lines], [value for _, value in lines]
     static_table({"step": names, "value": values}, description, has_header=False)
-
-
-def indented_table(
-    rows: list[tuple[int, str, str, str, int]], heads: tuple[str, ...], description: str
-) -> None:
-    """Lines of a depth, a name, two formulas and a count; deeper ones are indented.
-
-    It holds no user's words.
-    """
-    static_table(
-        {
-            heads[0]: [f"{INDENT * depth}{name}" for depth, name, *_ in rows],
-            heads[1]: [formula for _, _, formula, _, _ in rows],
-            heads[2]: [numbers for _, _, _, numbers, _ in rows],
-            heads[3]: align_counts([count for *_, count in rows]),
-        },
-        description,
-    )
 
 
 def align_counts(counts: list[int]) -> list[str]:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from explorer.app import address
 from explorer.app.address_parameters import TEXT_LIMIT
-from explorer.app.controls import one_of
+from explorer.app.controls import PERSISTENT, one_of
 from explorer.app.session import state_of
 from explorer.inference import trained_tokenizers
 from explorer.inference.trained_tokenizers import TEXTS
@@ -20,14 +20,12 @@ from explorer.text.visible_text import cut
 
 ALGORITHMS = (BPE, WORDPIECE, UNIGRAM)
 OWN, FILE = "Your own text", "A text file"
+NAMES = (*TEXTS, OWN, FILE)
 SIZES_OFFERED = ("20", "50", "100", "200", "500", "1000")
 FIRST_SIZE = "100"
-CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
 TEXT_WIDTH, MOST_WIDTH = 315, 262
 MOST_EXPORTED = 400
 """Characters of a training text in an exported file."""
-
-PERSISTENT: dict[str, Any] = {"persist_state": "session"}
 
 
 @dataclass
@@ -40,21 +38,15 @@ class TrainingFile:
 
 def chosen_training() -> tuple[str, int]:
     """The text and the most new tokens, for a page without these controls, and in its address."""
-    choices = {key: _chosen(key, first) for key, first in CHOICES.items()}
-    most = choices["learn_rules"] if choices["learn_rules"] in SIZES_OFFERED else FIRST_SIZE
-    name = choices["learn_from"]
-    if name == FILE:
-        return _uploaded_text(), int(most)
+    (name, most), own = _chosen_name_and_most(), _chosen("learn_own", "")
     if name == OWN:
-        return _checked_own(choices["learn_own"]), int(most)
-    return trained_tokenizers.shipped_text(name if name in TEXTS else TEXTS[0]), int(most)
+        return _checked_own(own), most
+    return _uploaded_text() if name == FILE else trained_tokenizers.shipped_text(name), most
 
 
 def training_summary() -> str:
     """The choices of `chosen_training` in a sentence."""
-    name, most = (_chosen(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
-    name = name if name in (*TEXTS, OWN, FILE) else TEXTS[0]
-    most = most if most in SIZES_OFFERED else FIRST_SIZE
+    name, most = _chosen_name_and_most()
     return (
         f"Trained here: on “{name}”, with at most {most} new "
         "tokens. No special tokens are added; what the vocabulary does not cover is unknown."
@@ -68,6 +60,12 @@ def text_for_export(text: str) -> str:
     return f"{cut(text, MOST_EXPORTED)} ({len(text):,} characters, without the middle here)"
 
 
+def _chosen_name_and_most() -> tuple[str, int]:
+    """The first option in place of one that does not exist."""
+    name, most = _chosen("learn_from", TEXTS[0]), _chosen("learn_rules", FIRST_SIZE)
+    return name if name in NAMES else TEXTS[0], int(most if most in SIZES_OFFERED else FIRST_SIZE)
+
+
 def _chosen(key: str, first: str) -> str:
     value = address.current_value(key) or first
     if value != first and address.value_of(key) != value:
@@ -77,8 +75,7 @@ def _chosen(key: str, first: str) -> str:
 
 def choose_text_name() -> str:
     """Which training text."""
-    texts = (*TEXTS, OWN, FILE)
-    return one_of("learn_from", texts, as_list=True, width=TEXT_WIDTH, **PERSISTENT)
+    return one_of("learn_from", NAMES, as_list=True, width=TEXT_WIDTH, **PERSISTENT)
 
 
 def text_of(name: str) -> str:
@@ -95,7 +92,7 @@ def choose_algorithm() -> str:
 
 def choose_most() -> int:
     """The most rules that the training may learn."""
-    how = {"as_list": True, "width": MOST_WIDTH, **PERSISTENT}
+    how: Any = {"as_list": True, "width": MOST_WIDTH, **PERSISTENT}
     return int(one_of("learn_rules", SIZES_OFFERED, FIRST_SIZE, **how))
 
 
@@ -120,34 +117,31 @@ def _checked_own(text: str) -> str:
 
 def _choose_file() -> str:
     """The text of a file; it is too long for the address, so a link does not hold it."""
+    most = limits.TOKENIZER_CHARACTERS.most
+    most_bytes = BYTES_OF_CHARACTER * most
     st.caption(
-        f"Plain text of at most {limits.TOKENIZER_CHARACTERS.most:,} characters. A link does not "
+        f"Plain text of at most {most:,} characters. A link does not "
         "contain it: whoever opens the link uploads the file again."
     )
     upload = st.file_uploader(
         "Text file",
         key="learn_file",
-        max_upload_size=_most_bytes() // 1_000_000 or 1,
+        max_upload_size=most_bytes // 1_000_000 or 1,
         on_change=_forget_upload,
     )
     if upload is None:  # removed, or uploaded before the reader went to another page
         return _uploaded_text()
-    if state_of(TrainingFile).upload != upload.file_id:
+    file = state_of(TrainingFile)
+    if file.upload != upload.file_id:
         _forget_upload()  # a refused file is not kept
-        if upload.size > _most_bytes():
-            most = limits.TOKENIZER_CHARACTERS.most
+        if upload.size > most_bytes:
             raise TextError(
                 f"The file has {upload.size:,} bytes; the limit is {most:,} characters. "
                 "Upload a part of it."
             )
         text = checked(decoded(upload.getvalue()), limits.TOKENIZER_CHARACTERS)
-        file = state_of(TrainingFile)
         file.upload, file.text = upload.file_id, text
     return _uploaded_text()
-
-
-def _most_bytes() -> int:
-    return BYTES_OF_CHARACTER * limits.TOKENIZER_CHARACTERS.most
 
 
 def _uploaded_text() -> str:

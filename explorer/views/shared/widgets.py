@@ -110,9 +110,9 @@ def bold_title(title: str) -> str:
     return f"**{literal(title, longest=LONGEST_TITLE)}**"
 
 
-def head_summary(context: PageContext, forward: ForwardPass | None = None) -> str:
+def head_summary(context: PageContext) -> str:
     """A summary of the chosen head's map, computed from its weights."""
-    at, passed = context.choice, forward or context.forward
+    at, passed = context.choice, context.forward
     return summary_of(
         passed.weights(*at.place),
         passed.mask(at.part, at.layer),
@@ -150,26 +150,21 @@ def draw_weights(
     weights: Tensor,
     key: str,
     title: str,
-    height: int | str,
+    height: int | str = WINDOW,
     *,
     rows: Sequence[Label] = (),
+    columns: Sequence[Label] = (),
     **drawing: Any,
 ) -> None:
-    """Attention weights over the tokens of a pass, or over other `rows`."""
+    """Attention weights over the tokens of a pass, or over other `rows` and `columns`.
+
+    `drawing` are more arguments of `matrix`; they replace the usual ones.
+    """
     words = forward.part(part).words
-    matrix(
-        weights,
-        rows or forward.rows(part),
-        forward.columns(part),
-        key=key,
-        row_name=words.row,
-        column_name=words.column,
-        sentence=words.cell,
-        title=title,
-        height=height,
-        top=1.0,
-        **drawing,
-    )
+    usual = {"row_name": words.row, "column_name": words.column, "sentence": words.cell, "top": 1.0}
+    across = columns or forward.columns(part)
+    how: dict[str, Any] = {**usual, "title": title, "height": height, **drawing}
+    matrix(weights, rows or forward.rows(part), across, key=key, **how)
 
 
 def draw_answer(forward: ForwardPass, key: str = "answer") -> None:

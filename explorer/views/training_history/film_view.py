@@ -29,8 +29,8 @@ from explorer.runs.cluster import is_active, status_of
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError
 from explorer.text.number_format import three
+from explorer.views.overview.map_choices import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.overview.pass_picture import first_answer, picture_of
-from explorer.views.overview.pinned_parts import LEAST_USUAL, MapSelection, choice_of
 from explorer.views.shared import widgets
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.tables import table
@@ -60,11 +60,11 @@ def draw_two_moments(context: PageContext, history: History) -> None:
         second = one_of(SECOND, steps, steps[-1], width=STEP_WIDTH, as_list=True)
     at, title = context.choice, history.run.title
     before, after = (
-        MapSide(f"Step {moment.step:,}", moment.forward, at.part, at.layer, at.head)
+        MapSide(f"Step {moment.step:,}", title, moment.forward, *at.place)
         for moment in (by_step[first], by_step[second])
     )
     top = max(float(before.values.max()), float(after.values.max())) or 1.0
-    draw_map_pair(before, after, top, models=(title, title), keys=("moment_first", "moment_second"))
+    draw_map_pair(before, after, top, keys=("moment_first", "moment_second"))
 
 
 def is_too_long(forward: ForwardPass) -> bool:

@@ -119,7 +119,7 @@ def history_of(context: PageContext) -> History | None:
         context.opened,
         "training_history",
         keys,
-        lambda at: _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair),
+        lambda at, _: _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair),
         cost=len(steps) * _cost(context.opened, context.forward),
         doing="The sentence at every step",
         too_long=TOO_LONG_FOR_SCORES,

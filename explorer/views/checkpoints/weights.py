@@ -1,4 +1,4 @@
-"""One tensor of the chosen model: a picture of its weights, its singular values, its numbers."""
+"""The weights of the chosen model: a picture of one tensor, its singular values, all norms."""
 
 import math
 
@@ -15,15 +15,18 @@ from explorer.analysis.singular_values import (
 )
 from explorer.analysis.weight_statistics import (
     IN_A_LAYER,
+    LayerNorms,
     PooledTensor,
     TensorSummary,
+    by_layer,
     pooled,
+    summarized,
     tensor_summary,
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.app.progress import bar
+from explorer.app.progress import bar, with_bar
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts import singular_value_chart as figure
@@ -33,7 +36,7 @@ from explorer.inference.results_cache import cached
 from explorer.text.number_format import shape, three
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.tables import facts
+from explorer.views.shared.tables import facts, table
 
 PICTURE_HEIGHT, CURVE_HEIGHT = 560, 440
 MEAN, LARGEST = "Mean", "Largest |w|"
@@ -63,7 +66,21 @@ def draw_tensor(context: PageContext, opened: OpenModel) -> Script:
         st.caption(f"{picture.sentence}{_rows_of_head(context, opened, name)}")
         _draw_picture(picture, f"{own_name(opened.name)} · {name}")
     with facts_column:
-        facts(_summary_facts(numbers))
+        facts(
+            [
+                ("shape", shape(numbers.shape)),
+                ("weights", f"{numbers.count:,}"),
+                ("mean", three(numbers.mean)),
+                ("standard deviation", three(numbers.std)),
+                ("root mean square", three(numbers.rms)),
+                ("norm", three(numbers.norm)),
+                ("lowest", three(numbers.lowest)),
+                ("highest", three(numbers.highest)),
+                ("largest |w|", three(numbers.largest)),
+                ("zeros", f"{three(100 * numbers.share_of_zeros)}%"),
+                ("not finite", f"{numbers.not_finite:,}"),
+            ]
+        )
     return script(tensor_code, opened, name)
 
 
@@ -158,7 +175,18 @@ def _draw_curve(name: str, spectrum: SingularValues, logarithmic: bool) -> None:
         some = f" The chart has {count} of {len(values):,} ranks." if count < len(values) else ""
         st.caption(f"{MARCHENKO_PASTUR} {spectrum.method}{some}")
     with facts_column:
-        facts(_singular_value_facts(spectrum))
+        facts(
+            [
+                ("shape", shape(spectrum.shape)),
+                ("largest", three(float(spectrum.values[0]))),
+                ("smallest", three(float(spectrum.values[-1]))),
+                ("random edge", three(spectrum.edge)),
+                ("above the edge", f"{spectrum.above_edge:,} of {len(spectrum.values):,}"),
+                ("stable rank", three(spectrum.stable_rank)),
+                ("50% of norm²", f"{spectrum.directions_for(0.5):,} directions"),
+                ("90% of norm²", f"{spectrum.directions_for(0.9):,} directions"),
+            ]
+        )
 
 
 def _rows_of_head(context: PageContext, opened: OpenModel, name: str) -> str:
@@ -178,35 +206,6 @@ def _rows_of_head(context: PageContext, opened: OpenModel, name: str) -> str:
     return f" {side} {first}–{first + config.head_width - 1} are {name}."
 
 
-def _summary_facts(summary: TensorSummary) -> list[tuple[str, str]]:
-    return [
-        ("shape", shape(summary.shape)),
-        ("weights", f"{summary.count:,}"),
-        ("mean", three(summary.mean)),
-        ("standard deviation", three(summary.std)),
-        ("root mean square", three(summary.rms)),
-        ("norm", three(summary.norm)),
-        ("lowest", three(summary.lowest)),
-        ("highest", three(summary.highest)),
-        ("largest |w|", three(summary.largest)),
-        ("zeros", f"{three(100 * summary.share_of_zeros)}%"),
-        ("not finite", f"{summary.not_finite:,}"),
-    ]
-
-
-def _singular_value_facts(spectrum: SingularValues) -> list[tuple[str, str]]:
-    return [
-        ("shape", shape(spectrum.shape)),
-        ("largest", three(float(spectrum.values[0]))),
-        ("smallest", three(float(spectrum.values[-1]))),
-        ("random edge", three(spectrum.edge)),
-        ("above the edge", f"{spectrum.above_edge:,} of {len(spectrum.values):,}"),
-        ("stable rank", three(spectrum.stable_rank)),
-        ("50% of norm²", f"{spectrum.directions_for(0.5):,} directions"),
-        ("90% of norm²", f"{spectrum.directions_for(0.9):,} directions"),
-    ]
-
-
 def tensor_code(opened: OpenModel, name: str) -> None:
     weight = opened.model.get_parameter(name)
     rms = weight.square().mean().sqrt()
@@ -220,3 +219,89 @@ def singular_values_code(opened: OpenModel, name: str) -> None:
     rows, columns = weight.shape
     edge = random_edge((rows, columns), float(weight.square().mean().sqrt()))
     print(values, edge, int((values > edge).sum()))
+
+
+ROW, AROUND, HIGHEST = 46, 150, 700
+KIND_TITLES = {"Matrices": "matrix", "Norm gains": "gain", "Biases": "bias"}
+SHORTER = (
+    (".weight", ""),
+    ("self_attn.", ""),
+    ("cross_attn.", "cross."),
+    ("mlp.", ""),
+    ("self_residual.", "attn."),
+    ("cross_residual.", "cross."),
+    ("mlp_residual.", "mlp."),
+)
+NORMS_EXPLAINED = (
+    "The root mean square of the weights of every part, √(mean of w²). A layer that differs from "
+    "the others in its column was trained differently, or read incorrectly."
+)
+
+
+def summaries(opened: OpenModel) -> tuple[TensorSummary, ...]:
+    """The summary of every tensor, cached with the model."""
+    total = opened.model.n_parameters
+
+    def make() -> tuple[TensorSummary, ...]:
+        doing = f"Reading {total:,} parameters"
+        return tuple(with_bar(summarized(opened.model), total, doing, lambda tensor: tensor.count))
+
+    return cached(opened, "survey", make)
+
+
+def draw_weight_norms(context: PageContext, opened: OpenModel) -> Script:
+    """Draw one kind of tensor, since gains are far larger than weights; then every tensor."""
+    tensors = summaries(opened)
+    by_kind = {
+        title: stacks for title, kind in KIND_TITLES.items() if (stacks := by_layer(tensors, kind))
+    }
+    title = one_of("tensors", list(by_kind), next(iter(by_kind)), label_visibility="collapsed")
+    st.markdown(f"**{title}: root mean square** · layers down, parts across")
+    for place, norms in zip(st.columns(len(by_kind[title])), by_kind[title], strict=True):
+        with place:
+            _draw_norms(norms, own_name(context.choice.model))
+    st.caption(NORMS_EXPLAINED)
+    st.markdown("**Every tensor**")
+    columns = {
+        "tensor": [tensor.name for tensor in tensors],
+        "shape": [shape(tensor.shape) for tensor in tensors],
+        "mean": [tensor.mean for tensor in tensors],
+        "std": [tensor.std for tensor in tensors],
+        "rms": [tensor.rms for tensor in tensors],
+        "norm": [tensor.norm for tensor in tensors],
+        "largest |w|": [tensor.largest for tensor in tensors],
+        "zeros": [100 * tensor.share_of_zeros for tensor in tensors],
+    }
+    formats = dict.fromkeys([*columns][2:], "%.3g") | {"zeros": "%.3g%%"}
+    table(columns, right=["shape"], numbers=formats)
+    return script(norms_code, opened)
+
+
+def _draw_norms(norms: LayerNorms, model: str) -> None:
+    layers = len(norms.values)
+    matrix(
+        norms.values,
+        [str(layer) for layer in range(layers)],
+        [short_part(part) for part in norms.parts],
+        key=f"norms_{norms.stack}",
+        title=f"{model} · Root mean square of the {norms.stack}'s tensors",
+        row_name=f"{norms.stack} layer",
+        column_name="part",
+        sentence="Layer {row}, {column}: root mean square {value}",
+        unit="root mean square",
+        absent="not in this layer",
+        height=min(HIGHEST, ROW * layers + AROUND),
+    )
+
+
+def short_part(part: str) -> str:
+    """The name above a column: `self_attn.q_proj.bias` is "q_proj.bias"."""
+    for long, short in SHORTER:
+        part = part.replace(long, short)
+    return part
+
+
+def norms_code(opened: OpenModel) -> None:
+    named = opened.model.named_parameters()
+    rms = {name: float(weight.square().mean().sqrt()) for name, weight in named}
+    print(rms)
