@@ -21,7 +21,7 @@ from explorer.app.choosing import (  # noqa: E402
 )
 from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
-from explorer.app.page_table import NAVIGATION, ROWS  # noqa: E402
+from explorer.app.page_table import ROWS  # noqa: E402
 from explorer.app.persistent_choices import follow_address  # noqa: E402
 from explorer.app.reader import is_local  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
@@ -98,7 +98,7 @@ def draw_frame(reader: Session) -> bool:
     if entry is not None:
         settle_text(entry.example)
         is_over = comes_back_after_lesson(entry.example)
-    reader.sidebar_head, reader.sidebar_foot = draw_sidebar(NAVIGATION)
+    reader.sidebar_head, reader.sidebar_foot = draw_sidebar()
     reader.head_alone = None
     if entry is None:
         state_of(CurrentContext).context = make_context(models)
