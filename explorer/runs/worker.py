@@ -20,6 +20,7 @@ from explorer.catalog.run_index import SNAPSHOTS, step_folders
 from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import apply_request, spec_at
 from explorer.runs.recorder import Diverged, RunRecorder, Tell, TrainingProgress
+from explorer.runs.retraining import at_saved_step
 from explorer.runs.run import Run
 from explorer.runs.spec import DONE, FAILED, HOT, INTERRUPTED, PAUSED, STOPPED, RunError, RunSpec
 from explorer.runs.watchdog import MEASURING, STEP, Watchdog, bounded_memory, is_of_memory
@@ -28,8 +29,8 @@ from explorer.system.atomic_files import Lock, sweep_files
 from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.tasks import Task
 from explorer.text.number_format import three
-from models import Transformer, distributed, load_checkpoint
-from models.loading.checkpoint import finish_all, load_state
+from models import Transformer, distributed
+from models.loading.checkpoint import finish_all
 from models.training import Report, TrainState, train
 
 NICENESS = 1
@@ -185,14 +186,9 @@ def saved_or_untrained(run: Run, spec: RunSpec) -> tuple[Transformer, TrainState
 
     A run whose states are damaged or lost does not start again: that would overwrite it.
     """
-    states = step_folders(run.folder / "state")
-    for _, folder in reversed(states):
-        try:
-            model = load_checkpoint(folder, merging=False).model.to(device())
-            return model, load_state(folder, model, spec.training)
-        except (OSError, ValueError):
-            continue
-    if states:
+    if saved := at_saved_step(run, spec, device()):
+        return saved.model, saved.state
+    if states := step_folders(run.folder / "state"):
         raise RunError(
             f"its state at step {states[-1][0]:,} is damaged, so it cannot resume; its weights and "
             "metrics are kept."
