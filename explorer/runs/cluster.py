@@ -118,20 +118,6 @@ class Cluster:
                     self._has_tried = True
             return self._client
 
-    def train_new(
-        self,
-        spec: RunSpec,
-        text: str | None,
-        owner: str,
-        network: str = "",
-        tokenizer: str | None = None,
-        parent: OpenModel | None = None,
-    ) -> Run:
-        """Create a run and queue it. RunError, and no run, if the queue has no place for it."""
-        return self.train_all(
-            [spec], text, Maker(owner, network), tokenizer=tokenizer, parent=parent
-        )[0]
-
     def train_all(
         self,
         specs: Sequence[RunSpec],
@@ -230,11 +216,6 @@ class Cluster:
             return []
         # A scheduler that is not ours sends runs to busy workers, where they wait as well.
         return [name for name in dict.fromkeys(names) if not is_held(self.root / name / "lock")]
-
-    @property
-    def address(self) -> str:
-        """The address at which the scheduler listens."""
-        return str(self.connect().scheduler_info()["address"])
 
     def close(self) -> None:
         """Disconnect. The last server of a local cluster ends the cluster's processes, after the

@@ -17,6 +17,7 @@ from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from explorer.app import throttle
 from explorer.app.reader_store import KeptSessions
 from explorer.catalog import ModelError, hub, opened_model, pass_budget, uploads
+from explorer.catalog.run_index import Maker
 from explorer.charts.figure_data import FigureData, OfflinePicture
 from explorer.export.kept_view import KeptView
 from explorer.export.session_page import refusal
@@ -231,7 +232,7 @@ def another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the processes that train have nothing to do."""
     monkeypatch.setattr(Cluster, "connect", lambda _: None)
     monkeypatch.setattr(cluster_module, "_keys", lambda _: [])
-    said = refused(RunError, Cluster(tmp_path).train_new, tiny_spec(), None, OWNER, OWNER)
+    said = refused(RunError, Cluster(tmp_path).train_all, [tiny_spec()], None, Maker(OWNER, OWNER))
     assert not list(tmp_path.glob("reverse*")), "nothing is left of it"
     return said
 

@@ -8,7 +8,7 @@ import streamlit as st
 from explorer.app import reader_models, widget_state
 from explorer.app.controls import choose, one_of
 from explorer.app.messages import say
-from explorer.app.reader_runs import is_own, may_change, whose, whose_network
+from explorer.app.reader_runs import is_own, maker, may_change
 from explorer.app.session import redraw, state_of
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
@@ -303,10 +303,8 @@ def start(spec: RunSpec, own: OwnText) -> None:
         if former is not None and _trains(former):
             cluster().stop(former)
         tokenizer = stored_tokenizer(spec.task, own.text, own.tokenizer)
-        new_run = cluster().train_new(
-            spec, own.text, whose(), whose_network(), tokenizer, parent=own.parent
-        )
-        choose_run_next(new_run)
+        runs = cluster().train_all([spec], own.text, maker(), None, tokenizer, own.parent)
+        choose_run_next(runs[0])
     except (RunError, TextError, OSError) as error:
         say(in_a_sentence(error))
     else:
