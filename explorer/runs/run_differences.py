@@ -7,7 +7,6 @@ the defaults of its task: "lr 0.001 → 0.003, + warm-up 50".
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from explorer.runs.settings import EVALUATE_EVERY, MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED
@@ -169,38 +168,27 @@ LABELS = {
 } | {"stop_at": "Target", "n_kv_heads": "Heads of K and V"}
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One setting, by its field, with its two values."""
-
-    field: str
-    before: Any
-    after: Any
-
-    @property
-    def words(self) -> str:
-        """`layers 1 → 2`."""
-        label = LABELS.get(self.field, self.field)
-        label = label[0].lower() + label[1:]
-        return f"{label} {in_words(self.before)} → {in_words(self.after)}"
+SCALARS = ("weights_seed", "stop_at", "evaluate_every")
 
 
-def differences(before: RunSpec, after: RunSpec) -> list[Difference]:
-    """Every setting whose value in `after` is not the one in `before`."""
+def differences(before: RunSpec, after: RunSpec) -> list[str]:
+    """Every setting whose value in `after` is not the one in `before`, such as `layers 1 → 2`."""
     old, new = (
         spec.model.to_dict()
         | spec.training.to_dict()
         | {name: value for name, value in spec.to_dict().items() if name in SCALARS}
         for spec in (before, after)
     )
-    return [Difference(name, value, new[name]) for name, value in old.items() if value != new[name]]
+    words = []
+    for name, value in old.items():
+        if value != new[name]:
+            label = LABELS.get(name, name)
+            label = label[0].lower() + label[1:]
+            words.append(f"{label} {_in_a_sentence(value)} → {_in_a_sentence(new[name])}")
+    return words
 
 
-SCALARS = ("weights_seed", "stop_at", "evaluate_every")
-
-
-def in_words(value: Any) -> str:
-    """The value of a setting in a sentence."""
+def _in_a_sentence(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "on" if value else "off" if value is False else "none"
     return three(value) if isinstance(value, float) else str(value)

@@ -289,8 +289,7 @@ def reset(spec: RunSpec, label: str) -> RunSpec:
 
 def draw_differences(run: Run, now: RunSpec, spec: RunSpec, *, is_text_other: bool) -> None:
     """Say how the form differs from the run on screen, whose settings are `now`."""
-    words = [difference.words for difference in differences(now, spec)]
-    words += ["another text"] if is_text_other else []
+    words = differences(now, spec) + (["another text"] if is_text_other else [])
     if words:
         named = first_words(words, MOST_NAMED, last=", and ")
         st.caption(f"Differs from **{literal(run.title)}**: {named}. Needs a restart.")
