@@ -89,21 +89,18 @@ def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[s
     ]
 
 
-def changes(spec: RunSpec, base: RunSpec | None = None) -> list[str]:
-    """How a run differs from another, or from the defaults of its task if there are any.
+def changes(spec: RunSpec) -> list[str]:
+    """How a run differs from the defaults of its task, if there are any.
 
     A run that starts from a trained model differs by its parent and its LoRA rank.
     """
-    if base is None and spec.parent:
-        return [
-            setting_in_words("parent", spec.parent),
-            setting_in_words("lora_rank", spec.lora_rank),
-        ]
+    if spec.parent:
+        return [setting_in_words(name, getattr(spec, name)) for name in ("parent", "lora_rank")]
     task = TASKS.get(spec.task)
-    if base is None and task is None:
+    if task is None:
         return []
-    base = base or RunSpec(spec.task, task.model, task.training)  # type: ignore[union-attr]
-    before, after = settings_of(base), settings_of(spec)
+    usual = RunSpec(spec.task, task.model, task.training)
+    before, after = settings_of(usual), settings_of(spec)
     return [
         _change(field, before.get(field), after[field]) for field in _differing([before, after])
     ]
