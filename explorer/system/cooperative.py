@@ -42,10 +42,10 @@ class BrokenOff(Exception):
         self.state = state
 
 
-class Breakable:
+class Breakable(CancellableRun):
     """The run of a worker: it breaks work off at the next step, once `ending` gives a state.
 
-    What is computed up to there is thrown away.
+    What is computed up to there is thrown away. It has no turns to give up.
     """
 
     def __init__(self, ending: Callable[[], str | None]) -> None:
@@ -57,11 +57,6 @@ class Breakable:
             raise BrokenOff(state)
 
     check_cancelled = step
-
-    def release_slot(self) -> None:
-        """A worker has no turns to give up."""
-
-    take_slot = release_slot
 
 
 _here = local()
