@@ -110,19 +110,18 @@ def draw_frame(reader: Session) -> bool:
 
 
 def make_pages(reader: Session) -> None:
-    """Make all pages once for a reader: Streamlit looks up each file and marks it as runnable."""
+    """Make all pages once for a reader: Streamlit looks up each file and marks it as runnable.
+
+    The address of a page is the name of its file; the first page has an empty one.
+    """
     files = {path.stem: path for path in (ROOT / "pages").glob("*/*.py")}
-    reader.pages = {name: make_page(name, files[name]) for name in ROWS}
+    for name, row in ROWS.items():
+        is_first = name == FIRST_PAGE
+        # Streamlit keeps a name even for what it shows at the root, where /overview leads as well.
+        url = "root" if is_first else name
+        reader.pages[name] = st.Page(files[name], title=row.title, url_path=url, default=is_first)
     by_name = st.Page(lambda: None, title="Overview", url_path=FIRST_PAGE, visibility="hidden")
     reader.navigation = [*reader.pages.values(), by_name]
-
-
-def make_page(name: str, path: Path) -> st.Page:
-    """One page. Its address is the name of its file; the first page has an empty one."""
-    is_first = name == FIRST_PAGE
-    # Streamlit keeps a name even for what it shows at the root, where /overview leads as well.
-    address = "root" if is_first else name
-    return st.Page(path, title=ROWS[name].title, url_path=address, default=is_first)
 
 
 with count_seconds(), turn():
