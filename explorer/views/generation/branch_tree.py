@@ -16,7 +16,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.components.tree import Node, tree
 from explorer.inference.branches import Branches, parse_branches
 from explorer.inference.continuation import Continuation, log_probabilities
-from explorer.inference.generation_limits import Prompt, end_ids
+from explorer.inference.generation_limits import Prompt
 from explorer.text.number_format import three
 from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.shared import widgets
@@ -66,7 +66,9 @@ def current_branches(context: PageContext, prompt: Prompt) -> Branches:
         ADDRESS.put("branches", by_text.get(place, ""))
     on_screen.of = place
     address = str(ADDRESS.texts().get("branches", ""))
-    branches = parse_branches(address, opened.config.vocab_size, end_ids(opened), prompt.room)
+    config = opened.config
+    ends = config.generation.eos_ids
+    branches = parse_branches(address, config.vocab_size, ends, prompt.room)
     if branches is None:
         keep_note("branches", DO_NOT_FIT, until=place)
     branches = branches or Branches()
@@ -164,7 +166,7 @@ def draw_branches(
 
 def _nodes(opened: OpenModel, branches: Branches, scores: Sequence[float]) -> list[Node]:
     """The nodes as the tree draws them, the prompt first."""
-    rows, last = _rows(branches), end_ids(opened)
+    rows, last = _rows(branches), opened.config.generation.eos_ids
     nodes = [Node(-1, 0, 0, "start", "", "The prompt", "start")]
     for place, node in enumerate(branches.nodes[1:], 1):
         column = branches.depths[place]
