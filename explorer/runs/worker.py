@@ -92,9 +92,7 @@ def advance(
             if is_bounded and is_of_memory(error):
                 run.end_as(STOPPED, limits.RUN_MEMORY.refusal())
                 return
-            message = f"The training ended with an error: {_first_line(error)}"
-            if isinstance(error, Diverged):
-                message = f"{error}; {_advice(run)}"
+            message = _why_ended(run, error)
             with contextlib.suppress(OSError):
                 run.end_as(FAILED, message)
             raise RunError(message) from error
@@ -284,13 +282,11 @@ def _words_for_target(recorder: RunRecorder) -> str:
     return f"Reached {status.measure} {three(status.value or 0.0)} on {status.held_out}."
 
 
-def _advice(run: Run) -> str:
-    """What the reader can do after the training diverged."""
-    states = step_folders(run.folder / "state")
-    saved = f"the model of step {states[-1][0]:,} is kept, " if states else ""
-    return f"{saved}and a lower learning rate may help."
-
-
-def _first_line(error: BaseException) -> str:
-    lines = in_a_sentence(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__)[:300]
+def _why_ended(run: Run, error: Exception) -> str:
+    """The sentence of an error, and after a training diverged what the reader can do."""
+    if isinstance(error, Diverged):
+        states = step_folders(run.folder / "state")
+        saved = f"the model of step {states[-1][0]:,} is kept, " if states else ""
+        return f"{error}; {saved}and a lower learning rate may help."
+    lines = in_a_sentence(error).strip().splitlines() or [type(error).__name__]
+    return f"The training ended with an error: {lines[0][:300]}"
