@@ -129,7 +129,6 @@ def continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continua
         opened,
         ("continuation", text, tuple(path)),
         lambda: _continue_from(opened, text, path),
-        lambda result: result.bytes,
     )
 
 
