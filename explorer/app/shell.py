@@ -25,7 +25,7 @@ from explorer.app.page_table import ROWS  # noqa: E402
 from explorer.app.persistent_choices import follow_address  # noqa: E402
 from explorer.app.reader import is_local  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
-from explorer.app.session import Redraws, Session, redraw, session, state_of  # noqa: E402
+from explorer.app.session import Session, redraw, session, state_of  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import count_seconds, turn  # noqa: E402
 from explorer.app.typed_text import comes_back_after_lesson, settle_text  # noqa: E402
@@ -72,7 +72,7 @@ def main() -> None:
         go_to_next_page()
         try:
             chosen.run()
-            state_of(Redraws).count = 0
+            reader.redraws = 0
         finally:
             state_of(CurrentContext).context = None  # the next run makes its own
     streamlit_patches.run_again_with(actions)
