@@ -209,13 +209,9 @@ class Cluster:
 
     def waiting(self) -> list[str]:
         """The names of the runs that wait for a worker, the next one first."""
-        client = self._open_client()
-        try:
-            names = [] if client is None else [*map(_name_of, _keys(client))]
-        except OSError:
-            return []
+        names = dict.fromkeys(self.queued() or ())
         # A scheduler that is not ours sends runs to busy workers, where they wait as well.
-        return [name for name in dict.fromkeys(names) if not is_held(self.root / name / "lock")]
+        return [name for name in names if not is_held(self.root / name / "lock")]
 
     def close(self) -> None:
         """Disconnect. The last server of a local cluster ends the cluster's processes, after the
