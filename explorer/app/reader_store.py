@@ -14,13 +14,7 @@ from typing import Any, Generic, TypeVar
 from explorer.app.reader import network
 from explorer.export.kept_view import ADDRESS_TOO_LONG, LONGEST_VIEW_ADDRESS, KeptView, one_line
 from explorer.lessons.lesson import Lesson
-from explorer.system.limits import (
-    KEPT_BYTES,
-    KEPT_BYTES_OF_READER,
-    KEPT_VIEWS,
-    OWN_LESSONS_BYTES,
-    Limit,
-)
+from explorer.system import limits
 
 NEW = "Kept session"
 LEAST_BYTES = 10_000
@@ -40,7 +34,7 @@ class KeptByReader(Generic[Kept]):
     has used theirs longest ago. What was put last stays. So nobody pushes out what others keep.
     """
 
-    def __init__(self, most: Limit, size_of: Callable[[Kept], int]) -> None:
+    def __init__(self, most: limits.Limit, size_of: Callable[[Kept], int]) -> None:
         self._most, self._size_of = most, size_of
         self.lock = RLock()
         self._entries: OrderedDict[str, tuple[str, Kept]] = OrderedDict()
@@ -90,7 +84,7 @@ class KeptSessions(KeptByReader[KeptSession]):
     """The sessions of all readers by owner: see `explorer.app.reader`."""
 
     def __init__(self) -> None:
-        super().__init__(KEPT_BYTES, lambda session: max(LEAST_BYTES, session.size))
+        super().__init__(limits.KEPT_BYTES, lambda session: max(LEAST_BYTES, session.size))
 
     def add(self, owner: str, view: KeptView) -> str:
         """Add a view at the end, or give its picture back to a view that has lost it.
@@ -108,11 +102,11 @@ class KeptSessions(KeptByReader[KeptSession]):
                     break
             else:
                 views.append(view)
-            if not KEPT_VIEWS.allows(len(views)):
-                return KEPT_VIEWS.refusal(len(views))
+            if not limits.KEPT_VIEWS.allows(len(views)):
+                return limits.KEPT_VIEWS.refusal(len(views))
             size = sum(view.size for view in views)
-            if not KEPT_BYTES_OF_READER.allows(size):
-                return KEPT_BYTES_OF_READER.refusal(size)
+            if not limits.KEPT_BYTES_OF_READER.allows(size):
+                return limits.KEPT_BYTES_OF_READER.refusal(size)
             self.put(owner, KeptSession(session.title, tuple(views)))
         return ""
 
@@ -167,7 +161,7 @@ def read_list(remembered: object) -> KeptSession | None:
     """A session from a list that a browser has sent; items that are no views are left out."""
     if not isinstance(remembered, Mapping) or not isinstance(remembered.get("views"), list):
         return None
-    rows: Sequence[object] = remembered["views"][: KEPT_VIEWS.most]
+    rows: Sequence[object] = remembered["views"][: limits.KEPT_VIEWS.most]
     title = remembered.get("title")
     views = tuple(view for row in rows if (view := _view_of(row)) is not None)
     return KeptSession(one_line(title) if isinstance(title, str) else NEW, views)
@@ -195,7 +189,7 @@ class OwnLessons:
 
     def __init__(self) -> None:
         self._by_owner = KeptByReader[Mapping[str, Sized]](
-            OWN_LESSONS_BYTES, lambda lessons: sum(size for _, size in lessons.values())
+            limits.OWN_LESSONS_BYTES, lambda lessons: sum(size for _, size in lessons.values())
         )
 
     def of(self, owner: str) -> Mapping[str, Lesson]:

@@ -11,14 +11,8 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 import streamlit as st  # noqa: E402
 
 import explorer.app.whole_packages  # noqa: E402, F401
-from explorer.app import address, links, reader_models, streamlit_patches  # noqa: E402
+from explorer.app import address, choosing, links, reader_models, streamlit_patches  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
-from explorer.app.choosing import (  # noqa: E402
-    apply_pending_choices,
-    go_to_next_page,
-    initial_values,
-    settle_model,
-)
 from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
 from explorer.app.page_table import ROWS  # noqa: E402
@@ -69,7 +63,7 @@ def main() -> None:
             history.close()
         else:
             reader.head_alone.end_entry = history.close
-        go_to_next_page()
+        choosing.go_to_next_page()
         try:
             chosen.run()
             reader.redraws = 0
@@ -91,10 +85,10 @@ def draw_frame(reader: Session) -> bool:
 
     Returns whether the next run has another sentence, so that this one need not go on.
     """
-    apply_pending_choices()
+    choosing.apply_pending_choices()
     is_over = False
-    models, initial = reader_models.openable(), initial_values()
-    entry = settle_model(models) if models else None
+    models, initial = reader_models.openable(), choosing.initial_values()
+    entry = choosing.settle_model(models) if models else None
     if entry is not None:
         settle_text(entry.example)
         is_over = comes_back_after_lesson(entry.example)
