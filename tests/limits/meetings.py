@@ -17,7 +17,6 @@ from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from explorer.app import throttle
 from explorer.app.reader_store import KeptSessions
 from explorer.catalog import ModelError, hub, opened_model, pass_budget, uploads
-from explorer.catalog.run_index import Maker
 from explorer.charts.figure_data import FigureData, OfflinePicture
 from explorer.export.kept_view import KeptView
 from explorer.export.session_page import refusal
@@ -26,7 +25,7 @@ from explorer.inference.trained_tokenizers import trained_merges
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.runs import cluster as cluster_module
 from explorer.runs import watchdog as watchdog_module
-from explorer.runs.cluster import Cluster
+from explorer.runs.cluster import Cluster, Maker
 from explorer.runs.finetuning import finetune_spec, task_for
 from explorer.runs.run import create, open_folder
 from explorer.runs.settings import spec_of

@@ -44,7 +44,6 @@ def train(folder: str) -> None:
 
 
 def add(queue: Cluster, owner: str, network: str = "") -> Run:
-    """A small run of this owner, in the queue."""
     return queue.train_all([tiny_spec()], None, Maker(owner, network))[0]
 
 
@@ -88,8 +87,7 @@ def test_a_readers_ten_runs_keep_no_other_readers_first_waiting(queue: Cluster) 
 
 def test_a_network_with_many_cookies_keeps_no_other_networks_first_waiting(queue: Cluster) -> None:
     made = [add(queue, f"{each:032x}", "1" * 32) for each in range(6)]
-    late = add(queue, OTHER, "2" * 32)
-    second = add(queue, OTHER, "2" * 32)
+    late, second = (add(queue, OTHER, "2" * 32) for _ in range(2))
     wait_until(lambda: waiting(queue) == 7, "all but one in the queue")
     MAY_END.set()
     wait_until(lambda: len(BEGUN) == 8, "the end of all runs")

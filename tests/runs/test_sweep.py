@@ -134,12 +134,6 @@ def test_runs_of_several_tasks_are_named_by_their_tasks() -> None:
 
 def test_changes_say_what_was_and_what_is() -> None:
     other = spec(lr=0.001, warmup=0, layers=1, norm_position="post", dropout=0.1)
-    assert set(changes(other)) == {
-        "2 → 1 layer",
-        "pre-norm → post-norm",
-        "+ dropout 0.1",
-        "lr 0.003 → 0.001",
-        "no warm-up",
-    }
+    words = "+ dropout 0.1, 2 → 1 layer, lr 0.003 → 0.001, no warm-up, pre-norm → post-norm"
+    assert sorted(changes(other)) == words.split(", ")
     assert changes(spec()) == []
-    assert changes(spec(lr=0.5)) == [f"lr {TASKS['induction'].training.lr:g} → 0.5"]
