@@ -128,11 +128,6 @@ class SentMessages:
     last: dict[str, int] = field(default_factory=dict)
     """The last run that had each."""
 
-    def begin_run(self) -> None:
-        self.run += 1
-        oldest = self.run - config.get_option(MESSAGE_AGE)
-        self.last = {message: run for message, run in self.last.items() if run >= oldest}
-
 
 class KnownMessages(frozenset[str]):
     """The messages that a browser names; those that it may forget are not in it."""
@@ -149,10 +144,13 @@ class KnownMessages(frozenset[str]):
 def send_forgotten_messages(run: ScriptRunContext) -> None:
     """A message that the browser may forget is sent whole."""
     STREAMLITS_START(run)
-    known = KnownMessages(run.cached_message_hashes)
     with run.session_state.query_params() as params:  # the state itself takes no attribute
-        known.sent = vars(params).setdefault("sent_messages", SentMessages())
-    known.sent.begin_run()
+        sent = vars(params).setdefault("sent_messages", SentMessages())
+    sent.run += 1
+    oldest = sent.run - config.get_option(MESSAGE_AGE)
+    sent.last = {message: last for message, last in sent.last.items() if last >= oldest}
+    known = KnownMessages(run.cached_message_hashes)
+    known.sent = sent
     run.cached_message_hashes = known
 
 
@@ -421,16 +419,13 @@ def is_click(request: ClientState | RerunData) -> bool:
 
 def hold_actions() -> list[WidgetState]:
     """Clicks that came before this session has drawn anything; this run does not see them."""
-    states = get_session_state()._state._new_widget_state.states
-    values = {key: getattr(state, "value", None) for key, state in states.items()}
-    actions = {
-        key: value
-        for key, value in values.items()
-        if isinstance(value, WidgetState) and value.WhichOneof("value") in ACTIONS
-    }
-    for key in actions:
-        del states[key]
-    return list(actions.values())
+    states, actions = get_session_state()._state._new_widget_state.states, list[WidgetState]()
+    for key, state in list(states.items()):
+        value = getattr(state, "value", None)
+        if isinstance(value, WidgetState) and value.WhichOneof("value") in ACTIONS:
+            actions.append(value)
+            del states[key]
+    return actions
 
 
 def run_again_with(actions: list[WidgetState]) -> None:
