@@ -42,10 +42,10 @@ class BrokenOff(Exception):
         self.state = state
 
 
-class Breakable(CancellableRun):
+class Breakable:
     """The run of a worker: it breaks work off at the next step, once `ending` gives a state.
 
-    What is computed up to there is thrown away. It has no turns to give up.
+    What is computed up to there is thrown away.
     """
 
     def __init__(self, ending: Callable[[], str | None]) -> None:
@@ -57,6 +57,11 @@ class Breakable(CancellableRun):
             raise BrokenOff(state)
 
     check_cancelled = step
+
+    def release_slot(self) -> None:
+        """A worker has no turns to give up."""
+
+    take_slot = release_slot
 
 
 _here = local()
