@@ -105,8 +105,8 @@ def _rows(lines: bytes) -> Iterator[MetricsRow]:
         if isinstance(values, dict) and is_step(values.get("step")):
             # A chart cannot show anything but a number that float32 can hold.
             numbers = {name: values.get(name) for name in NUMBERS}
-            shown = {name: float(value) for name, value in numbers.items() if is_float32(value)}
-            yield MetricsRow(values["step"], **shown)
+            valid = {name: float(value) for name, value in numbers.items() if is_float32(value)}
+            yield MetricsRow(values["step"], **valid)
 
 
 @dataclass(frozen=True)
