@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
-from explorer.app.address_parameters import PARAMETERS, Parameter
+from explorer.app.address_parameters import DEFAULTS, PARAMETERS, Parameter
 from explorer.lessons.lesson import FIRST_PAGE
 
 FILE = Path(__file__).with_name("addresses.md")
@@ -37,7 +37,9 @@ def text() -> str:
 
 
 def _default(row: Parameter) -> str:
-    return row.default or f"{row.usual:{'' if isinstance(row.usual, bool) else 'g'}}".lower()
+    if in_words := row.default or DEFAULTS.get(row.kind):
+        return in_words
+    return f"{row.usual:{'' if isinstance(row.usual, bool) else 'g'}}".lower()
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -41,7 +41,7 @@ def row_of(name: str) -> Parameter:
 
 def _rows_here(name: str) -> Iterator[Parameter]:
     page = session().page
-    return (row for row in _ROWS[name] if not page or not row.pages or page in row.pages)
+    return (row for row in _ROWS.get(name, []) if not page or not row.pages or page in row.pages)
 
 
 # Reading and writing
@@ -137,12 +137,12 @@ def whole_number(text: object, below: int = 10**MOST_DIGITS) -> int | None:
 def invalid_option(label: str, value: str, default: object, where: str = "here") -> str:
     """Says that a control has no such option, token or number."""
     name = label.partition(":")[0]  # without the current value behind the colon
-    return f"“{name}” has no “{_quoted(value)}” {where}; showing {default}."
+    return f"“{name}” has no “{cut(value, LONGEST_QUOTED)}” {where}; showing {default}."
 
 
 def invalid_number(label: str, value: str, low: float, high: float, default: float) -> str:
     """Says that a value is out of range or no number."""
-    quoted = _quoted(value)
+    quoted = cut(value, LONGEST_QUOTED)
     return f"“{label}” goes from {low:,g} to {high:,g}, not “{quoted}”; showing {default:,g}."
 
 
@@ -164,7 +164,3 @@ def no_model_in(place: str) -> str:
         f"EXPLORER_MODELS names {place[-60:]}, where there is no model: it takes a folder with a "
         "config.json, or a folder of such folders."
     )
-
-
-def _quoted(value: str) -> str:
-    return cut(value, LONGEST_QUOTED)

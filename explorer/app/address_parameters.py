@@ -5,6 +5,7 @@ The widget, the check of an address, the list of controls that a link can hide, 
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from explorer.inference.generation_limits import MAX_GENERATED
@@ -22,6 +23,11 @@ AROUND = ("present", "hidden", "sidebar")
 
 Kind = Literal["text", "option", "switch", "token", "whole number", "number", "list", "state"]
 """A token is its place and its label, "2 · cat". A view writes a state for itself."""
+DEFAULTS = {"option": "the first", "token": "the last", "text": "none", "list": "none"}
+DEFAULTS |= {"state": "none"}
+"""The usual default of a kind, in words."""
+ANY = {"switch": "true or false", "token": "a token of the text"}
+"""The possible values of a kind, in words."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +35,13 @@ class Parameter:
     """One parameter of the address; without `pages`, of every page."""
 
     name: str
-    kind: Kind
     label: str = ""
     """The label of its control."""
     about: str = ""
     """The possible values, in words."""
     default: str = ""
-    """The default in words, if it depends on what is on screen."""
+    """The default in words, if it depends on what is on screen and is not that of its kind."""
+    kind: Kind = "option"
     usual: Any = None
     """The default, if it is always the same."""
     low: float = 0
@@ -56,57 +62,34 @@ class Parameter:
             bounds = f"up to {self.most:,} characters"
         elif self.high:
             bounds = f"from {self.low:,g} to {self.high:,g}".replace("-", "−")
-        elif self.kind == "switch" and not self.about:
-            bounds = "true or false"
+        elif self.kind in ANY and not self.about:
+            bounds = ANY[self.kind]
         return ", ".join(filter(None, (self.about, bounds)))
 
 
-def text(
-    name: str, label: str, most: int = TEXT_LIMIT, about: str = "", default: str = "none"
-) -> Parameter:
-    return Parameter(name, "text", label, about, default, most=most)
-
-
-def option(name: str, label: str, about: str, default: str = "the first", **more: Any) -> Parameter:
-    return Parameter(name, "option", label, about, default, **more)
-
-
-def token(
-    name: str, label: str, about: str = "a token of the text", default: str = "the last"
-) -> Parameter:
-    return Parameter(name, "token", label, about, default)
-
-
-def switch(name: str, label: str, usual: bool = False, **more: Any) -> Parameter:
-    return Parameter(name, "switch", label, usual=usual, **more)
-
-
-def panel(name: str, label: str) -> Parameter:
-    return switch(name, label, about="whether the panel is open")
+text = partial(Parameter, kind="text", most=TEXT_LIMIT)
+option = partial(Parameter, kind="option")
+token = partial(Parameter, kind="token")
+items = partial(Parameter, kind="list")
+switch = partial(Parameter, kind="switch", usual=False)
+panel = partial(switch, about="whether the panel is open")
+place = partial(Parameter, kind="whole number")
+"""A whole number whose range depends on what is on screen."""
 
 
 def number(name: str, label: str, low: float, high: float, usual: float, **more: Any) -> Parameter:
     """A number with a fixed range; whole if its default is."""
     kind: Kind = "number" if isinstance(usual, float) else "whole number"
-    return Parameter(name, kind, label, usual=usual, low=low, high=high, **more)
+    return Parameter(name, label, kind=kind, usual=usual, low=low, high=high, **more)
 
 
-def place(name: str, label: str, about: str, default: str) -> Parameter:
-    """A whole number whose range depends on what is on screen."""
-    return Parameter(name, "whole number", label, about, default)
-
-
-def items(name: str, label: str, about: str, default: str = "none", **more: Any) -> Parameter:
-    return Parameter(name, "list", label, about, default, **more)
-
-
-def state(name: str, about: str, default: str = "none") -> Parameter:
-    return Parameter(name, "state", "", about, default)
+def state(name: str, about: str, default: str = "") -> Parameter:
+    return Parameter(name, "", about, default, "state")
 
 
 def _source_sentence(name: str) -> Parameter:
     label = "Source sentence (same number of tokens)"
-    return text(name, label, MAX_PATCH_TEXT, "a text of as many tokens")
+    return text(name, label, "a text of as many tokens", most=MAX_PATCH_TEXT)
 
 
 PARAMETERS: list[Parameter] = []
@@ -146,8 +129,8 @@ _on(
     place("answer", "Answer", "the place of an answer", "the last, the mask or the first"),
     state("traced", "a token that is traced, such as d2, or e0 in the encoder"),
     Parameter(
-        *("least", "number", "Importance at least"),
-        *("the smallest edge drawn, from 0.001 to 0.5", "0.005"),
+        *("least", "Importance at least", "the smallest edge drawn, from 0.001 to 0.5", "0.005"),
+        kind="number",
     ),
     state("block", "a layer that is open, such as d2, or e0 of the encoder"),
 )
@@ -264,10 +247,10 @@ _on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options")
 _on(
     "generation",
     option("way", "Way", "a way of generating"),
-    text("chat_system", "System", 1_000, "a chat's system message"),
+    text("chat_system", "System", "a chat's system message", most=1_000),
     text("chat_user", "User", about="a chat's message", default="the text"),
     switch(
-        "chat_answer", "Add generation prompt", True, about="whether the prompt begins an answer"
+        "chat_answer", "Add generation prompt", "whether the prompt begins an answer", usual=True
     ),
     number("length", "New tokens", 1, MAX_GENERATED, 12),
     number("temperature", "Temperature", 0.0, 3.0, 1.0, step=0.05),
@@ -279,7 +262,7 @@ _on(
     number("beams", "Beams", 1, 8, 4),
     number("alpha", "Length penalty α", 0.0, 2.0, 0.6, step=0.1),
     place("given", "Tokens given", "from 1 to the last token but one", "half of the text"),
-    text("target", "Target", 400, "the reference answer", "the task's own"),
+    text("target", "Target", "the reference answer", "the task's own", most=400),
 )
 _on(
     "positions",
@@ -319,7 +302,7 @@ _on(
     option("of_stack", "Stack", "the encoder or the decoder", "that of the chosen attention"),
     token("near", "Nearest to"),
     switch("in_3d", "3-D", about="whether the space has three axes"),
-    text("near_text", "or to one token that you type", 60, "one token"),
+    text("near_text", "or to one token that you type", "one token", most=60),
 )
 _on(
     "tokenizer_training tokens",
@@ -362,12 +345,12 @@ _on(
     token("cell_query", "Query", "a query of the text"),
     token("cell_key", "Key", "a key of the text", "the first"),
     state("token_at", "a place in the text", "the pinned one, or 1"),
-    text("new_token", "Replace with", 60, "one token"),
+    text("new_token", "Replace with", "one token", most=60),
     _source_sentence("patch_text"),
     option("patch_what", "Patched value", "what is patched"),
     token("patch_at", "Position"),
-    text("steer_toward", "Towards", MAX_PATCH_TEXT, "a text"),
-    text("steer_away", "Away from", MAX_PATCH_TEXT, "a text"),
+    text("steer_toward", "Towards", "a text", most=MAX_PATCH_TEXT),
+    text("steer_away", "Away from", "a text", most=MAX_PATCH_TEXT),
     option("heads_are", "Every head is", "what every head becomes"),
     _source_sentence("heads_from"),
     option("number", "Metric", "what is measured of every head"),
@@ -385,8 +368,8 @@ _on(
     panel("finding", "Finding"),
     text("steer_prompt", "Prompt", default="the corrupted text"),
     text("corrupted", "Corrupted text", about="as many tokens", default="a word changed"),
-    text("answer_token", "Answer", 60, "one token", "the likeliest, clean"),
-    text("against_token", "Against", 60, "one token", "the likeliest, corrupted"),
+    text("answer_token", "Answer", "one token", "the likeliest, clean", most=60),
+    text("against_token", "Against", "one token", "the likeliest, corrupted", most=60),
     option("outcome", "Metric", "what is measured of the output", "the logit difference"),
     option("pair_source", "Pairs of texts", "where the pairs of texts come from", "your two texts"),
     place("pair_count", "Pairs", "from 1 to the limit `pairs`", "5"),
@@ -423,7 +406,7 @@ _on(
     "museum",
     option("room", "View", "a room of the museum"),
     option("exhibit", "Exhibit", "a mistake"),
-    switch("mistake", "Make the mistake", True),
+    switch("mistake", "Make the mistake", usual=True),
     option("fill", "Filled with", "what masked scores are filled with"),
     option("instrument", "Instrument", "a way of finding mistakes", "Attention map"),
     number("order", "Order seed", 0, 9_999, 0),
@@ -435,7 +418,7 @@ _on(
     panel("run_comparison", "Compare runs"),
     panel("own_sweep", "A sweep of your own settings"),
     option("runs_view", "View", "all runs, or races and sweeps", "all runs"),
-    text("find", "Search", 100, "words that the row of a run has"),
+    text("find", "Search", "words that the row of a run has", most=100),
     option("sort", "Sort by", "what the runs are sorted by", "the newest first"),
     items("runs", "Runs", "the names of the runs that are compared"),
     state("sweep", "the key of a race or sweep", "the newest"),
@@ -451,7 +434,9 @@ _on(
         "settings of the form by name, such as steps~77~lr~0.01",
         "those of the run on screen, or of the task",
     ),
-    text("sentence", "Sentence", 400, default="that of the other pages, or the task's example"),
+    text(
+        "sentence", "Sentence", most=400, default="that of the other pages, or the task's example"
+    ),
     option(
         "start_from",
         "Start from",
@@ -495,9 +480,9 @@ _on(
     text(
         "scores_text",
         "Sentence",
-        400,
         "the sentence that the heads are scored on",
         "the task's first",
+        most=400,
     ),
     option("spectrum_matrix", "Matrix", "the name of a matrix", "the first query projection"),
     option("landscape_by", "Directions", "the directions of the loss landscape", "the training's"),

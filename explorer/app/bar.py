@@ -6,8 +6,6 @@ and an invalid value in an address is replaced, with a sentence that says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -123,7 +121,7 @@ def _draw_step(entry: ModelEntry) -> None:
     names = step_names(entry, snapshots_of(entry))
     settle(STEP_KEY, names, TRAINED)
     if len(names) > 1:
-        _Picker(STEP_KEY, list(names), TRAINED, STEP_WIDTH, names.__getitem__).draw()
+        _draw_list(STEP_KEY, list(names), TRAINED, STEP_WIDTH, names.__getitem__)
     else:
         _keep(STEP_KEY)
         address.remove(STEP_KEY)
@@ -146,56 +144,43 @@ def _draw_head_choice(context: PageContext, entry: ModelEntry) -> Callable[[], N
     lists of the layer and the head.
     """
     first_part, first_layer, head = context.default_head
-    reader = session()
     parts = {part.name: part for part in parts_of(entry)}
     titles = {name: part.title for name, part in parts.items()}
     part = parts[context.choice.part]
     layers, heads = range(part.layers), range(part.heads)
-    _Picker("part", list(parts), first_part, PART_WIDTH, titles.__getitem__).draw()
-    numbers = (
-        _Picker("layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH),
-        _Picker("head", heads, head, NUMBER_WIDTH),
-    )
-    if reader.draws_head_alone:
-        return partial(_draw_in, _group(st.container(width="content"), width="content"), numbers)
-    for picker in numbers:
-        picker.draw()
-    return None
+    _draw_list("part", list(parts), first_part, PART_WIDTH, titles.__getitem__)
+
+    def draw_numbers() -> None:
+        _draw_list("layer", layers, min(first_layer, layers[-1]), NUMBER_WIDTH)
+        _draw_list("head", heads, head, NUMBER_WIDTH)
+
+    if not session().draws_head_alone:
+        draw_numbers()
+        return None
+    place = _group(st.container(width="content"), width="content")
+
+    def draw_from_the_page() -> None:
+        with place, streamlit_patches.as_part_of_the_frame():
+            draw_numbers()
+
+    return draw_from_the_page
 
 
-def _draw_in(place: DeltaGenerator, pickers: "Sequence[_Picker]") -> None:
-    """Draw from within a page the same lists as on other pages."""
-    with place, streamlit_patches.as_part_of_the_frame():
-        for picker in pickers:
-            picker.draw()
-
-
-@dataclass(frozen=True)
-class _Picker:
-    """A list of options, drawn if the page uses it."""
-
-    key: str
-    options: Sequence[Any]
-    default: Any
-    width: int
-    name: Callable[[Any], str] = str
-
-    def draw(self) -> None:
-        if self.key in session().bar:
-            st.selectbox(
-                options=self.options,
-                index=self.options.index(self.default),
-                format_func=self.name,
-                width=self.width,
-                **address.bound(self.key),
-            )
-        elif self.key in session().hidden:  # no widget writes what a click chooses
-            chosen = st.session_state.get(self.key, self.default)
-            streamlit_patches.keep_in_address(self.key)
-            if chosen == self.default:
-                address.remove(self.key)
-            else:
-                address.write(self.key, self.name(chosen))
+def _draw_list(
+    key: str, options: Sequence[Any], default: Any, width: int, name: Callable[[Any], str] = str
+) -> None:
+    """Draw a list of options if the page uses it."""
+    if key in session().bar:
+        index = options.index(default)
+        bound = address.bound(key)
+        st.selectbox(options=options, index=index, format_func=name, width=width, **bound)
+    elif key in session().hidden:  # no widget writes what a click chooses
+        chosen = st.session_state.get(key, default)
+        streamlit_patches.keep_in_address(key)
+        if chosen == default:
+            address.remove(key)
+        else:
+            address.write(key, name(chosen))
 
 
 def _write_text(name: str, usual: str) -> None:

@@ -28,14 +28,11 @@ def step_names(entry: ModelEntry, snapshots: Snapshots) -> dict[int, str]:
     """The labels of the steps that can be chosen; the trained model comes last."""
     if not snapshots:
         return {TRAINED: ""}
-    return {**{step: str(step) for step in snapshots}, TRAINED: _trained(entry, max(snapshots))}
-
-
-def _trained(entry: ModelEntry, last: int) -> str:
+    saved_at = entry.run.get("steps")
+    trained = "newest" if isinstance(saved_at, int) and saved_at >= max(snapshots) else "saved"
     if entry.run.get("is_finished") is True:
-        return "final"
-    step = entry.run.get("steps")
-    return "newest" if isinstance(step, int) and step >= last else "saved"
+        trained = "final"
+    return {step: str(step) for step in snapshots} | {TRAINED: trained}
 
 
 Head = tuple[str, int, int]

@@ -94,15 +94,10 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
         st.page_link(page, label=label, icon=icon, query_params={**carried(), **parameters})
 
 
-def carried() -> dict[str, str | list[str]]:
+def carried() -> dict[str, list[str]]:
     """Parameters that a link must name: the browser keeps only those of the bar's bound widgets."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    return {name: _value(name) for name in (*names, *STAYS) if address.is_named(name)}
-
-
-def _value(name: str) -> str | list[str]:
-    values = address.values_of(name)
-    return values if len(values) > 1 else address.value_of(name)
+    return {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
 
 
 def initial_values() -> dict[str, str]:

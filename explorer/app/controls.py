@@ -124,11 +124,8 @@ def text_field(key: str, usual: str = "", **how: Any) -> str:
 
 def switch(key: str, **how: Any) -> bool:
     """On or off."""
-    value, usual = address.value_of(key), bool(address.row_of(key).usual)
-    how = address.bound(key) | how
-    if key not in st.session_state and value.lower() not in ("", "true", "false"):
-        sentence = address.invalid_option(how["label"], value, "on" if usual else "off")
-        note_invalid(key, usual, sentence)
+    usual, how = bool(address.row_of(key).usual), address.bound(key) | how
+    _check_switch(key, how["label"], usual, "on" if usual else "off")
     picked = st.toggle(value=usual, **how)
     say_invalid(key, picked)
     return picked
@@ -220,7 +217,7 @@ def _find_option(value: str, options: Sequence[str]) -> str | None:
 
 def expander(key: str, **how: Any) -> Any:
     """An expander, closed at first; `.open` says whether it is open."""
-    _check_panel(key)
+    _check_switch(key, address.row_of(key).label, False, "it closed")
     panel = st.expander(**(address.bound(key) | how))
     say_invalid(key, panel.open)
     return panel
@@ -228,7 +225,7 @@ def expander(key: str, **how: Any) -> Any:
 
 def popover(key: str, icon: str, **how: Any) -> Any:
     """The same behind a button, which Streamlit cannot bind to the address."""
-    _check_panel(key)
+    _check_switch(key, address.row_of(key).label, False, "it closed")
     if key not in st.session_state or streamlit_patches.came_back():
         st.session_state[key] = address.value_of(key).lower() == "true"
     panel = st.popover(icon=icon, on_change="rerun", **address.words_of(key), **how)
@@ -240,8 +237,8 @@ def popover(key: str, icon: str, **how: Any) -> Any:
     return panel
 
 
-def _check_panel(key: str) -> None:
+def _check_switch(key: str, label: str, usual: bool, state: str) -> None:
+    """Keep a message if the address has a value that is neither true nor false."""
     value = address.value_of(key)
     if key not in st.session_state and value.lower() not in ("", "true", "false"):
-        sentence = address.invalid_option(address.row_of(key).label, value, "it closed")
-        note_invalid(key, False, sentence)
+        note_invalid(key, usual, address.invalid_option(label, value, state))

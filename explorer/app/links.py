@@ -121,19 +121,14 @@ def _notes_on_version(version: str) -> list[str]:
     if number <= VERSION:
         address.remove("version")
         return []
-    unknown = [name for name in dict(address.everything()) if not _is_understood(name)]
+    names = [name for name in dict(address.everything()) if name not in STREAMLITS]
+    unknown = [name for name in names if not address.is_declared(name)]
     if not unknown:
         return ["This link was made by a newer version of the app. Here it means the same."]
     return [
         f"This link was made by a newer version of the app. {quoted_names(unknown)} "
         f"{'is' if len(unknown) == 1 else 'are'} unknown here and ignored."
     ]
-
-
-def _is_understood(name: str) -> bool:
-    rows = [row for row in PARAMETERS if row.name == name]
-    page = session().page
-    return name in STREAMLITS or any(not row.pages or page in row.pages for row in rows)
 
 
 def quoted_names(names: Sequence[str]) -> str:

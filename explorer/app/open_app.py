@@ -32,16 +32,12 @@ def open_app(words: Sequence[str]) -> int:
     if args.models:
         before = filter(None, [os.environ.get("EXPLORER_MODELS")])
         os.environ["EXPLORER_MODELS"] = os.pathsep.join([*before, *args.models])
-    sys.argv[1:] = ["run", str(ROOT / "app.py"), *streamlit_options(args), *others]
-    runpy.run_module("streamlit", run_name="__main__")  # as `python -m streamlit` does
-    return 0
-
-
-def streamlit_options(args: argparse.Namespace) -> list[str]:
-    """The same options for Streamlit."""
     options = [] if args.port is None else ["--server.port", str(args.port)]
     options += [] if args.address is None else ["--server.address", args.address]
-    return [*options, "--server.headless", "true"] if args.no_browser else options
+    options += ["--server.headless", "true"] if args.no_browser else []
+    sys.argv[1:] = ["run", str(ROOT / "app.py"), *options, *others]
+    runpy.run_module("streamlit", run_name="__main__")  # as `python -m streamlit` does
+    return 0
 
 
 def parser() -> argparse.ArgumentParser:

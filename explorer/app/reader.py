@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -55,14 +55,19 @@ def owner() -> str:
     return here.owner
 
 
+def ip_of(host: str) -> IPv4Address | IPv6Address | None:
+    """The IP address, in its IPv4 form if it has one; None for a name."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
 def network_of(host: str) -> str:
     """An IPv4 address, or the 64 bits of an IPv6 address that a household shares."""
-    try:
-        ip = ip_address(host)
-    except ValueError:
-        return host
-    short = getattr(ip, "ipv4_mapped", None) or ip
-    return str(short) if short.version == 4 else str(int(short) >> 64)
+    ip = ip_of(host)
+    return str(int(ip) >> 64) if isinstance(ip, IPv6Address) else str(ip or host)
 
 
 def network() -> str:

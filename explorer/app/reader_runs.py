@@ -13,7 +13,7 @@ from explorer.app import reader
 from explorer.app.reader import network_digest, owner
 from explorer.catalog.available_models import RUNS_LISTED, ListedRun
 from explorer.catalog.folders import own_name
-from explorer.catalog.run_index import HOST, index_of
+from explorer.catalog.run_index import HOST, Maker, index_of
 from explorer.runs.run import Run, newest_runs, no_run_named, run_named
 from explorer.system.data_folders import recorded_root, runs_root
 
@@ -29,9 +29,9 @@ def whose() -> str:
     return HOST if reader.is_local() else owner()
 
 
-def whose_network() -> str:
-    """The network that the reader's runs are counted for; empty at the server's own machine."""
-    return "" if reader.is_local() else network_digest()
+def maker() -> Maker:
+    """Their owner with the network that they are counted for; none at the server's own machine."""
+    return Maker(HOST) if reader.is_local() else Maker(owner(), network_digest())
 
 
 def own_runs() -> list[Run]:

@@ -8,19 +8,13 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import Lock
+from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from explorer.app.reader import network
 from explorer.export.kept_view import ADDRESS_TOO_LONG, LONGEST_VIEW_ADDRESS, KeptView, one_line
 from explorer.lessons.lesson import Lesson
-from explorer.system.limits import (
-    KEPT_BYTES,
-    KEPT_BYTES_OF_READER,
-    KEPT_VIEWS,
-    OWN_LESSONS_BYTES,
-    Limit,
-)
+from explorer.system import limits
 
 NEW = "Kept session"
 LEAST_BYTES = 10_000
@@ -40,18 +34,21 @@ class KeptByReader(Generic[Kept]):
     has used theirs longest ago. What was put last stays. So nobody pushes out what others keep.
     """
 
-    def __init__(self, most: Limit, size_of: Callable[[Kept], int]) -> None:
+    def __init__(self, most: limits.Limit, size_of: Callable[[Kept], int]) -> None:
         self._most, self._size_of = most, size_of
+        self.lock = RLock()
         self._entries: OrderedDict[str, tuple[str, Kept]] = OrderedDict()
 
-    def get(self, owner: str) -> Kept | None:
+    def of(self, owner: str) -> Kept | None:
         """What this reader keeps; None without any."""
-        if owner not in self._entries:
-            return None
-        self._entries.move_to_end(owner)
-        return self._entries[owner][1]
+        with self.lock:
+            if owner not in self._entries:
+                return None
+            self._entries.move_to_end(owner)
+            return self._entries[owner][1]
 
     def put(self, owner: str, kept: Kept) -> None:
+        """Keep it; who changes what is kept holds the lock from before reading it."""
         self._entries[owner] = network(), kept
         self._entries.move_to_end(owner)
         of_network = Counter[str]()
@@ -83,19 +80,11 @@ class KeptSession:
         return {"title": self.title, "views": views}
 
 
-class KeptSessions:
+class KeptSessions(KeptByReader[KeptSession]):
     """The sessions of all readers by owner: see `explorer.app.reader`."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._by_owner = KeptByReader[KeptSession](
-            KEPT_BYTES, lambda session: max(LEAST_BYTES, session.size)
-        )
-
-    def of(self, owner: str) -> KeptSession | None:
-        """The session of this reader; None if the process has none."""
-        with self._lock:
-            return self._by_owner.get(owner)
+        super().__init__(limits.KEPT_BYTES, lambda session: max(LEAST_BYTES, session.size))
 
     def add(self, owner: str, view: KeptView) -> str:
         """Add a view at the end, or give its picture back to a view that has lost it.
@@ -104,8 +93,8 @@ class KeptSessions:
         """
         if len(view.address) > LONGEST_VIEW_ADDRESS:
             return ADDRESS_TOO_LONG
-        with self._lock:
-            session = self._by_owner.get(owner) or KeptSession()
+        with self.lock:
+            session = self.of(owner) or KeptSession()
             views = [*session.views]
             for at, old in enumerate(views):
                 if old.address == view.address and not old.is_drawn:
@@ -113,19 +102,19 @@ class KeptSessions:
                     break
             else:
                 views.append(view)
-            if not KEPT_VIEWS.allows(len(views)):
-                return KEPT_VIEWS.refusal(len(views))
+            if not limits.KEPT_VIEWS.allows(len(views)):
+                return limits.KEPT_VIEWS.refusal(len(views))
             size = sum(view.size for view in views)
-            if not KEPT_BYTES_OF_READER.allows(size):
-                return KEPT_BYTES_OF_READER.refusal(size)
-            self._by_owner.put(owner, KeptSession(session.title, tuple(views)))
+            if not limits.KEPT_BYTES_OF_READER.allows(size):
+                return limits.KEPT_BYTES_OF_READER.refusal(size)
+            self.put(owner, KeptSession(session.title, tuple(views)))
         return ""
 
     def call(self, owner: str, title: str) -> None:
         """Give the session this title."""
-        with self._lock:
-            session = self._by_owner.get(owner) or KeptSession()
-            self._by_owner.put(owner, KeptSession(one_line(title), session.views))
+        with self.lock:
+            session = self.of(owner) or KeptSession()
+            self.put(owner, KeptSession(one_line(title), session.views))
 
     def rename(
         self, owner: str, view_id: str, *, title: str | None = None, note: str | None = None
@@ -151,28 +140,28 @@ class KeptSessions:
     def take_back(self, owner: str, remembered: object) -> None:
         """Restore the list that the browser has stored, if this process has no session."""
         session = read_list(remembered)
-        with self._lock:
-            if self._by_owner.get(owner) is None and session is not None:
-                self._by_owner.put(owner, session)
+        with self.lock:
+            if self.of(owner) is None and session is not None:
+                self.put(owner, session)
 
     def _change(
         self, owner: str, view_id: str, change: Callable[[list[KeptView], int], None]
     ) -> None:
         """Call `change` with the views and the place of this one, unless another tab removed it."""
-        with self._lock:
-            session = self._by_owner.get(owner) or KeptSession()
+        with self.lock:
+            session = self.of(owner) or KeptSession()
             for at, view in enumerate(session.views):
                 if view.id == view_id:
                     views = [*session.views]
                     change(views, at)
-                    self._by_owner.put(owner, replace(session, views=tuple(views)))
+                    self.put(owner, replace(session, views=tuple(views)))
 
 
 def read_list(remembered: object) -> KeptSession | None:
     """A session from a list that a browser has sent; items that are no views are left out."""
     if not isinstance(remembered, Mapping) or not isinstance(remembered.get("views"), list):
         return None
-    rows: Sequence[object] = remembered["views"][: KEPT_VIEWS.most]
+    rows: Sequence[object] = remembered["views"][: limits.KEPT_VIEWS.most]
     title = remembered.get("title")
     views = tuple(view for row in rows if (view := _view_of(row)) is not None)
     return KeptSession(one_line(title) if isinstance(title, str) else NEW, views)
@@ -199,21 +188,19 @@ class OwnLessons:
     """Lessons that readers upload."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
         self._by_owner = KeptByReader[Mapping[str, Sized]](
-            OWN_LESSONS_BYTES, lambda lessons: sum(size for _, size in lessons.values())
+            limits.OWN_LESSONS_BYTES, lambda lessons: sum(size for _, size in lessons.values())
         )
 
     def of(self, owner: str) -> Mapping[str, Lesson]:
         """The lessons of this reader by name."""
-        with self._lock:
-            lessons = self._by_owner.get(owner) or {}
+        lessons = self._by_owner.of(owner) or {}
         return {name: lesson for name, (lesson, _) in lessons.items()}
 
     def add(self, owner: str, lesson: Lesson, size: int) -> None:
         """Add a lesson at the end; `size` is that of its file in bytes."""
-        with self._lock:
-            lessons = dict(self._by_owner.get(owner) or {})
+        with self._by_owner.lock:
+            lessons = dict(self._by_owner.of(owner) or {})
             lessons.pop(lesson.name, None)
             lessons[lesson.name] = lesson, size
             self._by_owner.put(owner, dict([*lessons.items()][-MOST_OWN_LESSONS:]))

@@ -112,10 +112,6 @@ class ReceivedUploads:
             of_network[most[0]] -= losing[-1].bytes
         return losing
 
-    def arrived(self, received: IncomingUpload) -> None:
-        """The whole file is in memory."""
-        received.stop = None
-
     def give_up(self, received: IncomingUpload) -> None:
         """The upload failed or was stopped."""
         with self._lock:

@@ -60,6 +60,8 @@ class Session:
     """The name of the page that is drawn; empty where it is run alone."""
     has_arrived: bool = False
     """Whether the reader came to this page with this run."""
+    redraws: int = 0
+    """How often it has asked to be drawn again, since it was last drawn to its end."""
     uses: tuple[str, ...] = ()
     """The choices of the frame that the page uses."""
     bar: tuple[str, ...] = ()
@@ -121,16 +123,9 @@ def state_of(kind: type[State]) -> State:
     return session().state(kind)
 
 
-@dataclass
-class Redraws:
-    """How often the page has asked to be drawn again, since it was last drawn to its end."""
-
-    count: int = 0
-
-
 def redraw() -> None:
     """End this run and draw the page again; after MOST_REDRAWS in a row it returns."""
-    redraws = state_of(Redraws)
-    redraws.count += bool(session().page)  # a page that is run alone has no frame, which counts
-    if redraws.count <= MOST_REDRAWS:
+    reader = session()
+    reader.redraws += bool(reader.page)  # a page that is run alone has no frame, which counts
+    if reader.redraws <= MOST_REDRAWS:
         st.rerun()

@@ -11,21 +11,15 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 import streamlit as st  # noqa: E402
 
 import explorer.app.whole_packages  # noqa: E402, F401
-from explorer.app import address, links, reader_models, streamlit_patches  # noqa: E402
+from explorer.app import address, choosing, links, reader_models, streamlit_patches  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
-from explorer.app.choosing import (  # noqa: E402
-    apply_pending_choices,
-    go_to_next_page,
-    initial_values,
-    settle_model,
-)
 from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
-from explorer.app.page_table import NAVIGATION, ROWS  # noqa: E402
+from explorer.app.page_table import ROWS  # noqa: E402
 from explorer.app.persistent_choices import follow_address  # noqa: E402
 from explorer.app.reader import is_local  # noqa: E402
 from explorer.app.received_uploads import RECEIVED  # noqa: E402
-from explorer.app.session import Redraws, Session, redraw, session, state_of  # noqa: E402
+from explorer.app.session import Session, redraw, session, state_of  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import count_seconds, turn  # noqa: E402
 from explorer.app.typed_text import comes_back_after_lesson, settle_text  # noqa: E402
@@ -69,10 +63,10 @@ def main() -> None:
             history.close()
         else:
             reader.head_alone.end_entry = history.close
-        go_to_next_page()
+        choosing.go_to_next_page()
         try:
             chosen.run()
-            state_of(Redraws).count = 0
+            reader.redraws = 0
         finally:
             state_of(CurrentContext).context = None  # the next run makes its own
     streamlit_patches.run_again_with(actions)
@@ -91,14 +85,14 @@ def draw_frame(reader: Session) -> bool:
 
     Returns whether the next run has another sentence, so that this one need not go on.
     """
-    apply_pending_choices()
+    choosing.apply_pending_choices()
     is_over = False
-    models, initial = reader_models.openable(), initial_values()
-    entry = settle_model(models) if models else None
+    models, initial = reader_models.openable(), choosing.initial_values()
+    entry = choosing.settle_model(models) if models else None
     if entry is not None:
         settle_text(entry.example)
         is_over = comes_back_after_lesson(entry.example)
-    reader.sidebar_head, reader.sidebar_foot = draw_sidebar(NAVIGATION)
+    reader.sidebar_head, reader.sidebar_foot = draw_sidebar()
     reader.head_alone = None
     if entry is None:
         state_of(CurrentContext).context = make_context(models)
@@ -110,19 +104,18 @@ def draw_frame(reader: Session) -> bool:
 
 
 def make_pages(reader: Session) -> None:
-    """Make all pages once for a reader: Streamlit looks up each file and marks it as runnable."""
+    """Make all pages once for a reader: Streamlit looks up each file and marks it as runnable.
+
+    The address of a page is the name of its file; the first page has an empty one.
+    """
     files = {path.stem: path for path in (ROOT / "pages").glob("*/*.py")}
-    reader.pages = {name: make_page(name, files[name]) for name in ROWS}
+    for name, row in ROWS.items():
+        is_first = name == FIRST_PAGE
+        # Streamlit keeps a name even for what it shows at the root, where /overview leads as well.
+        url = "root" if is_first else name
+        reader.pages[name] = st.Page(files[name], title=row.title, url_path=url, default=is_first)
     by_name = st.Page(lambda: None, title="Overview", url_path=FIRST_PAGE, visibility="hidden")
     reader.navigation = [*reader.pages.values(), by_name]
-
-
-def make_page(name: str, path: Path) -> st.Page:
-    """One page. Its address is the name of its file; the first page has an empty one."""
-    is_first = name == FIRST_PAGE
-    # Streamlit keeps a name even for what it shows at the root, where /overview leads as well.
-    address = "root" if is_first else name
-    return st.Page(path, title=ROWS[name].title, url_path=address, default=is_first)
 
 
 with count_seconds(), turn():

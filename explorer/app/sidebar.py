@@ -4,35 +4,35 @@ Streamlit's own navigation would stand above the miniature, so it is hidden, and
 here: one for each place, to the first of its pages.
 """
 
-from collections.abc import Mapping
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.choosing import carried
-from explorer.app.page_table import PageRow, place_of
+from explorer.app.page_table import NAVIGATION, place_of
 from explorer.app.session import session
 
 PICTURE_HEIGHT, TOOLS_HEIGHT = 174, 40
 
 
-def draw_sidebar(
-    groups: Mapping[str, Mapping[str, Mapping[str, PageRow]]],
-) -> tuple[DeltaGenerator, DeltaGenerator]:
+def draw_sidebar() -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw the links to the places; return the empty containers above and below them.
 
-    They are for the miniature and for the row of tools.
+    They are for the miniature and for the row of tools. A link leads to the page of its place that
+    is open, or to its first.
     """
+    reader = session()
     with st.sidebar:
         picture = st.container(height=PICTURE_HEIGHT, border=False, key="pass_picture")
         under = st.container(gap=None)
         with under.container(gap=None, key="navigation"):
-            for group, places in groups.items():
-                visible = [name for name in places if name not in session().hidden]
+            for group, places in NAVIGATION.items():
+                visible = [name for name in places if name not in reader.hidden]
                 if group and visible:
                     st.caption(group)
                 for name in visible:
-                    _draw_place(name, places[name])
+                    pages = places[name]
+                    page = reader.page if reader.page in pages else next(iter(pages))
+                    st.page_link(reader.pages[page], label=name, query_params=carried())
         tools = under.container(
             height=TOOLS_HEIGHT,
             border=False,
@@ -43,13 +43,6 @@ def draw_sidebar(
             gap="xsmall",
         )
     return picture, tools
-
-
-def _draw_place(name: str, rows: Mapping[str, PageRow]) -> None:
-    """A link to the page of this place that is open, or to its first."""
-    reader = session()
-    page = reader.page if reader.page in rows else next(iter(rows))
-    st.page_link(reader.pages[page], label=name, query_params=carried())
 
 
 def draw_title(title: str) -> None:

@@ -39,6 +39,26 @@ from streamlit.runtime.state.query_params import (
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+REPLACED: list[tuple[Any, str, Callable[..., Any]]] = []
+"""A class or module of Streamlit, the name of a function in it, and ours."""
+
+
+def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """In a server the function below stands in the place of Streamlit's."""
+
+    def note(ours: Callable[..., Any]) -> Callable[..., Any]:
+        REPLACED.append((owner, name, ours))
+        return ours
+
+    return note
+
+
+def install_in_server() -> None:
+    """Apply the patches that a server needs."""
+    for owner, name, ours in REPLACED:
+        setattr(owner, name, ours)
+
+
 # The state of a component as a plain dictionary. Streamlit (since its pull request 12685; no issue
 # is open) makes a class each time the state is read, five times a run for every component, so that
 # a page may write to it. The views of one page cost forty classes and a thousand objects of garbage
@@ -79,19 +99,16 @@ def _is_event(event: object) -> bool:
 STREAMLITS_CLEAR = ForwardMsgQueue.clear
 
 
-def keep_waiting_messages() -> None:
-    """From now on a fragment that is drawn again drops no message that waits to be sent."""
-
-    def clear(
-        queue: ForwardMsgQueue,
-        retain_lifecycle_msgs: bool = False,
-        fragment_ids_this_run: list[str] | None = None,
-    ) -> None:
-        if fragment_ids_this_run is None:
-            STREAMLITS_CLEAR(queue, retain_lifecycle_msgs)
-        queue._delta_index_map = {}  # nothing that is drawn now takes the place of what waits
-
-    ForwardMsgQueue.clear = clear  # type: ignore[assignment, method-assign]
+@replaces(ForwardMsgQueue, "clear")
+def keep_waiting_messages(
+    queue: ForwardMsgQueue,
+    retain_lifecycle_msgs: bool = False,
+    fragment_ids_this_run: list[str] | None = None,
+) -> None:
+    """A fragment that is drawn again drops no message that waits to be sent."""
+    if fragment_ids_this_run is None:
+        STREAMLITS_CLEAR(queue, retain_lifecycle_msgs)
+    queue._delta_index_map = {}  # nothing that is drawn now takes the place of what waits
 
 
 # A browser names the large messages that it knows, and Streamlit sends of these only a hash. It may
@@ -111,11 +128,6 @@ class SentMessages:
     last: dict[str, int] = field(default_factory=dict)
     """The last run that had each."""
 
-    def begin_run(self) -> None:
-        self.run += 1
-        oldest = self.run - config.get_option(MESSAGE_AGE)
-        self.last = {message: run for message, run in self.last.items() if run >= oldest}
-
 
 class KnownMessages(frozenset[str]):
     """The messages that a browser names; those that it may forget are not in it."""
@@ -128,18 +140,18 @@ class KnownMessages(frozenset[str]):
         return is_recent and super().__contains__(message)
 
 
-def send_forgotten_messages() -> None:
-    """From now on a message that the browser may forget is sent whole."""
-
-    def begin(run: ScriptRunContext) -> None:
-        STREAMLITS_START(run)
-        known = KnownMessages(run.cached_message_hashes)
-        with run.session_state.query_params() as params:  # the state itself takes no attribute
-            known.sent = vars(params).setdefault("sent_messages", SentMessages())
-        known.sent.begin_run()
-        run.cached_message_hashes = known
-
-    ScriptRunContext.on_script_start = begin  # type: ignore[assignment, method-assign]
+@replaces(ScriptRunContext, "on_script_start")
+def send_forgotten_messages(run: ScriptRunContext) -> None:
+    """A message that the browser may forget is sent whole."""
+    STREAMLITS_START(run)
+    with run.session_state.query_params() as params:  # the state itself takes no attribute
+        sent = vars(params).setdefault("sent_messages", SentMessages())
+    sent.run += 1
+    oldest = sent.run - config.get_option(MESSAGE_AGE)
+    sent.last = {message: last for message, last in sent.last.items() if last >= oldest}
+    known = KnownMessages(run.cached_message_hashes)
+    known.sent = sent
+    run.cached_message_hashes = known
 
 
 # Streamlit can end a run only when it draws something or reads the state, not while it waits for
@@ -300,24 +312,21 @@ STREAMLITS_REQUEST = AppSession.request_rerun
 ACTIONS = {"trigger_value", "string_trigger_value", "json_trigger_value", "chat_input_value"}
 
 
-def draw_page_of_session() -> None:
-    """From now on the first run of a session draws a whole page, and a click never changes it."""
-
-    def request_rerun(session: AppSession, request: ClientState | None) -> None:
-        page = session._client_state.page_script_hash
-        if request is not None:
-            run = ClientState()
-            run.CopyFrom(request)
-            if not page:
-                run.ClearField("fragment_id")
-                run.ClearField("is_auto_rerun")
-            elif run.page_script_hash and is_click(run):
-                run.page_script_hash = page
-            settle_address(session, run)
-            request = run
-        STREAMLITS_REQUEST(session, request)
-
-    AppSession.request_rerun = request_rerun  # type: ignore[method-assign, assignment]
+@replaces(AppSession, "request_rerun")
+def draw_page_of_session(session: AppSession, request: ClientState | None) -> None:
+    """The first run of a session draws a whole page, and a click never changes it."""
+    page = session._client_state.page_script_hash
+    if request is not None:
+        run = ClientState()
+        run.CopyFrom(request)
+        if not page:
+            run.ClearField("fragment_id")
+            run.ClearField("is_auto_rerun")
+        elif run.page_script_hash and is_click(run):
+            run.page_script_hash = page
+        settle_address(session, run)
+        request = run
+    STREAMLITS_REQUEST(session, request)
 
 
 # A request has the browser's address and the values of its widgets. Where an address of the server
@@ -339,20 +348,17 @@ class SentAddress:
     changed: set[str]
 
 
-def note_sent_addresses() -> None:
-    """From now on a session knows which address it sent last."""
-
-    def send(params: QueryParams) -> None:
-        run = get_script_run_ctx(suppress_warning=True)
-        before = _parse_query_string(run.query_string) if run else {}
-        STREAMLITS_ADDRESS(params)
-        if run:
-            now, sent = _parse_query_string(run.query_string), vars(params).get("sent")
-            earlier = sent.changed if sent and sent.page == run.page_script_hash else set()
-            changed = _changed(before, now) | earlier
-            vars(params)["sent"] = SentAddress(run.page_script_hash, now, changed)
-
-    QueryParams._send_query_param_msg = send  # type: ignore[method-assign, assignment]
+@replaces(QueryParams, "_send_query_param_msg")
+def note_sent_address(params: QueryParams) -> None:
+    """A session knows which address it sent last."""
+    run = get_script_run_ctx(suppress_warning=True)
+    before = _parse_query_string(run.query_string) if run else {}
+    STREAMLITS_ADDRESS(params)
+    if run:
+        now, sent = _parse_query_string(run.query_string), vars(params).get("sent")
+        earlier = sent.changed if sent and sent.page == run.page_script_hash else set()
+        changed = _changed(before, now) | earlier
+        vars(params)["sent"] = SentAddress(run.page_script_hash, now, changed)
 
 
 def settle_address(session: AppSession, request: ClientState) -> None:
@@ -413,16 +419,13 @@ def is_click(request: ClientState | RerunData) -> bool:
 
 def hold_actions() -> list[WidgetState]:
     """Clicks that came before this session has drawn anything; this run does not see them."""
-    states = get_session_state()._state._new_widget_state.states
-    values = {key: getattr(state, "value", None) for key, state in states.items()}
-    actions = {
-        key: value
-        for key, value in values.items()
-        if isinstance(value, WidgetState) and value.WhichOneof("value") in ACTIONS
-    }
-    for key in actions:
-        del states[key]
-    return list(actions.values())
+    states, actions = get_session_state()._state._new_widget_state.states, list[WidgetState]()
+    for key, state in list(states.items()):
+        value = getattr(state, "value", None)
+        if isinstance(value, WidgetState) and value.WhichOneof("value") in ACTIONS:
+            actions.append(value)
+            del states[key]
+    return actions
 
 
 def run_again_with(actions: list[WidgetState]) -> None:
@@ -452,55 +455,56 @@ STREAMLITS_QUEUE = ScriptRequests._request_rerun_locked
 STREAMLITS_RUNNER = AppSession._create_scriptrunner
 
 
-def draw_fragments_where_they_are() -> None:
-    """From now on a fragment is drawn only where the page that was drawn last has it."""
+@replaces(ScriptRunner, "_run_script")
+def draw_fragments_where_they_are(runner: ScriptRunner, request: RerunData) -> None:
+    """A fragment is drawn only where the page that was drawn last has it."""
+    fragments = runner._fragment_storage
+    if request.fragment_id_queue:
+        queue = [name for name in request.fragment_id_queue if fragments.contains(name)]
+        if not queue:
+            return
+        page = runner._pages_manager.current_page_script_hash
+        request = replace(request, fragment_id_queue=queue, page_script_hash=page)
+    STREAMLITS_RUN(runner, request)
+    run = get_script_run_ctx()
+    if run is not None and not run.fragment_ids_this_run:
+        # Streamlit forgets those before only where the page was drawn to its end.
+        fragments.clear(new_fragment_ids=run.shared.new_fragment_ids.snapshot())
 
-    def run_script(runner: ScriptRunner, request: RerunData) -> None:
-        fragments = runner._fragment_storage
-        if request.fragment_id_queue:
-            queue = [name for name in request.fragment_id_queue if fragments.contains(name)]
-            if not queue:
-                return
-            page = runner._pages_manager.current_page_script_hash
-            request = replace(request, fragment_id_queue=queue, page_script_hash=page)
-        STREAMLITS_RUN(runner, request)
-        run = get_script_run_ctx()
-        if run is not None and not run.fragment_ids_this_run:
-            # Streamlit forgets those before only where the page was drawn to its end.
-            fragments.clear(new_fragment_ids=run.shared.new_fragment_ids.snapshot())
 
-    def request_rerun(requests: ScriptRequests, request: RerunData) -> bool:
-        waits = requests._rerun_data
-        if waits.widget_states and request.widget_states:
-            # Of what waits only clicks are kept, and all of it is looked through for each message.
-            widgets = waits.widget_states.widgets
-            clicks = [w for w in widgets if w.WhichOneof("value") in ACTIONS][:CLICKS]
-            waits = replace(waits, widget_states=WidgetStates(widgets=clicks))
-            requests._rerun_data = waits
-        is_whole = requests._state is ScriptRequestType.RERUN and not waits.fragment_id_queue
-        is_part = bool(request.fragment_id) or is_click(request)
-        is_elsewhere = waits.page_script_hash not in ("", request.page_script_hash)
-        if is_whole and is_part and (is_elsewhere or waits.is_history_navigation):
-            # The two become one, which is of the page that waits.
-            request = replace(
-                request,
-                page_script_hash=waits.page_script_hash,
-                page_name=waits.page_name,
-                query_string=waits.query_string,
-                is_history_navigation=waits.is_history_navigation,
-            )
-        return STREAMLITS_QUEUE(requests, request)
+@replaces(ScriptRequests, "_request_rerun_locked")
+def keep_page_that_waits(requests: ScriptRequests, request: RerunData) -> bool:
+    """A click that comes before the drawing of a whole page goes to that page."""
+    waits = requests._rerun_data
+    if waits.widget_states and request.widget_states:
+        # Of what waits only clicks are kept, and all of it is looked through for each message.
+        widgets = waits.widget_states.widgets
+        clicks = [w for w in widgets if w.WhichOneof("value") in ACTIONS][:CLICKS]
+        waits = replace(waits, widget_states=WidgetStates(widgets=clicks))
+        requests._rerun_data = waits
+    is_whole = requests._state is ScriptRequestType.RERUN and not waits.fragment_id_queue
+    is_part = bool(request.fragment_id) or is_click(request)
+    is_elsewhere = waits.page_script_hash not in ("", request.page_script_hash)
+    if is_whole and is_part and (is_elsewhere or waits.is_history_navigation):
+        # The two become one, which is of the page that waits.
+        request = replace(
+            request,
+            page_script_hash=waits.page_script_hash,
+            page_name=waits.page_name,
+            query_string=waits.query_string,
+            is_history_navigation=waits.is_history_navigation,
+        )
+    return STREAMLITS_QUEUE(requests, request)
 
-    def create_scriptrunner(session: AppSession, request: RerunData) -> None:
-        # The run before has ended, but what it drew last is not sent yet, and now never will be.
-        if request.fragment_id and session._scriptrunner is not None:
-            page = session._pages_manager.current_page_script_hash
-            request = replace(request, fragment_id=None, is_auto_rerun=False, page_script_hash=page)
-        STREAMLITS_RUNNER(session, request)
 
-    ScriptRunner._run_script = run_script  # type: ignore[method-assign, assignment]
-    ScriptRequests._request_rerun_locked = request_rerun  # type: ignore[method-assign, assignment]
-    AppSession._create_scriptrunner = create_scriptrunner  # type: ignore[method-assign, assignment]
+@replaces(AppSession, "_create_scriptrunner")
+def draw_whole_page_first(session: AppSession, request: RerunData) -> None:
+    """A new script runner draws the whole page."""
+    # The run before has ended, but what it drew last is not sent yet, and now never will be.
+    if request.fragment_id and session._scriptrunner is not None:
+        page = session._pages_manager.current_page_script_hash
+        request = replace(request, fragment_id=None, is_auto_rerun=False, page_script_hash=page)
+    STREAMLITS_RUNNER(session, request)
 
 
 # Every run of a page reads the theme from the settings, name by name, in each of six sections. It
@@ -509,20 +513,19 @@ def draw_fragments_where_they_are() -> None:
 STREAMLITS_THEME = app_session._populate_theme_msg
 
 
-def read_theme_once() -> None:
-    """From now on the theme is read from the settings once."""
+@cache
+def section_of_theme(section: str) -> CustomThemeConfig:
+    """What the settings say now."""
+    theme = CustomThemeConfig()
+    STREAMLITS_THEME(theme, section)
+    return theme
 
-    @cache
-    def section_of_theme(section: str) -> CustomThemeConfig:
-        theme = CustomThemeConfig()
-        STREAMLITS_THEME(theme, section)
-        return theme
 
-    def populate(message: CustomThemeConfig, section: str = "theme") -> None:
-        if (theme := section_of_theme(section)).ByteSize():
-            message.MergeFrom(theme)
-
-    app_session._populate_theme_msg = populate  # type: ignore[assignment]
+@replaces(app_session, "_populate_theme_msg")
+def read_theme_once(message: CustomThemeConfig, section: str = "theme") -> None:
+    """The theme is read from the settings once."""
+    if (theme := section_of_theme(section)).ByteSize():
+        message.MergeFrom(theme)
 
 
 # Where a page of another site opens a WebSocket, and at the start without an address, Streamlit
@@ -530,9 +533,9 @@ def read_theme_once() -> None:
 # refused before (`explorer/server/host_check.py`), so nothing needs the answer.
 
 
+@replaces(net_util, "get_external_ip")
 def ask_nobody_for_addresses() -> None:
-    """From now on this machine is asked for its addresses, and no other."""
-    net_util.get_external_ip = lambda: None
+    """This machine is asked for its addresses, and no other."""
 
 
 # A browser asks for an upload address for each file of a dropped folder. Streamlit makes a million
@@ -545,22 +548,17 @@ TOO_MANY_FILES = (
 )
 
 
-def bound_files_of_an_upload() -> None:
-    """From now on a folder of too many files is refused, in a sentence beside each of them."""
-
-    def answer(session: AppSession, request: FileURLsRequest) -> None:
-        count = len(request.file_names)
-        if count <= UPLOADS_AT_ONCE:
-            STREAMLITS_ADDRESSES(session, request)
-            return
-        message = ForwardMsg()
-        message.file_urls_response.response_id = request.request_id
-        message.file_urls_response.error_msg = TOO_MANY_FILES.format(
-            most=UPLOADS_AT_ONCE, count=count
-        )
-        session._enqueue_forward_msg(message)
-
-    AppSession._handle_file_urls_request = answer  # type: ignore[method-assign, assignment]
+@replaces(AppSession, "_handle_file_urls_request")
+def bound_files_of_an_upload(session: AppSession, request: FileURLsRequest) -> None:
+    """A folder of too many files is refused, in a sentence beside each of them."""
+    count = len(request.file_names)
+    if count <= UPLOADS_AT_ONCE:
+        STREAMLITS_ADDRESSES(session, request)
+        return
+    message = ForwardMsg()
+    message.file_urls_response.response_id = request.request_id
+    message.file_urls_response.error_msg = TOO_MANY_FILES.format(most=UPLOADS_AT_ONCE, count=count)
+    session._enqueue_forward_msg(message)
 
 
 # A message may clear the caches of all readers, or have git describe the server's folder; one that
@@ -605,13 +603,9 @@ NUMBER_FIELDS = {"int_value", "double_value"}
 """A field for whole numbers sends the one and is registered as the other."""
 
 
-def take_only_values_that_can_be() -> None:
-    """From now on a value that no browser sends for a widget counts as none."""
-    WStates.__getitem__ = value_of  # type: ignore[method-assign]
-
-
+@replaces(WStates, "__getitem__")
 def value_of(states: WStates, widget: str) -> Any:
-    """Replaces Streamlit's function, through which every read of a widget goes."""
+    """Every read of a widget: a value that no browser sends for it counts as none."""
     state, about = states.states.get(widget), states.widget_metadata.get(widget)
     if not isinstance(state, Serialized) or about is None:
         return STREAMLITS_VALUE(states, widget)
@@ -634,16 +628,3 @@ def end_left_sessions() -> int:
     for _, left in gone:
         left.session.shutdown()
     return len(gone)
-
-
-def install_in_server() -> None:
-    """Apply the patches that a server needs."""
-    keep_waiting_messages()
-    send_forgotten_messages()
-    note_sent_addresses()
-    draw_page_of_session()
-    draw_fragments_where_they_are()
-    read_theme_once()
-    ask_nobody_for_addresses()
-    bound_files_of_an_upload()
-    take_only_values_that_can_be()

@@ -12,7 +12,6 @@ and again, and would stop while others compute. The forward pass beside them tak
 """
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -49,46 +48,20 @@ class PlaceInLine(Event):
         self.owner = owner
 
 
-class Line:
+class Line(list[PlaceInLine]):
     """Waiting places; networks, and readers within a network, are served in turn.
 
     So a new run waits at most a turn of each other network, and of each other reader in its own.
     """
 
-    def __init__(self) -> None:
-        self._networks: dict[str, dict[str, deque[PlaceInLine]]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._networks)
-
-    def append(self, place: PlaceInLine) -> None:
-        """Put it behind the reader's other places, or the reader behind the others."""
-        self._networks.setdefault(place.network, {}).setdefault(place.owner, deque()).append(place)
-
-    def pop(self) -> PlaceInLine:
-        """Take the next place; its reader and network go to the end."""
-        network = next(iter(self._networks))
-        owners = self._networks.pop(network)
-        owner = next(iter(owners))
-        places = owners.pop(owner)
-        place = places.popleft()
-        if places:
-            owners[owner] = places
-        if owners:
-            self._networks[network] = owners
-        return place
-
-    def remove(self, place: PlaceInLine) -> None:
-        """Remove it if it waits here."""
-        owners = self._networks.get(place.network, {})
-        places = owners.get(place.owner, deque())
-        if place not in places:
-            return
-        places.remove(place)
-        if not places:
-            del owners[place.owner]
-        if not owners:
-            del self._networks[place.network]
+    def take(self) -> PlaceInLine:
+        """Take the next place; its network goes to the end, and there its reader to the end."""
+        taken = self.pop(0)
+        network, source = taken.network, (taken.network, taken.owner)
+        self.sort(
+            key=lambda place: (place.network == network, (place.network, place.owner) == source)
+        )
+        return taken
 
 
 class Turns:
@@ -125,8 +98,9 @@ class Turns:
     def give_back(self, place: PlaceInLine) -> None:
         """Give up a turn or a place in line."""
         with self._lock:
-            self._beginning.remove(place)
-            self._going_on.remove(place)
+            for line in (self._beginning, self._going_on):
+                if place in line:
+                    line.remove(place)
             self._at_work.pop(place, None)
             self._hand_out()
 
@@ -138,7 +112,7 @@ class Turns:
                 return
             begins = bool(self._beginning) and not (self._last_began and self._going_on)
             self._last_began = begins
-            place = (self._beginning if begins else self._going_on).pop()
+            place = (self._beginning if begins else self._going_on).take()
             self._at_work[place] = now
             place.set()
 

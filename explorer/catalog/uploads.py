@@ -9,6 +9,7 @@ the page says that its folder is gone when it next needs it.
 """
 
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -22,8 +23,8 @@ from typing import BinaryIO, NamedTuple
 
 from explorer.catalog import ModelError
 from explorer.catalog.folders import UPLOAD, files_that_open, is_checkpoint, model_name, shards_in
-from explorer.system import limits, operating_system
-from explorer.system.atomic_files import fits
+from explorer.system import limits
+from explorer.system.atomic_files import Lock, fits
 from explorer.system.data_folders import systems_root, uploads_root
 from explorer.system.running_time import RunningTime
 from models.loading.gguf_header import GGUF
@@ -250,12 +251,9 @@ def _outdated(root: Path) -> Iterator[Path]:
 @contextmanager
 def _one_at_a_time(root: Path) -> Iterator[None]:
     """A lock: meanwhile no other process keeps or removes an upload."""
-    handle = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        operating_system.lock(handle, waits=True)
+    with Lock(root / ".lock") as lock:
+        lock.acquire(patience=math.inf)
         yield
-    finally:
-        os.close(handle)
 
 
 class StoredUpload(NamedTuple):

@@ -60,7 +60,13 @@ class Branches:
     @cached_property
     def nodes(self) -> tuple[BranchNode, ...]:
         """All nodes; the first is the root, which is no token."""
-        return _nodes_of(self.actions[: self.done])
+        nodes = [BranchNode(-1, -1, False)]
+        for action in self.actions[: self.done]:
+            parent = action.parent
+            for token in action.tokens:
+                nodes.append(BranchNode(parent, token, action.forced))
+                parent = len(nodes) - 1
+        return tuple(nodes)
 
     @cached_property
     def depths(self) -> tuple[int, ...]:
@@ -178,16 +184,6 @@ class Branches:
         """The branches in the address; empty without an action."""
         undone = ".".join(map(str, self.actions[self.done :]))
         return f"{self.in_effect}{f'~{undone}' if undone else ''}"
-
-
-def _nodes_of(actions: Sequence[Action]) -> tuple[BranchNode, ...]:
-    nodes = [BranchNode(-1, -1, False)]
-    for action in actions:
-        parent = action.parent
-        for token in action.tokens:
-            nodes.append(BranchNode(parent, token, action.forced))
-            parent = len(nodes) - 1
-    return tuple(nodes)
 
 
 def parse_branches(

@@ -39,11 +39,11 @@ LATER = "·"
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """The forward pass over a prompt of `begun` tokens and the tokens of a path.
+    """The forward pass over a prompt of `begun` tokens and the `steps` tokens of a path.
 
     `all_logits` (steps + 1, vocabulary) are those of the token after each step, −∞ for tokens
     that the model never generates. `forward` has one row per token of the path, and one for
-    the next. `log_probabilities`, in nats, are those of the path's tokens.
+    the next.
 
     Since the mask is causal, its first rows are the pass of each earlier step: the values of a
     `step` are those after that many tokens, in tensors of the whole size.
@@ -52,12 +52,7 @@ class Continuation:
     forward: ForwardPass
     begun: int
     all_logits: Tensor
-    log_probabilities: tuple[float, ...]
-
-    @property
-    def steps(self) -> int:
-        """The number of tokens after the prompt."""
-        return len(self.log_probabilities)
+    steps: int
 
     @property
     def logits(self) -> Tensor:
@@ -129,7 +124,6 @@ def continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continua
         opened,
         ("continuation", text, tuple(path)),
         lambda: _continue_from(opened, text, path),
-        lambda result: result.bytes,
     )
 
 
@@ -148,11 +142,9 @@ def _continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continu
     passed = record(opened, *stacks, read_at=slice(len(prompt.tokens) - 1, None), **how)
     logits = allowed_rows(passed.output[0].float(), config, first=len(prompt.tokens) == 1)
     require_probabilities(logits)
-    chosen = torch.tensor(list(path), dtype=torch.long)[:, None]
-    log_probabilities = logits[:-1].log_softmax(-1).gather(-1, chosen)[:, 0].tolist()
     rows = (*tokens, NEXT) if prompt.source else ()
     whole = replace(forward, target=full, output_tokens=rows, trace=passed, row=0)
-    return Continuation(whole, len(prompt.tokens), logits, tuple(log_probabilities))
+    return Continuation(whole, len(prompt.tokens), logits, len(path))
 
 
 def unknown_in(opened: OpenModel, typed: str) -> tuple[str, ...]:

@@ -180,7 +180,6 @@ def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: s
             opened,
             ("patched from", text, forward.text),
             lambda: rerun(opened, same, same.source, forward.target, ()),
-            lambda result: result.bytes,
         )
     ours, theirs = len(forward.rows(part)), len(other_pass.rows(part))
     if ours != theirs:
@@ -210,7 +209,7 @@ def steering_direction(opened: OpenModel, edit: edits.Steer) -> Tensor:
         return (toward - away).mean(0)
 
     key = ("direction", edit.part, edit.layer, edit.head, edit.texts)
-    direction = cached(opened, key, make, lambda result: result.nbytes)
+    direction = cached(opened, key, make)
     if not direction.isfinite().all():
         raise NotApplicableError("The direction is not finite, so it cannot be added.")
     if not direction.any():

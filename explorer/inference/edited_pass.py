@@ -89,7 +89,10 @@ def _run(opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention])
     for edit in applied:
         if isinstance(edit, ReplaceToken):
             row = source if edit.part.startswith("encoder") else target
-            row[edit.position] = _replacement(opened, row[edit.position], edit.token)
+            before = row[edit.position]
+            place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}
+            token = opened.tokenizer.token(edit.token)
+            row[edit.position] = dataclasses.replace(token, **place)
     try:
         again = rerun(opened, forward, tuple(source), tuple(target), in_core)
     except EditError as error:  # each edit applies alone, but not all together
@@ -135,13 +138,6 @@ def _to_core(
 def _check_room(count: int, most: int, refusal: str) -> None:
     if count > most:
         raise NotApplicableError(refusal)
-
-
-def _replacement(opened: OpenModel, before: Token, token_id: int) -> Token:
-    """The new token in the place of the old one."""
-    token = opened.tokenizer.token(token_id)
-    place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}
-    return dataclasses.replace(token, **place)
 
 
 def edited_answer(opened: OpenModel, edited: EditedPass) -> Answer:

@@ -16,7 +16,7 @@ from explorer.catalog.attention_parts import Part, parts, site
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.pass_budget import TooLargeError
 from explorer.inference.answers import Answer, answer_of, written_answer
-from explorer.inference.generation_limits import end_ids, longest_answer
+from explorer.inference.generation_limits import longest_answer
 from explorer.inference.model_inputs import ids_of, positions_shown, record
 from explorer.inference.results_cache import cached
 from explorer.interventions.edits import Intervention
@@ -351,7 +351,7 @@ def _pad(opened: OpenModel, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Tok
 
 def _generate(opened: OpenModel, source: Tensor) -> list[tuple[Token, ...]]:
     """The decoder's answer to each source, from its first token to its last."""
-    longest, ends = max(2, longest_answer(opened)), end_ids(opened)
+    longest, ends = max(2, longest_answer(opened)), opened.config.generation.eos_ids
     rows = opened.model.generate(source, max_length=longest, greedy=True).tolist()
     stops = (next((i for i, token in enumerate(row) if i and token in ends), None) for row in rows)
     return [

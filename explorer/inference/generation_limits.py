@@ -55,14 +55,9 @@ def require_probabilities(logits: Tensor) -> None:
         )
 
 
-def end_ids(opened: OpenModel) -> set[int]:
-    """The IDs of the tokens that end a text."""
-    return set(opened.config.generation.eos_ids)
-
-
 def stop_reason(opened: OpenModel, prompt: Prompt, path: Sequence[int]) -> str:
     """Why nothing follows these tokens, in a sentence; empty where generation can go on."""
-    if path and path[-1] in end_ids(opened):
+    if path and path[-1] in opened.config.generation.eos_ids:
         return f"Stopped: {opened.tokenizer.label(path[-1])} ends the text."
     if len(path) < prompt.room:
         return ""
@@ -83,7 +78,7 @@ def typed_ids(opened: OpenModel, prompt: Prompt, path: Sequence[int], typed: str
     for place, token in enumerate(tokens):
         if token.id >= opened.config.vocab_size:
             raise ForwardPassError(f"This model cannot generate the token “{token.label[:20]}”.")
-        if token.id in end_ids(opened) and place < len(tokens) - 1:
+        if token.id in opened.config.generation.eos_ids and place < len(tokens) - 1:
             raise ForwardPassError(f"{token.label[:20]} ends the text: type nothing after it.")
     return [token.id for token in tokens]
 

@@ -114,8 +114,7 @@ def size_of(result: object) -> int:
 
 def forget(opened: OpenModel) -> None:
     """Drop all results of this model."""
-    with _lock:
-        _drop(id(opened))
+    _forget(id(opened))
 
 
 def forget_unused() -> None:
@@ -128,9 +127,5 @@ def _forget(model: int) -> None:
     """Drop the results of a freed model, whose `id` a new model may get."""
     with _lock:
         _finalizers.pop(model, None)
-        _drop(model)
-
-
-def _drop(model: int) -> None:
-    for place in [place for place in _results if place[0] == model]:
-        _results.pop(place, None)
+        for place in [place for place in _results if place[0] == model]:
+            _results.pop(place, None)

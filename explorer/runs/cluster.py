@@ -118,20 +118,6 @@ class Cluster:
                     self._has_tried = True
             return self._client
 
-    def train_new(
-        self,
-        spec: RunSpec,
-        text: str | None,
-        owner: str,
-        network: str = "",
-        tokenizer: str | None = None,
-        parent: OpenModel | None = None,
-    ) -> Run:
-        """Create a run and queue it. RunError, and no run, if the queue has no place for it."""
-        return self.train_all(
-            [spec], text, Maker(owner, network), tokenizer=tokenizer, parent=parent
-        )[0]
-
     def train_all(
         self,
         specs: Sequence[RunSpec],
@@ -223,19 +209,9 @@ class Cluster:
 
     def waiting(self) -> list[str]:
         """The names of the runs that wait for a worker, the next one first."""
-        client = self._open_client()
-        try:
-            keys = [] if client is None else _ask(client, _list_waiting())
-        except OSError:
-            return []
-        names = [_name_of(key) for key in keys if KEY.fullmatch(key)]
+        names = dict.fromkeys(self.queued() or ())
         # A scheduler that is not ours sends runs to busy workers, where they wait as well.
-        return [name for name in dict.fromkeys(names) if not is_held(self.root / name / "lock")]
-
-    @property
-    def address(self) -> str:
-        """The address at which the scheduler listens."""
-        return str(self.connect().scheduler_info()["address"])
+        return [name for name in names if not is_held(self.root / name / "lock")]
 
     def close(self) -> None:
         """Disconnect. The last server of a local cluster ends the cluster's processes, after the
@@ -285,7 +261,11 @@ class Cluster:
 
     def _connect_or_start(self) -> Client:
         with _lock(self.root / ".cluster.lock", OTHERS_START):
-            return self._connect_to_local() or self._start()
+            try:
+                return self._connect_to_local() or self._start_processes()
+            except OSError as error:  # leave no process that nobody would find again
+                self._kill_processes()
+                raise RunError(NOT_STARTED.format(cause=_cause_of(error))) from error
 
     def _connect_to_local(self) -> Client | None:
         try:
@@ -299,13 +279,6 @@ class Cluster:
             return client
         client.close()
         return None
-
-    def _start(self) -> Client:
-        try:
-            return self._start_processes()
-        except OSError as error:  # leave no process that nobody would find again
-            self._kill_processes()
-            raise RunError(NOT_STARTED.format(cause=_cause_of(error))) from error
 
     def _start_processes(self) -> Client:
         security = security_of(self._key)
@@ -381,19 +354,15 @@ class Cluster:
 
     def _end_processes(self, client: Client) -> None:
         self._file.unlink(missing_ok=True)
-        self._ask_runs_to_leave(client)
-        client.shutdown()
-        self._drop_client()
-        self._kill_processes()
-
-    def _ask_runs_to_leave(self, client: Client) -> None:
-        """Give the workers a moment to save the state of their runs."""
         for name in map(_name_of, _keys(client)):
             with contextlib.suppress(RunError, OSError):
                 run_named(self.root, name).command("leave")
-        end = time.monotonic() + LEAVE_WITHIN
+        end = time.monotonic() + LEAVE_WITHIN  # the workers save the state of their runs
         while _keys(client) and time.monotonic() < end:
             time.sleep(0.02)
+        client.shutdown()
+        self._drop_client()
+        self._kill_processes()
 
     def _open_client(self) -> Client | None:
         client = self._client  # read once: another thread may drop it
@@ -482,7 +451,7 @@ def _ask(client: Client, question: Callable[[Any], Any]) -> Any:
 
 
 def _keys(client: Client) -> list[str]:
-    """The keys of the tasks that train or wait."""
+    """The keys of the tasks that train or wait, the next one first."""
     return [key for key in _ask(client, _list_keys()) if KEY.fullmatch(key)]
 
 
@@ -544,16 +513,9 @@ def _entry(root: str, environment: dict[str, str]) -> Callable[[str], str]:
 
 def _list_keys() -> Callable[[Any], list[str]]:
     ended = ("memory", "erred", "forgotten", "released")
-    return lambda dask_scheduler: [
-        str(key) for key, task in dask_scheduler.tasks.items() if task.state not in ended
-    ]
-
-
-def _list_waiting() -> Callable[[Any], list[str]]:
-    waiting = ("queued", "no-worker", "processing")
 
     def by_priority(dask_scheduler: Any) -> list[str]:
-        tasks = [task for task in dask_scheduler.tasks.values() if task.state in waiting]
+        tasks = [task for task in dask_scheduler.tasks.values() if task.state not in ended]
         return [str(task.key) for task in sorted(tasks, key=lambda task: task.priority)]
 
     return by_priority

@@ -16,7 +16,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.tokenizers import TypedTokenIds, tokenizer_family, tokenizer_in
 from explorer.runs.run_size import memory_fault, trained_parameters
-from explorer.runs.settings import TRAINING_SETTINGS
+from explorer.runs.settings import TRAINING_SETTINGS, changes_in
 from explorer.runs.spec import RunError, RunSpec
 from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, TASKS, Task, task_of
@@ -32,7 +32,6 @@ from explorer.text import (
 from explorer.text.published.adopted import AdoptedTokenizer
 from explorer.text.token import BOS, CLS, EOS, PAD, SOURCE
 from models import Transformer, TransformerConfig, load_checkpoint, save_checkpoint
-from models.config import TrainConfig
 from models.loading.checkpoint import CheckpointError, link_or_copy, peek
 from models.loading.folder_config import OURS
 from models.loading.safe_files import CONFIG, RUN
@@ -190,16 +189,18 @@ def finetune_spec(opened: OpenModel, task: Task, settings: Mapping[str, Any]) ->
     """
     values = {name: value for name, value in settings.items() if value is not None}
     rank = values.get("lora_rank", 0)
-    training = {
-        setting.field: values[setting.name]
-        for setting in TRAINING_SETTINGS
-        if setting.name in values
-    }
+    usual = task.training.replace(  # fewer and smaller steps than from new weights
+        steps=STEPS,
+        batch_size=BATCH,
+        lr=LORA_RATE if rank else WHOLE_RATE,
+        warmup=20,
+        schedule="linear",
+    )
     config = config_for(opened.config, task)
     spec = RunSpec(
         task=task.name,
         model=config,
-        training=usual_training(task, rank).replace(**training),
+        training=usual.replace(**changes_in(settings, TRAINING_SETTINGS, usual)),
         weights_seed=values.get("weights_seed", 0),
         stop_at=values.get("stop_at"),
         evaluate_every=values.get("evaluate_every", 0),
@@ -253,17 +254,6 @@ def _words(name: str) -> str:
 
 def _a(kind: str) -> str:
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
-
-
-def usual_training(task: Task, rank: int) -> TrainConfig:
-    """The task's training settings with fewer and smaller steps than from new weights."""
-    return task.training.replace(
-        steps=STEPS,
-        batch_size=BATCH,
-        lr=LORA_RATE if rank else WHOLE_RATE,
-        warmup=20,
-        schedule="linear",
-    )
 
 
 def usual_targets(config: TransformerConfig) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, TextIO
+from typing import TextIO
 
 from explorer.runs.spec import is_float32, is_step
 from explorer.system.atomic_files import OWNER_ONLY, write_text
@@ -27,6 +27,9 @@ class MetricsRow:
     grad_norm: float | None = None
     value: float | None = None
     seconds: float | None = None
+
+
+NUMBERS = tuple(field.name for field in fields(MetricsRow) if field.name != "step")
 
 
 class MetricsWriter:
@@ -63,7 +66,9 @@ class Metrics:
     def update(self) -> "Metrics":
         try:
             with self.path.open("rb") as file:
-                self._start_over_if_replaced(file.fileno())
+                status = os.fstat(file.fileno())
+                if status.st_ino != self.file_id or status.st_size < self._read:  # another file
+                    self.rows, self._read, self.file_id = [], 0, status.st_ino
                 file.seek(self._read)
                 added = file.read()
         except OSError:
@@ -78,11 +83,6 @@ class Metrics:
 
     def values(self) -> list[tuple[int, float]]:
         return [(row.step, row.value) for row in self.rows if row.value is not None]
-
-    def _start_over_if_replaced(self, file: int) -> None:
-        status = os.fstat(file)
-        if status.st_ino != self.file_id or status.st_size < self._read:
-            self.rows, self._read, self.file_id = [], 0, status.st_ino
 
 
 def cut_after(path: Path, step: int) -> None:
@@ -103,21 +103,10 @@ def _rows(lines: bytes) -> Iterator[MetricsRow]:
         except (ValueError, RecursionError):
             continue
         if isinstance(values, dict) and is_step(values.get("step")):
-            yield MetricsRow(
-                values["step"],
-                *(
-                    _number(values.get(name))
-                    for name in ("loss", "lr", "grad_norm", "value", "seconds")
-                ),
-            )
-
-
-def _number(value: Any) -> float | None:
-    """A number that float32 can hold, or None: a chart cannot show anything else."""
-    return float(value) if is_float32(value) else None
-
-
-MOST_KEPT = 1_000
+            # A chart cannot show anything but a number that float32 can hold.
+            numbers = {name: values.get(name) for name in NUMBERS}
+            valid = {name: float(value) for name, value in numbers.items() if is_float32(value)}
+            yield MetricsRow(values["step"], **valid)
 
 
 @dataclass(frozen=True)
@@ -135,9 +124,10 @@ def higher_is_better(measure: str) -> bool:
 
 def best_value(folder: Path, measure: str) -> Best | None:
     """The best value so far; None before the first. Each call reads only the new rows."""
-    return _best_of(str(folder), higher_is_better(measure)).now()
+    return _BestSoFar(str(folder), higher_is_better(measure)).now()
 
 
+@lru_cache(maxsize=1_000)
 class _BestSoFar:
     """The best value of one run; it drops the rows that it has read."""
 
@@ -150,21 +140,13 @@ class _BestSoFar:
 
     def now(self) -> Best | None:
         with self._guard:
-            self._metrics.update()
+            rows = self._metrics.update().rows
             if self._metrics.file_id != self._file:  # a resumed run has rewritten the file
                 self._best, self._file = None, self._metrics.file_id
-            self._best = self._better(self._metrics.rows)
-            self._metrics.rows.clear()
-            return self._best
-
-    def _better(self, rows: Iterable[MetricsRow]) -> Best | None:
-        best = self._best
-        for row in rows:
-            if row.value is None:
-                continue
-            if best is None or self._sign * row.value > self._sign * best.value:
-                best = Best(row.value, row.step)
-        return best
-
-
-_best_of = lru_cache(maxsize=MOST_KEPT)(_BestSoFar)
+            best = self._best
+            for step, value in self._metrics.values():
+                if best is None or self._sign * value > self._sign * best.value:
+                    best = Best(value, step)
+            rows.clear()
+            self._best = best
+            return best

@@ -120,23 +120,16 @@ def bytes_of(folder: Path | str) -> int:
 
     A file with several names counts once.
     """
-    return sum(dict(_files_of(folder)).values())
+    sizes = dict[int, int]()
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                status = os.lstat(os.path.join(place, name))
+                sizes[status.st_ino] = status.st_size
+    return sum(sizes.values())
 
 
-def _files_of(folder: Path | str) -> Iterator[tuple[int, int]]:
-    """The inode and the bytes of each file."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _files_of(entry.path)
-                else:
-                    status = entry.stat(follow_symlinks=False)
-                    yield status.st_ino, status.st_size
-    except OSError:
-        pass
-
-
+@lru_cache(maxsize=16)
 class _Sizes:
     """The bytes of the runs of one folder; a run is measured again when its status changes."""
 
@@ -153,8 +146,9 @@ class _Sizes:
             return {name: size for name, (_, size) in self._sizes.items()}
 
     def _measure(self, name: str) -> tuple[float, int]:
-        folder = self._root / name
-        time_written = _time_of_status(folder)
+        folder, time_written = self._root / name, 0.0
+        with suppress(OSError):
+            time_written = (folder / "status.json").stat().st_mtime  # every event writes it
         before = self._sizes.get(name)
         if before and before[0] == time_written:
             return before
@@ -163,15 +157,4 @@ class _Sizes:
 
 def sizes_of(root: Path, there: RunListing) -> Mapping[str, int]:
     """The bytes on disk of each of these runs, by its name; only changed runs are measured."""
-    return _sizes_of(str(root)).now(there)
-
-
-_sizes_of = lru_cache(maxsize=16)(_Sizes)
-
-
-def _time_of_status(folder: Path) -> float:
-    """The time of its status, which every event of a run writes; 0 if it has none."""
-    try:
-        return (folder / "status.json").stat().st_mtime
-    except OSError:
-        return 0.0
+    return _Sizes(str(root)).now(there)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import torch
+
 from explorer.catalog.pass_budget import steps_between_layers
 from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import spec_at
@@ -57,11 +59,13 @@ def at_step_0(run: Run, spec: RunSpec) -> ModelInTraining:
     return ModelInTraining(model, TrainState.fresh(model, spec.training), spec.training)
 
 
-def at_saved_step(run: Run, spec: RunSpec) -> ModelInTraining | None:
-    """The newest state in the run's folder, from which the run would resume."""
+def at_saved_step(
+    run: Run, spec: RunSpec, device: str | torch.device = "cpu"
+) -> ModelInTraining | None:
+    """The newest complete state in the run's folder, from which the run would resume."""
     for _, folder in reversed(step_folders(run.folder / "state")):
         try:
-            model = load_checkpoint(folder, merging=False).model
+            model = load_checkpoint(folder, merging=False).model.to(device)
             return ModelInTraining(model, load_state(folder, model, spec.training), spec.training)
         except (OSError, ValueError):
             continue

@@ -7,7 +7,6 @@ the defaults of its task: "lr 0.001 → 0.003, + warm-up 50".
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from explorer.runs.settings import EVALUATE_EVERY, MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED
@@ -90,21 +89,18 @@ def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[s
     ]
 
 
-def changes(spec: RunSpec, base: RunSpec | None = None) -> list[str]:
-    """How a run differs from another, or from the defaults of its task if there are any.
+def changes(spec: RunSpec) -> list[str]:
+    """How a run differs from the defaults of its task, if there are any.
 
     A run that starts from a trained model differs by its parent and its LoRA rank.
     """
-    if base is None and spec.parent:
-        return [
-            setting_in_words("parent", spec.parent),
-            setting_in_words("lora_rank", spec.lora_rank),
-        ]
+    if spec.parent:
+        return [setting_in_words(name, getattr(spec, name)) for name in ("parent", "lora_rank")]
     task = TASKS.get(spec.task)
-    if base is None and task is None:
+    if task is None:
         return []
-    base = base or RunSpec(spec.task, task.model, task.training)  # type: ignore[union-attr]
-    before, after = settings_of(base), settings_of(spec)
+    usual = RunSpec(spec.task, task.model, task.training)
+    before, after = settings_of(usual), settings_of(spec)
     return [
         _change(field, before.get(field), after[field]) for field in _differing([before, after])
     ]
@@ -169,38 +165,27 @@ LABELS = {
 } | {"stop_at": "Target", "n_kv_heads": "Heads of K and V"}
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One setting, by its field, with its two values."""
-
-    field: str
-    before: Any
-    after: Any
-
-    @property
-    def words(self) -> str:
-        """`layers 1 → 2`."""
-        label = LABELS.get(self.field, self.field)
-        label = label[0].lower() + label[1:]
-        return f"{label} {in_words(self.before)} → {in_words(self.after)}"
+SCALARS = ("weights_seed", "stop_at", "evaluate_every")
 
 
-def differences(before: RunSpec, after: RunSpec) -> list[Difference]:
-    """Every setting whose value in `after` is not the one in `before`."""
+def differences(before: RunSpec, after: RunSpec) -> list[str]:
+    """Every setting whose value in `after` is not the one in `before`, such as `layers 1 → 2`."""
     old, new = (
         spec.model.to_dict()
         | spec.training.to_dict()
         | {name: value for name, value in spec.to_dict().items() if name in SCALARS}
         for spec in (before, after)
     )
-    return [Difference(name, value, new[name]) for name, value in old.items() if value != new[name]]
+    words = []
+    for name, value in old.items():
+        if value != new[name]:
+            label = LABELS.get(name, name)
+            label = label[0].lower() + label[1:]
+            words.append(f"{label} {_in_a_sentence(value)} → {_in_a_sentence(new[name])}")
+    return words
 
 
-SCALARS = ("weights_seed", "stop_at", "evaluate_every")
-
-
-def in_words(value: Any) -> str:
-    """The value of a setting in a sentence."""
+def _in_a_sentence(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "on" if value else "off" if value is False else "none"
     return three(value) if isinstance(value, float) else str(value)

@@ -192,7 +192,7 @@ def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None
     base = base or default_spec(task)
     like = settings.get("like")
     model = base.model if like is None else built_like(task.model, like)
-    changes = _changes(settings, MODEL_SETTINGS, model)
+    changes = changes_in(settings, MODEL_SETTINGS, model)
     if like == "bert" and "d_model" in changes:
         changes["d_classifier"] = changes["d_model"]
     if "n_layers" in changes:
@@ -205,7 +205,7 @@ def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None
         base,
         task=task.name,
         model=model.replace(**changes),
-        training=base.training.replace(**_changes(settings, TRAINING_SETTINGS, base.training)),
+        training=base.training.replace(**changes_in(settings, TRAINING_SETTINGS, base.training)),
         weights_seed=_otherwise(settings.get("weights_seed"), base.weights_seed),
         stop_at=settings.get("stop_at", base.stop_at),
         evaluate_every=_otherwise(settings.get("evaluate_every"), base.evaluate_every),
@@ -228,7 +228,7 @@ def built_like(config: TransformerConfig, family: str | None) -> TransformerConf
         raise RunError(str(error)) from error
 
 
-def _changes(
+def changes_in(
     settings: Mapping[str, Any], table: tuple[Setting, ...], config: TransformerConfig | TrainConfig
 ) -> dict[str, Any]:
     """The settings that differ from this config, by its fields."""

@@ -158,7 +158,7 @@ def is_step(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_STEPS
 
 
-def is_float32(value: object) -> bool:
+def is_float32(value: object) -> TypeGuard[float]:
     """Whether it is a finite number that float32 can hold."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False

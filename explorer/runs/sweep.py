@@ -7,6 +7,7 @@ import itertools
 import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,27 +155,21 @@ MOST_VALUES = 100
 
 def parse_values(setting: Setting, text: str) -> list[Any]:
     """The values in a text with commas between them. RunError names one that is invalid."""
-    values = list[Any]()
-    for word in (part.strip() for part in text.split(",")[:MOST_VALUES]):
-        if not word:
-            continue
-        options = ("true", "false") if setting.is_switch else setting.options
-        if options:
-            if word not in options:
-                names = ", ".join(options)
-                raise RunError(f"{setting.label} has no {word[:30]!r}; it is one of {names}.")
-            values.append(word == "true" if setting.is_switch else word)
-            continue
-        try:
-            number = float(word)
-            values.append(number if setting.format else _whole(number))
-        except (ValueError, OverflowError) as error:
-            kind = "a number" if setting.format else "a whole number"
-            raise RunError(f"{setting.label} needs {kind}, not {word[:30]!r}.") from error
-    return values
+    words = filter(None, (part.strip() for part in text.split(",")[:MOST_VALUES]))
+    return [_parse_value(setting, word) for word in words]
 
 
-def _whole(number: float) -> int:
-    if number != int(number):
-        raise ValueError("not whole")
-    return int(number)
+def _parse_value(setting: Setting, word: str) -> Any:
+    if options := ("true", "false") if setting.is_switch else setting.options:
+        if word not in options:
+            names = ", ".join(options)
+            raise RunError(f"{setting.label} has no {word[:30]!r}; it is one of {names}.")
+        return word == "true" if setting.is_switch else word
+    with suppress(ValueError):
+        number = float(word)
+        if setting.format:
+            return number
+        if number.is_integer():
+            return int(number)
+    kind = "a number" if setting.format else "a whole number"
+    raise RunError(f"{setting.label} needs {kind}, not {word[:30]!r}.")

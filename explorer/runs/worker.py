@@ -20,6 +20,7 @@ from explorer.catalog.run_index import SNAPSHOTS, step_folders
 from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import apply_request, spec_at
 from explorer.runs.recorder import Diverged, RunRecorder, Tell, TrainingProgress
+from explorer.runs.retraining import at_saved_step
 from explorer.runs.run import Run, all_runs
 from explorer.runs.spec import (
     ACTIVE,
@@ -39,8 +40,8 @@ from explorer.system.atomic_files import Lock, sweep_files
 from explorer.system.cooperative import Breakable, BrokenOff
 from explorer.tasks import Task
 from explorer.text.number_format import three
-from models import Transformer, distributed, load_checkpoint
-from models.loading.checkpoint import finish_all, load_state
+from models import Transformer, distributed
+from models.loading.checkpoint import finish_all
 from models.training import Report, TrainState, train
 
 NICENESS = 1
@@ -139,9 +140,7 @@ def advance(
             if is_bounded and is_of_memory(error):
                 run.end_as(STOPPED, limits.RUN_MEMORY.refusal())
                 return
-            message = f"The training ended with an error: {_first_line(error)}"
-            if isinstance(error, Diverged):
-                message = f"{error}; {_advice(run)}"
+            message = _why_ended(run, error)
             with contextlib.suppress(OSError):
                 run.end_as(FAILED, message)
             raise RunError(message) from error
@@ -242,14 +241,9 @@ def saved_or_untrained(run: Run, spec: RunSpec) -> tuple[Transformer, TrainState
 
     A run whose states are damaged or lost does not start again: that would overwrite it.
     """
-    states = step_folders(run.folder / "state")
-    for _, folder in reversed(states):
-        try:
-            model = load_checkpoint(folder, merging=False).model.to(device())
-            return model, load_state(folder, model, spec.training)
-        except (OSError, ValueError):
-            continue
-    if states:
+    if saved := at_saved_step(run, spec, device()):
+        return saved.model, saved.state
+    if states := step_folders(run.folder / "state"):
         raise RunError(
             f"its state at step {states[-1][0]:,} is damaged, so it cannot resume; its weights and "
             "metrics are kept."
@@ -345,13 +339,11 @@ def _words_for_target(recorder: RunRecorder) -> str:
     return f"Reached {status.measure} {three(status.value or 0.0)} on {status.held_out}."
 
 
-def _advice(run: Run) -> str:
-    """What the reader can do after the training diverged."""
-    states = step_folders(run.folder / "state")
-    saved = f"the model of step {states[-1][0]:,} is kept, " if states else ""
-    return f"{saved}and a lower learning rate may help."
-
-
-def _first_line(error: BaseException) -> str:
-    lines = in_a_sentence(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__)[:300]
+def _why_ended(run: Run, error: Exception) -> str:
+    """The sentence of an error, and after a training diverged what the reader can do."""
+    if isinstance(error, Diverged):
+        states = step_folders(run.folder / "state")
+        saved = f"the model of step {states[-1][0]:,} is kept, " if states else ""
+        return f"{error}; {saved}and a lower learning rate may help."
+    lines = in_a_sentence(error).strip().splitlines() or [type(error).__name__]
+    return f"The training ended with an error: {lines[0][:300]}"

@@ -56,11 +56,13 @@ class ConnectionLimits:
         self.by_reader: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not _needs_room(scope):
-            await self.app(scope, receive, send)
-        elif sentence := self.refusal(scope):
+        is_socket = scope["type"] == "websocket"
+        needs_room = is_socket  # or a page, to which files and uploads belong
+        if scope["type"] == "http":
+            needs_room = _is_page(scope) or is_health_check(scope)
+        if needs_room and (sentence := self.refusal(scope)):
             await send_error(scope, receive, send, 503, sentence, retry_after=RETRY_AFTER)
-        elif scope["type"] == "websocket":
+        elif is_socket:
             await self._count(scope, receive, send)
         else:
             await self.app(scope, receive, send)
@@ -98,13 +100,6 @@ def client_network(scope: Scope) -> str:
     """The network that a request comes from."""
     host, _ = scope.get("client") or ("", 0)
     return network_of(str(host))
-
-
-def _needs_room(scope: Scope) -> bool:
-    """Whether it opens a WebSocket or a page; files and uploads belong to a page that is open."""
-    if scope["type"] == "http":
-        return _is_page(scope) or is_health_check(scope)
-    return bool(scope["type"] == "websocket")
 
 
 def _is_page(scope: Scope) -> bool:

@@ -8,12 +8,11 @@ the origin is this machine's address, and would ask an outside host for that add
 import os
 import re
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from explorer.app.reader import is_loopback
+from explorer.app.reader import ip_of, is_loopback
 from explorer.server.error_pages import send_error
 
 HOSTS = "EXPLORER_HOSTS"
@@ -48,7 +47,7 @@ def named_hosts() -> frozenset[str]:
 def fault() -> str | None:
     """One sentence on what is wrong with the setting, for whoever starts the server."""
     for name in sorted(named_hosts()):
-        if not (NAME.fullmatch(name) or _address(name)):
+        if not (NAME.fullmatch(name) or ip_of(name)):
             return (
                 f"{HOSTS} must be names of hosts without a scheme or a port, separated by commas "
                 f"(demo.example.org, *.example.org), not {name[:60]!r}."
@@ -99,8 +98,8 @@ class HostCheck:
         host = _plain(match["host"])
         if is_loopback(host) or host in self.hosts:
             return True
-        if address := _address(host):
-            return address == _address((scope.get("server") or ("",))[0])
+        if address := ip_of(host):
+            return address == ip_of((scope.get("server") or ("",))[0])
         _, _, domain = host.partition(".")
         return bool(domain) and f"*.{domain}" in self.hosts
 
@@ -130,11 +129,3 @@ def _names_host(origin: str, host: str) -> bool:
 def _plain(host: str) -> str:
     """The host for comparison: lower case, no brackets, no dot at the end."""
     return host.strip().lower().strip("[]").removesuffix(".")
-
-
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address

@@ -97,7 +97,9 @@ def line_of(record: logging.LogRecord) -> str:
     }
     if record.exc_info and record.exc_info[0]:
         kind, _, trace = record.exc_info
-        fields |= {"error": kind.__name__, "trace": frames_of(trace)}
+        frames = traceback.extract_tb(trace)[-MOST_FRAMES:]  # the innermost last
+        places = [f"{os.path.basename(at.filename)}:{at.lineno} {at.name}" for at in frames]
+        fields |= {"error": kind.__name__, "trace": places}
     return json.dumps(fields)
 
 
@@ -107,12 +109,6 @@ def event_of(record: logging.LogRecord) -> str:
     if record.name.partition(".")[0] == OURS or (record.args and isinstance(record.msg, str)):
         return words
     return f"{record.module}.{record.funcName}, line {record.lineno}"
-
-
-def frames_of(trace: TracebackType | None) -> list[str]:
-    """The places in the code, the innermost last, without values and messages."""
-    frames = traceback.extract_tb(trace)[-MOST_FRAMES:]
-    return [f"{os.path.basename(at.filename)}:{at.lineno} {at.name}" for at in frames]
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -126,7 +126,9 @@ class MessageLimits:
                 if message["type"] != "websocket.receive":
                     return message
                 try:
-                    data = _bytes(message)
+                    data = message.get("bytes")
+                    if data is None:
+                        raise ValueError("This is text, which no page sends.")
                     size = len(data)
                     now, count = loop.time(), 1 + size // LARGE_MESSAGE
                     await asyncio.sleep(max(rate.wait(now, count) for rate in rates))
@@ -158,11 +160,3 @@ class MessageLimits:
         self._bytes[network] -= size
         if self._bytes[network] <= 0:
             del self._bytes[network]
-
-
-def _bytes(message: Message) -> bytes:
-    """ValueError if it is text: Streamlit's page sends none."""
-    data = message.get("bytes")
-    if data is None:
-        raise ValueError("This is text, which no page sends.")
-    return bytes(data)

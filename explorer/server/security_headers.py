@@ -3,8 +3,7 @@
 import base64
 import hashlib
 import re
-from importlib.util import find_spec
-from pathlib import Path
+from importlib.resources import files
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,10 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 def inline_scripts() -> str:
     """The hashes of the scripts inside Streamlit's one HTML page."""
-    package = find_spec("streamlit")
-    assert package is not None
-    assert package.origin is not None
-    page = Path(package.origin).with_name("static") / "index.html"
+    page = files("streamlit") / "static" / "index.html"
     bodies = re.findall(r"<script>(.*?)</script>", page.read_text("utf-8"), flags=re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(body.encode()).digest()) for body in bodies]
     return " ".join(f"'sha256-{digest.decode()}'" for digest in digests)

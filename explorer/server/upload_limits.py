@@ -77,7 +77,10 @@ class UploadLimits:
         self, place: Place, scope: Scope, receive: Receive, answer: "_Answer"
     ) -> None:
         """Count an upload while it arrives, until it is complete or stopped."""
-        left = declared = _declared_bytes(scope)
+        length = Headers(scope=scope).get("content-length", "")
+        if not re.fullmatch(r"[0-9]{1,15}", length):
+            raise UploadRefusedError(NO_LENGTH, 411)
+        left = declared = int(length)
         most = self.received.largest(place[0])
         if declared > most + FORM_BYTES:
             raise UploadRefusedError(limits.UPLOAD_BYTES.refusal(declared, most), 413)
@@ -104,7 +107,7 @@ class UploadLimits:
             async with timeout:
                 await self.app(scope, receive_counted, answer)
                 if answer.status == HTTPStatus.NO_CONTENT and not upload.refusal:
-                    self.received.arrived(upload)
+                    upload.stop = None  # the whole file is in memory
         except TimeoutError:
             reason = upload.refusal or limits.UPLOAD_SECONDS.refusal()
             raise UploadRefusedError(reason, 408) from None
@@ -145,11 +148,3 @@ def _place(scope: Scope) -> Place:
     if not (is_owner and streamlit_patches.is_connected(session)):
         raise UploadRefusedError(DISCONNECTED, 410)
     return session, file
-
-
-def _declared_bytes(scope: Scope) -> int:
-    """The size that the request declares."""
-    length = Headers(scope=scope).get("content-length", "")
-    if not re.fullmatch(r"[0-9]{1,15}", length):
-        raise UploadRefusedError(NO_LENGTH, 411)
-    return int(length)

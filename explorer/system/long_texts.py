@@ -7,18 +7,18 @@ Texts that nobody has opened for long are removed, and the oldest if all togethe
 import hashlib
 import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from explorer.system.atomic_files import write_bytes
 from explorer.system.data_folders import texts_root
 from explorer.system.limits import TEXT_CHARACTERS, TEXTS_BYTES, TEXTS_DAYS
 from explorer.system.running_time import RunningTime
 
 NAME = re.compile(r"[0-9a-f]{32}")
-ENDING, WRITING = ".txt", "writing-"
+ENDING = ".txt"
 DAY = 24 * 60 * 60
 LONGEST_CHARACTER = 4
 """Bytes of one character in UTF-8."""
@@ -35,8 +35,7 @@ def keep(text: str, of: str = "all") -> str:
 
     `of` is the digest of a network, whose texts cannot push out all those of others.
     """
-    name, data = name_of(text), _bytes_of(text)
-    folder = texts_root() / of
+    name, folder = name_of(text), texts_root() / of
     path = folder / f"{name}{ENDING}"
     try:
         if path.is_file():
@@ -44,13 +43,7 @@ def keep(text: str, of: str = "all") -> str:
             return name
         folder.mkdir(parents=True, exist_ok=True)
         texts_root().chmod(0o700)
-        handle, writing = tempfile.mkstemp(prefix=WRITING, dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.replace(writing, path)
-        finally:
-            Path(writing).unlink(missing_ok=True)
+        write_bytes(path, _bytes_of(text))
     except OSError:
         return ""
     sweep()

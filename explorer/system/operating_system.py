@@ -26,17 +26,13 @@ if sys.platform == "win32":
     OWN_GROUP = subprocess.CREATE_NEW_PROCESS_GROUP
     """Ctrl-C reaches the server, but not the processes that it has started."""
 
-    def lock(handle: int, *, waits: bool = False, shared: bool = False) -> bool:
+    def lock(handle: int, *, shared: bool = False) -> bool:
         """Lock an open file until it is closed; whether it was free. A shared lock is exclusive."""
-        while True:
-            try:
-                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            except OSError:
-                if not waits:
-                    return False
-                time.sleep(0.02)
-            else:
-                return True
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
 
     def replace(new: Path, old: Path) -> None:
         """Replace one file with another, though somebody may be reading it for a moment."""
@@ -82,11 +78,10 @@ else:
     OWN_GROUP = 0
     """On POSIX `start_new_session` makes the group."""
 
-    def lock(handle: int, *, waits: bool = False, shared: bool = False) -> bool:
+    def lock(handle: int, *, shared: bool = False) -> bool:
         """Lock an open file until it is closed; whether it was free."""
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
-            fcntl.flock(handle, kind if waits else kind | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             return False
         return True

@@ -14,7 +14,7 @@ NAMES = ("colour", "word", "place", "seed", "heat", "step")
 @pytest.fixture(autouse=True)
 def declared(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parameters of these pages are in the table."""
-    rows = {name: [Parameter(name, "option", name.capitalize())] for name in NAMES}
+    rows = {name: [Parameter(name, name.capitalize())] for name in NAMES}
     monkeypatch.setattr(address, "_ROWS", rows)
 
 

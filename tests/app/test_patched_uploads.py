@@ -116,15 +116,15 @@ def test_files_of_a_session_are_freed_and_it_runs_again(monkeypatch: pytest.Monk
     assert streamlit_patches.cookies_of("b") == {}
 
 
-def test_a_folder_of_too_many_files_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AppSession, "_handle_file_urls_request", None)
-    streamlit_patches.bound_files_of_an_upload()
+def test_a_folder_of_too_many_files_is_one_sentence() -> None:
+    ours = streamlit_patches.bound_files_of_an_upload
+    assert (AppSession, "_handle_file_urls_request", ours) in streamlit_patches.REPLACED
     sent: list[ForwardMsg] = []
     session: Any = SimpleNamespace(
         id="a", _uploaded_file_mgr=MemoryUploadedFileManager(""), _enqueue_forward_msg=sent.append
     )
     most = streamlit_patches.UPLOADS_AT_ONCE
-    for answer in (AppSession._handle_file_urls_request, streamlit_patches.STREAMLITS_ADDRESSES):
+    for answer in (ours, streamlit_patches.STREAMLITS_ADDRESSES):
         for count in (most, most + 1):
             answer(session, FileURLsRequest(request_id="b", file_names=["c"] * count))
     few, many, few_of_streamlit, many_of_streamlit = (each.file_urls_response for each in sent)

@@ -22,7 +22,7 @@ from explorer.inference.continuation import (
     sample_tokens,
 )
 from explorer.inference.forward_pass import ForwardPassError, run_text
-from explorer.inference.generation_limits import MAX_GENERATED, end_ids, stop_reason, target_ids
+from explorer.inference.generation_limits import MAX_GENERATED, stop_reason, target_ids
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import forget
 from explorer.inference.sampling_stages import sample_token, sampling_stages
@@ -117,7 +117,7 @@ def test_the_places_of_a_model_are_filled_to_the_last() -> None:
         path = by_itself(opened, opened.example, sampling, 0, start.room)
         assert written(opened, opened.example, sampling, 0, 100) == path
         why = stop_reason(opened, start, path)
-        assert ("ends the text" in why) == (path[-1] in end_ids(opened))
+        assert ("ends the text" in why) == (path[-1] in opened.config.generation.eos_ids)
         assert stop_reason(opened, start, path[:-1]) == ""
 
 

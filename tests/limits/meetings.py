@@ -25,7 +25,7 @@ from explorer.inference.trained_tokenizers import trained_merges
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.runs import cluster as cluster_module
 from explorer.runs import watchdog as watchdog_module
-from explorer.runs.cluster import Cluster
+from explorer.runs.cluster import Cluster, Maker
 from explorer.runs.finetuning import finetune_spec, task_for
 from explorer.runs.run import create, open_folder
 from explorer.runs.settings import spec_of
@@ -231,7 +231,7 @@ def another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the processes that train have nothing to do."""
     monkeypatch.setattr(Cluster, "connect", lambda _: None)
     monkeypatch.setattr(cluster_module, "_keys", lambda _: [])
-    said = refused(RunError, Cluster(tmp_path).train_new, tiny_spec(), None, OWNER, OWNER)
+    said = refused(RunError, Cluster(tmp_path).train_all, [tiny_spec()], None, Maker(OWNER, OWNER))
     assert not list(tmp_path.glob("reverse*")), "nothing is left of it"
     return said
 

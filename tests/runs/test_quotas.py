@@ -21,7 +21,7 @@ from explorer.runs import watchdog
 from explorer.runs.cluster import Cluster
 from explorer.runs.deleting import set_aside_of, sweep
 from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
-from explorer.runs.run import all_runs, create, restore
+from explorer.runs.run import Run, all_runs, create, restore
 from explorer.runs.spec import RunError
 from explorer.runs.sweep import notes_of
 from explorer.runs.watchdog import MAKING, MEASURING, STEP
@@ -41,6 +41,10 @@ def train(folder: str) -> None:
     """Stands in for the training; a task of Dask is found by its name, so by that of a module."""
     BEGUN.append(Path(folder).name)
     MAY_END.wait()
+
+
+def add(queue: Cluster, owner: str, network: str = "") -> Run:
+    return queue.train_all([tiny_spec()], None, Maker(owner, network))[0]
 
 
 def waiting(queue: Cluster) -> int:
@@ -68,8 +72,8 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
 
 
 def test_a_readers_ten_runs_keep_no_other_readers_first_waiting(queue: Cluster) -> None:
-    made = [queue.train_new(tiny_spec(), None, MANY) for _ in range(10)]
-    late = queue.train_new(tiny_spec(), None, OTHER)
+    made = [add(queue, MANY) for _ in range(10)]
+    late = add(queue, OTHER)
     wait_until(lambda: waiting(queue) == 10, "all but one in the queue")
     first, *rest = (run.name for run in made)
     wait_until(lambda: first in BEGUN, "the start of the first")
@@ -82,9 +86,8 @@ def test_a_readers_ten_runs_keep_no_other_readers_first_waiting(queue: Cluster) 
 
 
 def test_a_network_with_many_cookies_keeps_no_other_networks_first_waiting(queue: Cluster) -> None:
-    made = [queue.train_new(tiny_spec(), None, f"{each:032x}", "1" * 32) for each in range(6)]
-    late = queue.train_new(tiny_spec(), None, OTHER, "2" * 32)
-    second = queue.train_new(tiny_spec(), None, OTHER, "2" * 32)
+    made = [add(queue, f"{each:032x}", "1" * 32) for each in range(6)]
+    late, second = (add(queue, OTHER, "2" * 32) for _ in range(2))
     wait_until(lambda: waiting(queue) == 7, "all but one in the queue")
     MAY_END.set()
     wait_until(lambda: len(BEGUN) == 8, "the end of all runs")
@@ -95,12 +98,12 @@ def test_a_network_with_many_cookies_keeps_no_other_networks_first_waiting(queue
 def test_a_full_queue_takes_only_its_own(queue: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "2")
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "3")
-    first, second = (queue.train_new(tiny_spec(), None, MANY) for _ in range(2))
+    first, second = (add(queue, MANY) for _ in range(2))
     with pytest.raises(RunError, match="You already have 2 runs training or queued"):
-        queue.train_new(tiny_spec(), None, MANY)
-    third = queue.train_new(tiny_spec(), None, OTHER)
+        add(queue, MANY)
+    third = add(queue, OTHER)
     with pytest.raises(RunError, match="This server already has 3 runs training or queued"):
-        queue.train_new(tiny_spec(), None, "c" * 32)
+        add(queue, "c" * 32)
     assert len(all_runs(queue.root)) == 3
     for _ in range(5):
         queue.submit(first)  # as where it was paused and goes on before its process has left
@@ -113,12 +116,12 @@ def test_many_cookies_leave_others_room(queue: Cluster, monkeypatch: pytest.Monk
     monkeypatch.setenv("EXPLORER_PUBLIC", "1")
     here, elsewhere = "1" * 32, "2" * 32
     for cookie in range(6):
-        made = queue.train_new(tiny_spec(), None, f"{cookie:032x}", here)
+        made = add(queue, f"{cookie:032x}", here)
     with pytest.raises(RunError, match="Your network has reached"):
-        queue.train_new(tiny_spec(), None, MANY, here)
+        add(queue, MANY, here)
     assert len(all_runs(queue.root)) == 6
     assert made.owner == f"{5:032x}"
-    queue.train_new(tiny_spec(), None, OTHER, elsewhere)
+    add(queue, OTHER, elsewhere)
     held = sum(bytes_of(run.folder) for run in all_runs(queue.root))
     for limit, most in (("RUNS_KEPT", 18), ("RUNS_BYTES", 2 * held)):
         with monkeypatch.context() as patch:
@@ -132,7 +135,7 @@ def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
 ) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "3")
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "3")
-    first, stopped, deleted = (queue.train_new(tiny_spec(), None, MANY) for _ in range(3))
+    first, stopped, deleted = (add(queue, MANY) for _ in range(3))
     wait_until(lambda: first.name in BEGUN and waiting(queue) == 2, "one that trains")
     queue.stop(stopped)
     queue.delete(deleted)
@@ -141,9 +144,9 @@ def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
     assert stopped.status().state == "stopped"
     queue.stop(first)
     assert first.name in (queue.queued() or ()), "it has a worker, which ends it"
-    again = [queue.train_new(tiny_spec(), None, MANY) for _ in range(2)]
+    again = [add(queue, MANY) for _ in range(2)]
     with pytest.raises(RunError, match="You already have 3 runs training or queued"):
-        queue.train_new(tiny_spec(), None, MANY)
+        add(queue, MANY)
     MAY_END.set()
     wait_until(lambda: not queue.queued(), "the end of all runs")
     assert sorted(BEGUN) == sorted(run.name for run in (first, *again))

@@ -133,14 +133,7 @@ def test_runs_of_several_tasks_are_named_by_their_tasks() -> None:
 
 
 def test_changes_say_what_was_and_what_is() -> None:
-    base = spec(lr=0.001, warmup=0, layers=1, norm_position="pre", dropout=0.1)
-    other = spec(lr=0.003, warmup=50, layers=2, norm_position="post", dropout=0.0)
-    assert set(changes(other, base)) == {
-        "1 → 2 layers",
-        "pre-norm → post-norm",
-        "no dropout",
-        "lr 0.001 → 0.003",
-        "+ warm-up 50",
-    }
+    other = spec(lr=0.001, warmup=0, layers=1, norm_position="post", dropout=0.1)
+    words = "+ dropout 0.1, 2 → 1 layer, lr 0.003 → 0.001, no warm-up, pre-norm → post-norm"
+    assert sorted(changes(other)) == words.split(", ")
     assert changes(spec()) == []
-    assert changes(spec(lr=0.5)) == [f"lr {TASKS['induction'].training.lr:g} → 0.5"]

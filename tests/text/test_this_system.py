@@ -70,5 +70,5 @@ def test_a_lock_is_one_processs(tmp_path: Path) -> None:
     assert not operating_system.lock(second)
     assert not operating_system.lock(second, shared=True)
     os.close(first)
-    assert operating_system.lock(second, waits=True)
+    assert operating_system.lock(second)
     os.close(second)

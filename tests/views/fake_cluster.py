@@ -19,19 +19,6 @@ class FakeCluster:
     def start(self) -> None:
         self.starts += 1
 
-    def train_new(
-        self,
-        spec: RunSpec,
-        text: str | None,
-        owner: str,
-        network: str = "",
-        tokenizer: str | None = None,
-        parent: OpenModel | None = None,
-    ) -> Run:
-        run = create(runs_root(), spec, text, owner, network, tokenizer=tokenizer, parent=parent)
-        self.submit(run)
-        return run
-
     def train_all(
         self,
         specs: Sequence[RunSpec],

@@ -8,7 +8,6 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
-from explorer.inference.generation_limits import end_ids
 from explorer.inference.sampling_stages import sampling_stages
 from explorer.text import Token
 from explorer.views.generation.token_by_token import cut_summary
@@ -162,7 +161,9 @@ def test_generation_stops_and_says_why() -> None:
         opened = opened_model.open_model(model)
         last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
         filled = f"all {opened.config.max_len} positions of this model are filled"
-        assert ("ends the text" if last in end_ids(opened) else filled) in next_token(at)
+        assert (
+            "ends the text" if last in opened.config.generation.eos_ids else filled
+        ) in next_token(at)
 
 
 def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:

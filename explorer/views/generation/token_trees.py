@@ -21,7 +21,6 @@ from explorer.inference.continuation import Continuation, log_probabilities, pro
 from explorer.inference.generation_limits import (
     MAX_GENERATED,
     Prompt,
-    end_ids,
     require_probabilities,
 )
 from explorer.inference.results_cache import cached
@@ -77,7 +76,9 @@ def current_branches(context: PageContext, prompt: Prompt) -> Branches:
         ADDRESS.put("branches", by_text.get(place, ""))
     on_screen.of = place
     address = str(ADDRESS.texts().get("branches", ""))
-    branches = parse_branches(address, opened.config.vocab_size, end_ids(opened), prompt.room)
+    config = opened.config
+    ends = config.generation.eos_ids
+    branches = parse_branches(address, config.vocab_size, ends, prompt.room)
     if branches is None:
         keep_note("branches", DO_NOT_FIT, until=place)
     branches = branches or Branches()
@@ -175,7 +176,7 @@ def draw_branches(
 
 def _nodes(opened: OpenModel, branches: Branches, scores: Sequence[float]) -> list[Node]:
     """The nodes as the tree draws them, the prompt first."""
-    rows, last = _rows(branches), end_ids(opened)
+    rows, last = _rows(branches), opened.config.generation.eos_ids
     nodes = [Node(-1, 0, 0, "start", "", "The prompt", "start")]
     for place, node in enumerate(branches.nodes[1:], 1):
         column = branches.depths[place]

@@ -8,12 +8,11 @@ import streamlit as st
 from explorer.app import address, widget_state
 from explorer.app.controls import expander, one_of
 from explorer.app.messages import draw_notes, say
-from explorer.app.reader_runs import listed_runs, may_change, whose, whose_network
+from explorer.app.reader_runs import listed_runs, maker, may_change
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import count_parameters
-from explorer.catalog.run_index import Maker
 from explorer.runs.cluster import cluster, is_active
 from explorer.runs.finetuning import new_head_seed
 from explorer.runs.metrics import higher_is_better
@@ -146,10 +145,10 @@ def _start_race(race: Race) -> None:
 
 def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:
     """Queue all runs and put them on screen; their text, tokenizer and model are stored once."""
-    notes, maker = notes_of(title), Maker(whose(), whose_network())
+    notes = notes_of(title)
     with errors_noted("runs"):
         tokenizer = stored_tokenizer(specs[0].task, own.text, own.tokenizer)
-        cluster().train_all(specs, own.text, maker, notes, tokenizer, own.parent)
+        cluster().train_all(specs, own.text, maker(), notes, tokenizer, own.parent)
         widget_state.put("sweep", notes.sweep)
 
 

@@ -201,9 +201,7 @@ def _changes(run: Run, spec: RunSpec) -> list[tuple[int, str]]:
     marks = []
     for change in run.changes():
         after = spec.with_hot(change.values)
-        marks.append(
-            (change.step, ", ".join(difference.words for difference in differences(spec, after)))
-        )
+        marks.append((change.step, ", ".join(differences(spec, after))))
         spec = after
     return marks
 

@@ -8,7 +8,7 @@ import streamlit as st
 from explorer.app import reader_models, widget_state
 from explorer.app.controls import choose, one_of
 from explorer.app.messages import say
-from explorer.app.reader_runs import is_own, may_change, whose, whose_network
+from explorer.app.reader_runs import is_own, maker, may_change
 from explorer.app.session import redraw, state_of
 from explorer.catalog import ModelError, in_a_sentence
 from explorer.catalog.available_models import ModelEntry
@@ -288,8 +288,7 @@ def reset(spec: RunSpec, label: str) -> RunSpec:
 
 def draw_differences(run: Run, now: RunSpec, spec: RunSpec, *, is_text_other: bool) -> None:
     """Say how the form differs from the run on screen, whose settings are `now`."""
-    words = [difference.words for difference in differences(now, spec)]
-    words += ["another text"] if is_text_other else []
+    words = differences(now, spec) + (["another text"] if is_text_other else [])
     if words:
         named = first_words(words, MOST_NAMED, last=", and ")
         st.caption(f"Differs from **{literal(run.title)}**: {named}. Needs a restart.")
@@ -302,10 +301,8 @@ def start(spec: RunSpec, own: OwnText) -> None:
         if former is not None and _trains(former):
             cluster().stop(former)
         tokenizer = stored_tokenizer(spec.task, own.text, own.tokenizer)
-        new_run = cluster().train_new(
-            spec, own.text, whose(), whose_network(), tokenizer, parent=own.parent
-        )
-        widget_state.put("run", new_run.name)
+        runs = cluster().train_all([spec], own.text, maker(), None, tokenizer, own.parent)
+        widget_state.put("run", runs[0].name)
     except (RunError, TextError, OSError) as error:
         say(in_a_sentence(error))
     else:
