@@ -1,9 +1,9 @@
 """Estimates and exact values, the effect of cutting edges, circuits by size, and steering."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from explorer.charts.vega_lite import (
     MIDDLE,
@@ -91,43 +91,27 @@ def estimate_and_exact(
     return chart(layer(diagonal, [{"at": end} for end in ends], x=at, y=at), points)
 
 
-class Point(Protocol):
-    """The numbers of a circuit of one size."""
-
-    @property
-    def edges(self) -> int: ...
-    @property
-    def circuit(self) -> float: ...
-    @property
-    def complement(self) -> float: ...
-    @property
-    def random(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
-def circuit_curves(points: Sequence[Point], rule_at: int | None = None) -> Spec:
+def circuit_curves(rows: Sequence[Mapping[str, float]], rule_at: int | None) -> Spec:
     """Three lines over the number of edges, that of random edges in the band of its samples.
 
-    A rule marks the size `rule_at`.
+    A row has `edges`, and the shares of `circuit`, `complement` and `random`, with the ends of
+    the band, `low` and `high`. A rule marks the size `rule_at`.
     """
-    names = [CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE]
+    names = {CIRCUIT_ALONE: "circuit", ALL_BUT_CIRCUIT: "complement", RANDOM_ALONE: "random"}
     curves: list[Spec] = [
-        {"edges": p.edges, "which": which, "share": _within(value)}
-        for p in points
-        for which, value in zip(names, (p.circuit, p.complement, p.random), strict=True)
+        {"edges": row["edges"], "which": which, "share": _within(row[name])}
+        for row in rows
+        for which, name in names.items()
     ]
-    band = [{"edges": p.edges, "low": _within(p.low), "high": _within(p.high)} for p in points]
+    band = [
+        {"edges": row["edges"], "low": _within(row["low"]), "high": _within(row["high"])}
+        for row in rows
+    ]
     numbers = [
-        {
-            "edges": p.edges,
-            CIRCUIT_ALONE: number_text(p.circuit),
-            ALL_BUT_CIRCUIT: number_text(p.complement),
-            RANDOM_ALONE: _with_range(p.random, p.low, p.high),
-        }
-        for p in points
+        {"edges": row["edges"]}
+        | {which: number_text(row[name]) for which, name in names.items()}
+        | {RANDOM_ALONE: _with_range(row["random"], row["low"], row["high"])}
+        for row in rows
     ]
     shares = [row["share"] for row in curves if row["share"] is not None]
     y = fixed(min([0.0, *shares]) - 0.05, max([1.0, *shares]) + 0.05)
@@ -135,7 +119,7 @@ def circuit_curves(points: Sequence[Point], rule_at: int | None = None) -> Spec:
     axis = {"values": sizes, "format": ",", "labelOverlap": "greedy"}
     x = quantity("edges", title="edges", axis=axis, scale={"type": "log", "nice": False})
     share = quantity("share", title="share of the difference", scale=y)
-    lines = curves_in_bands(x, share, curves, ("low", "high"), band, RANDOM_ALONE, sort=names)
+    lines = curves_in_bands(x, share, curves, ("low", "high"), band, RANDOM_ALONE, sort=[*names])
     tooltip = [number_line("edges", places=0), *map(text_line, names)]
     return chart(*lines, vertical_rule(x, rule_at), ruler(x, tooltip, numbers))
 
