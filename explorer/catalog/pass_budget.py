@@ -5,7 +5,7 @@ its reader may leave, and between two layers other threads have their turn.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from threading import local
 from typing import Any
@@ -146,15 +146,13 @@ def steps_between_layers(model: nn.Module, optimizer: Optimizer | None = None) -
         if inputs[0].requires_grad:
             inputs[0].register_hook(_step_of_gradient)
 
-    blocks = [part for part in model.modules() if isinstance(part, Block)]
-    hooks = [block.register_forward_pre_hook(before) for block in blocks]
+    parts = [part for part in model.modules() if isinstance(part, Block)]
     if isinstance(optimizer, MuonAndAdamW):
-        hooks.append(optimizer.newton_schulz.register_forward_pre_hook(before))
-    try:
+        parts.append(optimizer.newton_schulz)
+    with ExitStack() as hooks:
+        for part in parts:
+            hooks.enter_context(part.register_forward_pre_hook(before))
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 class SteppingOperations(TorchFunctionMode):
