@@ -146,7 +146,7 @@ def steps_between_layers(model: nn.Module, optimizer: Optimizer | None = None) -
         if inputs[0].requires_grad:
             inputs[0].register_hook(_step_of_gradient)
 
-    parts = [part for part in model.modules() if isinstance(part, Block)]
+    parts: list[nn.Module] = [part for part in model.modules() if isinstance(part, Block)]
     if isinstance(optimizer, MuonAndAdamW):
         parts.append(optimizer.newton_schulz)
     with ExitStack() as hooks:
