@@ -16,6 +16,7 @@ from torch.nn.functional import linear
 from torch.optim import Optimizer
 from torch.overrides import TorchFunctionMode
 
+from explorer.catalog.attention_parts import parts, site
 from explorer.catalog.pass_size import Leaves, PassShape, pass_size
 from explorer.system import cooperative
 from explorer.system.cooperative import Budget, interruptible
@@ -146,11 +147,11 @@ def steps_between_layers(model: nn.Module, optimizer: Optimizer | None = None) -
         if inputs[0].requires_grad:
             inputs[0].register_hook(_step_of_gradient)
 
-    parts: list[nn.Module] = [part for part in model.modules() if isinstance(part, Block)]
+    stepping: list[nn.Module] = [part for part in model.modules() if isinstance(part, Block)]
     if isinstance(optimizer, MuonAndAdamW):
-        parts.append(optimizer.newton_schulz)
+        stepping.append(optimizer.newton_schulz)
     with ExitStack() as hooks:
-        for part in parts:
+        for part in stepping:
             hooks.enter_context(part.register_forward_pre_hook(before))
         yield
 
@@ -243,7 +244,7 @@ def shape_of(
     past = 0 if cache is None else cache[0]["self_attn"].length
     new = inputs[-1].shape[1]
     tokens, target = (past + new, 0) if len(inputs) == 1 else (inputs[0].shape[1], past + new)
-    taps = [tap.at(stack).at(str(layer)).at(part) for stack, layer, part in _attentions(config)]
+    taps = [tap.at(site(part.name, n)) for part in parts(config) for n in range(part.layers)]
     leaves: Leaves = "nothing" if cache is None else "cache"
     if torch.is_grad_enabled():
         leaves = "graph"
@@ -258,12 +259,3 @@ def shape_of(
         by_head=sum(any(map(tap.wants, HEAD_INPUTS)) for tap in taps),
         leaves=leaves,
     )
-
-
-def _attentions(config: TransformerConfig) -> Iterator[tuple[str, int, str]]:
-    for stack in config.stacks:
-        layers = config.encoder_layers if stack == "encoder" else config.n_layers
-        for layer in range(layers):
-            yield stack, layer, "self_attn"
-            if stack == "decoder" and config.kind == "encoder-decoder":
-                yield stack, layer, "cross_attn"
