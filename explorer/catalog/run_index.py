@@ -149,13 +149,8 @@ def keep_order(spec: Path, there: RunListing) -> None:
         os.utime(spec, ns=(newest + 1, newest + 1))
 
 
-def owner_in(folder: Path | str) -> str | None:
-    """The owner that the folder of a run names; None where it names nobody."""
-    return maker_in(folder).owner
-
-
 def maker_in(folder: Path | str) -> Maker:
-    """The owner that the folder of a run names, and the network they came from."""
+    """The owner that the folder of a run names, None where nobody, and their network."""
     if own_name(name := os.path.basename(folder)) == name:
         return Maker(HOST)
     try:
