@@ -123,7 +123,7 @@ def differences_of(contrast: Contrast, wiring: Wiring) -> Differences:
     passes = trace(contrast.model, texts, sites=sites, read_at=contrast.read_at)
     end, begin = passes[sites[0]].split(1)
     clean, corrupted = contrast.metric_of(passes.output).tolist()
-    by_site = {site: _by_head(passes[site][0] - passes[site][1]) for site in sites}
+    by_site = {site: by_head(passes[site][0] - passes[site][1]) for site in sites}
     return Differences(by_site, begin, end, clean, corrupted)
 
 
@@ -155,11 +155,11 @@ def follow(
             sites=sites,
             edits=[] if steps == 1 else [Replace(first, between)],
             read_at=contrast.read_at,
-            take=lambda site, gradient: take(site, _by_head(gradient.sum(0).div_(steps))),
+            take=lambda site, gradient: take(site, by_head(gradient.sum(0).div_(steps))),
         )
 
 
-def _by_head(value: Tensor) -> Tensor:
+def by_head(value: Tensor) -> Tensor:
     """(h, t, …) as it is, and (t, d) as (1, t, d)."""
     return value if value.dim() == 3 else value[None]
 
