@@ -70,7 +70,7 @@ def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -
         block: Any = getattr(forward.trace.model, stack).blocks[layer]
         before = stream = forward.trace[f"{stack}.{layer}.resid_pre"][forward.row, places]
         attentions: dict[str, AttentionWrite] = {}
-        for name, attention, residual in _attentions(block):
+        for name, attention, residual in attentions_of(block):
             heads = head_outs(forward, f"{stack}.{layer}.{name}", places)
             out = attention.o_proj(heads.transpose(0, 1).flatten(1))
             attention_write = AttentionWrite(residual, stream, out, attention, heads)
@@ -83,7 +83,8 @@ def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -
         return BlockWrites(attentions, SublayerWrite(residual, stream, out))
 
 
-def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]]:
+def attentions_of(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]]:
+    """Each attention of a block in its order, by its name, with the sum behind it."""
     yield "self_attn", block.self_attn, block.self_residual
     if block.cross_attn is not None:
         yield "cross_attn", block.cross_attn, block.cross_residual
