@@ -152,10 +152,10 @@ def position_scheme(
         width = width or config.d_model
         table = sinusoids(places, width, "halves" if halves else "adjacent")
         wavelengths = 2 * torch.pi * 10_000.0 ** (torch.arange(0, width, 2) / width)
-        return _added(name, table, tuple(wavelengths.tolist()), halves=halves)
+        return _with_table(name, table, tuple(wavelengths.tolist()), halves=halves)
     if name == "learned":
         learned = learned_table(model, stack)
-        return None if learned is None else _added(name, learned[:count])
+        return None if learned is None else _with_table(name, learned[:count])
     if name == "rotary":
         return _turned(config, places)
     if name == "relative":
@@ -172,7 +172,7 @@ def position_scheme(
     return PositionScheme(name, None, torch.zeros(count, count), ())
 
 
-def _added(
+def _with_table(
     name: str, table: Tensor, wavelengths: tuple[float, ...] = (), *, halves: bool = False
 ) -> "PositionScheme":
     width = table.shape[1]
@@ -219,11 +219,8 @@ def _turned(config: TransformerConfig, places: Tensor) -> "PositionScheme | None
         width, config.rope_theta, config.pairs or "halves", config.rope_scaling
     )
     table = rotary.rotation(places)(torch.ones(1, 1, len(places), width))[0, 0]
-    halves = rotary.pairs == "halves"
-    step, gap = (1, width // 2) if halves else (2, 1)
-    pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
-    waves = (2 * torch.pi / rotary.frequencies()).tolist()
-    return PositionScheme("rotary", table, table @ table.T, pairs, tuple(waves))
+    wavelengths = (2 * torch.pi / rotary.frequencies()).tolist()
+    return _with_table("rotary", table, tuple(wavelengths), halves=rotary.pairs == "halves")
 
 
 DOCUMENT = {"d_model": 512, "places": 60, "offset": 5}
