@@ -24,7 +24,7 @@ from explorer.charts.figure_data import (
 from explorer.components import mounting, tools
 from explorer.components.mounting import PageView
 from explorer.export.offline_page import offline_html
-from explorer.export.pictures import as_picture
+from explorer.export.print_figure import as_picture
 from explorer.text.visible_text import literal_sentence
 from explorer.views.shared.keep_session import draw_keep, recall
 
