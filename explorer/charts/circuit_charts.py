@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from torch import Tensor
 
 from explorer.charts.vega_lite import (
     MIDDLE,
@@ -132,41 +133,31 @@ def _within(value: float) -> float | None:
     return min(HIGHEST_SHARE, max(LOWEST_SHARE, value)) if math.isfinite(value) else None
 
 
-@dataclass(frozen=True)
-class SteeredPoint:
-    """The metric of one kind of text when steered: its mean over pairs and its spread.
-
-    `at` is the strength, layer or head of the direction.
-    """
-
-    at: float
-    which: str
-    mean: float
-    spread: float = 0.0
-
-
-def steering_chart(points: Sequence[SteeredPoint], over: str, metric: str, chosen: float) -> Spec:
+def steering_chart(
+    over: str, places: Sequence[float], clean: Tensor, corrupted: Tensor, metric: str, chosen: float
+) -> Spec:
     """A line for each kind of text in the band of its spread; a rule marks the chosen place.
 
-    The points differ in `over`: strength, layer or head.
+    The `places` are those of the direction, `over` strength, layer or head; the metrics of the
+    clean and of the corrupted texts are (pairs, places).
     """
-    curves = [{over: p.at, "which": p.which, "value": finite(p.mean)} for p in points]
-    band = [
-        {over: p.at, "which": p.which}
-        | {"least": finite(p.mean - p.spread), "most": finite(p.mean + p.spread)}
-        for p in points
-    ]
-    numbers: dict[float, dict[str, Any]] = {}
-    for p in points:
-        number = number_text(p.mean) + (f" ± {number_text(p.spread)}" if p.spread else "")
-        numbers.setdefault(p.at, {over: p.at})[p.which] = number
-    ends = around_zero(value for p in points for value in (p.mean - p.spread, p.mean + p.spread))
-    places = [p.at for p in points] or [0.0]
+    curves, band, ends = list[Spec](), list[Spec](), list[float]()
+    numbers: list[Spec] = [{over: place} for place in places]
+    for which, values in ((CLEAN, clean), (CORRUPTED, corrupted)):
+        for row, of_pairs in zip(numbers, values.T, strict=True):
+            mean = float(of_pairs.mean())
+            spread = float(of_pairs.std()) if len(of_pairs) > 1 else 0.0
+            at, least, most = {over: row[over], "which": which}, mean - spread, mean + spread
+            curves.append(at | {"value": finite(mean)})
+            band.append(at | {"least": finite(least), "most": finite(most)})
+            row[which] = number_text(mean) + (f" ± {number_text(spread)}" if spread else "")
+            ends += least, most
+    places = [*places] or [0.0]
     whole = {} if over == "strength" else {"axis": {"tickMinStep": 1}}
     x = quantity(over, title=over, scale=fixed(min(places), max(*places, 1.0)), **whole)
-    y, both = quantity("value", title=metric, scale=fixed(*ends)), [CLEAN, CORRUPTED]
+    y, both = quantity("value", title=metric, scale=fixed(*around_zero(ends))), [CLEAN, CORRUPTED]
     faint = {"symbolOpacity": 1}  # the legend is not as faint as the band
     lines = curves_in_bands(x, y, curves, ("least", "most"), band, sort=both, legend=faint)
     rule = {"type": "rule", "strokeDash": [4, 4], "color": MIDDLE}
     tooltip = [number_line(over), text_line(CLEAN), text_line(CORRUPTED)]
-    return chart(*lines, layer(rule, [{over: chosen}], x=x), ruler(x, tooltip, [*numbers.values()]))
+    return chart(*lines, layer(rule, [{over: chosen}], x=x), ruler(x, tooltip, numbers))

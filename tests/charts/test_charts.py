@@ -11,10 +11,7 @@ import pytest
 from explorer.charts import training_curves
 from explorer.charts.bars import before_after_bars, dimension_bars, score_bars
 from explorer.charts.circuit_charts import (
-    CLEAN,
-    CORRUPTED,
     EdgeCut,
-    SteeredPoint,
     edge_cut_curves,
     steering_chart,
 )
@@ -79,16 +76,11 @@ CHARTS: dict[str, dict[str, Any]] = {
     "edges": edge_cut_curves([EdgeCut(1, 0.5, 0.1, 0.0, 0.2), EdgeCut(2, 1.5, 0.2, 0.1, 0.3)]),
     "edges of NaN": edge_cut_curves([EdgeCut(1, 0.5, NAN, NAN, INF), EdgeCut(2, NAN, 0, 0, 0)]),
     "no edge with a number": edge_cut_curves([EdgeCut(1, NAN, NAN, NAN, NAN)]),
-    "steered": steering_chart(
-        [SteeredPoint(at, which, 0.5, 0.1) for at in (-1, 2) for which in (CLEAN, CORRUPTED)],
-        over="layer",
-        metric="loss",
-        chosen=1.0,
-    ),
+    "steered": steering_chart("layer", [-1, 2], *torch.rand(2, 3, 2), "loss", 1.0),
     "steered without numbers": steering_chart(
-        [SteeredPoint(0.0, CLEAN, NAN, INF)], over="strength", metric="loss", chosen=0.0
+        "strength", [0.0], *torch.tensor([[[NAN], [1.0]], [[INF], [-INF]]]), "loss", 0.0
     ),
-    "not steered": steering_chart([], over="head", metric="loss", chosen=0.0),
+    "not steered": steering_chart("head", [], *torch.zeros(2, 3, 0), "loss", 0.0),
     "products by size": dimension_bars([0.5, -2.0, 0.0, 1.25], [1, 3, 0, 2], "product", last=True),
     "products without numbers": dimension_bars([NAN, INF, 1.0], [0, 1, 2], "key"),
     "one product": dimension_bars([1.0], [0], "key", last=True),
