@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -36,31 +35,22 @@ SMALLEST_KL = 1e-6
 CLEAN, CORRUPTED = "clean", "corrupted"
 
 
-@dataclass(frozen=True)
-class EdgeCut:
-    """The divergence after `edges` are cut: the strongest, and random ones (mean and range)."""
+def edge_cut_curves(
+    counts: Sequence[int], strongest: Tensor, random: Tensor, scale: str = "KL in nats"
+) -> Spec:
+    """Two lines over the number of edges; that of random edges in the band of its samples.
 
-    edges: int
-    strongest: float
-    mean: float
-    least: float
-    most: float
-
-
-def edge_cut_curves(points: Sequence[EdgeCut], scale: str = "KL in nats") -> Spec:
-    """Two lines over the number of edges; that of random edges in the band of its samples."""
-    curves = [
-        {"edges": p.edges, "which": which, "KL": finite(value)}
-        for p in points
-        for which, value in ((STRONGEST_EDGES, p.strongest), (RANDOM_EDGES, p.mean))
-    ]
-    band = [{"edges": p.edges, "least": finite(p.least), "most": finite(p.most)} for p in points]
-    numbers = [
-        {"edges": p.edges, "strongest": number_text(p.strongest)}
-        | {"random": _with_range(p.mean, p.least, p.most)}
-        for p in points
-    ]
-    ends = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
+    They are the divergences after the `strongest` (n,) or `random` (n, draws) edges are cut.
+    """
+    curves, band, numbers, ends = list[Spec](), list[Spec](), list[Spec](), list[float]()
+    for edges, best, draws in zip(counts, strongest.tolist(), random, strict=True):
+        mean, least, most = float(draws.mean()), float(draws.min()), float(draws.max())
+        for which, value in ((STRONGEST_EDGES, best), (RANDOM_EDGES, mean)):
+            curves.append({"edges": edges, "which": which, "KL": finite(value)})
+        band.append({"edges": edges, "least": finite(least), "most": finite(most)})
+        samples = _with_range(mean, least, most)
+        numbers.append({"edges": edges, "strongest": number_text(best), "random": samples})
+        ends += filter(math.isfinite, (best, most))
     y = fixed(0, max([*ends, SMALLEST_KL]) if ends else 1.0, zero=True)
     x = quantity("edges", title="edges cut", scale={"type": "log", "base": 2, "nice": False})
     kl, order = quantity("KL", title=scale, scale=y), [STRONGEST_EDGES, RANDOM_EDGES]
