@@ -73,12 +73,12 @@ CHARTS: dict[str, dict[str, Any]] = {
     ),
     "pairs": before_after_bars(["cat", "dog"], [0.75, 0.25], [0.5, 0.5]),
     "pairs without numbers": before_after_bars(["cat", "dog"], [0.75, 0.25], [NAN, INF]),
-    "edges": edge_cut_curves([1, 2], torch.tensor([0.5, 1.5]), torch.rand(2, 3)),
+    "edges": edge_cut_curves([1, 2], torch.tensor([0.5, 1.5]), torch.tensor([[0.2], [0.3]])),
     "edges of NaN": edge_cut_curves(
         [1, 2], torch.tensor([0.5, NAN]), torch.tensor([[NAN, INF], [0.0, 0.0]])
     ),
     "no edge with a number": edge_cut_curves([1], torch.tensor([NAN]), torch.tensor([[NAN]])),
-    "steered": steering_chart("layer", [-1, 2], *torch.rand(2, 3, 2), "loss", 1.0),
+    "steered": steering_chart("layer", [-1, 2], *torch.arange(12.0).view(2, 3, 2), "loss", 1.0),
     "steered without numbers": steering_chart(
         "strength", [0.0], *torch.tensor([[[NAN], [1.0]], [[INF], [-INF]]]), "loss", 0.0
     ),
