@@ -5,16 +5,18 @@ from typing import Any
 import pytest
 import torch
 
-from explorer.analysis import nearest_tokens as module
+from explorer.analysis import embedding_space as module
 from explorer.analysis import principal_components
 from explorer.analysis.embedding_space import (
     as_read,
     embedding_space,
     is_tied,
+    nearest_by_part,
+    nearest_tokens,
+    parts_of,
     token_paths,
     unembedding,
 )
-from explorer.analysis.nearest_tokens import nearest_by_part, nearest_tokens, parts_of
 from explorer.analysis.principal_components import principal_axes, rows_measured, sample_rows
 from explorer.catalog.opened_model import open_model
 from explorer.inference.forward_pass import run_text

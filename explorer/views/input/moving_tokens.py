@@ -11,12 +11,14 @@ from explorer.analysis.embedding_space import (
     STREAM,
     UNEMBEDDING,
     EmbeddingSpace,
+    NearestTokens,
     TokenPaths,
     as_read,
     embedding_space,
+    nearest_by_part,
+    parts_of,
     token_paths,
 )
-from explorer.analysis.nearest_tokens import NearestTokens, nearest_by_part, parts_of
 from explorer.analysis.principal_components import SEED, PrincipalAxes, principal_axes
 from explorer.app.context import PageContext
 from explorer.app.messages import say

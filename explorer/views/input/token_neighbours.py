@@ -13,12 +13,13 @@ from explorer.analysis.embedding_space import (
     NEAREST,
     STREAM,
     UNEMBEDDING,
+    NearestTokens,
     as_read,
     is_tied,
+    nearest_tokens,
     token_paths,
     unembedding,
 )
-from explorer.analysis.nearest_tokens import NearestTokens, nearest_tokens
 from explorer.analysis.principal_components import principal_axes
 from explorer.app.controls import text_field, token
 from explorer.catalog.opened_model import OpenModel
