@@ -218,7 +218,7 @@ def test_the_folder_of_a_download_is_the_accounts_own(
     monkeypatch.setattr("subprocess.Popen", lambda *_, **__: None)
     background.start(model)
     with pytest.raises(ModelError, match="is a link"):
-        background.write_fault(model.folder, "x")
+        model_download.make_part_folder(model.folder)
     assert [path.read_text() for path in target.iterdir()] == ["another's"]
 
 
