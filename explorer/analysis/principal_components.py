@@ -90,7 +90,11 @@ def principal_axes(table: Tensor) -> PrincipalAxes:
         values, left = torch.linalg.eigh(centred @ centred.mT)
         vectors = nn.functional.normalize(centred.mT @ left, dim=0)
     else:
-        values, vectors = torch.linalg.eigh(_scatter(table, measured, mean))
+        scatter = torch.zeros(len(mean), len(mean), dtype=torch.float64)
+        for rows in _rows_at_length_one(table, measured):
+            centred = rows - mean.to(rows.dtype)
+            scatter += (centred.mT @ centred).double()
+        values, vectors = torch.linalg.eigh(scatter)
     values, directions = values.clamp(min=0).flip(0), vectors.flip(1)[:, :AXES]
     largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
     directions = directions * largest.sign()
@@ -109,12 +113,3 @@ def _rows_at_length_one(table: Tensor, measured: Tensor) -> Iterator[Tensor]:
     for some in interruptible(measured.split(CHUNK)):
         rows = table.detach()[some]
         yield at_length_one(rows.double() if precise else rows.float())
-
-
-def _scatter(table: Tensor, measured: Tensor, mean: Tensor) -> Tensor:
-    """The sum over rows of their outer products (d, d), around the mean."""
-    total = torch.zeros(len(mean), len(mean), dtype=torch.float64)
-    for rows in _rows_at_length_one(table, measured):
-        centred = rows - mean.to(rows.dtype)
-        total += (centred.mT @ centred).double()
-    return total

@@ -66,7 +66,9 @@ def overlaid_curves(
     x = quantity("x", title=x_title, scale={"nice": False})
     colours = [palette.series[at % len(palette.series)] for at in range(len(names))]
     dashes = [DASHES[at // TOLD_APART % len(DASHES)] for at in range(len(names))]
-    legend = {"columns": legend_columns(names), "labelLimit": 400}
+    longest = max((len(name) for name in names), default=1)
+    in_a_row = max(1, min(3, 56 // (longest + 4)))  # over half a page
+    legend = {"columns": in_a_row, "labelLimit": 400}
     color, dash = (
         {"field": "name", "type": "nominal", "legend": legend}
         | {"scale": {"domain": list(names), "range": looks}}
@@ -81,12 +83,6 @@ def overlaid_curves(
         layer(line | {"strokeWidth": 2}, x=x, y=y, color=color, strokeDash=dash),
         ruler(x, tooltip) | {"transform": [pivot]},
     )
-
-
-def legend_columns(names: Sequence[str]) -> int:
-    """How many names fit into one row over half a page."""
-    longest = max((len(name) for name in names), default=1)
-    return max(1, min(3, 56 // (longest + 4)))
 
 
 MOST_TICKS = 6
