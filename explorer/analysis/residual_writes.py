@@ -118,6 +118,18 @@ def head_outs(
     return (weights @ v)[0]
 
 
+def value_writes(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor:
+    """(keys, d): what the head would write if its whole weight were on one token of the text.
+
+    The values are those of the pass, with their bias; that of the output projection, which
+    belongs to no key, is left out.
+    """
+    stack, kind = part.split(".")
+    attention = getattr(getattr(forward.trace.model, stack).blocks[layer], kind)
+    values = forward.trace[f"{site(part, layer)}.v"][forward.row, forward.config.kv_head(head)]
+    return values @ output_columns(attention, head).mT
+
+
 @dataclass(frozen=True, eq=False)
 class KeyContribution:
     """The contribution of one key to one query in one head, up to the residual stream.
