@@ -51,17 +51,14 @@ class CorruptedPass:
 
         Costs a pass and r × w × t × d multiplications each.
         """
-        return torch.cat([self._metrics(some) for some in keep.split(self.at_once)])
-
-    def _metrics(self, keep: Tensor) -> Tensor:
-        contrast = self.contrast
+        contrast, metrics = self.contrast, []
         with evaluating(contrast.model):
-            output = contrast.model(
-                contrast.clean.expand(len(keep), -1),
-                read_at=contrast.read_at,
-                tap=_CircuitTap(self, keep & self.wiring.is_edge),
-            )
-            return contrast.metric_of(output)
+            for some in keep.split(self.at_once):
+                ids = contrast.clean.expand(len(some), -1)
+                tap = _CircuitTap(self, some & self.wiring.is_edge)
+                output = contrast.model(ids, read_at=contrast.read_at, tap=tap)
+                metrics.append(contrast.metric_of(output))
+        return torch.cat(metrics)
 
 
 def corrupted_pass(contrast: Contrast) -> CorruptedPass:

@@ -180,11 +180,9 @@ def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WI
     places, ends = _ticks(data, float(top.max()))
     bar.set_ticks(places, labels=ends, fontsize=7)
     bar.outline.set_edgecolor(LIGHT.border)
-    note = "\n".join(
-        textwrap.wrap(data.note + " Grey: not a number." * bool(unknown.any()), _line(width))
-    )
-    figure.supxlabel(plain(note), fontsize=6, color=LIGHT.muted)
-    figure.suptitle(_title(data.title, width), fontsize=9)
+    note = data.note + " Grey: not a number." * bool(unknown.any())
+    figure.supxlabel(_in_lines(note, NOTE_LETTERS, width), fontsize=6, color=LIGHT.muted)
+    figure.suptitle(_in_lines(data.title, TITLE_LETTERS, width), fontsize=9)
     _strike(figure, axes, set(data.hidden))
     return figure
 
@@ -213,7 +211,7 @@ def _table(data: TableData, more: tuple[str, ...], width: float) -> "Figure":
             notes.append(f"The first {most} of {count:,} {what}.")
     if notes:
         figure.supxlabel(" ".join(notes), fontsize=6, color=LIGHT.muted)
-    figure.suptitle(_title(data.title, width), fontsize=9)
+    figure.suptitle(_in_lines(data.title, TITLE_LETTERS, width), fontsize=9)
     return figure
 
 
@@ -331,14 +329,9 @@ def _around(width: float) -> float:
     return min(2.2, width / 2)
 
 
-def _line(width: float) -> int:
-    """Characters of the note in one line."""
-    return round(NOTE_LETTERS * width / PAGE_WIDTH)
-
-
-def _title(title: str, width: float) -> str:
-    """The title, in as many lines as it needs."""
-    return plain("\n".join(textwrap.wrap(title, round(TITLE_LETTERS * width / PAGE_WIDTH)) or [""]))
+def _in_lines(text: str, letters: int, width: float) -> str:
+    """The text in as many lines as it needs, of so many letters on a page's width."""
+    return plain("\n".join(textwrap.wrap(text, round(letters * width / PAGE_WIDTH))))
 
 
 def sides(data: FigureData) -> list[Mapping[int, str]]:
