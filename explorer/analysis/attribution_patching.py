@@ -20,8 +20,7 @@ from torch import Tensor
 
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Wiring, plain_wiring, wiring_of
-from explorer.catalog.pass_budget import room_for
-from explorer.catalog.pass_size import PassShape, pass_size
+from explorer.catalog.pass_budget import PassShape, pass_size, room_for
 from models import Transformer
 from models.frozen_scales import residual_without_scale
 from models.gradients import Take, gradients

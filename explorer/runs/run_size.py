@@ -13,8 +13,7 @@ import torch
 from cachetools import LRUCache, cached
 
 from explorer.catalog.parameters import count_parameters
-from explorer.catalog.pass_budget import reserve, shape_of
-from explorer.catalog.pass_size import NUMBER, PassShape, pass_size
+from explorer.catalog.pass_budget import NUMBER, PassShape, pass_size, reserve, shape_of
 from explorer.runs.spec import RunSpec
 from explorer.system import cooperative, limits
 from explorer.system.cooperative import CancellableCondition
