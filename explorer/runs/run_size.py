@@ -46,7 +46,7 @@ class TrainingSize:
     """Parameters, bytes by what holds them, and floating-point operations of one update.
 
     `activations` are the bytes that the forward and backward pass of one batch need at their peak,
-    an upper bound (`explorer.catalog.pass_size`).
+    an upper bound (`explorer.catalog.pass_budget`).
     """
 
     parameters: int
