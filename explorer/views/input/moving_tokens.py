@@ -8,18 +8,20 @@ from explorer.analysis.embedding_space import (
     EMBEDDING,
     MOST_MOVING_TOKENS,
     NEAREST,
+    SEED,
     STREAM,
     UNEMBEDDING,
     EmbeddingSpace,
     NearestTokens,
+    PrincipalAxes,
     TokenPaths,
     as_read,
     embedding_space,
     nearest_by_part,
     parts_of,
+    principal_axes,
     token_paths,
 )
-from explorer.analysis.principal_components import SEED, PrincipalAxes, principal_axes
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.progress import with_bar

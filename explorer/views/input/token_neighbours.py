@@ -17,10 +17,10 @@ from explorer.analysis.embedding_space import (
     as_read,
     is_tied,
     nearest_tokens,
+    principal_axes,
     token_paths,
     unembedding,
 )
-from explorer.analysis.principal_components import principal_axes
 from explorer.app.controls import text_field, token
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import one_token
