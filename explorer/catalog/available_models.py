@@ -164,12 +164,9 @@ def _folders() -> Iterator[tuple[str, str, Path]]:
 def _subfolders(folder: Path, names: Iterable[str]) -> list[Path]:
     """The folders with these names, in this order, then the others by their names."""
     order = {name: place for place, name in enumerate(names)}
-    try:
-        with os.scandir(folder) as files:
-            folders = [Path(file) for file in files if file.is_dir() and file.name[0] != "."]
-    except OSError:
-        return []
-    return sorted(folders, key=lambda path: (order.get(path.name, 99), path.name))
+    _, inside, _ = next(os.walk(folder), ("", [], []))
+    listed = sorted(inside, key=lambda name: (order.get(name, 99), name))
+    return [folder / name for name in listed if name[0] != "."]
 
 
 def stamp_of(folder: Path) -> Stamp:
