@@ -8,6 +8,7 @@ An open model is a `BoundedTransformer`. So wherever its core is called, there i
 its reader may leave, and between two layers other threads have their turn.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -217,15 +218,12 @@ def peak_of(config: TransformerConfig, inputs: tuple[Tensor, ...]) -> int:
 
 def _tokens_that_fit(config: TransformerConfig, shape: PassShape, most: int) -> int:
     """The most tokens of one text whose pass takes at most `most` bytes."""
-    fits, too_many = 0, shape.tokens
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        text = replace(shape, tokens=middle, texts=1, read=min(shape.read, middle))
-        if pass_size(config, text).peak <= most:
-            fits = middle
-        else:
-            too_many = middle
-    return fits
+
+    def peak(tokens: int) -> int:
+        text = replace(shape, tokens=tokens, texts=1, read=min(shape.read, tokens))
+        return pass_size(config, text).peak
+
+    return bisect_right(range(1, shape.tokens), most, key=peak)
 
 
 class SteppingTap(Tap):
