@@ -6,7 +6,7 @@ Shapes: b texts, t tokens (none for a classifier's labels), v vocabulary.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -187,13 +187,9 @@ def by_block(updates: list[ParameterUpdate]) -> list[ParameterUpdate]:
         ParameterUpdate(
             name,
             sum(update.count for update in inside),
-            _norm(update.weight_norm for update in inside),
-            _norm(update.gradient_norm for update in inside),
-            _norm(update.update_norm for update in inside),
+            math.hypot(*(update.weight_norm for update in inside)),
+            math.hypot(*(update.gradient_norm for update in inside)),
+            math.hypot(*(update.update_norm for update in inside)),
         )
         for name, inside in blocks.items()
     ]
-
-
-def _norm(norms: Iterable[float]) -> float:
-    return math.sqrt(sum(norm**2 for norm in norms))
