@@ -148,15 +148,11 @@ def _columns(stages: list[Stage]) -> dict[str, int]:
 
 def _shape(forward: ForwardPass, stage: Stage) -> tuple[tuple[str, int], ...]:
     """The shape of a stage in symbols with their sizes, without the batch."""
-    tokens, source = len(_tokens(forward, stage.stack)), len(forward.source)
+    tokens, source = len(forward.rows(f"{stage.stack}.self_attn")), len(forward.source)
     keys = source if stage.branch == "cross_attn" else tokens
     config = forward.config.of_encoder if stage.stack == "encoder" else forward.config
     lengths = sizes(config, 1, tokens, source, keys)
     return tuple((name, lengths[name]) for name in stage.shapes[-1] if name != "batch")
-
-
-def _tokens(forward: ForwardPass, stack: str) -> tuple[object, ...]:
-    return forward.source if stack == "encoder" else forward.target
 
 
 def _cells(

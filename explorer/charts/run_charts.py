@@ -5,7 +5,6 @@ browser; the app's content security policy does not allow that.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -91,30 +90,22 @@ MOST_TICKS = 6
 Value = float | str
 
 
-@dataclass(frozen=True)
-class ParallelAxis:
-    """The place of each run between 0 and 1, and the labels of the ticks by their place."""
+def parallel_axis(values: Sequence[Value]) -> tuple[list[float], dict[float, str]]:
+    """The place of each run between 0 and 1, and the labels of the ticks by their place.
 
-    places: tuple[float, ...]
-    ticks: Mapping[float, str]
-
-
-def parallel_axis(values: Sequence[Value]) -> ParallelAxis:
-    """Numbers by their size, texts evenly in order; a single value is in the middle.
-
-    The values are all numbers or all texts.
+    Numbers are placed by their size, texts evenly in order; a single value is in the middle. The
+    values are all numbers or all texts.
     """
     distinct: list[Any] = sorted(set[Any](values))
     if len(distinct) == 1:
-        return ParallelAxis((0.5,) * len(values), {0.5: _label(distinct[0])})
+        return [0.5] * len(values), {0.5: _label(distinct[0])}
     if isinstance(distinct[0], str):
         place = {value: at / (len(distinct) - 1) for at, value in enumerate(distinct)}
     else:
         low, high = distinct[0], distinct[-1]
         place = {value: (value - low) / (high - low) for value in distinct}
     ticked = distinct if len(distinct) <= MOST_TICKS else [distinct[0], distinct[-1]]
-    ticks = {place[value]: _label(value) for value in ticked}
-    return ParallelAxis(tuple(place[value] for value in values), ticks)
+    return [place[value] for value in values], {place[value]: _label(value) for value in ticked}
 
 
 def parallel_runs(
@@ -128,11 +119,11 @@ def parallel_runs(
     # The ramp starts at the page's background: a line of that colour would be invisible.
     visible = palette.sequential[3:]
     last = len(visible) - 1
-    colours = [visible[round(last * place)] for place in parallel_axis(result).places]
+    colours = [visible[round(last * place)] for place in parallel_axis(result)[0]]
     lines = [
         go.Scatter(
             x=[*range(len(axes))],
-            y=[axis.places[run] for axis in axes],
+            y=[places[run] for places, _ in axes],
             mode="lines+markers",
             line={"color": colour, "width": 2},
             customdata=[[plain_label(name, 40), _label(value[run])] for value in columns.values()],
@@ -144,8 +135,8 @@ def parallel_runs(
     ticks = [
         {"x": at, "y": place, "text": text, "xshift": 6, "xanchor": "left", "yanchor": "bottom"}
         | {"showarrow": False, "font": {"size": 12, "color": palette.muted}}
-        for at, axis in enumerate(axes)
-        for place, text in axis.ticks.items()
+        for at, (_, by_place) in enumerate(axes)
+        for place, text in by_place.items()
     ]
     rules = [
         {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "layer": "below"}
