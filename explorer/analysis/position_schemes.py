@@ -163,12 +163,12 @@ def position_scheme(
     if name == "alibi":
         alibi = AlibiPositions(config.n_heads)
         bias = alibi.bias(places, places)[0, head % config.n_heads]
-        lines = [
+        lines = tuple(
             (f"head {index}", offset, -slope * offset)
             for index, slope in enumerate(alibi.slopes().tolist())
             for offset in range(count)
-        ]
-        return PositionScheme(name, None, bias, (), by_head=tuple(lines), unit="bias")
+        )
+        return PositionScheme(name, None, bias, (), by_head=lines, unit="bias")
     return PositionScheme(name, None, torch.zeros(count, count), ())
 
 
@@ -201,14 +201,12 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> "Pos
     with torch.device("meta"), NoInitialization():  # filling it would load torch's compiler
         bare = RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
     buckets = bare.buckets(places[None] - places[:, None])
-    lines = [
+    lines = tuple(
         ("bucket", -offset, float(number))
         for offset, number in zip(offsets.tolist(), bare.buckets(offsets).tolist(), strict=True)
         if offset <= 0 or not causal
-    ]
-    return PositionScheme(
-        "relative", None, buckets.float(), (), by_head=tuple(lines), unit="bucket"
     )
+    return PositionScheme("relative", None, buckets.float(), (), by_head=lines, unit="bucket")
 
 
 def _turned(config: TransformerConfig, places: Tensor) -> "PositionScheme | None":
