@@ -189,13 +189,13 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> "Pos
     if isinstance(module, RelativePositions):
         bias = module.bias(places, places).detach()[0, head % config.n_heads]
         by_bucket = module.table.weight.detach()[module.buckets(offsets)]
-        lines = [
+        lines = tuple(
             (f"head {index}", -offset, float(by_bucket[at, index]))
             for index in range(config.n_heads)
             for at, offset in enumerate(offsets.tolist())
             if offset <= 0 or not module.causal
-        ]
-        return PositionScheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
+        )
+        return PositionScheme("relative", None, bias, (), by_head=lines, unit="bias")
     causal = stack != "encoder" and config.kind != "encoder"
     # Its table stays empty: the model has no trained biases to show.
     with torch.device("meta"), NoInitialization():  # filling it would load torch's compiler

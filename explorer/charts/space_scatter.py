@@ -159,7 +159,7 @@ def _frames(moving: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
                 at = {"type": "scatter3d", **_coordinates(moved)}
                 frames.append({"name": f"{step - 1}+{part}", "data": [at], "traces": [3]})
         drawn = moving.near[step], (moving.labels, moving.tooltips[step], places)
-        frame = {"name": str(step), "traces": [2, 3]}
+        frame: dict[str, Any] = {"name": str(step), "traces": [2, 3]}
         frame["data"] = [{"type": "scatter3d", **_labelled(*some)} for some in drawn]
         frame["layout"] = {"annotations": [_note(moving.notes[step], palette)]}
         frames.append(frame)

@@ -78,11 +78,13 @@ CHARTS: dict[str, dict[str, Any]] = {
         [1, 2], torch.tensor([0.5, NAN]), torch.tensor([[NAN, INF], [0.0, 0.0]])
     ),
     "no edge with a number": edge_cut_curves([1], torch.tensor([NAN]), torch.tensor([[NAN]])),
-    "steered": steering_chart("layer", [-1, 2], *torch.arange(12.0).view(2, 3, 2), "loss", 1.0),
-    "steered without numbers": steering_chart(
-        "strength", [0.0], *torch.tensor([[[NAN], [1.0]], [[INF], [-INF]]]), "loss", 0.0
+    "steered": steering_chart(
+        "layer", [-1, 2], torch.arange(6.0).view(3, 2), torch.zeros(3, 2), "loss", 1.0
     ),
-    "not steered": steering_chart("head", [], *torch.zeros(2, 3, 0), "loss", 0.0),
+    "steered without numbers": steering_chart(
+        "strength", [0.0], torch.tensor([[NAN], [1.0]]), torch.tensor([[INF], [-INF]]), "loss", 0.0
+    ),
+    "not steered": steering_chart("head", [], torch.zeros(3, 0), torch.zeros(3, 0), "loss", 0.0),
     "products by size": dimension_bars([0.5, -2.0, 0.0, 1.25], [1, 3, 0, 2], "product", last=True),
     "products without numbers": dimension_bars([NAN, INF, 1.0], [0, 1, 2], "key"),
     "one product": dimension_bars([1.0], [0], "key", last=True),
