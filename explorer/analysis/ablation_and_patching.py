@@ -51,12 +51,8 @@ def ablate_every_head(
 
 def patch_every_head(base: RecordedPass, source: Trace, part: str, layers: int) -> Iterator[Tensor]:
     """For each layer the logits (heads, options); row i has the output of head i in `source`."""
-    stack, attention = part.split(".")
-
-    def patched(layer: int) -> Tensor:
-        return source[f"{stack}.{layer}.{attention}.head_out"][0]
-
-    return ablate_every_head(base, part, layers, patched)
+    sites = [f"{attention_site(part, layer)}.head_out" for layer in range(layers)]
+    return ablate_every_head(base, part, layers, lambda layer: source[sites[layer]][0])
 
 
 def patch_layers(

@@ -2,7 +2,7 @@
 
 Every option starts from the weights of the forward pass, which stay unchanged. They apply in this
 order: keys hidden, weighted by value norms, heads combined, words merged, rows cut to their mass,
-sentences picked. Shapes: h heads, q queries, k keys, d head width, D model width.
+sentences picked. Shapes: h heads, q queries, k keys, D model width.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_circuits import output_columns
+from explorer.analysis.residual_writes import value_writes
 from explorer.analysis.word_groups import (
     Group,
     group_words,
@@ -21,7 +21,6 @@ from explorer.analysis.word_groups import (
     sentences_of,
     sum_groups,
 )
-from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 
@@ -161,14 +160,13 @@ def keep_mass(values: Tensor, share: float) -> Tensor:
     return torch.where(is_kept | values.isnan(), values, 0)
 
 
-def weigh_by_value_norm(weights: Tensor, v: Tensor, o_slice: Tensor) -> Tensor:
+def weigh_by_value_norm(weights: Tensor, writes: Tensor) -> Tensor:
     """Every weight (q, k) times the norm of the value after the output projection: w_ij ‖v_j W_O‖.
 
-    `v` is (k, d), `o_slice` (D, d) the head's own columns of the output projection, whose
-    bias belongs to no key and is left out. Source: Attention is Not Only a Weight
-    (Kobayashi et al. 2020), section 2.3.
+    `writes` (k, D) are those of `value_writes`. Source: Attention is Not Only a Weight (Kobayashi
+    et al. 2020), section 2.3.
     """
-    return weights * (v @ o_slice.mT).norm(dim=-1)
+    return weights * writes.norm(dim=-1)
 
 
 def merge_words(
@@ -184,16 +182,6 @@ def merge_words(
     return sum_groups(summed, row_groups, -2) / count.clamp_min(1)
 
 
-def value_and_output(
-    forward: ForwardPass, part: str, layer: int, head: int
-) -> tuple[Tensor, Tensor]:
-    """The values (k, d) of the head or its group, and the head's part of W_O, (D, d)."""
-    stack, kind = part.split(".")
-    attention = getattr(getattr(forward.trace.model, stack).blocks[layer], kind)
-    grouped = forward.trace[f"{site(part, layer)}.v"][forward.row]
-    return grouped[forward.config.kv_head(head)], output_columns(attention, head)
-
-
 # ---- one option after another --------------------------------------------------------------
 
 
@@ -203,7 +191,7 @@ def _hidden_and_weighted(
     """One head (q, k) with its keys hidden and weighted by value norms, and each row's loss."""
     values, removed = hide_keys(forward.weights(part, layer, head), options.hidden)
     if options.weighting == "value":
-        values = weigh_by_value_norm(values, *value_and_output(forward, part, layer, head))
+        values = weigh_by_value_norm(values, value_writes(forward, part, layer, head))
     return values, removed
 
 

@@ -20,8 +20,7 @@ from torch import Tensor
 
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Wiring, plain_wiring, wiring_of
-from explorer.catalog.pass_budget import room_for
-from explorer.catalog.pass_size import PassShape, pass_size
+from explorer.catalog.pass_budget import PassShape, pass_size, room_for
 from models import Transformer
 from models.frozen_scales import residual_without_scale
 from models.gradients import Take, gradients
@@ -123,7 +122,7 @@ def differences_of(contrast: Contrast, wiring: Wiring) -> Differences:
     passes = trace(contrast.model, texts, sites=sites, read_at=contrast.read_at)
     end, begin = passes[sites[0]].split(1)
     clean, corrupted = contrast.metric_of(passes.output).tolist()
-    by_site = {site: _by_head(passes[site][0] - passes[site][1]) for site in sites}
+    by_site = {site: by_head(passes[site][0] - passes[site][1]) for site in sites}
     return Differences(by_site, begin, end, clean, corrupted)
 
 
@@ -155,11 +154,11 @@ def follow(
             sites=sites,
             edits=[] if steps == 1 else [Replace(first, between)],
             read_at=contrast.read_at,
-            take=lambda site, gradient: take(site, _by_head(gradient.sum(0).div_(steps))),
+            take=lambda site, gradient: take(site, by_head(gradient.sum(0).div_(steps))),
         )
 
 
-def _by_head(value: Tensor) -> Tensor:
+def by_head(value: Tensor) -> Tensor:
     """(h, t, …) as it is, and (t, d) as (1, t, d)."""
     return value if value.dim() == 3 else value[None]
 

@@ -13,22 +13,17 @@ from models.interventions import EditError, check_index, fit
 
 @dataclass(frozen=True)
 class AblateHeads:
-    """Head `heads[i]` is ablated in row i of the batch (b, h, t, d): many ablations in one pass.
-
-    With `mean` it gets its mean over positions instead of zero.
-    """
+    """Head `heads[i]` is ablated in row i of the batch (b, h, t, d): many ablations in one pass."""
 
     site: str
     heads: tuple[int, ...]
-    mean: bool = False
 
     def __call__(self, value: Tensor) -> Tensor:
         if value.dim() != 4 or len(value) != len(self.heads):
             shape = tuple(value.shape)
             raise EditError(f"{self.site} {shape} is not a batch of {len(self.heads)} over heads.")
-        at = _row_by_row(self.heads, value, self.site)
         changed = value.clone()
-        changed[at] = value[at].mean(-2, keepdim=True) if self.mean else 0.0
+        changed[_row_by_row(self.heads, value, self.site)] = 0.0
         return changed
 
 

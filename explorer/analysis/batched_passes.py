@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
-from explorer.catalog.pass_budget import SteppingTap, room_for
-from explorer.catalog.pass_size import PassShape
+from explorer.catalog.pass_budget import PassShape, SteppingTap, room_for
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.model_inputs import ids_of
 from models import Transformer

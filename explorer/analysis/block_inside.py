@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import max_pool2d, pad
+from torch.nn.functional import max_pool2d
 
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.pass_values import PassValues, record_block
@@ -148,15 +148,11 @@ def _columns(stages: list[Stage]) -> dict[str, int]:
 
 def _shape(forward: ForwardPass, stage: Stage) -> tuple[tuple[str, int], ...]:
     """The shape of a stage in symbols with their sizes, without the batch."""
-    tokens, source = len(_tokens(forward, stage.stack)), len(forward.source)
+    tokens, source = len(forward.rows(f"{stage.stack}.self_attn")), len(forward.source)
     keys = source if stage.branch == "cross_attn" else tokens
     config = forward.config.of_encoder if stage.stack == "encoder" else forward.config
     lengths = sizes(config, 1, tokens, source, keys)
     return tuple((name, lengths[name]) for name in stage.shapes[-1] if name != "batch")
-
-
-def _tokens(forward: ForwardPass, stack: str) -> tuple[object, ...]:
-    return forward.source if stack == "encoder" else forward.target
 
 
 def _cells(
@@ -214,13 +210,10 @@ def largest(values: Tensor, rows: int, columns: int) -> Tensor:
     """
     if rows == columns == 1:
         return values
-    padding = 0, -values.shape[1] % columns, 0, -values.shape[0] % rows
     masked = values.isneginf()
-
-    def most(x: Tensor, filled: float) -> Tensor:
-        return max_pool2d(pad(x, padding, value=filled)[None], (rows, columns))[0]
-
     numbers = values.where(~masked, 0)
-    above, below = most(numbers, 0.0), most(-numbers, 0.0)
-    extremes = above.where(above >= below, -below)
-    return extremes.masked_fill(most((~masked).to(values.dtype), 0.0) == 0, -torch.inf)
+    above, below, any_visible = (
+        max_pool2d(x[None], (rows, columns), ceil_mode=True)[0]
+        for x in (numbers, -numbers, (~masked).to(values.dtype))
+    )
+    return above.where(above >= below, -below).masked_fill(any_visible == 0, -torch.inf)

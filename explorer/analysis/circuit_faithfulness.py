@@ -13,13 +13,13 @@ et al. 2024), section 3, for completeness; Towards Automated Circuit Discovery (
 section 3.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.attribution_patching import writes, writes_at
+from explorer.analysis.attribution_patching import by_head, writes, writes_at
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Wiring, wiring_of
 from explorer.text.number_format import three
@@ -51,17 +51,14 @@ class CorruptedPass:
 
         Costs a pass and r × w × t × d multiplications each.
         """
-        return torch.cat([self._metrics(some) for some in keep.split(self.at_once)])
-
-    def _metrics(self, keep: Tensor) -> Tensor:
-        contrast = self.contrast
+        contrast, metrics = self.contrast, []
         with evaluating(contrast.model):
-            output = contrast.model(
-                contrast.clean.expand(len(keep), -1),
-                read_at=contrast.read_at,
-                tap=_CircuitTap(self, keep & self.wiring.is_edge),
-            )
-            return contrast.metric_of(output)
+            for some in keep.split(self.at_once):
+                ids = contrast.clean.expand(len(some), -1)
+                tap = _CircuitTap(self, some & self.wiring.is_edge)
+                output = contrast.model(ids, read_at=contrast.read_at, tap=tap)
+                metrics.append(contrast.metric_of(output))
+        return torch.cat(metrics)
 
 
 def corrupted_pass(contrast: Contrast) -> CorruptedPass:
@@ -69,10 +66,7 @@ def corrupted_pass(contrast: Contrast) -> CorruptedPass:
     wiring = wiring_of(contrast.config)
     sites = [*wiring.writers, *wiring.readers]
     passed: Trace = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
-    of_writers = {
-        site: value if (value := passed[site][0]).dim() == 3 else value[None]
-        for site in wiring.writers
-    }
+    of_writers = {site: by_head(passed[site][0]) for site in wiring.writers}
     return CorruptedPass(
         contrast,
         wiring,
@@ -80,16 +74,6 @@ def corrupted_pass(contrast: Contrast) -> CorruptedPass:
         writes(contrast.model, wiring, of_writers),
         float(contrast.metric_of(passed.output)[0]),
     )
-
-
-@dataclass(frozen=True)
-class CorruptedPasses:
-    """The passes of several pairs, run again in each iteration: one at a time is in memory."""
-
-    contrasts: Sequence[Contrast]
-
-    def __iter__(self) -> Iterator[CorruptedPass]:
-        return map(corrupted_pass, self.contrasts)
 
 
 class _CircuitTap(RecordingTap):
@@ -165,11 +149,12 @@ def strongest_edges(scores: Tensor, is_edge: Tensor) -> Tensor:
 class NestedCircuits:
     """Circuits of the strongest edges, each inside the next larger one, and the passes to run them.
 
-    `order` has the places of all edges in the flattened matrix (r, w), the strongest first. `clean`
-    is the mean of the metric over the clean texts; shares are those of the mean over the pairs.
+    `passes` gives the passes of the pairs, one at a time, so that no more are in memory. `order`
+    has the places of all edges in the flattened matrix (r, w), the strongest first. `clean` is
+    the mean of the metric over the clean texts; shares are those of the mean over the pairs.
     """
 
-    passes: Iterable[CorruptedPass]
+    passes: Callable[[], Iterable[CorruptedPass]]
     is_edge: Tensor
     order: Tensor
     clean: float
@@ -200,7 +185,7 @@ class NestedCircuits:
     def restored_shares(self, circuits: Tensor) -> Tensor:
         """The share of the difference that these circuits (b, r, w) restore, (b,)."""
         corrupted, metrics = zip(
-            *((base.metric, base.metrics(circuits).double()) for base in self.passes), strict=True
+            *((base.metric, base.metrics(circuits).double()) for base in self.passes()), strict=True
         )
         baseline = sum(corrupted) / len(corrupted)
         return (torch.stack(metrics).mean(0) - baseline) / (self.clean - baseline)

@@ -9,7 +9,6 @@ Sources: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021),
 section 3, on the copy score.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,6 @@ from torch import Tensor, nn
 from explorer.system.cooperative import interruptible
 from models import Transformer, TransformerConfig
 from models.attention import MultiHeadAttention
-from models.block import Residual
 from models.frozen_scales import residual_without_scale, scale_of, without_scale
 from models.output_heads import LanguageModelHead
 
@@ -83,16 +81,11 @@ def carry_to_layer(model: Transformer, layer: int, write: Tensor, until: int) ->
     With pre-norm and sandwich norm it does not change; with post-norm the norms of the stream
     apply to it, without their scale.
     """
-    for residual in _residuals_between(model, layer, until):
-        write = residual_without_scale(residual)[1](write)
-    return write
-
-
-def _residuals_between(model: Transformer, layer: int, until: int) -> Iterator[Residual]:
     for block in blocks_of(model)[layer:until]:
-        yield block.self_residual
+        write = residual_without_scale(block.self_residual)[1](write)
         if block.mlp is not None:
-            yield block.mlp_residual
+            write = residual_without_scale(block.mlp_residual)[1](write)
+    return write
 
 
 def _read_with(norm: nn.Module, rows: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from explorer.analysis.logit_attribution import positions_read
 from explorer.analysis.output_change import has_words, last_streams
-from explorer.analysis.residual_writes import block_writes
+from explorer.analysis.residual_writes import attentions_of, block_writes
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached, is_cached
@@ -129,8 +129,7 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
         x = trace[f"{stack}.{layer}.resid_pre"][row]
         after = trace[f"{stack}.{layer}.resid_post"][row]
         attentions: dict[str, AttentionShares] = {}
-        for name in ("self_attn", "cross_attn") if block.cross_attn is not None else ("self_attn",):
-            attention, residual = getattr(block, name), getattr(block, f"{name[:-5]}_residual")
+        for name, attention, residual in attentions_of(block):
             at = f"{stack}.{layer}.{name}"
             weights, values = trace.weights(at)[row], trace[f"{at}.v"][row]
             shares, x = _attention_shares(attention, residual, weights, values, x)

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_circuits import output_columns
 from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
@@ -42,17 +41,6 @@ def direct_logits(
         words: Tensor = model.last_stack.embedding.weight
         logits = freeze_norm(norm, last).then(freeze_words(head, norm(last), words, options))
         return logits.linear(write)
-
-
-def source_writes(forward: ForwardPass, layer: int, head: int) -> Tensor:
-    """(keys, d): what the head would write if its whole weight were on one token of the text.
-
-    The values are those of the pass, with their bias; the output projection's bias is left out.
-    """
-    stack, _ = last_streams(forward.config)
-    values = forward.trace[f"{stack}.{layer}.self_attn.v"][forward.row]
-    attention = forward.trace.model.last_stack.blocks[layer].self_attn
-    return values[forward.config.kv_head(head)] @ output_columns(attention, head).mT
 
 
 def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:

@@ -6,7 +6,7 @@ Source: Is Attention Interpretable? (Serrano and Smith 2019), section 3; the ran
 their control.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -95,7 +95,10 @@ def faithfulness(
     heads = base.model.config.n_heads
 
     def edit_of(rows: range) -> Edit:
-        cells = _kept_cells([cuts[row] for row in rows], weights, head, heads)
+        cells = weights.new_ones(len(rows), heads, *weights.shape[-2:])
+        of_head = cells if head is None else cells[:, head]
+        for place, row in enumerate(rows):
+            of_head[place].view(-1)[cuts[row]] = 0.0
         return KeepCells(f"{at}.weights", cells)
 
     widest = 2 * heads * weights.shape[-2] * weights.shape[-1]
@@ -105,12 +108,3 @@ def faithfulness(
     divergences = torch.cat([divergences, divergences[-1:].expand(draws)])
     curves = divergences.view(len(counts), 1 + draws)
     return Faithfulness(counts, curves[:, 0], curves[:, 1:], len(edges))
-
-
-def _kept_cells(cuts: Sequence[Tensor], weights: Tensor, head: int | None, heads: int) -> Tensor:
-    """1 where an edge is kept, 0 where it is cut, (rows, heads, queries, keys)."""
-    cells = weights.new_ones(len(cuts), heads, *weights.shape[-2:])
-    of_head = cells if head is None else cells[:, head]
-    for row, cut in enumerate(cuts):
-        of_head[row].view(-1)[cut] = 0.0
-    return cells

@@ -28,9 +28,17 @@ def summary_of(
     if not chosen.any():
         return f"Every weight of {of_rows} is 0."
     where = " where more than one key is visible" if (allowed.sum(-1) == 1).any() else ""
-    return f"{_largest(chosen, is_choosing, rows, columns, cell, where)} " + _on_first_key(
-        chosen, int((~allowed[is_choosing, 0]).sum()), named_at(columns, 0), of_rows
+    place, key = divmod(int(chosen.argmax()), chosen.shape[-1])
+    query = int(is_choosing.nonzero()[place])
+    sentence = cell.format(
+        row=named_at(rows, query), column=named_at(columns, key), value=three(float(chosen.max()))
     )
+    others = int((chosen == chosen.max()).sum()) - 1
+    cells = "another cell has" if others == 1 else f"{others:,} other cells have"
+    too = f", which {cells} too" if others else ""
+    masked, first = int((~allowed[is_choosing, 0]).sum()), named_at(columns, 0)
+    on_first_key = _on_first_key(chosen, masked, first, of_rows)
+    return f"{sentence}, the largest weight{where}{too}. {on_first_key}"
 
 
 def head_of_cell(weights: Tensor, allowed: Tensor, query: int, key: int) -> str:
@@ -55,24 +63,6 @@ def head_of_cell(weights: Tensor, allowed: Tensor, query: int, key: int) -> str:
         f"{three(float(column[layer, head, query]))}, against {three(float(means[layer, head]))} "
         "from its other queries to the same key on average."
     )
-
-
-def _largest(
-    chosen: Tensor,
-    is_choosing: Tensor,
-    rows: Sequence[Label],
-    columns: Sequence[Label],
-    cell: str,
-    where: str,
-) -> str:
-    place, key = divmod(int(chosen.argmax()), chosen.shape[-1])
-    query = int(is_choosing.nonzero()[place])
-    sentence = cell.format(
-        row=named_at(rows, query), column=named_at(columns, key), value=three(float(chosen.max()))
-    )
-    others = int((chosen == chosen.max()).sum()) - 1
-    cells = "another cell has" if others == 1 else f"{others:,} other cells have"
-    return f"{sentence}, the largest weight{where}{f', which {cells} too' if others else ''}."
 
 
 def _on_first_key(chosen: Tensor, masked: int, first: str, of_rows: str) -> str:

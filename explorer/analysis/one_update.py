@@ -6,15 +6,14 @@ Shapes: b texts, t tokens (none for a classifier's labels), v vocabulary.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from explorer.analysis.weight_statistics import IN_A_LAYER
 from explorer.catalog.pass_budget import steps_between_layers
@@ -118,7 +117,7 @@ def take_apart(
         logits.append(output.detach().float())
 
     with ExitStack() as watching:
-        watching.enter_context(_removing(model.register_forward_hook(keep_logits)))
+        watching.enter_context(model.register_forward_hook(keep_logits))
         for name, parameter in parameters.items():
             if not parameter.requires_grad:  # frozen: it has no gradient and does not change
                 continue
@@ -127,8 +126,7 @@ def take_apart(
                 assert weight.grad is not None
                 gradients[name] = weight.grad.detach().clone()
 
-            hook = parameter.register_post_accumulate_grad_hook(keep_gradient)
-            watching.enter_context(_removing(hook))
+            watching.enter_context(parameter.register_post_accumulate_grad_hook(keep_gradient))
         watching.enter_context(steps_between_layers(model, state.optimizer))
         report = next(train(model, batch_at, config, state))
     batch = batch_at(step)
@@ -189,22 +187,9 @@ def by_block(updates: list[ParameterUpdate]) -> list[ParameterUpdate]:
         ParameterUpdate(
             name,
             sum(update.count for update in inside),
-            _norm(update.weight_norm for update in inside),
-            _norm(update.gradient_norm for update in inside),
-            _norm(update.update_norm for update in inside),
+            math.hypot(*(update.weight_norm for update in inside)),
+            math.hypot(*(update.gradient_norm for update in inside)),
+            math.hypot(*(update.update_norm for update in inside)),
         )
         for name, inside in blocks.items()
     ]
-
-
-def _norm(norms: Iterable[float]) -> float:
-    return math.sqrt(sum(norm**2 for norm in norms))
-
-
-@contextmanager
-def _removing(hook: RemovableHandle) -> Iterator[None]:
-    """A context that removes the hook at its end."""
-    try:
-        yield
-    finally:
-        hook.remove()

@@ -152,10 +152,10 @@ def position_scheme(
         width = width or config.d_model
         table = sinusoids(places, width, "halves" if halves else "adjacent")
         wavelengths = 2 * torch.pi * 10_000.0 ** (torch.arange(0, width, 2) / width)
-        return _added(name, table, tuple(wavelengths.tolist()), halves=halves)
+        return _with_table(name, table, tuple(wavelengths.tolist()), halves=halves)
     if name == "learned":
         learned = learned_table(model, stack)
-        return None if learned is None else _added(name, learned[:count])
+        return None if learned is None else _with_table(name, learned[:count])
     if name == "rotary":
         return _turned(config, places)
     if name == "relative":
@@ -163,16 +163,16 @@ def position_scheme(
     if name == "alibi":
         alibi = AlibiPositions(config.n_heads)
         bias = alibi.bias(places, places)[0, head % config.n_heads]
-        lines = [
+        lines = tuple(
             (f"head {index}", offset, -slope * offset)
             for index, slope in enumerate(alibi.slopes().tolist())
             for offset in range(count)
-        ]
-        return PositionScheme(name, None, bias, (), by_head=tuple(lines), unit="bias")
+        )
+        return PositionScheme(name, None, bias, (), by_head=lines, unit="bias")
     return PositionScheme(name, None, torch.zeros(count, count), ())
 
 
-def _added(
+def _with_table(
     name: str, table: Tensor, wavelengths: tuple[float, ...] = (), *, halves: bool = False
 ) -> "PositionScheme":
     width = table.shape[1]
@@ -189,26 +189,24 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> "Pos
     if isinstance(module, RelativePositions):
         bias = module.bias(places, places).detach()[0, head % config.n_heads]
         by_bucket = module.table.weight.detach()[module.buckets(offsets)]
-        lines = [
+        lines = tuple(
             (f"head {index}", -offset, float(by_bucket[at, index]))
             for index in range(config.n_heads)
             for at, offset in enumerate(offsets.tolist())
             if offset <= 0 or not module.causal
-        ]
-        return PositionScheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
+        )
+        return PositionScheme("relative", None, bias, (), by_head=lines, unit="bias")
     causal = stack != "encoder" and config.kind != "encoder"
     # Its table stays empty: the model has no trained biases to show.
     with torch.device("meta"), NoInitialization():  # filling it would load torch's compiler
         bare = RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
     buckets = bare.buckets(places[None] - places[:, None])
-    lines = [
+    lines = tuple(
         ("bucket", -offset, float(number))
         for offset, number in zip(offsets.tolist(), bare.buckets(offsets).tolist(), strict=True)
         if offset <= 0 or not causal
-    ]
-    return PositionScheme(
-        "relative", None, buckets.float(), (), by_head=tuple(lines), unit="bucket"
     )
+    return PositionScheme("relative", None, buckets.float(), (), by_head=lines, unit="bucket")
 
 
 def _turned(config: TransformerConfig, places: Tensor) -> "PositionScheme | None":
@@ -219,11 +217,8 @@ def _turned(config: TransformerConfig, places: Tensor) -> "PositionScheme | None
         width, config.rope_theta, config.pairs or "halves", config.rope_scaling
     )
     table = rotary.rotation(places)(torch.ones(1, 1, len(places), width))[0, 0]
-    halves = rotary.pairs == "halves"
-    step, gap = (1, width // 2) if halves else (2, 1)
-    pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
-    waves = (2 * torch.pi / rotary.frequencies()).tolist()
-    return PositionScheme("rotary", table, table @ table.T, pairs, tuple(waves))
+    wavelengths = (2 * torch.pi / rotary.frequencies()).tolist()
+    return _with_table("rotary", table, tuple(wavelengths), halves=rotary.pairs == "halves")
 
 
 DOCUMENT = {"d_model": 512, "places": 60, "offset": 5}

@@ -70,7 +70,7 @@ def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -
         block: Any = getattr(forward.trace.model, stack).blocks[layer]
         before = stream = forward.trace[f"{stack}.{layer}.resid_pre"][forward.row, places]
         attentions: dict[str, AttentionWrite] = {}
-        for name, attention, residual in _attentions(block):
+        for name, attention, residual in attentions_of(block):
             heads = head_outs(forward, f"{stack}.{layer}.{name}", places)
             out = attention.o_proj(heads.transpose(0, 1).flatten(1))
             attention_write = AttentionWrite(residual, stream, out, attention, heads)
@@ -83,7 +83,8 @@ def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -
         return BlockWrites(attentions, SublayerWrite(residual, stream, out))
 
 
-def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]]:
+def attentions_of(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]]:
+    """Each attention of a block in its order, by its name, with the sum behind it."""
     yield "self_attn", block.self_attn, block.self_residual
     if block.cross_attn is not None:
         yield "cross_attn", block.cross_attn, block.cross_residual
@@ -115,6 +116,18 @@ def head_outs(
     scores = attention_scores(q[:, :, places], k, config.scale, config.attention_cap)
     weights = attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))
     return (weights @ v)[0]
+
+
+def value_writes(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor:
+    """(keys, d): what the head would write if its whole weight were on one token of the text.
+
+    The values are those of the pass, with their bias; that of the output projection, which
+    belongs to no key, is left out.
+    """
+    stack, kind = part.split(".")
+    attention = getattr(getattr(forward.trace.model, stack).blocks[layer], kind)
+    values = forward.trace[f"{site(part, layer)}.v"][forward.row, forward.config.kv_head(head)]
+    return values @ output_columns(attention, head).mT
 
 
 @dataclass(frozen=True, eq=False)

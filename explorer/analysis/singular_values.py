@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -131,10 +132,7 @@ def random_singular_values(shape: tuple[int, int], rms: float) -> Tensor:
     mass = torch.cumulative_trapezoid(density, at)
     mass = torch.cat([mass.new_zeros(1), mass / mass[-1]])
     quantiles = (torch.arange(small, dtype=torch.float64) + 0.5) / small
-    right = torch.searchsorted(mass, quantiles).clamp(1, len(mass) - 1)
-    span = (mass[right] - mass[right - 1]).clamp_min(1e-300)
-    share = ((quantiles - mass[right - 1]) / span).clamp(0, 1)
-    squares = at[right - 1] + share * (at[right] - at[right - 1])
+    squares = torch.from_numpy(np.interp(quantiles.numpy(), mass.numpy(), at.numpy()))
     return (rms * (large * squares).sqrt()).flip(0)
 
 

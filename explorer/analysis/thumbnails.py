@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
-from torch.nn.functional import max_pool2d, pad
+from torch.nn.functional import max_pool2d
 
 from explorer.inference.forward_pass import ForwardPass
 
@@ -92,7 +92,4 @@ def largest_of(weights: Tensor, n: int) -> Tensor:
     NaN where one of the weights is NaN.
     """
     small = weights.detach().float().clamp_min(0)
-    if n == 1:
-        return small
-    queries, keys = weights.shape[-2:]
-    return max_pool2d(pad(small, (0, -keys % n, 0, -queries % n)), n)
+    return small if n == 1 else max_pool2d(small, n, ceil_mode=True)

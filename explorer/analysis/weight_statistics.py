@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import avg_pool2d, max_pool2d
 
 from explorer.system.cooperative import interruptible
 
@@ -204,17 +205,12 @@ def _of_vector(vector: Tensor, how: str) -> PooledTensor:
 
 def _pooled_row(part: Tensor, across: int, how: str) -> Tensor:
     """One row of cells: `part` is as many rows of numbers as a cell is high."""
-    height, width = part.shape
-    cells = -(-width // across)
-    filled = part.new_zeros(height, cells * across, dtype=torch.float32)
-    filled[:, :width] = part if how == "mean" else part.abs()
-    blocks = filled.view(height, cells, across)
+    if not part.numel():
+        return part.new_empty(0, dtype=torch.float32)
+    numbers, block = part.double()[None], (len(part), across)
     if how == "largest":
-        return blocks.amax((0, 2))
-    counts = torch.full((cells,), float(height * across), dtype=torch.float64)
-    if cells:
-        counts[-1] = height * (width - (cells - 1) * across)
-    return (blocks.sum((0, 2), dtype=torch.float64) / counts).float()
+        return max_pool2d(numbers.abs(), block, ceil_mode=True)[0, 0].float()
+    return avg_pool2d(numbers, block, ceil_mode=True)[0, 0].float()
 
 
 def _spans(count: int, size: int) -> tuple[str, ...]:

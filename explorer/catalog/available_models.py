@@ -6,7 +6,7 @@ on every run. Only the runs that are listed are read: the newest of one reader.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -153,33 +153,20 @@ def _folders() -> Iterator[tuple[str, str, Path]]:
     """Origin, name and folder of everything that might be a model for all readers."""
     for folder in named_folders():
         yield "named", model_name(folder), folder
-    first, others = _downloaded_folders()
-    for folder in first:
-        yield "added", folder.name, folder
-    shipped = [path for path in _subfolders(shipped_root()) if is_checkpoint(path)]
-    order = {name: index for index, name in enumerate(SHOWN_FIRST)}
-    for folder in sorted(shipped, key=lambda path: (order.get(path.name, 99), path.name)):
-        yield "shipped", folder.name, folder
-    for folder in others:
-        yield "added", folder.name, folder
+    downloaded = _subfolders(examples_root(), PRETRAINED_MODELS)
+    first = [folder for folder in downloaded if folder.name == FIRST]
+    shipped = filter(is_checkpoint, _subfolders(shipped_root(), SHOWN_FIRST))
+    for origin, folders in (("added", first), ("shipped", shipped), ("added", downloaded)):
+        for folder in folders:  # the first of the downloaded ones is listed once
+            yield origin, folder.name, folder
 
 
-def _downloaded_folders() -> tuple[list[Path], list[Path]]:
-    """Folders of downloaded models: the one that new readers meet, and the others in order."""
-    order = {name: place for place, name in enumerate(PRETRAINED_MODELS)}
-    folders = sorted(
-        _subfolders(examples_root()), key=lambda path: (order.get(path.name, 99), path.name)
-    )
-    first = [path for path in folders if path.name == FIRST]
-    return first, [path for path in folders if path.name != FIRST]
-
-
-def _subfolders(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as files:
-            return [Path(file) for file in files if file.is_dir() and file.name[0] != "."]
-    except OSError:
-        return []
+def _subfolders(folder: Path, names: Iterable[str]) -> list[Path]:
+    """The folders with these names, in this order, then the others by their names."""
+    order = {name: place for place, name in enumerate(names)}
+    _, inside, _ = next(os.walk(folder), ("", [], []))
+    listed = sorted(inside, key=lambda name: (order.get(name, 99), name))
+    return [folder / name for name in listed if name[0] != "."]
 
 
 def stamp_of(folder: Path) -> Stamp:

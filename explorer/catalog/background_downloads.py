@@ -149,11 +149,6 @@ def _fault(model: PretrainedModel, process: subprocess.Popen[bytes] | None) -> s
     return _last_words[model.folder]
 
 
-def write_fault(folder: Path, sentence: str) -> None:
-    """Write why the download ended, for servers that did not start its process."""
-    write_json(make_part_folder(folder) / STATE_FILE, {"fault": sentence})
-
-
 def _progress(values: dict[str, Any], model: PretrainedModel) -> DownloadProgress:
     try:
         return DownloadProgress.from_dict(values)
@@ -187,8 +182,8 @@ def main(name: str) -> int:
         download(model, model.folder, report)
     except ModelError as error:
         sys.stdout.write(str(error))
-        with suppress(OSError, ModelError):
-            write_fault(model.folder, str(error))
+        with suppress(OSError, ModelError):  # for servers that did not start this process
+            write_json(make_part_folder(model.folder) / STATE_FILE, {"fault": str(error)})
         return 2
     return 0
 

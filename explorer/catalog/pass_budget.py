@@ -1,14 +1,19 @@
 """Passes within the memory of the machine: a pass that has no room waits or is refused first.
 
+The bytes of a pass follow from the config and the numbers of texts and tokens alone. The peak is
+what stays after the pass and what one layer or the head computes at once. It is an upper bound:
+`tests/catalog/test_pass_size.py` compares it with measured peaks.
+
 An open model is a `BoundedTransformer`. So wherever its core is called, there is room for the pass,
 its reader may leave, and between two layers other threads have their turn.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from threading import local
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +21,7 @@ from torch.nn.functional import linear
 from torch.optim import Optimizer
 from torch.overrides import TorchFunctionMode
 
-from explorer.catalog.pass_size import Leaves, PassShape, pass_size
+from explorer.catalog.attention_parts import parts, site
 from explorer.system import cooperative
 from explorer.system.cooperative import Budget, interruptible
 from explorer.system.limits import PASS_BYTES, PASS_SHARE, PASS_TOKENS
@@ -29,6 +34,118 @@ from models.optimizers import MuonAndAdamW
 from models.stack import Cache
 from models.tap import NO_TAP, Tap
 from models.transformer import EVERYWHERE, TransformerBase
+
+Leaves = Literal["trace", "graph", "cache", "nothing"]
+NUMBER = 4
+"""Bytes of a number: everything is read as float32."""
+WATCHED_SQUARES = 5
+"""Numbers per head and pair of tokens where a tap sees the weights: scores, masked, softmax, …"""
+
+
+@dataclass(frozen=True)
+class PassSize:
+    """Bytes that stay after the pass, and the most bytes at any moment, which include those."""
+
+    stays: int
+    peak: int
+
+
+@dataclass(frozen=True)
+class PassShape:
+    """The sizes of a pass over `texts` texts of `tokens` tokens, with targets of `target` tokens.
+
+    It computes logits at `read` positions, and keeps all attention weights of `watched` layers. It
+    leaves the values of `CHEAP_SITES`, or the keys and values in a cache, or nothing, or, for
+    gradients, the graph of everything. In `by_head` layers every head reads inputs of its own, and
+    what every part writes is kept (`explorer.analysis.wiring`).
+    """
+
+    tokens: int
+    target: int = 0
+    texts: int = 1
+    read: int = 1
+    watched: int = 0
+    by_head: int = 0
+    leaves: Leaves = "trace"
+
+
+def pass_size(config: TransformerConfig, shape: PassShape) -> PassSize:
+    """The size of one pass, with the logits at the positions that are read."""
+    left, temporary = 0, 0
+    for stack in config.stacks:
+        is_answer = stack == "decoder" and config.kind == "encoder-decoder"
+        tokens = shape.target if is_answer else shape.tokens
+        layers = config.encoder_layers if stack == "encoder" else config.n_layers
+        memory = shape.tokens if is_answer else 0
+        at_once = _temporary(config, stack, tokens, memory)
+        temporary = max(temporary, at_once)
+        left += _left(config, layers, tokens, memory, shape.leaves)
+        left += layers * at_once if shape.leaves == "graph" else 0
+    pairs = max(shape.tokens, shape.target) ** 2
+    left += shape.watched * 2 * config.n_heads * pairs
+    if shape.watched:
+        temporary = max(temporary, WATCHED_SQUARES * config.n_heads * pairs)
+    parts, inputs = config.n_heads + 1, 3 * config.n_heads + 1
+    of_parts = shape.by_head * max(shape.tokens, shape.target) * config.d_model
+    if shape.by_head:
+        left += of_parts * parts  # what they wrote; gradients of inputs are freed at once
+        temporary += of_parts // shape.by_head * 3 * inputs
+    logits = _outputs(config, shape)
+    peak = left + max(temporary, 3 * logits) + logits
+    scale = NUMBER * shape.texts
+    return PassSize((left + logits) * scale, peak * scale)
+
+
+def _left(config: TransformerConfig, layers: int, tokens: int, memory: int, leaves: str) -> int:
+    """Numbers that one text leaves behind in one stack: queries, keys, values, streams, masks."""
+    width, grouped = _widths(config)
+    masks = (len(set(config.windows)) + 2) * tokens * tokens // NUMBER
+    around = 2 * tokens * config.d_model + masks
+    if leaves == "nothing":
+        return around
+    layer = 2 * grouped * (tokens + memory)
+    if leaves == "cache":
+        layer += 2 * grouped * tokens  # a cache that is full doubles
+    else:
+        layer += tokens * (width + config.d_model) + (tokens * width if memory else 0)
+    return layers * layer + around
+
+
+def _temporary(config: TransformerConfig, stack: str, tokens: int, memory: int) -> int:
+    """Numbers that one text needs at once in one block of a stack, without those that stay."""
+    width, grouped = _widths(config)
+    keys = max(tokens, memory)
+    pairs = tokens * keys
+    has_bias = config.positions in ("relative", "alibi")
+    if config.attention_cap is not None:
+        squares = (WATCHED_SQUARES + has_bias) * config.n_heads * pairs
+    elif has_bias:
+        # The bias, the bias with the mask, and the distances that the bias is computed from.
+        squares = (2 * config.n_heads + 3) * pairs + pairs
+    else:
+        squares = 2 * pairs
+    attention = tokens * (3 * config.d_model + 4 * width) + keys * 4 * grouped + squares
+    d_ff = config.of_encoder.d_ff if stack == "encoder" else config.d_ff
+    bias = config.n_heads * pairs if has_bias else 0
+    mlp = tokens * (4 * config.d_model + (4 if config.gated else 2) * d_ff) + bias
+    embedding = 4 * tokens * config.d_model
+    return max(attention, mlp, embedding)
+
+
+def _outputs(config: TransformerConfig, shape: PassShape) -> int:
+    """Numbers of the output of one text."""
+    last = shape.tokens if config.kind != "encoder-decoder" else shape.target
+    if config.head == "none":
+        return last * config.d_model
+    if config.head == "classifier":
+        return config.n_classes + (config.d_classifier or config.d_model)
+    return min(shape.read, last) * config.vocab_size
+
+
+def _widths(config: TransformerConfig) -> tuple[int, int]:
+    """The width of all heads' queries, and of all their keys."""
+    return config.n_heads * config.head_width, config.kv_heads * config.head_width
+
 
 LITTLE = 8_000_000
 """Bytes that are always free."""
@@ -101,15 +218,12 @@ def peak_of(config: TransformerConfig, inputs: tuple[Tensor, ...]) -> int:
 
 def _tokens_that_fit(config: TransformerConfig, shape: PassShape, most: int) -> int:
     """The most tokens of one text whose pass takes at most `most` bytes."""
-    fits, too_many = 0, shape.tokens
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        text = replace(shape, tokens=middle, texts=1, read=min(shape.read, middle))
-        if pass_size(config, text).peak <= most:
-            fits = middle
-        else:
-            too_many = middle
-    return fits
+
+    def peak(tokens: int) -> int:
+        text = replace(shape, tokens=tokens, texts=1, read=min(shape.read, tokens))
+        return pass_size(config, text).peak
+
+    return bisect_right(range(1, shape.tokens), most, key=peak)
 
 
 class SteppingTap(Tap):
@@ -146,15 +260,13 @@ def steps_between_layers(model: nn.Module, optimizer: Optimizer | None = None) -
         if inputs[0].requires_grad:
             inputs[0].register_hook(_step_of_gradient)
 
-    blocks = [part for part in model.modules() if isinstance(part, Block)]
-    hooks = [block.register_forward_pre_hook(before) for block in blocks]
+    stepping: list[nn.Module] = [part for part in model.modules() if isinstance(part, Block)]
     if isinstance(optimizer, MuonAndAdamW):
-        hooks.append(optimizer.newton_schulz.register_forward_pre_hook(before))
-    try:
+        stepping.append(optimizer.newton_schulz)
+    with ExitStack() as hooks:
+        for part in stepping:
+            hooks.enter_context(part.register_forward_pre_hook(before))
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 class SteppingOperations(TorchFunctionMode):
@@ -245,7 +357,7 @@ def shape_of(
     past = 0 if cache is None else cache[0]["self_attn"].length
     new = inputs[-1].shape[1]
     tokens, target = (past + new, 0) if len(inputs) == 1 else (inputs[0].shape[1], past + new)
-    taps = [tap.at(stack).at(str(layer)).at(part) for stack, layer, part in _attentions(config)]
+    taps = [tap.at(site(part.name, n)) for part in parts(config) for n in range(part.layers)]
     leaves: Leaves = "nothing" if cache is None else "cache"
     if torch.is_grad_enabled():
         leaves = "graph"
@@ -260,12 +372,3 @@ def shape_of(
         by_head=sum(any(map(tap.wants, HEAD_INPUTS)) for tap in taps),
         leaves=leaves,
     )
-
-
-def _attentions(config: TransformerConfig) -> Iterator[tuple[str, int, str]]:
-    for stack in config.stacks:
-        layers = config.encoder_layers if stack == "encoder" else config.n_layers
-        for layer in range(layers):
-            yield stack, layer, "self_attn"
-            if stack == "decoder" and config.kind == "encoder-decoder":
-                yield stack, layer, "cross_attn"

@@ -31,20 +31,14 @@ class Package:
 
 
 @dataclass(frozen=True)
-class HubModel:
-    """A model of the hub by its ID."""
-
-    hub_id: str
-
-
-@dataclass(frozen=True)
 class PretrainedModel:
     """One row of the table."""
 
     name: str
     """The name of its folder, in an address and on the command line."""
     title: str
-    source: Package | HubModel
+    source: Package | str
+    """A package, or the ID of a model of the hub."""
     download: int
     """Bytes of the download, about."""
     on_disk: int
@@ -90,7 +84,7 @@ class PretrainedModel:
 
 def _model(name: str, row: dict[str, Any]) -> PretrainedModel:
     package = row.pop("package", None)
-    source = HubModel(row.pop("hub_id")) if package is None else Package(**_tuples(package))
+    source = row.pop("hub_id") if package is None else Package(**_tuples(package))
     download = row.pop("download") * MEGABYTE
     on_disk = row.pop("on_disk", download // MEGABYTE) * MEGABYTE
     return PretrainedModel(name, source=source, download=download, on_disk=on_disk, **_tuples(row))

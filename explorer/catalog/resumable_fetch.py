@@ -5,8 +5,6 @@ configured here. If fetching from there fails, as with a registry that needs a p
 the package. It is never installed and never run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os
@@ -18,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from explorer.system.atomic_files import check_room
@@ -137,7 +135,7 @@ def _fetch(url: str, file: _Part, size: int, report: Report, headers: Mapping[st
 
 
 def _go_on(
-    client: httpx2.Client,
+    client: "httpx2.Client",
     url: str,
     file: _Part,
     size: int,
@@ -210,12 +208,6 @@ UNREACHABLE = re.compile(
 REFUSED = re.compile(r"\b(40[13]) Client Error")
 
 
-class _PipOutput(NamedTuple):
-    code: int
-    output: str
-    errors: str
-
-
 def fetch_package(requirement: str, sha256: str, wheel: Path, report: Report, size: int) -> None:
     """Fetch the wheel of `name==version`, or the rest of it, to this path.
 
@@ -252,9 +244,9 @@ def _address_of(requirement: str) -> str | None:
     """The address from which pip would fetch the wheel; None where pip does not say."""
     name, _, version = requirement.partition("==")
     pip = _run_pip(["index", "versions", "-vv", *PIP_OPTIONS, name])
-    if pip.code:
-        raise NotFetchedError(_refusal(requirement, pip.output + pip.errors))
-    for link, link_version in LINK.findall(pip.output):
+    if pip.returncode:
+        raise NotFetchedError(_refusal(requirement, pip.stdout + pip.stderr))
+    for link, link_version in LINK.findall(pip.stdout):
         if link_version == version and PurePosixPath(urlsplit(link).path).suffix == ".whl":
             return str(link)
     return None
@@ -265,14 +257,14 @@ def _fetch_by_pip(requirement: str, wheel: Path, watch: Callable[[int], None]) -
         arguments = ["download", "--dest", place, *DOWNLOAD_OPTIONS, requirement]
         pip = _run_pip(arguments, watch, wheel.parent)
         wheels = list(Path(place).glob("*.whl"))
-        if pip.code or len(wheels) != 1:
-            raise NotFetchedError(_refusal(requirement, pip.errors))
+        if pip.returncode or len(wheels) != 1:
+            raise NotFetchedError(_refusal(requirement, pip.stderr))
         wheels[0].replace(wheel)
 
 
 def _run_pip(
     arguments: Sequence[str], watch: Callable[[int], None] = lambda _: None, at: Path | None = None
-) -> _PipOutput:
+) -> subprocess.CompletedProcess[str]:
     """Run pip, and call `watch` again and again with the bytes fetched so far; it may raise."""
     with (
         tempfile.TemporaryDirectory(dir=at) as scratch,
@@ -288,18 +280,17 @@ def _run_pip(
             stderr=errors,
         )
         try:
-            while True:
-                try:
-                    code = pip.wait(WATCH_EVERY)
+            while pip.poll() is None:
+                with suppress(subprocess.TimeoutExpired):
+                    pip.wait(WATCH_EVERY)
                     break
-                except subprocess.TimeoutExpired:
-                    watch(_bytes_in(Path(scratch)))
+                watch(_bytes_in(Path(scratch)))
         finally:
             pip.kill()
             pip.wait()
         output.seek(0)
         errors.seek(0)
-        return _PipOutput(code, output.read(), errors.read())
+        return subprocess.CompletedProcess(pip.args, pip.returncode, output.read(), errors.read())
 
 
 def _bytes_in(folder: Path) -> int:

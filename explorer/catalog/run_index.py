@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -117,7 +117,8 @@ class RunIndex:
     def _read_anew(self) -> RunListing:
         before, incomplete, aside = self._listing, list[str](), list[str]()
         names = set()
-        for name in _subfolders(self._root):
+        _, folders, _ = next(os.walk(self._root), ("", [], []))
+        for name in folders:
             if NAME.fullmatch(name):
                 names.add(name)
             elif name.startswith((BEING_MADE, DELETED)):
@@ -149,13 +150,8 @@ def keep_order(spec: Path, there: RunListing) -> None:
         os.utime(spec, ns=(newest + 1, newest + 1))
 
 
-def owner_in(folder: Path | str) -> str | None:
-    """The owner that the folder of a run names; None where it names nobody."""
-    return maker_in(folder).owner
-
-
 def maker_in(folder: Path | str) -> Maker:
-    """The owner that the folder of a run names, and the network they came from."""
+    """The owner that the folder of a run names, None where nobody, and their network."""
     if own_name(name := os.path.basename(folder)) == name:
         return Maker(HOST)
     try:
@@ -189,15 +185,6 @@ def _listing(
     for run in (*runs, *aside):  # a new run does not take the name of one that may come back
         highest[run.owner, run.task] = max(highest[run.owner, run.task], run.number)
     return RunListing({run.name: run for run in runs}, runs, by_owner, highest, aside, incomplete)
-
-
-def _subfolders(root: str) -> Iterator[str]:
-    entries: Iterable[os.DirEntry[str]]
-    try:
-        with os.scandir(root) as entries:
-            yield from (entry.name for entry in entries if entry.is_dir())
-    except OSError:
-        return
 
 
 def _time_of(root: str) -> int:

@@ -5,8 +5,7 @@ follow from seeds, and torch uses one thread.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +38,13 @@ def make_shipped(
     """
     recipes = [_recipe(name) for name in (names or tuple(RECIPES))]
     texts = [_read(recipe, data_dir) for recipe in recipes]
-    with one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # it then adds in one order, so the weights are the same every time
+    try:
         return [
             _make(recipe, text, Path(out_dir), progress)
             for recipe, text in zip(recipes, texts, strict=True)
         ]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """On one thread torch adds in one order, so the same command gives the same weights."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
     finally:
         torch.set_num_threads(before)
 

@@ -1,9 +1,9 @@
 """Estimates and exact values, the effect of cutting edges, circuits by size, and steering."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+
+from torch import Tensor
 
 from explorer.charts.vega_lite import (
     MIDDLE,
@@ -35,31 +35,22 @@ SMALLEST_KL = 1e-6
 CLEAN, CORRUPTED = "clean", "corrupted"
 
 
-@dataclass(frozen=True)
-class EdgeCut:
-    """The divergence after `edges` are cut: the strongest, and random ones (mean and range)."""
+def edge_cut_curves(
+    counts: Sequence[int], strongest: Tensor, random: Tensor, scale: str = "KL in nats"
+) -> Spec:
+    """Two lines over the number of edges; that of random edges in the band of its samples.
 
-    edges: int
-    strongest: float
-    mean: float
-    least: float
-    most: float
-
-
-def edge_cut_curves(points: Sequence[EdgeCut], scale: str = "KL in nats") -> Spec:
-    """Two lines over the number of edges; that of random edges in the band of its samples."""
-    curves = [
-        {"edges": p.edges, "which": which, "KL": finite(value)}
-        for p in points
-        for which, value in ((STRONGEST_EDGES, p.strongest), (RANDOM_EDGES, p.mean))
-    ]
-    band = [{"edges": p.edges, "least": finite(p.least), "most": finite(p.most)} for p in points]
-    numbers = [
-        {"edges": p.edges, "strongest": number_text(p.strongest)}
-        | {"random": _with_range(p.mean, p.least, p.most)}
-        for p in points
-    ]
-    ends = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
+    They are the divergences after the `strongest` (n,) or `random` (n, draws) edges are cut.
+    """
+    curves, band, numbers, ends = list[Spec](), list[Spec](), list[Spec](), list[float]()
+    for edges, best, draws in zip(counts, strongest.tolist(), random, strict=True):
+        mean, least, most = float(draws.mean()), float(draws.min()), float(draws.max())
+        for which, value in ((STRONGEST_EDGES, best), (RANDOM_EDGES, mean)):
+            curves.append({"edges": edges, "which": which, "KL": finite(value)})
+        band.append({"edges": edges, "least": finite(least), "most": finite(most)})
+        samples = _with_range(mean, least, most)
+        numbers.append({"edges": edges, "strongest": number_text(best), "random": samples})
+        ends += filter(math.isfinite, (best, most))
     y = fixed(0, max([*ends, SMALLEST_KL]) if ends else 1.0, zero=True)
     x = quantity("edges", title="edges cut", scale={"type": "log", "base": 2, "nice": False})
     kl, order = quantity("KL", title=scale, scale=y), [STRONGEST_EDGES, RANDOM_EDGES]
@@ -91,43 +82,27 @@ def estimate_and_exact(
     return chart(layer(diagonal, [{"at": end} for end in ends], x=at, y=at), points)
 
 
-class Point(Protocol):
-    """The numbers of a circuit of one size."""
-
-    @property
-    def edges(self) -> int: ...
-    @property
-    def circuit(self) -> float: ...
-    @property
-    def complement(self) -> float: ...
-    @property
-    def random(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
-def circuit_curves(points: Sequence[Point], rule_at: int | None = None) -> Spec:
+def circuit_curves(rows: Sequence[Mapping[str, float]], rule_at: int | None) -> Spec:
     """Three lines over the number of edges, that of random edges in the band of its samples.
 
-    A rule marks the size `rule_at`.
+    A row has `edges`, and the shares of `circuit`, `complement` and `random`, with the ends of
+    the band, `low` and `high`. A rule marks the size `rule_at`.
     """
-    names = [CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE]
+    names = {CIRCUIT_ALONE: "circuit", ALL_BUT_CIRCUIT: "complement", RANDOM_ALONE: "random"}
     curves: list[Spec] = [
-        {"edges": p.edges, "which": which, "share": _within(value)}
-        for p in points
-        for which, value in zip(names, (p.circuit, p.complement, p.random), strict=True)
+        {"edges": row["edges"], "which": which, "share": _within(row[name])}
+        for row in rows
+        for which, name in names.items()
     ]
-    band = [{"edges": p.edges, "low": _within(p.low), "high": _within(p.high)} for p in points]
+    band = [
+        {"edges": row["edges"], "low": _within(row["low"]), "high": _within(row["high"])}
+        for row in rows
+    ]
     numbers = [
-        {
-            "edges": p.edges,
-            CIRCUIT_ALONE: number_text(p.circuit),
-            ALL_BUT_CIRCUIT: number_text(p.complement),
-            RANDOM_ALONE: _with_range(p.random, p.low, p.high),
-        }
-        for p in points
+        {"edges": row["edges"]}
+        | {which: number_text(row[name]) for which, name in names.items()}
+        | {RANDOM_ALONE: _with_range(row["random"], row["low"], row["high"])}
+        for row in rows
     ]
     shares = [row["share"] for row in curves if row["share"] is not None]
     y = fixed(min([0.0, *shares]) - 0.05, max([1.0, *shares]) + 0.05)
@@ -135,7 +110,7 @@ def circuit_curves(points: Sequence[Point], rule_at: int | None = None) -> Spec:
     axis = {"values": sizes, "format": ",", "labelOverlap": "greedy"}
     x = quantity("edges", title="edges", axis=axis, scale={"type": "log", "nice": False})
     share = quantity("share", title="share of the difference", scale=y)
-    lines = curves_in_bands(x, share, curves, ("low", "high"), band, RANDOM_ALONE, sort=names)
+    lines = curves_in_bands(x, share, curves, ("low", "high"), band, RANDOM_ALONE, sort=[*names])
     tooltip = [number_line("edges", places=0), *map(text_line, names)]
     return chart(*lines, vertical_rule(x, rule_at), ruler(x, tooltip, numbers))
 
@@ -148,41 +123,31 @@ def _within(value: float) -> float | None:
     return min(HIGHEST_SHARE, max(LOWEST_SHARE, value)) if math.isfinite(value) else None
 
 
-@dataclass(frozen=True)
-class SteeredPoint:
-    """The metric of one kind of text when steered: its mean over pairs and its spread.
-
-    `at` is the strength, layer or head of the direction.
-    """
-
-    at: float
-    which: str
-    mean: float
-    spread: float = 0.0
-
-
-def steering_chart(points: Sequence[SteeredPoint], over: str, metric: str, chosen: float) -> Spec:
+def steering_chart(
+    over: str, places: Sequence[float], clean: Tensor, corrupted: Tensor, metric: str, chosen: float
+) -> Spec:
     """A line for each kind of text in the band of its spread; a rule marks the chosen place.
 
-    The points differ in `over`: strength, layer or head.
+    The `places` are those of the direction, `over` strength, layer or head; the metrics of the
+    clean and of the corrupted texts are (pairs, places).
     """
-    curves = [{over: p.at, "which": p.which, "value": finite(p.mean)} for p in points]
-    band = [
-        {over: p.at, "which": p.which}
-        | {"least": finite(p.mean - p.spread), "most": finite(p.mean + p.spread)}
-        for p in points
-    ]
-    numbers: dict[float, dict[str, Any]] = {}
-    for p in points:
-        number = number_text(p.mean) + (f" ± {number_text(p.spread)}" if p.spread else "")
-        numbers.setdefault(p.at, {over: p.at})[p.which] = number
-    ends = around_zero(value for p in points for value in (p.mean - p.spread, p.mean + p.spread))
-    places = [p.at for p in points] or [0.0]
+    curves, band, ends = list[Spec](), list[Spec](), list[float]()
+    numbers: list[Spec] = [{over: place} for place in places]
+    for which, values in ((CLEAN, clean), (CORRUPTED, corrupted)):
+        for row, of_pairs in zip(numbers, values.T, strict=True):
+            mean = float(of_pairs.mean())
+            spread = float(of_pairs.std()) if len(of_pairs) > 1 else 0.0
+            at, least, most = {over: row[over], "which": which}, mean - spread, mean + spread
+            curves.append(at | {"value": finite(mean)})
+            band.append(at | {"least": finite(least), "most": finite(most)})
+            row[which] = number_text(mean) + (f" ± {number_text(spread)}" if spread else "")
+            ends += least, most
+    places = [*places] or [0.0]
     whole = {} if over == "strength" else {"axis": {"tickMinStep": 1}}
     x = quantity(over, title=over, scale=fixed(min(places), max(*places, 1.0)), **whole)
-    y, both = quantity("value", title=metric, scale=fixed(*ends)), [CLEAN, CORRUPTED]
+    y, both = quantity("value", title=metric, scale=fixed(*around_zero(ends))), [CLEAN, CORRUPTED]
     faint = {"symbolOpacity": 1}  # the legend is not as faint as the band
     lines = curves_in_bands(x, y, curves, ("least", "most"), band, sort=both, legend=faint)
     rule = {"type": "rule", "strokeDash": [4, 4], "color": MIDDLE}
     tooltip = [number_line(over), text_line(CLEAN), text_line(CORRUPTED)]
-    return chart(*lines, layer(rule, [{over: chosen}], x=x), ruler(x, tooltip, [*numbers.values()]))
+    return chart(*lines, layer(rule, [{over: chosen}], x=x), ruler(x, tooltip, numbers))

@@ -5,7 +5,6 @@ browser; the app's content security policy does not allow that.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -84,7 +83,9 @@ def overlaid_curves(
     x = quantity("x", title=x_title, scale=fixed(0, x_end) if x_end else {"nice": False})
     colours = [palette.series[at % len(palette.series)] for at in range(len(names))]
     dashes = [DASHES[at // TOLD_APART % len(DASHES)] for at in range(len(names))]
-    legend = {"columns": legend_columns(names), "labelLimit": 400}
+    longest = max((len(name) for name in names), default=1)
+    in_a_row = max(1, min(3, 56 // (longest + 4)))  # over half a page
+    legend = {"columns": in_a_row, "labelLimit": 400}
     color, dash = (
         {"field": "name", "type": "nominal", "legend": legend}
         | {"scale": {"domain": list(names), "range": looks}}
@@ -101,42 +102,28 @@ def overlaid_curves(
     )
 
 
-def legend_columns(names: Sequence[str]) -> int:
-    """How many names fit into one row over half a page."""
-    longest = max((len(name) for name in names), default=1)
-    return max(1, min(3, 56 // (longest + 4)))
-
-
 MOST_TICKS = 6
 """With more different numbers than this, only the smallest and the largest have a tick."""
 
 Value = float | str
 
 
-@dataclass(frozen=True)
-class ParallelAxis:
-    """The place of each run between 0 and 1, and the labels of the ticks by their place."""
+def parallel_axis(values: Sequence[Value]) -> tuple[list[float], dict[float, str]]:
+    """The place of each run between 0 and 1, and the labels of the ticks by their place.
 
-    places: tuple[float, ...]
-    ticks: Mapping[float, str]
-
-
-def parallel_axis(values: Sequence[Value]) -> ParallelAxis:
-    """Numbers by their size, texts evenly in order; a single value is in the middle.
-
-    The values are all numbers or all texts.
+    Numbers are placed by their size, texts evenly in order; a single value is in the middle. The
+    values are all numbers or all texts.
     """
     distinct: list[Any] = sorted(set[Any](values))
     if len(distinct) == 1:
-        return ParallelAxis((0.5,) * len(values), {0.5: _label(distinct[0])})
+        return [0.5] * len(values), {0.5: _label(distinct[0])}
     if isinstance(distinct[0], str):
         place = {value: at / (len(distinct) - 1) for at, value in enumerate(distinct)}
     else:
         low, high = distinct[0], distinct[-1]
         place = {value: (value - low) / (high - low) for value in distinct}
     ticked = distinct if len(distinct) <= MOST_TICKS else [distinct[0], distinct[-1]]
-    ticks = {place[value]: _label(value) for value in ticked}
-    return ParallelAxis(tuple(place[value] for value in values), ticks)
+    return [place[value] for value in values], {place[value]: _label(value) for value in ticked}
 
 
 def parallel_runs(
@@ -150,11 +137,11 @@ def parallel_runs(
     # The ramp starts at the page's background: a line of that colour would be invisible.
     visible = palette.sequential[3:]
     last = len(visible) - 1
-    colours = [visible[round(last * place)] for place in parallel_axis(result).places]
+    colours = [visible[round(last * place)] for place in parallel_axis(result)[0]]
     lines = [
         go.Scatter(
             x=[*range(len(axes))],
-            y=[axis.places[run] for axis in axes],
+            y=[places[run] for places, _ in axes],
             mode="lines+markers",
             line={"color": colour, "width": 2},
             customdata=[[plain_label(name, 40), _label(value[run])] for value in columns.values()],
@@ -166,8 +153,8 @@ def parallel_runs(
     ticks = [
         {"x": at, "y": place, "text": text, "xshift": 6, "xanchor": "left", "yanchor": "bottom"}
         | {"showarrow": False, "font": {"size": 12, "color": palette.muted}}
-        for at, axis in enumerate(axes)
-        for place, text in axis.ticks.items()
+        for at, (_, by_place) in enumerate(axes)
+        for place, text in by_place.items()
     ]
     rules = [
         {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "layer": "below"}

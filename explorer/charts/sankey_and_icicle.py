@@ -11,22 +11,17 @@ from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import Palette
 
 
-def parameter_boxes(node: ParameterNode) -> Iterator[tuple[str, str, ParameterNode, int]]:
+def parameter_boxes(
+    part: ParameterNode, name: str = "0", parent: str = "", times: int = 1
+) -> Iterator[tuple[str, str, ParameterNode, int]]:
     """ID, parent's ID, part and number of parameters of every part that has any.
 
     A part of several equal layers counts once for each of them.
     """
-
-    def below(
-        part: ParameterNode, name: str, parent: str, times: int
-    ) -> Iterator[tuple[str, str, ParameterNode, int]]:
-        if not part.count:
-            return
+    if part.count:
         yield name, parent, part, part.count * times
         for place, child in enumerate(part.children):
-            yield from below(child, f"{name}/{place}", name, times * part.times)
-
-    yield from below(node, "0", "", 1)
+            yield from parameter_boxes(child, f"{name}/{place}", name, times * part.times)
 
 
 def parameter_icicle(node: ParameterNode, palette: Palette) -> go.Figure:

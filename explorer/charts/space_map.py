@@ -113,12 +113,9 @@ def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) 
         of_reader = [row for row in here_labels if row["place"] is not None]
         of_others = [row for row in here_labels if row["place"] is None]
         text = {"x": x, "y": y, "text": {"field": "token"}}
-        if of_reader:
-            layers.append(
-                layer({**mark, **how, "fontWeight": "bold"}, of_reader, color=hue, **text)
-            )
-        if of_others:
-            layers.append(layer({**mark, **how, "color": MIDDLE}, of_others, **text))
+        bold, plain = {**mark, **how, "fontWeight": "bold"}, {**mark, **how, "color": MIDDLE}
+        layers += [layer(bold, of_reader, color=hue, **text)] * bool(of_reader)
+        layers += [layer(plain, of_others, **text)] * bool(of_others)
     return chart(*layers), sides.count(None)
 
 
@@ -131,17 +128,13 @@ def label_sides(points: Sequence[MapPoint], ranges: Sequence[Range]) -> list[str
     taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in marks]
     sides: list[str | None] = []
     for point, mark in zip(points, marks, strict=True):
-        free = next(
-            (
-                (side, box)
-                for side, box in _label_boxes(len(point.token), *mark)
-                if not any(_overlap(box, other) for other in taken)
-            ),
-            None,
-        )
-        if free:
-            taken.append(free[1])
-        sides.append(free[0] if free else None)
+        for side, box in _label_boxes(len(point.token), *mark):
+            if not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                sides.append(side)
+                break
+        else:
+            sides.append(None)
     return sides
 
 

@@ -32,6 +32,9 @@ VOCABULARY_TRACE, WAYS_TRACE, NEAR_TRACE, TOKENS_TRACE = (
     "your tokens",
 )
 
+Labelled = tuple[Sequence[str], Sequence[str], Tensor]
+"""Labels, tooltips and places (n, 3)."""
+
 
 @dataclass(frozen=True, eq=False)
 class MovingTokens:
@@ -47,7 +50,7 @@ class MovingTokens:
     labels: Sequence[str]
     places: Tensor
     tooltips: Sequence[Sequence[str]]
-    near: Sequence[tuple[Sequence[str], Sequence[str], Tensor]]
+    near: Sequence[Labelled]
     names: Sequence[str]
     around: Tensor
 
@@ -67,7 +70,8 @@ def moving_scatter(
         _tokens(moving, start, hues, palette),
     ]
     axes = scene(palette, **dict(zip("xyz", titles, strict=True))) | {"camera": CAMERA}
-    ranges = _ranges(moving)
+    near = [places for _, _, places in moving.near]
+    ranges = axis_ranges(moving.around, moving.places.flatten(0, 1), *near)
     unit = DIAGONAL / math.hypot(*(high - low for low, high in ranges))
     sides = {n: unit * (high - low) for n, (low, high) in zip("xyz", ranges, strict=True)}
     for name, (low, high) in zip("xyz", ranges, strict=True):
@@ -112,13 +116,10 @@ def _ways(places: Tensor, hues: Sequence[str]) -> go.Scatter3d:
     )
 
 
-def _near(near: tuple[Sequence[str], Sequence[str], Tensor], palette: Palette) -> go.Scatter3d:
-    labels, notes, places = near
+def _near(near: Labelled, palette: Palette) -> go.Scatter3d:
     return go.Scatter3d(
-        **_coordinates(places),
+        **_labelled(*near),
         name=NEAR_TRACE,
-        text=list(labels),
-        customdata=_notes(notes),
         mode="markers+text",
         marker={"size": 4, "color": palette.muted, "symbol": "circle-open"},
         textfont={"size": 12, "color": palette.muted, "family": "monospace"},
@@ -129,16 +130,20 @@ def _near(near: tuple[Sequence[str], Sequence[str], Tensor], palette: Palette) -
 
 def _tokens(moving: MovingTokens, step: int, hues: Sequence[str], palette: Palette) -> go.Scatter3d:
     return go.Scatter3d(
-        **_coordinates(moving.places[step]),
+        **_labelled(moving.labels, moving.tooltips[step], moving.places[step]),
         name=TOKENS_TRACE,
-        text=list(moving.labels),  # drawn on a canvas, never as markup
-        customdata=_notes(moving.tooltips[step]),
         mode="markers+text",
         marker={"size": 6, "color": list(hues), "symbol": "diamond"},
         textfont={"size": 13, "color": palette.text, "family": "monospace"},
         textposition="top center",
         hovertemplate="%{customdata}<extra></extra>",
     )
+
+
+def _labelled(labels: Sequence[str], notes: Sequence[str], places: Tensor) -> dict[str, Any]:
+    """The places with their labels, drawn on a canvas and never as markup, and their tooltips."""
+    tooltips = [plain_label(note, LONGEST_TOKEN_NOTE) for note in notes]
+    return {"text": list(labels), "customdata": tooltips, **_coordinates(places)}
 
 
 def _frames(moving: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
@@ -153,26 +158,11 @@ def _frames(moving: MovingTokens, palette: Palette) -> list[dict[str, Any]]:
                 moved = before + (places - before) * part / between
                 at = {"type": "scatter3d", **_coordinates(moved)}
                 frames.append({"name": f"{step - 1}+{part}", "data": [at], "traces": [3]})
-        labels, notes, near = moving.near[step]
-        nearest = {
-            "type": "scatter3d",
-            "text": list(labels),
-            "customdata": _notes(notes),
-            **_coordinates(near),
-        }
-        tokens = {
-            "type": "scatter3d",
-            "customdata": _notes(moving.tooltips[step]),
-            **_coordinates(places),
-        }
-        frames.append(
-            {
-                "name": str(step),
-                "data": [nearest, tokens],
-                "traces": [2, 3],
-                "layout": {"annotations": [_note(moving.notes[step], palette)]},
-            }
-        )
+        drawn = moving.near[step], (moving.labels, moving.tooltips[step], places)
+        frame: dict[str, Any] = {"name": str(step), "traces": [2, 3]}
+        frame["data"] = [{"type": "scatter3d", **_labelled(*some)} for some in drawn]
+        frame["layout"] = {"annotations": [_note(moving.notes[step], palette)]}
+        frames.append(frame)
     return frames
 
 
@@ -222,10 +212,6 @@ def _buttons(palette: Palette) -> dict[str, Any]:
     }
 
 
-def _notes(texts: Sequence[str]) -> list[str]:
-    return [plain_label(text, LONGEST_TOKEN_NOTE) for text in texts]
-
-
 def _note(text: str, palette: Palette) -> dict[str, Any]:
     return {
         "text": text,
@@ -238,12 +224,6 @@ def _note(text: str, palette: Palette) -> dict[str, Any]:
         "xanchor": "left",
         "yanchor": "bottom",
     }
-
-
-def _ranges(moving: MovingTokens) -> list[tuple[float, float]]:
-    return axis_ranges(
-        moving.around, moving.places.flatten(0, 1), *(near for _, _, near in moving.near)
-    )
 
 
 def axis_ranges(*every: Tensor) -> list[tuple[float, float]]:

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from explorer.analysis.ablation_and_patching import exact_writers
 from explorer.analysis.circuit_faithfulness import sizes, smallest_in_words
-from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of
+from explorer.analysis.circuit_metrics import ANSWERS_READ, UNITS, metrics_of, why_no_gradient
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     attributions,
@@ -72,8 +72,8 @@ def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     pairs, remarks = _pairs(opened, args)
     yield from remarks
     question = question_of(opened, pairs, metric)
-    if METHODS[args.method] == 1 and question.why_no_gradient:
-        raise PairError(question.why_no_gradient)
+    if METHODS[args.method] == 1 and (why := why_no_gradient(question.metric)):
+        raise PairError(why)
     if args.exact < 0:
         raise ValueError("--exact must be a whole number from 0 on.")
     finding = finding_of(opened, question, measure(opened, question, args.method, args.exact))

@@ -82,19 +82,13 @@ def origin(about: Mapping[str, str]) -> str:
 
 def markup(view: OfflineView | OfflinePicture) -> str:
     """A view's element with its data, or a picture."""
-    return _host(view) if isinstance(view, OfflineView) else _picture(view)
-
-
-def _picture(picture: OfflinePicture) -> str:
-    name = html.escape(picture.title)
-    source = base64.b64encode(picture.svg).decode()
-    return (
-        f"<figure><figcaption>{name}</figcaption>"
-        f'<img alt="{name}" src="data:image/svg+xml;base64,{source}"></figure>'
-    )
-
-
-def _host(view: OfflineView) -> str:
+    name = html.escape(view.title)
+    if isinstance(view, OfflinePicture):
+        source = base64.b64encode(view.svg).decode()
+        return (
+            f"<figure><figcaption>{name}</figcaption>"
+            f'<img alt="{name}" src="data:image/svg+xml;base64,{source}"></figure>'
+        )
     pixels = f"height:{view.height}px" if isinstance(view.height, int) else ""
     height = "--room:360px" if view.height == WINDOW else pixels
     data = base64.b64encode(view.data).decode()
@@ -102,9 +96,7 @@ def _host(view: OfflineView) -> str:
         f'<div class="host" style="{height}" data-view="{html.escape(view.attributes)}" '
         f'data-bytes="{data}">{view.html}</div>'
     )
-    if not view.title:
-        return host
-    return f"<figure><figcaption>{html.escape(view.title)}</figcaption>{host}</figure>"
+    return f"<figure><figcaption>{name}</figcaption>{host}</figure>" if name else host
 
 
 STYLE = """

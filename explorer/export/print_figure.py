@@ -1,17 +1,17 @@
-"""A matrix or a table in print quality, as PNG, SVG or PDF, drawn by matplotlib."""
+"""Any figure in print quality as PNG, SVG or PDF: Vega draws a chart, matplotlib all others."""
 
 import io
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from explorer.charts.figure_data import FigureData, TableData
 from explorer.charts.theme import LIGHT
-from explorer.export.fonts import are_common, fallback_families, printable
+from explorer.export.fonts import are_common, fallback_families, font_folders, printable
 from explorer.text.number_format import three
 from explorer.text.visible_text import cut
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PAGE_WIDTH = 6.3
 """Inches: the text of an A4 page with usual margins."""
 DOTS_PER_INCH = 300
+CHART_SIZE, DOTS_PER_PIXEL = (600, 260), 3
+"""Pixels of the plot of a chart without a size of its own, and those of a PNG."""
 MOST_PRINTED_LABELS = 48
 """With more rows than this, only some are labelled; in a narrower picture fewer."""
 LONGEST_PRINTED, LABEL_APART = 25, 8 / 72
@@ -42,17 +44,19 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def as_picture(data: FigureData | TableData, kind: str, width: float = PAGE_WIDTH) -> bytes:
-    """The matrix, or a table of texts, as a file of this kind: "png", "svg" or "pdf".
+def as_picture(data: FigureData | TableData, kind: str) -> bytes:
+    """The figure as a file of this kind: "png", "svg" or "pdf".
 
-    Queries down, keys across; masked cells are hatched, and what is not a number is grey.
-    In an SVG the cells are one picture with a pixel each, and texts stay texts where most systems
-    have their letters; else they are outlines, which need no font. A PDF embeds the letters that
-    it uses. `width` is in inches; the size of type does not depend on it.
+    A matrix has queries down, keys across; masked cells are hatched, and what is not a number is
+    grey. In an SVG its cells are one picture with a pixel each, and texts stay texts where most
+    systems have their letters; else they are outlines, which need no font. A PDF embeds the
+    letters that it uses.
     """
+    if isinstance(data, TableData) and data.spec is not None:
+        return chart_as_picture(data.title, data.spec, kind)
     file = io.BytesIO()
     with printing(texts_of(data)) as more:
-        figure = draw(data, more, width)
+        figure = draw(data, more, PAGE_WIDTH)
         # Without a date, so that the same picture gives the same file.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
         figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
@@ -60,10 +64,44 @@ def as_picture(data: FigureData | TableData, kind: str, width: float = PAGE_WIDT
 
 
 def draw(data: FigureData | TableData, more: tuple[str, ...], width: float) -> "Figure":
-    """The figure, not yet saved. Call it inside `printing`, which yields the `more` families."""
+    """A matrix or table, not yet saved. Call it inside `printing`, which yields `more` families.
+
+    `width` is in inches; the size of type does not depend on it.
+    """
     if isinstance(data, FigureData):
         return _figure(data, more, width)
     return _table(data, more, width)
+
+
+def chart_as_picture(
+    title: str, chart: Mapping[str, Any], kind: str, size: tuple[int, int] = CHART_SIZE
+) -> bytes:
+    """The chart as a file; its plot has this `size` in pixels unless it has its own."""
+    import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one
+
+    for folder in font_folders():
+        vl_convert.register_font_directory(str(folder))
+    spec = _with_page_style(title, chart, size)
+    if kind == "svg":
+        return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()
+    if kind == "pdf":
+        spec["background"] = "transparent"
+        return bytes(vl_convert.vegalite_to_pdf(spec, allowed_base_urls=[]))
+    return bytes(vl_convert.vegalite_to_png(spec, scale=DOTS_PER_PIXEL, allowed_base_urls=[]))
+
+
+def _with_page_style(title: str, chart: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
+    """The chart with the size, title and colours that it has on the page."""
+    width, height = size
+    spec = {"width": width, "height": height, **chart, "background": LIGHT.background}
+    config = {
+        "font": "sans-serif",
+        "title": {"anchor": "start", "fontSize": 13, "fontWeight": "normal"},
+        "axisBand": {"labelOverlap": True},
+        "range": {"category": list(LIGHT.series)},
+        "mark": {"color": LIGHT.series[0]},
+    }
+    return {**spec, "title": title, "config": {**config, **spec.get("config", {})}}
 
 
 @contextmanager
@@ -142,11 +180,9 @@ def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WI
     places, ends = _ticks(data, float(top.max()))
     bar.set_ticks(places, labels=ends, fontsize=7)
     bar.outline.set_edgecolor(LIGHT.border)
-    note = "\n".join(
-        textwrap.wrap(data.note + " Grey: not a number." * bool(unknown.any()), _line(width))
-    )
-    figure.supxlabel(plain(note), fontsize=6, color=LIGHT.muted)
-    figure.suptitle(_title(data.title, width), fontsize=9)
+    note = data.note + " Grey: not a number." * bool(unknown.any())
+    figure.supxlabel(_in_lines(note, NOTE_LETTERS, width), fontsize=6, color=LIGHT.muted)
+    figure.suptitle(_in_lines(data.title, TITLE_LETTERS, width), fontsize=9)
     _strike(figure, axes, set(data.hidden))
     return figure
 
@@ -175,7 +211,7 @@ def _table(data: TableData, more: tuple[str, ...], width: float) -> "Figure":
             notes.append(f"The first {most} of {count:,} {what}.")
     if notes:
         figure.supxlabel(" ".join(notes), fontsize=6, color=LIGHT.muted)
-    figure.suptitle(_title(data.title, width), fontsize=9)
+    figure.suptitle(_in_lines(data.title, TITLE_LETTERS, width), fontsize=9)
     return figure
 
 
@@ -293,14 +329,9 @@ def _around(width: float) -> float:
     return min(2.2, width / 2)
 
 
-def _line(width: float) -> int:
-    """Characters of the note in one line."""
-    return round(NOTE_LETTERS * width / PAGE_WIDTH)
-
-
-def _title(title: str, width: float) -> str:
-    """The title, in as many lines as it needs."""
-    return plain("\n".join(textwrap.wrap(title, round(TITLE_LETTERS * width / PAGE_WIDTH)) or [""]))
+def _in_lines(text: str, letters: int, width: float) -> str:
+    """The text in as many lines as it needs, of so many letters on a page's width."""
+    return plain("\n".join(textwrap.wrap(text, round(letters * width / PAGE_WIDTH))))
 
 
 def sides(data: FigureData) -> list[Mapping[int, str]]:

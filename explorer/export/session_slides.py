@@ -18,8 +18,7 @@ from explorer.charts.figure_data import Figure, FigureData, TableData, is_table,
 from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
 from explorer.export.kept_view import KeptView
-from explorer.export.pictures import chart_as_picture
-from explorer.export.print_figure import plain
+from explorer.export.print_figure import chart_as_picture, plain
 from explorer.export.session_page import GONE
 from explorer.text.visible_text import cut
 

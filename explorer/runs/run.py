@@ -40,7 +40,7 @@ from explorer.catalog.run_index import (
     RunListing,
     index_of,
     keep_order,
-    owner_in,
+    maker_in,
     step_folders,
 )
 from explorer.runs import hot_changes
@@ -102,7 +102,7 @@ class Run:
     @property
     def owner(self) -> str | None:
         """Its owner; empty for whoever runs the server."""
-        return owner_in(self.folder)
+        return maker_in(self.folder).owner
 
     @property
     def is_private(self) -> bool:

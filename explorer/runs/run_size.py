@@ -13,8 +13,7 @@ import torch
 from cachetools import LRUCache, cached
 
 from explorer.catalog.parameters import count_parameters
-from explorer.catalog.pass_budget import reserve, shape_of
-from explorer.catalog.pass_size import NUMBER, PassShape, pass_size
+from explorer.catalog.pass_budget import NUMBER, PassShape, pass_size, reserve, shape_of
 from explorer.runs.spec import RunSpec
 from explorer.system import cooperative, limits
 from explorer.system.cooperative import CancellableCondition
@@ -47,7 +46,7 @@ class TrainingSize:
     """Parameters, bytes by what holds them, and floating-point operations of one update.
 
     `activations` are the bytes that the forward and backward pass of one batch need at their peak,
-    an upper bound (`explorer.catalog.pass_size`).
+    an upper bound (`explorer.catalog.pass_budget`).
     """
 
     parameters: int

@@ -3,8 +3,7 @@
 from functools import partial
 
 from explorer.analysis import head_similarity
-from explorer.analysis.comparison import map_difference, pool_map
-from explorer.analysis.token_alignment import align_tokens
+from explorer.analysis.token_alignment import align_tokens, map_difference, pool_map
 from explorer.app.context import page_context
 from explorer.views.compare.changed_weights import draw_changed_weights
 from explorer.views.compare.compared_maps import (

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.analysis import embedding_space, nearest_tokens, principal_components
+from explorer.analysis import embedding_space
 from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING
 from explorer.app.context import page_context
 from explorer.app.controls import one_of, switch
@@ -44,8 +44,8 @@ draw_neighbours_of_all(choice)
 widgets.notes(forward.notes)
 widgets.closing(
     context,
-    principal_components.principal_axes,
-    nearest_tokens.nearest_by_part,
+    embedding_space.principal_axes,
+    embedding_space.nearest_by_part,
     embedding_space.token_paths,
     script=script(space_code, opened, forward, stack, choice.axes, chosen, count),
 )

@@ -17,9 +17,9 @@ from explorer.analysis.adjusted_weights import (
     keep_mass,
     merge_words,
     percent,
-    value_and_output,
 )
 from explorer.analysis.adjusted_weights import DisplayOptions as Options
+from explorer.analysis.residual_writes import value_writes
 from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -150,11 +150,11 @@ def test_what_is_weighed_is_what_the_head_adds(readings: dict[str, ForwardPass])
             bias = getattr(getattr(model, stack).blocks[0], kind).o_proj.bias
             total = torch.zeros(()) if bias is None else bias
             for head in range(part.heads):
-                v, o_slice = value_and_output(forward, part.name, 0, head)
+                writes = value_writes(forward, part.name, 0, head)
                 weights = forward.weights(part.name, 0, head)
-                total = total + weights @ (v @ o_slice.mT)
+                total = total + weights @ writes
                 made = adjust_head(forward, part.name, 0, head, Options(weighting="value"))
-                assert_close_to(made.values, weights * (v @ o_slice.mT).norm(dim=-1))
+                assert_close_to(made.values, weights * writes.norm(dim=-1))
             assert_close_to(total, whole, what=name)
 
 

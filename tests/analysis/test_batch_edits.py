@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from explorer.analysis.batch_edits import AblateHeads, AddByRow, KeepCells, PatchHeads
-from models.interventions import Edit, EditError, Mean, Replace, Scale, SetCell
+from models.interventions import Edit, EditError, Replace, Scale, SetCell
 from models.trace import trace
 from tests.closeness import assert_close_to as close
 from tests.models.test_interventions import (
@@ -34,17 +34,12 @@ MISFITS: dict[str, Edit] = {
 
 def test_a_batch_of_edits_is_one_edit_each() -> None:
     heads, ids, value = (2, 0, 1), IDS[:1].expand(3, -1), OTHER[OUT][0]
-    zeroed, meant, patched = (
+    zeroed, patched = (
         trace(MODEL, ids, edits=[edit])[OUT]
-        for edit in (
-            AblateHeads(OUT, heads),
-            AblateHeads(OUT, heads, True),
-            PatchHeads(OUT, heads, value),
-        )
+        for edit in (AblateHeads(OUT, heads), PatchHeads(OUT, heads, value))
     )
     for row, head in enumerate(heads):
         close(zeroed[row], edited(Scale(OUT, head=head))[OUT][0])
-        close(meant[row], edited(Mean(OUT, head))[OUT][0])
         others = [each for each in range(3) if each != head]
         close(patched[row, head], value[head])
         close(patched[row, others], PLAIN[OUT][0, others])

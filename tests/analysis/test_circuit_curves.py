@@ -8,11 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis import circuit_faithfulness
 from explorer.analysis.circuit_faithfulness import (
     RANDOM_CIRCUITS,
     SEARCHED,
-    CorruptedPasses,
     NestedCircuits,
     corrupted_pass,
     sizes,
@@ -52,7 +50,7 @@ def nested(*passes: Any) -> NestedCircuits:
     """The circuits of the strongest edges of the first pass."""
     clean = sum(base.metric + float(base.carried.sum()) for base in passes) / len(passes)
     order = strongest_edges(passes[0].carried, WIRING.is_edge)
-    return NestedCircuits(passes, WIRING.is_edge, order, clean)
+    return NestedCircuits(lambda: passes, WIRING.is_edge, order, clean)
 
 
 def test_sizes_grow_by_about_a_factor_of_two_and_the_strongest_edges_come_first() -> None:
@@ -120,15 +118,14 @@ def test_there_is_none_where_no_size_is_enough() -> None:
     assert circuits.smallest(points[:1], 0.9) is None
 
 
-def test_a_point_takes_one_pass_of_each_corrupted_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_takes_one_pass_of_each_corrupted_text() -> None:
     """All edges restore the metric of the clean text, none that of the corrupted one."""
     contrasts = [contrast_of(CONFIGS["rotary, grouped"], differs) for differs in (1, 2, 3)]
     clean = sum(metric_of(contrast, contrast.clean) for contrast in contrasts) / 3
     run = Mock(side_effect=corrupted_pass)
-    monkeypatch.setattr(circuit_faithfulness, "corrupted_pass", run)
     is_edge = corrupted_pass(contrasts[0]).wiring.is_edge
     order = strongest_edges(torch.zeros(is_edge.shape), is_edge)
-    circuits = NestedCircuits(CorruptedPasses(contrasts), is_edge, order, clean)
+    circuits = NestedCircuits(lambda: map(run, contrasts), is_edge, order, clean)
     point = circuits.point([order], len(order))
     assert (point.circuit, point.complement) == pytest.approx((1, 0), abs=1e-9)
     assert run.call_count == len(contrasts)

@@ -5,17 +5,20 @@ from typing import Any
 import pytest
 import torch
 
-from explorer.analysis import nearest_tokens as module
-from explorer.analysis import principal_components
+from explorer.analysis import embedding_space as module
 from explorer.analysis.embedding_space import (
     as_read,
     embedding_space,
     is_tied,
+    nearest_by_part,
+    nearest_tokens,
+    parts_of,
+    principal_axes,
+    rows_measured,
+    sample_rows,
     token_paths,
     unembedding,
 )
-from explorer.analysis.nearest_tokens import nearest_by_part, nearest_tokens, parts_of
-from explorer.analysis.principal_components import principal_axes, rows_measured, sample_rows
 from explorer.catalog.opened_model import open_model
 from explorer.inference.forward_pass import run_text
 from tests.closeness import assert_close_to
@@ -71,8 +74,8 @@ def test_axes_are_those_of_the_singular_value_decomposition(
     size: tuple[int, int], in_double: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not in_double:
-        monkeypatch.setattr(principal_components, "DOUBLE", 0)
-        monkeypatch.setattr(principal_components, "CHUNK", 20)
+        monkeypatch.setattr(module, "DOUBLE", 0)
+        monkeypatch.setattr(module, "CHUNK", 20)
     values = table(*size)
     found = principal_axes(values)
     units = values.double() / values.double().norm(dim=-1, keepdim=True)
@@ -116,7 +119,7 @@ def test_of_a_large_table_rows_that_fit_the_work_are_read(monkeypatch: pytest.Mo
     assert len(rows_measured(torch.empty(49_152, 576, device="meta"))) == 49_152
     assert 90_000 < len(rows_measured(torch.empty(250_000, 768, device="meta"))) < 250_000
     assert len(rows_measured(torch.empty(128_000, 4_096, device="meta"))) == 1_024
-    monkeypatch.setattr(principal_components, "WORK", 10 * 8**2)
+    monkeypatch.setattr(module, "WORK", 10 * 8**2)
     found = principal_axes(table())
     assert (found.rows, found.size) == (10, 60)
 

@@ -17,8 +17,9 @@ from explorer.analysis.head_circuits import (
     spectra,
     why_no_copying,
 )
-from explorer.analysis.logit_attribution import contributions, direct_logits, source_writes
+from explorer.analysis.logit_attribution import contributions, direct_logits
 from explorer.analysis.output_change import has_words, last_streams
+from explorer.analysis.residual_writes import value_writes
 from explorer.inference.forward_pass import ForwardPass
 from models import Transformer
 from models.frozen_scales import sum_norm
@@ -174,10 +175,11 @@ def test_what_heads_write_to_the_logits_is_what_attribution_says(found: ForwardP
         for layer in range(layers):
             for head in range(config.n_heads):
                 weights = found.weights(part, layer, head)[place]
-                sources = direct_logits(found, layer, place, source_writes(found, layer, head))
+                writes = value_writes(found, part, layer, head)
+                sources = direct_logits(found, layer, place, writes)
                 assert float(weights @ sources[:, option]) == pytest.approx(
                     float(parts[layer, head]), rel=1e-6, abs=1e-9
                 )
                 some = torch.tensor([option, 2])
-                few = direct_logits(found, layer, place, source_writes(found, layer, head), some)
+                few = direct_logits(found, layer, place, writes, some)
                 assert_close_to(few, sources[:, some])

@@ -15,7 +15,14 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer.analysis import head_similarity, thumbnails
-from explorer.analysis.circuits.head_scores import ROWS, repeated_random_tokens, standard_scores
+from explorer.analysis.circuits.head_scores import (
+    NAMES,
+    ROWS,
+    name_moving,
+    name_prompts,
+    repeated_random_tokens,
+    standard_scores,
+)
 from explorer.analysis.circuits.top_lines import LineActivations, activations_by_batch
 from explorer.analysis.head_circuits import composition, unrelated
 from explorer.analysis.head_formation import formation_step, formations
@@ -38,7 +45,6 @@ from explorer.analysis.head_similarity import (
     similarity_order,
 )
 from explorer.analysis.logit_attribution import contributions
-from explorer.analysis.name_moving import NAMES, name_moving, name_prompts
 from explorer.catalog import opened_model
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference import forward_pass

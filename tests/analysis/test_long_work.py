@@ -21,7 +21,7 @@ from explorer.analysis.causal_tracing import RESIDUAL, Tracing
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.circuits.top_lines import activations_by_batch, tokenize_lines
 from explorer.analysis.diagnostics import training_findings
-from explorer.analysis.embedding_space import token_paths
+from explorer.analysis.embedding_space import nearest_tokens, principal_axes, token_paths
 from explorer.analysis.forward_pass.pass_values import record_block, record_pass
 from explorer.analysis.gradient_noise import gradients, noise_scale
 from explorer.analysis.head_metrics import metrics_by_layer
@@ -31,9 +31,7 @@ from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.logit_lens import lens_logits
 from explorer.analysis.loss_landscape import training_plane
 from explorer.analysis.map_faithfulness import faithfulness
-from explorer.analysis.nearest_tokens import nearest_tokens
 from explorer.analysis.one_update import take_apart
-from explorer.analysis.principal_components import principal_axes
 from explorer.analysis.rollout import flow_to, half_residual_layers
 from explorer.analysis.singular_values import singular_values_of
 from explorer.analysis.teacher_forcing import teacher_forcing

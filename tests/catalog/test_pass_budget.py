@@ -11,8 +11,7 @@ from torch import nn
 
 from explorer.catalog import ModelError, opened_model, pass_budget
 from explorer.catalog.opened_model import OpenModel
-from explorer.catalog.pass_budget import BoundedTransformer, reserve, room_for
-from explorer.catalog.pass_size import PassShape, pass_size
+from explorer.catalog.pass_budget import BoundedTransformer, PassShape, pass_size, reserve, room_for
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.system import cooperative
 from explorer.system.cooperative import Budget

@@ -13,8 +13,7 @@ from torch.profiler import ProfilerActivity, profile
 from explorer.analysis.attribution_patching import attribute, shape_of_points
 from explorer.analysis.circuit_faithfulness import corrupted_pass
 from explorer.analysis.circuit_metrics import Contrast
-from explorer.catalog.pass_budget import shape_of
-from explorer.catalog.pass_size import pass_size
+from explorer.catalog.pass_budget import pass_size, shape_of
 from models import Transformer, TransformerConfig, trace
 from models.cache import KeyValueCache
 from models.config import KINDS, POSITIONS

@@ -8,7 +8,7 @@ import pytest
 
 from explorer.catalog.folders import is_hub_id
 from explorer.catalog.opened_model import open_checkpoint
-from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, HubModel, Package
+from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, Package
 from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import run_text
 from tests.source import ROOT
@@ -36,8 +36,8 @@ def test_every_row_can_be_asked_for_and_says_what_it_is() -> None:
         assert not model.good_for.endswith(".")
         assert model.download <= 1_000_000_000
         assert len(set(model.examples)) == len(model.examples)
-        if isinstance(model.source, HubModel):
-            assert is_hub_id(model.source.hub_id)
+        if isinstance(model.source, str):
+            assert is_hub_id(model.source)
         else:
             assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+", model.source.requirement)
             assert re.fullmatch(r"[0-9a-f]{64}", model.source.sha256)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from explorer.catalog import available_models
-from explorer.catalog.run_index import HOST, index_of, owner_in
+from explorer.catalog.run_index import HOST, index_of, maker_in
 
 OWNERS = "a" * 32, "b" * 32
 KEY = "run-" + "0" * 24
@@ -75,9 +75,9 @@ def test_an_owner_that_cannot_be_read_is_nobody(tmp_path: Path) -> None:
     folder = put(tmp_path, f"reverse-1-{KEY}")
     for said in (b"", b"\xff" * 32, b"x" * 32, b"a" * 33, b"a" * 10_000):
         (folder / "owner").write_bytes(said)
-        assert owner_in(folder) is None
+        assert maker_in(folder).owner is None
     (folder / "owner").unlink()
-    assert owner_in(folder) is None
+    assert maker_in(folder).owner is None
     assert index_of(tmp_path).now().newest(HOST) == ()
     assert len(index_of(tmp_path).now().newest()) == 1
 

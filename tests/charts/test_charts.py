@@ -7,14 +7,11 @@ from typing import Any
 
 import altair
 import pytest
+import torch
 
 from explorer.charts import training_curves
 from explorer.charts.bars import before_after_bars, dimension_bars, score_bars
 from explorer.charts.circuit_charts import (
-    CLEAN,
-    CORRUPTED,
-    EdgeCut,
-    SteeredPoint,
     edge_cut_curves,
     steering_chart,
 )
@@ -76,19 +73,18 @@ CHARTS: dict[str, dict[str, Any]] = {
     ),
     "pairs": before_after_bars(["cat", "dog"], [0.75, 0.25], [0.5, 0.5]),
     "pairs without numbers": before_after_bars(["cat", "dog"], [0.75, 0.25], [NAN, INF]),
-    "edges": edge_cut_curves([EdgeCut(1, 0.5, 0.1, 0.0, 0.2), EdgeCut(2, 1.5, 0.2, 0.1, 0.3)]),
-    "edges of NaN": edge_cut_curves([EdgeCut(1, 0.5, NAN, NAN, INF), EdgeCut(2, NAN, 0, 0, 0)]),
-    "no edge with a number": edge_cut_curves([EdgeCut(1, NAN, NAN, NAN, NAN)]),
+    "edges": edge_cut_curves([1, 2], torch.tensor([0.5, 1.5]), torch.tensor([[0.2], [0.3]])),
+    "edges of NaN": edge_cut_curves(
+        [1, 2], torch.tensor([0.5, NAN]), torch.tensor([[NAN, INF], [0.0, 0.0]])
+    ),
+    "no edge with a number": edge_cut_curves([1], torch.tensor([NAN]), torch.tensor([[NAN]])),
     "steered": steering_chart(
-        [SteeredPoint(at, which, 0.5, 0.1) for at in (-1, 2) for which in (CLEAN, CORRUPTED)],
-        over="layer",
-        metric="loss",
-        chosen=1.0,
+        "layer", [-1, 2], torch.arange(6.0).view(3, 2), torch.zeros(3, 2), "loss", 1.0
     ),
     "steered without numbers": steering_chart(
-        [SteeredPoint(0.0, CLEAN, NAN, INF)], over="strength", metric="loss", chosen=0.0
+        "strength", [0.0], torch.tensor([[NAN], [1.0]]), torch.tensor([[INF], [-INF]]), "loss", 0.0
     ),
-    "not steered": steering_chart([], over="head", metric="loss", chosen=0.0),
+    "not steered": steering_chart("head", [], torch.zeros(3, 0), torch.zeros(3, 0), "loss", 0.0),
     "products by size": dimension_bars([0.5, -2.0, 0.0, 1.25], [1, 3, 0, 2], "product", last=True),
     "products without numbers": dimension_bars([NAN, INF, 1.0], [0, 1, 2], "key"),
     "one product": dimension_bars([1.0], [0], "key", last=True),

@@ -341,7 +341,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
         {
             "explorer.analysis.embedding_space.MOST_SAMPLED": 20,
             "explorer.views.input.token_vectors.MOST_MOVING_TOKENS": 4,
-            "explorer.analysis.principal_components.WORK": 100 * 16**2,
+            "explorer.analysis.embedding_space.WORK": 100 * 16**2,
         },
         "input/embedding_space?text=the+hat+and+the+cat",
         [

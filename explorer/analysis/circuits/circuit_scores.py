@@ -6,7 +6,7 @@ Shapes as in `explorer.analysis.wiring`: r readers, w writers.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import fmean
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import Attribution, attribute, attribute_writers
-from explorer.analysis.circuit_faithfulness import CorruptedPasses, NestedCircuits, strongest_edges
+from explorer.analysis.circuit_faithfulness import NestedCircuits, corrupted_pass, strongest_edges
 from explorer.analysis.circuit_metrics import KL, Contrast
 from explorer.analysis.circuits.text_pairs import Question, TokenPair
 from explorer.analysis.wiring import (
@@ -163,7 +163,8 @@ def mean_over_pairs(
 
 def nested_circuits(opened: OpenModel, question: Question, scores: EdgeScores) -> NestedCircuits:
     """The circuits of the strongest edges by these scores."""
-    passes = CorruptedPasses([contrast_of(opened, pair) for pair in question.pairs])
+    contrasts = [contrast_of(opened, pair) for pair in question.pairs]
+    passes = partial(map, corrupted_pass, contrasts)
     return NestedCircuits(passes, scores.wiring.is_edge, scores.order, fmean(scores.clean))
 
 

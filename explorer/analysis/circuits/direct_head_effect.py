@@ -7,13 +7,9 @@ from torch import Tensor
 
 from explorer.analysis.circuits.text_pairs import TokenPair
 from explorer.analysis.head_circuits import composition
-from explorer.analysis.logit_attribution import (
-    Contributions,
-    contributions,
-    direct_logits,
-    source_writes,
-)
+from explorer.analysis.logit_attribution import Contributions, contributions, direct_logits
 from explorer.analysis.output_change import has_words, last_streams
+from explorer.analysis.residual_writes import value_writes
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.results_cache import cached
@@ -66,9 +62,10 @@ def source_tokens(
     if not has_words(opened.config):
         return ()
     forward, place = clean_pass(opened, pair), pair.place
-    weights = forward.weights(f"{last_streams(opened.config)[0]}.self_attn", layer, head)[place]
+    part = f"{last_streams(opened.config)[0]}.self_attn"
+    weights = forward.weights(part, layer, head)[place]
     most = weights.topk(min(SOURCES, int((weights > 0).sum()))).indices
-    logits = direct_logits(forward, layer, place, source_writes(forward, layer, head)[most])
+    logits = direct_logits(forward, layer, place, value_writes(forward, part, layer, head)[most])
     to_answer = logits[:, pair.answer] - logits[:, pair.against]
     relative = logits - logits.mean(-1, keepdim=True)
     return tuple(

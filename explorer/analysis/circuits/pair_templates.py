@@ -10,6 +10,7 @@ Indirect object: Wang et al. 2022, arXiv 2211.00593. Greater-than: Hanna et al. 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from random import Random
 
@@ -86,7 +87,7 @@ class WordGroups:
     block: int = 0
 
 
-def single_tokens(opened: OpenModel, groups: Sequence[Group]) -> WordGroups:
+def single_tokens(groups: Sequence[Group], opened: OpenModel, random: Random) -> WordGroups:
     """The groups whose every word is one token after another word; encodes one text."""
     single = _single(opened, [word for group in groups for word in group], " ")
     fitting = tuple(group for group in groups if single.issuperset(group))
@@ -201,10 +202,10 @@ def _fill_template(
     try:
         words = template.words(opened, random)
         if len(words.groups) < FEWEST:
+            single = "1 is a single token" if words.groups else "none is a single token"
             raise PairError(
-                f"Of the {words.tried} words or pairs of words of this template, "
-                f"{_single_tokens(len(words.groups))} of this model, and {FEWEST} are needed: "
-                "choose another template."
+                f"Of the {words.tried} words or pairs of words of this template, {single} of this "
+                f"model, and {FEWEST} are needed: choose another template."
             )
         for draw in template.draws:
             candidates = dict.fromkeys(fill(draw(random, words)) for _ in range(TRIES * count))
@@ -221,12 +222,6 @@ def _fill_template(
         )
     few = "" if len(pairs) == count else f" There are {len(pairs)} different pairs, not {count}."
     return TemplatePairs(tuple(pairs), f"{words.note}{few}".strip())
-
-
-def _single_tokens(count: int) -> str:
-    return {0: "none is a single token", 1: "1 is a single token"}.get(
-        count, f"{count} are single tokens"
-    )
 
 
 def _is_pair(opened: OpenModel, pair: TextPair, changes: int) -> bool:
@@ -254,11 +249,6 @@ def _end_of(opened: OpenModel) -> Callable[[TextPair], TextPair] | None:
 
 
 # The templates
-
-
-def _single_token_groups(groups: tuple[Group, ...]) -> Callable[[OpenModel, Random], WordGroups]:
-    """The groups whose every word is one token of the model."""
-    return lambda opened, _: single_tokens(opened, groups)
 
 
 def _indirect_object(random: Random, words: WordGroups) -> TextPair:
@@ -331,7 +321,7 @@ TEMPLATES = {
         PairTemplate(
             "Indirect object",
             "Two people, one of whom gives something; in the corrupted text the other one does.",
-            _single_token_groups(NAMES),
+            partial(single_tokens, NAMES),
             (_indirect_object,),
         ),
         PairTemplate(
@@ -352,19 +342,19 @@ TEMPLATES = {
             "Agreement",
             "A verb that agrees with its subject; in the corrupted text the subject has the other "
             "number.",
-            _single_token_groups(NOUNS),
+            partial(single_tokens, NOUNS),
             (_agreement,),
         ),
         PairTemplate(
             "Capitals",
             "A country's capital; in the corrupted text that of another.",
-            _single_token_groups(CAPITALS),
+            partial(single_tokens, CAPITALS),
             (_capitals,),
         ),
         PairTemplate(
             "Gender",
             "The pronoun of a person; in the corrupted text that of another.",
-            _single_token_groups(PERSONS),
+            partial(single_tokens, PERSONS),
             (_gender,),
         ),
     )

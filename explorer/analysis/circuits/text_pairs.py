@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from torch import Tensor
 
-from explorer.analysis.circuit_metrics import ANSWERS_READ, KL, Outcome, outcome_of, why_no_gradient
+from explorer.analysis.circuit_metrics import ANSWERS_READ, KL, Outcome, outcome_of
 from explorer.analysis.output_change import logits_at
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import (
@@ -206,11 +206,6 @@ class Question:
     def error(self) -> float:
         """The largest numerical error of a difference of the metric between two passes."""
         return error_of(*(v for p in self.pairs for v in (p.clean_value, p.corrupted_value)))
-
-    @property
-    def why_no_gradient(self) -> str:
-        """Why EAP cannot estimate this metric, in a sentence; empty where it can."""
-        return why_no_gradient(self.metric)
 
 
 def question_of(opened: OpenModel, pairs: Iterable[TextPair], metric: str) -> Question:

@@ -65,11 +65,8 @@ class LineActivations:
     def empty(cls, lines: int, layers: int, heads: int) -> "LineActivations":
         """NaN in every line, since none is measured yet."""
         shape = lines, layers, heads
-        numbers = (torch.full(shape, torch.nan) for _ in range(2))
-        places = (torch.zeros(shape, dtype=torch.int16) for _ in range(2))
-        norm, weight = numbers
-        norm_at, weight_at = places
-        return cls(norm, norm_at, weight, weight_at)
+        numbers, places = torch.full(shape, torch.nan), torch.zeros(shape, dtype=torch.int16)
+        return cls(numbers, places, numbers.clone(), places.clone())
 
     def put(self, lines: Sequence[int], activations: "TokenActivations") -> None:
         """Store the largest numbers over the tokens of these lines."""

@@ -25,8 +25,7 @@ from explorer.analysis.forward_pass.stage import Stage, StageCell
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.residual_writes import head_outs, positions_of
 from explorer.catalog.attention_parts import site
-from explorer.catalog.pass_budget import SteppingTap, room_for
-from explorer.catalog.pass_size import PassShape
+from explorer.catalog.pass_budget import PassShape, SteppingTap, room_for
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from models import TransformerConfig

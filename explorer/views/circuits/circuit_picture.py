@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
-from explorer.analysis.adjusted_weights import value_and_output, weigh_by_value_norm
+from explorer.analysis.adjusted_weights import weigh_by_value_norm
 from explorer.analysis.attribution_patching import positions_of_edges
 from explorer.analysis.circuit_metrics import ANSWERS_READ, LOGIT_DIFFERENCE
 from explorer.analysis.circuits.circuit_scores import METHODS, EdgeScores, contrast_of, node_of
 from explorer.analysis.circuits.direct_head_effect import clean_pass
 from explorer.analysis.circuits.text_pairs import Question
 from explorer.analysis.output_change import has_words
+from explorer.analysis.residual_writes import value_writes
 from explorer.analysis.wiring import CircuitNode, Edge
 from explorer.app.address import whole_number
 from explorer.app.choosing import choose_head
@@ -120,9 +121,7 @@ def moves(
             to.setdefault(edge.target, set()).update(at)
     for head in sorted({*reads, *writes}):
         weights = forward.weights(part, head.layer, head.head)
-        brought = weigh_by_value_norm(
-            weights, *value_and_output(forward, part, head.layer, head.head)
-        )
+        brought = weigh_by_value_norm(weights, value_writes(forward, part, head.layer, head.head))
         keys = sorted(reads.get(head, ()))
         queries = writes.get(head) or {int(brought[:, keys].sum(1).argmax())}
         for query in sorted(queries):

@@ -242,7 +242,7 @@ def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerato
 
 
 def _draw_curve(curve: FaithfulnessCurve) -> None:
-    spec = circuit_curves(curve.points, curve.smallest)
+    spec = circuit_curves([vars(point) for point in curve.points], curve.smallest)
     title = "Share of the difference that circuits of every size restore"
     chart(spec, height=CURVES_HEIGHT, key="circuit_curves", title=title)
     st.text(smallest_in_words(curve.smallest, curve.points))

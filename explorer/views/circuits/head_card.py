@@ -12,7 +12,12 @@ from explorer.analysis.circuits.direct_head_effect import (
     direct_effect,
     source_tokens,
 )
-from explorer.analysis.circuits.head_scores import HeadScores, head_scores, standard_scores
+from explorer.analysis.circuits.head_scores import (
+    HeadScores,
+    head_scores,
+    name_moving,
+    standard_scores,
+)
 from explorer.analysis.circuits.text_pairs import Question, TextPair, TokenPair, token_pair
 from explorer.analysis.head_circuits import (
     READS,
@@ -24,7 +29,6 @@ from explorer.analysis.head_circuits import (
     unrelated,
     why_no_copying,
 )
-from explorer.analysis.name_moving import name_moving
 from explorer.analysis.output_change import last_streams
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
 from explorer.analysis.circuit_faithfulness import RANDOM_CIRCUITS, CircuitPoint, sizes
-from explorer.analysis.circuit_metrics import Contrast
+from explorer.analysis.circuit_metrics import Contrast, why_no_gradient
 from explorer.analysis.circuits.circuit_scores import (
     METHODS,
     EdgeScores,
@@ -49,8 +49,8 @@ Key = tuple[object, ...]
 def choose_method(question: Question) -> str | None:
     """The method of the estimates; None, and a sentence, where it cannot estimate the metric."""
     method = one_of("attributed_by", tuple(METHODS), help=WHAT_EAP_IS)
-    if METHODS[method] == 1 and question.why_no_gradient:
-        st.text(question.why_no_gradient)
+    if METHODS[method] == 1 and (why := why_no_gradient(question.metric)):
+        st.text(why)
         return None
     return method
 

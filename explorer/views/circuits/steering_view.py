@@ -19,7 +19,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, slider, text_field
 from explorer.app.progress import bar
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.circuit_charts import CLEAN, CORRUPTED, SteeredPoint, steering_chart
+from explorer.charts.circuit_charts import steering_chart
 from explorer.charts.figure_data import WINDOW
 from explorer.components.chart import chart
 from explorer.inference.core_edits import NotApplicableError, check_applicable, steering_direction
@@ -123,20 +123,11 @@ def _draw_over(
     )
     if metrics is None:
         return
-    points = [
-        SteeredPoint(
-            float(getattr(steer, over)),
-            which,
-            float(values.mean()),
-            float(values.std()) if len(values) > 1 else 0.0,
-        )
-        for which, of_texts in ((CLEAN, metrics.clean), (CORRUPTED, metrics.corrupted))
-        for steer, values in zip(steers, of_texts.T, strict=True)
-    ]
+    places = [float(getattr(steer, over)) for steer in steers]
     metric, place = metric_in_words(question.metric), float(getattr(chosen, over))
     title = f"{question.metric} with a direction added, by {over}"
     with st.container(key=f"steered_over_{over}"):
-        spec = steering_chart(points, over, metric, place)
+        spec = steering_chart(over, places, metrics.clean, metrics.corrupted, metric, place)
         chart(spec, height=WINDOW, key=f"steered_by_{over}", title=title)
 
 

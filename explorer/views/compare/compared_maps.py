@@ -5,7 +5,7 @@ import math
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.comparison import common_scale, map_divergence, pool_map
+from explorer.analysis.token_alignment import common_scale, map_divergence, pool_map
 from explorer.app.context import PageContext
 from explorer.charts.figure_data import FigureData
 from explorer.inference.forward_pass import ForwardPass

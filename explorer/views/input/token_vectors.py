@@ -12,23 +12,23 @@ from explorer.analysis.embedding_space import (
     EMBEDDING,
     MOST_MOVING_TOKENS,
     NEAREST,
+    SEED,
     STREAM,
     UNEMBEDDING,
     EmbeddingSpace,
+    NearestTokens,
+    PrincipalAxes,
     TokenPaths,
     as_read,
     embedding_space,
     is_tied,
-    token_paths,
-    unembedding,
-)
-from explorer.analysis.nearest_tokens import (
-    NearestTokens,
     nearest_by_part,
     nearest_tokens,
     parts_of,
+    principal_axes,
+    token_paths,
+    unembedding,
 )
-from explorer.analysis.principal_components import SEED, PrincipalAxes, principal_axes
 from explorer.app.context import PageContext
 from explorer.app.controls import text_field, token
 from explorer.app.messages import say

@@ -4,7 +4,6 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis.comparison import largest_change
 from explorer.analysis.output_change import (
     ChangeOverText,
     divergence,
@@ -15,6 +14,7 @@ from explorer.analysis.output_change import (
     over_text,
 )
 from explorer.analysis.query_key import strongest_cell
+from explorer.analysis.token_alignment import largest_change
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import OpenModel

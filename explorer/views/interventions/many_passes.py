@@ -18,7 +18,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field, whole
 from explorer.catalog.attention_parts import map_title, site
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.circuit_charts import EdgeCut, edge_cut_curves
+from explorer.charts.circuit_charts import edge_cut_curves
 from explorer.charts.figure_data import WINDOW
 from explorer.components.chart import chart
 from explorer.inference.answers import option_name, score_words
@@ -199,13 +199,9 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     if not cuts.counts:
         st.text("No query attends to any key here, so there is no edge to cut.")
         return lines
-    points = [
-        EdgeCut(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
-        for count, best, draws in zip(cuts.counts, cuts.strongest, cuts.random, strict=True)
-    ]
     words = score_words(opened.config)
     of = f"layer {at.layer}" if head is None else f"layer {at.layer}, head {head}"
-    if max(point.most for point in points) < NOTHING > max(point.strongest for point in points):
+    if cuts.random.max() < NOTHING > cuts.strongest.max():
         picture.text(
             f"Nothing changes: with all {cuts.edges:,} edges of {of} cut, or any of them, the "
             f"output stays the same {base_words(edited)}. Choose another head."
@@ -214,7 +210,8 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     with picture:
         title = "Output against the number of edges cut"
         scale = "KL in nats" if words.unit else words.divergence
-        chart(edge_cut_curves(points, scale), height=WINDOW, key="edges_cut", title=title)
+        spec = edge_cut_curves(cuts.counts, cuts.strongest, cuts.random, scale)
+        chart(spec, height=WINDOW, key="edges_cut", title=title)
     st.caption(
         f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "
         f"draws: mean and range), {base_words(edited)}. There are {cuts.edges:,} edges; all are "

@@ -37,7 +37,7 @@ from explorer.components.tools import hand_over, remembered
 from explorer.export import session_page
 from explorer.export.kept_view import MOST_KEPT_FIGURES, KeptView, one_line
 from explorer.export.offline_page import offline_html
-from explorer.export.pictures import as_picture
+from explorer.export.print_figure import as_picture
 from explorer.export.session_lesson import lesson_name, session_toml
 from explorer.export.session_slides import session_pdf
 from explorer.lessons.lesson import address_of

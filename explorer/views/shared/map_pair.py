@@ -6,12 +6,15 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.analysis.comparison import largest_change, map_difference, pool_map, pool_mask
 from explorer.analysis.token_alignment import (
     AlignedTokens,
     NotAlignedError,
     align_places,
     align_tokens,
+    largest_change,
+    map_difference,
+    pool_map,
+    pool_mask,
 )
 from explorer.analysis.word_groups import Group
 from explorer.app.messages import say

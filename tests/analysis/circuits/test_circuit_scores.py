@@ -118,7 +118,7 @@ def test_exact_edges_come_pair_by_pair_as_parts_of_the_mean(published: Path) -> 
         found[at] += part
     each = [dict(exact_edges(contrast_of(opened, pair), edges)) for pair in question.pairs]
     assert found == pytest.approx([sum(one[at] for one in each) / len(each) for at in range(4)])
-    passes = nested_circuits(opened, question, scores).passes
+    passes = nested_circuits(opened, question, scores).passes()
     assert [base.metric for base in passes] == pytest.approx(
         [pair.corrupted_value for pair in question.pairs], abs=1e-4
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
+from explorer.catalog.pretrained_models import Package, PretrainedModel
 from tests.catalog.downloads.serving import COMMIT, Site, served, wheel
 
 HUB_ID = "someone/tiny-gpt2"
@@ -60,7 +60,7 @@ def hub_model(site: Site, published: Path) -> PretrainedModel:
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     others = ["pytorch_model.bin", "extra.safetensors", "modeling.py", "onnx/model.onnx"]
     site.put_model(HUB_ID, files | dict.fromkeys(others, b"never asked for"))
-    return pretrained_model("tiny", HubModel(HUB_ID), sum(map(len, files.values())))
+    return pretrained_model("tiny", HUB_ID, sum(map(len, files.values())))
 
 
 def put_in(cache: Path, files: dict[str, bytes], hub_id: str = HUB_ID) -> Path:
@@ -83,7 +83,7 @@ def set_endpoint(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
 
 
-def pretrained_model(name: str, source: Package | HubModel, size: int) -> PretrainedModel:
+def pretrained_model(name: str, source: Package | str, size: int) -> PretrainedModel:
     return PretrainedModel(
         name=name,
         title="Tiny GPT-2",

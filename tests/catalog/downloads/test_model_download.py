@@ -18,7 +18,7 @@ from explorer.catalog import ModelError, available_models, model_download, opene
 from explorer.catalog import background_downloads as background
 from explorer.catalog import resumable_fetch as fetching
 from explorer.catalog.model_download import DownloadProgress, download, fetched_bytes, part_folder
-from explorer.catalog.pretrained_models import HubModel, Package, PretrainedModel
+from explorer.catalog.pretrained_models import Package, PretrainedModel
 from explorer.catalog.resumable_fetch import TRIES
 from explorer.system import limits
 from explorer.system.atomic_files import Lock
@@ -218,7 +218,7 @@ def test_the_folder_of_a_download_is_the_accounts_own(
     monkeypatch.setattr("subprocess.Popen", lambda *_, **__: None)
     background.start(model)
     with pytest.raises(ModelError, match="is a link"):
-        background.write_fault(model.folder, "x")
+        model_download.make_part_folder(model.folder)
     assert [path.read_text() for path in target.iterdir()] == ["another's"]
 
 
@@ -290,7 +290,7 @@ def test_pickled_weights_are_taken_from_the_hubs_own_conversion(
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     weights = files.pop("model.safetensors")
     site.put_model("someone/old", files | {"pytorch_model.bin": b"PK"})
-    old = replace(hub_model, source=HubModel("someone/old"))
+    old = replace(hub_model, source="someone/old")
     about = {"isPullRequest": True, "status": "open", "createdAt": "2023-03-01T00:00:00.000Z"}
     title = "Adding `safetensors` variant of this model"
     asked = [
