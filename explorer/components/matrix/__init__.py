@@ -130,16 +130,16 @@ def matrix(
         },
         top=top,
         scaling=scaling,
-        log=log,
-        hidden=hidden,
         cut=cut,
         ghost=ghost,
         exact=exact,
-        places=places,
-        neighbours=neighbours,
-        hides=on_hide is not None,
         name=key if on_pin else None,
         head=head,
+        log=log,
+        hidden=[*hidden],
+        hides=on_hide is not None,
+        **({"places": [list(numbers) for numbers in places]} if places else {}),
+        **({"beside": [labels.header() for labels in neighbours]} if neighbours else {}),
     )
 
     def figures() -> list[Figure]:
@@ -184,18 +184,17 @@ def encode(
     words: dict[str, str],
     top: float | None = None,
     scaling: str = "all",
-    log: bool = False,
-    hidden: Sequence[int] = (),
     cut: Tensor | None = None,
     ghost: Tensor | None = None,
     exact: bool = False,
-    places: Sequence[Sequence[int]] | None = None,
-    neighbours: Sequence[MatrixLabels] = (),
-    hides: bool = False,
     name: str | None = None,
     head: Head | None = None,
+    **more: Any,
 ) -> bytes:
-    """The whole picture as one message; pure, so that it can be measured and tested."""
+    """The whole picture as one message; pure, so that it can be measured and tested.
+
+    `more` is what the browser alone reads, by its names there.
+    """
     for parameter, value, options in (
         ("scale", scale, MATRIX_SCALES),
         ("scaling", scaling, MATRIX_SCALINGS),
@@ -224,13 +223,10 @@ def encode(
         "top": _top(wire.as_array(values)[visible], scale, top),
         **wire.labelled(rows, columns),
         "scaling": scaling,
-        "log": log,
-        "hidden": list(hidden),
-        "hides": hides,
-        **({"places": [list(numbers) for numbers in places]} if places else {}),
-        **({"beside": [labels.header() for labels in neighbours]} if neighbours else {}),
+        "hidden": [],
         **({"name": name, "tells": True} if name else {}),
         **({"of": head[0], "at": head[1:]} if head else {}),
+        **more,
     }
     return wire.pack(header, planes)
 
