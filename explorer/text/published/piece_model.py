@@ -27,7 +27,7 @@ from explorer.text.published.tokenizer_families import (
     rebuilt_class,
     special_roles,
 )
-from explorer.text.published.tokenizer_files import Files, file_bytes
+from explorer.text.published.tokenizer_files import Files, piece_model
 
 _FORMS: Mapping[str, tuple[str | None, ...]] = {
     "tokenizer.model": ("Llama", "Gemma", None),
@@ -53,7 +53,10 @@ def piece_file(files: Files, family: str, settings: Settings) -> tuple[Part, Rol
             f"{name} as {named} reads it is not known here; correct the tokenizer_class in "
             "tokenizer_config.json."
         )
-    model = _parsed(file_bytes(files, name), name)
+    proto = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+    model = piece_model(files, name, proto.FromString)
+    if not model.pieces:
+        raise TextError(f"{name} is empty.")
     trained = model.trainer_spec
     if kind is None:  # whose tokens are the model's own
         own = {
@@ -81,18 +84,6 @@ def piece_file(files: Files, family: str, settings: Settings) -> tuple[Part, Rol
         if piece.type in (_CONTROL, _USER_DEFINED)
     ]
     return complete(files, kind, settings, roles, stored, None, added), roles
-
-
-def _parsed(content: bytes, name: str) -> Any:
-    if content[:1] == b"\x80":
-        raise TextError(f"{name} is a pickle, which could run code; it is not read.")
-    try:
-        model = sentencepiece_model_pb2.ModelProto.FromString(content)  # type: ignore[attr-defined]
-    except Exception as error:
-        raise TextError(f"{name} is not a sentencepiece model.") from error
-    if not model.pieces:
-        raise TextError(f"{name} is empty.")
-    return model
 
 
 def _numbered(kind: str | None, settings: Settings, roles: Roles, pieces: Pieces) -> Pieces:
