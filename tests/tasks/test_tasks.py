@@ -353,7 +353,7 @@ def test_half_of_a_batch_is_balanced_and_counting_alone_is_not_enough() -> None:
 
 def test_dates_in_every_format_have_one_answer() -> None:
     task, day = task_as("dates", Dates), datetime.date(2021, 9, 5)
-    written = ["".join(form(day)) for form in FORMATS]
+    written = ["".join(form(day)) for form in FORMATS.values()]
     assert written == ["5 september 2021", "september 5, 2021", "5 sep 2021", "5.9.2021"]
     for text in written:
         answer = task.answer(task.tokenizer.encode(text))
