@@ -12,9 +12,8 @@ import torch
 
 from explorer.tasks.batches import Rows, pair_batch, pair_rows
 from explorer.tasks.held_out import GeneratedTask
-from explorer.tasks.task import Pattern, Tokens
+from explorer.tasks.task import SMALL, Pattern, Sizes, Tokens
 from explorer.tasks.task_metrics import exact_match
-from explorer.tasks.task_models import SMALL, Sizes
 from explorer.text import SOURCE, TrainedWith, character_tokenizer
 from models.training import Batch
 

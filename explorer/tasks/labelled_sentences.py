@@ -19,9 +19,8 @@ from explorer.tasks.own_data import (
     typical,
     unseen,
 )
-from explorer.tasks.task import CustomTask, generator
+from explorer.tasks.task import SMALL, CustomTask, Sizes, generator, model_config, toy_training
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import SMALL, Sizes, model_config, toy_training
 from explorer.text import CLASSIFIER, TextError, TrainedWith
 from explorer.text.token import PAD, Reads
 from models.config import TrainConfig

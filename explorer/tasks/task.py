@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from jaxtyping import Float
@@ -16,10 +16,9 @@ from torch import Tensor
 
 from explorer.tasks.bundled_text import BundledText
 from explorer.tasks.task_metrics import Metric, value_of
-from explorer.tasks.task_models import Sizes, model_config, toy_training
 from explorer.text import DECODER, TextError, Token, TrainedWith
 from explorer.text.token import Reads
-from models.config import TrainConfig, TransformerConfig
+from models.config import GenerationConfig, TrainConfig, TransformerConfig
 from models.model import Transformer
 from models.training import Batch
 
@@ -129,6 +128,34 @@ class Task(ABC):
         """These words as tokens, with the end token of the source after them."""
         tokens = [Token(self.tokenizer.id_of(word), word) for word in words]
         return [*tokens, *(token for token in source[-1:] if token.special)]
+
+
+Sizes = dict[str, Any]
+SMALL: Sizes = {"d_model": 64, "n_layers": 1, "n_heads": 4, "d_ff": 128, "scale_embedding": False}
+"""Embeddings are not scaled up, so that positions weigh as much as tokens."""
+SMALLER: Sizes = SMALL | {"d_model": 32, "n_heads": 2}
+
+
+def model_config(
+    kind: str, tokenizer: TrainedWith, classes: Sequence[str] = (), **sizes: Any
+) -> TransformerConfig:
+    """A decoder continues a text, an encoder-decoder answers it with another one, up to the end.
+
+    An encoder gives it one of these classes, or where there are none, each token a token.
+    """
+    if kind != "encoder":
+        sizes["bos_id"] = tokenizer.bos_id
+    if kind == "encoder-decoder":
+        sizes["generation"] = GenerationConfig.ending_with(tokenizer.eos_id)
+    if classes:
+        sizes |= {"head": "classifier", "n_classes": len(classes)}
+    sizes |= {"vocab_size": tokenizer.vocab_size, "pad_id": tokenizer.pad_id}
+    return TransformerConfig(kind=kind, **sizes)
+
+
+def toy_training(steps: int, lr: float) -> TrainConfig:
+    """The training settings of a model that trains in seconds."""
+    return TrainConfig(steps=steps, batch_size=64, lr=lr, warmup=50, schedule="linear")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
