@@ -11,8 +11,7 @@ from typing import ClassVar
 import torch
 
 from explorer.tasks.batches import Rows, pair_batch, pair_rows
-from explorer.tasks.held_out import GeneratedTask
-from explorer.tasks.task import SMALL, Pattern, Sizes, Tokens
+from explorer.tasks.task import SMALL, GeneratedTask, Pattern, Sizes, Tokens
 from explorer.tasks.task_metrics import exact_match
 from explorer.text import SOURCE, TrainedWith, character_tokenizer
 from models.training import Batch

@@ -11,8 +11,7 @@ from typing import ClassVar
 import torch
 
 from explorer.tasks.batches import Rows
-from explorer.tasks.held_out import GeneratedTask
-from explorer.tasks.task import SMALL, Pattern, Sizes, Tokens
+from explorer.tasks.task import SMALL, GeneratedTask, Pattern, Sizes, Tokens
 from explorer.tasks.task_metrics import token_accuracy
 from explorer.text import TrainedWith, character_tokenizer
 from explorer.text.token import BOS

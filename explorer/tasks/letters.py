@@ -8,8 +8,7 @@ from typing import ClassVar
 import torch
 
 from explorer.tasks.batches import Rows, pair_batch
-from explorer.tasks.held_out import GeneratedTask
-from explorer.tasks.task import SMALL, SMALLER, Pattern, Sizes, Tokens
+from explorer.tasks.task import SMALL, SMALLER, GeneratedTask, Pattern, Sizes, Tokens
 from explorer.tasks.task_metrics import exact_match, token_accuracy
 from explorer.text import ALONE, SOURCE, TrainedWith, character_tokenizer
 from explorer.text.token import PAD

@@ -8,12 +8,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from explorer.tasks.batches import ONE_IN, Rows, is_held_out, some_rows
 from explorer.tasks.bundled_text import BundledText
 from explorer.tasks.task_metrics import Metric, value_of
 from explorer.text import DECODER, TextError, Token, TrainedWith
@@ -177,6 +179,46 @@ class BuiltinTask(Task):
         tokenizer = cls.vocabulary()
         model = model_config(cls.kind, tokenizer, cls.classes, **cls.sizes)
         return cls(tokenizer=tokenizer, model=model, training=toy_training(cls.steps, cls.lr))
+
+
+MEASURED = 256
+"""Held-out examples of a generated task that the metric reads."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GeneratedTask(BuiltinTask):
+    """A task whose examples are sampled without end."""
+
+    @abstractmethod
+    def draw(self, count: int, random: torch.Generator) -> Rows:
+        """Random examples, padded at the end with zeros."""
+
+    @abstractmethod
+    def batch_of(self, rows: Rows, random: torch.Generator | None) -> Batch:
+        """The batch of these examples; `random` is None if they are held out."""
+
+    def identity(self, rows: Rows) -> Rows:
+        """The rows that the hash reads for these examples."""
+        return rows
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        random = generator(training.seed, step)
+        rows = self.draw(training.batch_size, random)
+        while (again := is_held_out(self.identity(rows))).any():
+            rows[again] = self.draw(int(again.sum()), random)
+        return self.batch_of(rows, random)
+
+    @cached_property
+    def held_out_batch(self) -> Batch:
+        """Different examples: `MEASURED` of them, or as many as there are."""
+        random = generator(seed=0, step=0)
+        rows = self.draw(0, random)
+        for _ in range(20):
+            more = self.draw(MEASURED * ONE_IN, random)
+            rows = torch.cat([rows, more[is_held_out(self.identity(more))]]).unique(dim=0)
+            if len(rows) >= MEASURED:
+                break
+        return self.batch_of(some_rows(rows, MEASURED), None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,9 +10,9 @@ from torch.nn.functional import pad
 
 from explorer.tasks import CUSTOM_TASKS, TASKS, Task, french, pattern_of, task_of
 from explorer.tasks.addition import MODULUS, AdditionTask, split_sums
+from explorer.tasks.batches import ONE_IN, is_held_out
 from explorer.tasks.brackets import Brackets, is_balanced
 from explorer.tasks.dates import FORMATS, Dates
-from explorer.tasks.held_out import ONE_IN, is_held_out
 from explorer.tasks.induction import LENGTH, LONGEST, PERIOD, SHORTEST, Induction, canonical
 from explorer.tasks.letters import LetterTask
 from explorer.tasks.negation import CLASSES, Negation
