@@ -1,6 +1,7 @@
 """The large head with its display options: as a matrix, as lines, as tokens; and its export."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -132,6 +133,7 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         height=WINDOW,
         names=names,
         hues=[head / part.heads for head in heads] or [0.0],
+        figures=partial(line_figures, context, options),
         **_colours(options),
     )
     _draw_below(context, cell, " ".join(weights.notes))
@@ -160,6 +162,7 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         height=WINDOW,
         pinned=pinned.pinned_token(cell, *groups, one_strip=is_one_strip),
         on_pin=lambda token: pinned.pin_token(cell, token, *groups),
+        figures=partial(head_figures, context, options),
     )
     own = [HALVES_SCALES] if options != _without_colours(options) else []
     _draw_below(context, cell, *weights.notes, *own)
