@@ -16,6 +16,7 @@ bytes side by side deflate well. `shared.js` holds the reader.
 """
 
 import json
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,6 +63,17 @@ class EncodedValues:
 def fields(record: object, names: str) -> dict[str, Any]:
     """Some fields of a record by their names, for a header."""
     return {name: getattr(record, name) for name in names.split()}
+
+
+def finite(value: float | None) -> float | None:
+    """The number; None where it is missing or not finite, which JSON has not."""
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def largest_of(values: Tensor | Array) -> float:
+    """The largest finite size; 0 where there is none."""
+    array = as_array(values)
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 def check_shape(values: Tensor, rows: Sequence[object], columns: Sequence[object]) -> None:

@@ -4,7 +4,6 @@ A row, or a cell, can be greyed out; pointing says what is where, and a row can 
 It is a table to a screen reader too, and each row that can be picked holds a button.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,10 +74,6 @@ class Words:
     pick: str = field(default="")
 
 
-def _finite(share: float | None) -> float | None:
-    return share if share is not None and math.isfinite(share) else None
-
-
 def board(
     columns: Sequence[Column],
     rows: Sequence[Row],
@@ -132,7 +127,7 @@ def board(
                 "name": text_of(row.name) if row.is_token else str(row.name),
                 "token": row.is_token,
                 **wire.fields(row, "mark how pickable"),
-                "cells": [[cell.text, _finite(cell.share), cell.how] for cell in row.cells],
+                "cells": [[cell.text, wire.finite(cell.share), cell.how] for cell in row.cells],
             }
             for row in rows
         ],

@@ -8,7 +8,6 @@ Source: the columns and rows are those of `pass_map`; Towards Automated Circuit 
 et al. 2023), section 3, for the edges.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from explorer.charts.figure_data import WINDOW, TableData, Value
 from explorer.components import events, wire
 from explorer.components.circuit_map.printed import printed_circuit
 from explorer.components.mounting import View
+from explorer.components.wire import finite
 from explorer.text.token_labels import Label, specials, texts
 
 CIRCUIT_HTML = """
@@ -193,20 +193,20 @@ def encode(circuit: CircuitMap, key: str, title: str) -> bytes:
                 "to": places[edge.target],
                 "reads": edge.reads,
                 "title": edge.title,
-                "scores": [_finite(edge.estimate), _finite(edge.exact), _finite(edge.spread)],
+                "scores": [*map(finite, (edge.estimate, edge.exact, edge.spread))],
                 "at": [[at, float(scores[at])] for at in drawn_places(scores)],
                 "elsewhere": _elsewhere(scores),
             }
             for edge, scores in zip(circuit.edges, circuit.positions, strict=True)
         ],
         "moves": [
-            [places[node], move.query, move.key, _finite(move.size)]
+            [places[node], move.query, move.key, finite(move.size)]
             for move in circuit.moves
             if (node := CircuitNode("head", move.layer, move.head)) in places
         ],
         "place": circuit.place,
         "output": circuit.output,
-        "difference": _finite(circuit.difference),
+        "difference": finite(circuit.difference),
         "every": circuit.every,
     }
     return wire.pack(header)
@@ -237,7 +237,7 @@ def _parts(edges: Sequence[Edge]) -> list[CircuitNode]:
 
 
 def _scores(score: NodeScore | None) -> list[float | None]:
-    return [None, None] if score is None else [_finite(score.estimate), _finite(score.exact)]
+    return [None, None] if score is None else [finite(score.estimate), finite(score.exact)]
 
 
 def _elsewhere(scores: Tensor) -> float:
@@ -245,8 +245,3 @@ def _elsewhere(scores: Tensor) -> float:
     sizes = scores.abs().nan_to_num(0)
     every = float(sizes.sum())
     return 1 - float(sizes[drawn_places(scores)].sum()) / every if every > 0 else 0.0
-
-
-def _finite(value: float | None) -> float | None:
-    """The number; None if it is missing or not finite."""
-    return float(value) if value is not None and math.isfinite(value) else None

@@ -5,7 +5,6 @@ the chosen one to the views, each by its key. A frame is chosen by the slider, t
 time, or by a click into the curves, which are drawn here with a mark at the frame.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,14 +67,12 @@ def film(
     """
 
     def figures() -> list[Figure]:
-        return [
-            TableData(
-                {"step": [step for step, _ in curve.points], curve.name: _values(curve)},
-                f"{title}, {curve.name}",
-                spec=_printed(curve),
-            )
-            for curve in curves
-        ]
+        made: list[Figure] = []
+        for curve in curves:
+            values = {curve.name: [value for _, value in curve.points]}
+            table = {"step": [step for step, _ in curve.points], **values}
+            made.append(TableData(table, f"{title}, {curve.name}", spec=_printed(curve)))
+        return made
 
     _VIEW(
         key=key,
@@ -116,25 +113,20 @@ def encode(
         "steps": [moment.step for moment in moments],
         "captions": [[list(pair) for pair in moment.captions] for moment in moments],
         "curves": [
-            {"name": curve.name, "share": curve.share, "points": [_point(*p) for p in curve.points]}
-            for curve in curves
+            {"name": curve.name, "share": curve.share, "points": _points(curve)} for curve in curves
         ],
         "marks": [list(mark) for mark in marks],
     }
     return wire.pack(header, planes)
 
 
-def _point(step: int, value: float) -> list[float | None]:
-    """Not-a-number and infinity, which JSON has not, leave a gap in the line."""
-    return [step, value if math.isfinite(value) else None]
+def _points(curve: Curve) -> list[tuple[int, float | None]]:
+    """Not-a-number and infinity leave a gap in the line."""
+    return [(step, wire.finite(value)) for step, value in curve.points]
 
 
 def _printed(curve: Curve) -> Spec:
     """The curve for print."""
-    rows = [dict(zip(("step", "value"), _point(*at), strict=True)) for at in curve.points]
+    rows = [{"step": step, "value": value} for step, value in _points(curve)]
     value = quantity("value", title=curve.name)
     return chart(layer({"type": "line"}, rows, x=quantity("step"), y=value))
-
-
-def _values(curve: Curve) -> list[float]:
-    return [value for _, value in curve.points]

@@ -5,7 +5,6 @@ follows the shares in the browser: no message, whatever is asked. What the logit
 behind, some layers at a time, as neighbours of the picture (`lens_rows`).
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -172,17 +171,12 @@ def lens_rows(key: str, first: int, rows: Sequence[Sequence[tuple[str, float]]],
     """
     neighbour(
         f"{key}-late-{first}",
-        [of, first, [[[word, _finite(p)] for word, p in row] for row in rows]],
+        [of, first, [[[word, wire.finite(p)] for word, p in row] for row in rows]],
     )
 
 
 def _answer(answer: MapAnswer) -> list[Any]:
-    return [answer.label, [[label, _finite(p)] for label, p in answer.options]]
-
-
-def _finite(p: float) -> float | None:
-    """None where a probability is not a number."""
-    return float(p) if math.isfinite(p) else None
+    return [answer.label, [[label, wire.finite(p)] for label, p in answer.options]]
 
 
 def other_answers(key: str, answers: Sequence[MapAnswer], of: str) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -98,22 +97,20 @@ def encode_cells(
 ) -> bytes:
     """The whole table as one message."""
     wire.check_shape(values, rows, columns)
-    coded, array = wire.encode(values), wire.as_array(values)
-    finite = np.abs(array[np.isfinite(array)])
-    largest = float(finite.max()) if finite.size else 0.0
+    coded = wire.encode(values)
     idle = "Point at a cell to read it; click to choose it."
     header = {
         **coded.header(),
         **_header("cells", name, values.shape, {"picks": "chooses", "idle": idle, **words}),
         "again": True,
         "scale": scale,
-        "top": largest or 1.0 if top is None else float(top),
+        "top": wire.largest_of(values) or 1.0 if top is None else float(top),
         "rows": list(rows),
         "columns": list(columns),
         "written": [list(labels) for labels in short_names or (rows, columns)],
         **({"error": error} if error else {}),
     }
-    planes = {"values": wire.plane(coded.codes), **wire.few(array)}
+    planes = {"values": wire.plane(coded.codes), **wire.few(values)}
     return wire.pack(header, planes)
 
 

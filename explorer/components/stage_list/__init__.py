@@ -4,7 +4,6 @@ Only the section of the chosen stage is open. A click, the buttons, Space, the a
 play choose another stage; only then does the page run.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -64,7 +63,7 @@ def stage_list(
         }
         return [TableData(table, title)]
 
-    norms = [section.norm if math.isfinite(section.norm) else 0.0 for section in sections]
+    norms = [wire.finite(section.norm) or 0.0 for section in sections]
     longest = max(norms, default=0.0)
     header = {
         "name": key,
