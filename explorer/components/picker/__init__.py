@@ -132,9 +132,6 @@ def grid(
     key: str,
     title: str,
     on_pick: Pick | None = None,
-    height: int | str = WINDOW,
-    row_name: str = "layer",
-    column_name: str = "head",
     every: EveryHead | None = None,
 ) -> None:
     """Draw `weights` (layers, heads, queries, keys) small and frame the `selected` head, if one is.
@@ -157,16 +154,16 @@ def grid(
         return [
             FigureData(
                 small.cells.permute(0, 2, 1, 3).reshape(layers * queries, heads * keys),
-                tuple(f"{row_name} {y}, query {q}" for y in range(layers) for q in range(queries)),
-                tuple(f"{column_name} {x}, key {k}" for x in range(heads) for k in range(keys)),
+                tuple(f"layer {y}, query {q}" for y in range(layers) for q in range(queries)),
+                tuple(f"head {x}, key {k}" for x in range(heads) for k in range(keys)),
                 f"{title}{side if small.pooled > 1 else ''}",
-                row_name=f"{row_name} and query",
-                column_name=f"{column_name} and key",
+                row_name="layer and query",
+                column_name="head and key",
             )
         ]
 
-    data = encode_grid(small, row_name, column_name, name=key, title=title, every=every)
-    _draw(key, title, data, height, selected, on_pick, (layers, heads), figures)
+    data = encode_grid(small, name=key, title=title, every=every)
+    _draw(key, title, data, WINDOW, selected, on_pick, (layers, heads), figures)
 
 
 def select(key: str, selected: events.Place | None, *, by: str) -> None:
@@ -177,19 +174,13 @@ def select(key: str, selected: events.Place | None, *, by: str) -> None:
 
 @lru_cache(maxsize=16)
 def encode_grid(
-    thumbnails: Thumbnails,
-    row_name: str,
-    column_name: str,
-    *,
-    name: str,
-    title: str = "",
-    every: EveryHead | None = None,
+    thumbnails: Thumbnails, *, name: str, title: str = "", every: EveryHead | None = None
 ) -> bytes:
     """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
     small = thumbnails.cells
     layers, heads, queries, keys = small.shape
     tops, planes = wire.shades(small.reshape(-1, queries, keys))
-    words = {"row": row_name, "column": column_name, "title": title, "note": HEADS_NOTE}
+    words = {"row": "layer", "column": "head", "title": title, "note": HEADS_NOTE}
     words |= {"idle": "Point at a head to enlarge it.", "picks": "opens"}
     words |= {"chosen": ", chosen", "other": "; click to open it"}
     header = {
