@@ -5,7 +5,7 @@ It is a table to a screen reader too, and each row that can be picked holds a bu
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from explorer.charts.figure_data import WINDOW, Figure, TableData
@@ -61,26 +61,16 @@ class Column:
     short: str = ""
 
 
-@dataclass(frozen=True)
-class Words:
-    """How the table is spoken of: its corner, the sentence while nothing is pointed at, a cell.
-
-    Words of others only ever become text.
-    """
-
-    corner: str
-    idle: str
-    cell: str = "{row}, {column}: {text}"
-    pick: str = field(default="")
-
-
 def board(
     columns: Sequence[Column],
     rows: Sequence[Row],
-    words: Words,
     *,
     key: str,
     title: str,
+    corner: str,
+    sentence: str,
+    idle: str = "",
+    pick: str = "",
     narrow: bool = False,
     coloured: bool = False,
     column: int = -1,
@@ -89,13 +79,15 @@ def board(
 ) -> None:
     """Draw it; `on_pick` is told the place of a row before the next run.
 
-    `title` names it where it is exported. `narrow` columns are as wide as a token and scroll
-    sideways where there are many. A `coloured` cell has its share as its colour and as a number
-    behind its text, in place of a bar; the `column` that is chosen has a frame, and a click in
-    another one is told to `on_pick_column`.
+    `title` names it where it is exported. `sentence` says a cell, with {row}, {column}, {value} and
+    {share}, and `idle` stands there while none is pointed at; `pick` says what a click on a row
+    does, with {row}. Words of others only ever become text. `narrow` columns are as wide as a token
+    and scroll sideways where there are many. A `coloured` cell has its share as its colour and as a
+    number behind its text, in place of a bar; the `column` that is chosen has a frame, and a click
+    in another one is told to `on_pick_column`.
     """
 
-    def pick(place: int) -> None:
+    def hand_over(place: int) -> None:
         if rows[place].pickable and on_pick:
             on_pick(place)
 
@@ -107,7 +99,7 @@ def board(
         )
 
     def figures() -> list[Figure]:
-        table = {words.corner: texts([row.name for row in rows])}
+        table = {corner: texts([row.name for row in rows])}
         for place, named in enumerate(columns):
             table[named.name] = [written(row.cells[place]) for row in rows]
         return [TableData(table, title)]
@@ -115,10 +107,10 @@ def board(
     header: dict[str, Any] = {
         "name": key,
         "narrow": narrow,
-        "corner": words.corner,
-        "idle": words.idle,
-        "sentence": words.cell,
-        "pick": words.pick,
+        "corner": corner,
+        "idle": idle,
+        "sentence": sentence,
+        "pick": pick,
         "columns": [[named.name, named.note, named.short] for named in columns],
         "column": column,
         "coloured": coloured,
@@ -138,6 +130,6 @@ def board(
         key=key,
         data=wire.pack(header),
         height=WINDOW,
-        on_picked_change=events.on_place(key, "picked", len(rows), pick),
+        on_picked_change=events.on_place(key, "picked", len(rows), hand_over),
         on_column_change=events.on_place(key, "column", len(columns), on_pick_column),
     )
