@@ -175,7 +175,7 @@ class View:
         *,
         key: str,
         data: bytes,
-        height: int | str,
+        height: int | str = WINDOW,
         choice: Sequence[int] | int | object | None = NO_CHOICE,
         figures: Callable[[], Sequence[Figure]] | None = no_figures,
         title: str = "",

@@ -367,7 +367,6 @@ def show_flow(
         on_go=partial(choose, "go"),
         appends=appends,
         on_append=partial(choose, "append"),
-        figures=mounting.no_figures,
     )
 
 

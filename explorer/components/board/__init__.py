@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from explorer.charts.figure_data import WINDOW, Figure, TableData
+from explorer.charts.figure_data import Figure, TableData
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.text.number_format import three
@@ -129,7 +129,6 @@ def board(
         title=title,
         key=key,
         data=wire.pack(header),
-        height=WINDOW,
         on_picked_change=events.on_place(key, "picked", len(rows), hand_over),
         on_column_change=events.on_place(key, "column", len(columns), on_pick_column),
     )

@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from explorer.analysis.wiring import CircuitNode, Edge
-from explorer.charts.figure_data import WINDOW, TableData, Value
+from explorer.charts.figure_data import TableData, Value
 from explorer.components import events, wire
 from explorer.components.circuit_map.printed import printed_circuit
 from explorer.components.mounting import View
@@ -131,7 +131,6 @@ def circuit_map(
     _VIEW(
         key=key,
         data=encode(circuit, key, title),
-        height=WINDOW,
         choice=selection.message,
         figures=lambda: [figure(circuit, title, selection.count)],
         title=title,

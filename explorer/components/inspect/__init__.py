@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.charts.figure_data import WINDOW, Figure
+from explorer.charts.figure_data import Figure
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View, no_figures
@@ -53,7 +53,6 @@ def inspect(
     row_name: str = "query",
     column_name: str = "key",
     unit: str = "weight",
-    height: int | str = WINDOW,
     pinned: Place | None = None,
     on_pin: Callable[[Place | None], None] | None = None,
     figures: Callable[[], Sequence[Figure]] = no_figures,
@@ -80,7 +79,6 @@ def inspect(
         title=title,
         key=key,
         data=message,
-        height=height,
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
         on_chosen_change=events.on_pin(
             key, len(rows), len(columns), on_pin, parse=events.on_a_side

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.charts.figure_data import WINDOW, Figure
+from explorer.charts.figure_data import Figure
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View, no_figures
@@ -62,7 +62,6 @@ def lines(
     on_choice: Callable[[tuple[int, ...], Place | None], None] | None = None,
     row_name: str = "query",
     column_name: str = "key",
-    height: int | str = WINDOW,
     names: Sequence[str] | None = None,
     hues: Sequence[float] | None = None,
     top: float | None = 1.0,
@@ -106,7 +105,6 @@ def lines(
             log=log,
             tells=on_choice is not None,
         ),
-        height=height,
         choice={"drawn": None if drawn is None else list(drawn), "held": list(pinned or ())},
         on_chosen_change=choose,
     )

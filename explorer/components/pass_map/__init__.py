@@ -16,9 +16,9 @@ from torch import Tensor
 from explorer.analysis.block_inside import BlockInside, BlockPart
 from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.information_flow import InformationFlow
-from explorer.charts.figure_data import Figure
+from explorer.charts.figure_data import WINDOW, Figure
 from explorer.components import events, wire
-from explorer.components.mounting import View, neighbour
+from explorer.components.mounting import View, neighbour, no_figures
 from explorer.text.token_labels import Label, specials, texts
 
 MAP_HTML = """
@@ -132,12 +132,12 @@ def pass_map(
     key: str,
     title: str,
     choice: Sequence[float],
-    height: int | str,
     on_chosen: Callable[[Any], None],
     on_go: Callable[[Any], None],
-    appends: Sequence[bool],
-    on_append: Callable[[int], None],
-    figures: Callable[[], Sequence[Figure]],
+    height: int | str = WINDOW,
+    appends: Sequence[bool] = (),
+    on_append: Callable[[int], None] | None = None,
+    figures: Callable[[], Sequence[Figure]] = no_figures,
 ) -> None:
     """Draw what `encode` made of it. `choice` is what the address holds.
 
@@ -148,7 +148,7 @@ def pass_map(
 
     def append() -> None:
         option = events.place(events.event(key, "append"), len(appends))
-        if option is not None and appends[option]:
+        if option is not None and appends[option] and on_append:
             on_append(option)
 
     _VIEW(

@@ -7,7 +7,7 @@ play choose another stage; only then does the page run.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from explorer.charts.figure_data import WINDOW, Figure, TableData, Value
+from explorer.charts.figure_data import Figure, TableData, Value
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
@@ -82,7 +82,6 @@ def stage_list(
         title=title,
         key=key,
         data=wire.pack(header),
-        height=WINDOW,
         choice=[0, at],
         on_chosen_change=hand_over,
     )

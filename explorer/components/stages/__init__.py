@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.charts.figure_data import WINDOW, Figure, FigureData
+from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
@@ -95,7 +95,6 @@ def stages(
     _VIEW(
         key=key,
         data=encode(panels, rows, columns, equation, words, name=key),
-        height=WINDOW,
         choice=list(pinned or ()),
         figures=figures,
         title=title,
