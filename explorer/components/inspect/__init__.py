@@ -100,15 +100,14 @@ def encode(
     wire.check_shape(weights, rows, columns)
     if same and len(rows) != len(columns):
         raise ValueError(f"{len(rows)} rows and {len(columns)} columns are not the same tokens")
-    coded = wire.encode(weights)
-    planes = {"values": wire.plane(coded.codes), **wire.few(weights)}
+    codes, planes = wire.encode_picture(weights)
     masked, visible = False, np.ones(weights.shape, dtype=bool)
     if allowed is not None:
         may = np.broadcast_to(allowed.detach().to("cpu").numpy(), weights.shape)
         planes["allowed"] = wire.bits(may)
         masked, visible = not bool(may.all()), may
     header: dict[str, Any] = {
-        **coded.header(),
+        **codes,
         "same": same,
         "masked": masked,
         "unknown": bool(np.isnan(wire.as_array(weights)[visible]).any()),

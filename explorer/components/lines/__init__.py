@@ -131,14 +131,14 @@ def encode(
     faint = FAINT * top
     if dropped:
         array = np.where(array < faint, 0.0, array)
-    coded = wire.encode(array)
+    codes, planes = wire.encode_picture(array)
     hint = f"{words[0]} left, {words[1]} right. Point at a token to see its lines alone."
     sentences: dict[str, Any] = {"title": title, "row": words[0], "column": words[1]}
     sentences |= {"hint": hint, **LINES_WORDS}
     if dropped:
         sentences["none"] = tuple(none.format(faint=faint) for none in TOO_FAINT)
     header: dict[str, Any] = {
-        **coded.header(),
+        **codes,
         **more,
         "words": sentences,
         "faint": float(f"{faint:.2g}") if dropped else 0,
@@ -147,4 +147,4 @@ def encode(
         "top": top,
         **wire.labelled(rows, columns),
     }
-    return wire.pack(header, {"values": wire.plane(coded.codes), **wire.few(array)})
+    return wire.pack(header, planes)

@@ -202,8 +202,7 @@ def encode(
         if value not in options:
             raise ValueError(f"{parameter} must be one of {', '.join(options)}, not {value!r}")
     wire.check_shape(values, rows, columns)
-    coded = wire.encode(values)
-    planes = {"values": wire.plane(coded.codes), **wire.few(values)}
+    codes, planes = wire.encode_picture(values)
     visible = np.isfinite(wire.as_array(values))
     if allowed is not None:
         may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), visible.shape)
@@ -216,7 +215,7 @@ def encode(
     if ghost is not None:
         planes["ghost"] = wire.bits(ghost)
     header: dict[str, Any] = {
-        **coded.header(),
+        **codes,
         "exact": exact,
         "scale": scale,
         "words": words,

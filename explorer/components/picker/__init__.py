@@ -97,10 +97,10 @@ def encode_cells(
 ) -> bytes:
     """The whole table as one message."""
     wire.check_shape(values, rows, columns)
-    coded = wire.encode(values)
+    codes, planes = wire.encode_picture(values)
     idle = "Point at a cell to read it; click to choose it."
     header = {
-        **coded.header(),
+        **codes,
         **_header("cells", name, values.shape, {"picks": "chooses", "idle": idle, **words}),
         "again": True,
         "scale": scale,
@@ -110,7 +110,6 @@ def encode_cells(
         "written": [list(labels) for labels in short_names or (rows, columns)],
         **({"error": error} if error else {}),
     }
-    planes = {"values": wire.plane(coded.codes), **wire.few(values)}
     return wire.pack(header, planes)
 
 
