@@ -58,14 +58,6 @@ _VIEW = View("circuit_map", CIRCUIT_HTML)
 
 
 @dataclass(frozen=True)
-class NodeScore:
-    """The share of the metric that a part of the model carries: estimate and exact value."""
-
-    estimate: float
-    exact: float | None = None
-
-
-@dataclass(frozen=True)
 class Move:
     """What a head brings from `key` to `query`: its weight times the norm of the written value."""
 
@@ -83,7 +75,8 @@ class CircuitMap:
     `edges` are the strongest of `every` one, the strongest first, and `positions` (n, t) the part
     of each that is due to each position of the clean text. `corrupted` are the tokens that stand in
     the other text. The metric differs by `difference` between the two. It is read at `place`, None
-    for a class of the whole text, and `output` names it in visible characters.
+    for a class of the whole text, and `output` names it in visible characters. `nodes` has the
+    share of the metric that a part carries: its estimate and its exact value.
     """
 
     tokens: Sequence[Label]
@@ -91,7 +84,7 @@ class CircuitMap:
     layers: int
     edges: Sequence[Edge]
     positions: Tensor
-    nodes: Mapping[CircuitNode, NodeScore]
+    nodes: Mapping[CircuitNode, tuple[float, float | None]]
     moves: Sequence[Move]
     place: int | None
     output: str
@@ -167,6 +160,7 @@ def drawn_places(scores: Tensor) -> list[int]:
 def encode(circuit: CircuitMap, key: str, title: str) -> bytes:
     """The message: a header without planes, some 100 bytes an edge before it is deflated."""
     parts = _parts(circuit.edges)
+    shares = {node: circuit.nodes.get(node, (None, None)) for node in parts}
     places = {node: at for at, node in enumerate(parts)}
     tokens, corrupted = texts(circuit.tokens), texts(circuit.corrupted)
     header = {
@@ -183,7 +177,7 @@ def encode(circuit: CircuitMap, key: str, title: str) -> bytes:
         "layers": circuit.layers,
         "counts": counts(circuit),
         "parts": [
-            [node.kind, node.layer, node.head, node.title, *_scores(circuit.nodes.get(node))]
+            [node.kind, node.layer, node.head, node.title, *map(finite, shares[node])]
             for node in parts
         ],
         "edges": [
@@ -233,10 +227,6 @@ def figure(circuit: CircuitMap, title: str, count: int) -> TableData:
 
 def _parts(edges: Sequence[Edge]) -> list[CircuitNode]:
     return sorted({node for edge in edges for node in (edge.source, edge.target)})
-
-
-def _scores(score: NodeScore | None) -> list[float | None]:
-    return [None, None] if score is None else [finite(score.estimate), finite(score.exact)]
 
 
 def _elsewhere(scores: Tensor) -> float:

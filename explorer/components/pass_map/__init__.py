@@ -289,15 +289,6 @@ def _edges(part: str, shares: Tensor, heads: Tensor, least: float) -> dict[str, 
     }
 
 
-@dataclass(frozen=True)
-class PartLink:
-    """The page that shows a part in full, its title, and what is chosen there besides the head."""
-
-    page: str
-    title: str
-    address: Mapping[str, str]
-
-
 def block_panel(key: str, message: bytes, of: str, at: tuple[int, int], head: int) -> None:
     """Hand the map under this key the inside of its open block, and which head is chosen.
 
@@ -308,18 +299,22 @@ def block_panel(key: str, message: bytes, of: str, at: tuple[int, int], head: in
 
 
 def encode_block(
-    inside: BlockInside, of: str, stacks: list[str], heads: int, link: Callable[[Stage], PartLink]
+    inside: BlockInside,
+    of: str,
+    stacks: list[str],
+    heads: int,
+    link: Callable[[Stage], dict[str, Any]],
 ) -> bytes:
     """One message, a byte for every cell: see `wire.shades` and `wire.signed_shades`.
 
-    `stacks` are those of the map, by whose places the message names them; `link` says where a
-    stage leads.
+    `stacks` are those of the map, by whose places the message names them; `link` says of a stage
+    the `page` that shows it in full, how that `opens`, and the `address` of what is chosen there.
     """
     parts, planes = [], dict[str, bytes]()
     for at, part in enumerate(inside.parts):
         ends, pictures = _picture(part)
         planes |= {f"{at}.{name}": plane for name, plane in pictures.items()}
-        leads, stage = link(part.stage), part.stage
+        stage = part.stage
         is_cross = stage.branch == "cross_attn"
         parts.append(
             {
@@ -333,9 +328,7 @@ def encode_block(
                 "rows": stacks.index(part.rows),
                 "columns": stacks.index("encoder" if is_cross else stage.stack),
                 "part": stage.part if stage.stack == inside.stack else "",
-                "page": leads.page,
-                "opens": leads.title,
-                "address": dict(leads.address),
+                **link(stage),
             }
         )
     header = {
