@@ -19,7 +19,7 @@ from explorer.text.published.added_tokens import (
     token_text,
 )
 from explorer.text.published.mbart_languages import MBART, MBART_50
-from explorer.text.published.rebuilt_parts import LISTED, WORD_START, Part
+from explorer.text.published.rebuilt_parts import BYTES_BACK, LISTED, SPACES, SPACES_BACK, Part
 from explorer.text.published.tokenizer_families import (
     Roles,
     complete,
@@ -140,15 +140,13 @@ def _rename(vocabulary: Any, files: Files, settings: Settings, roles: Roles) -> 
 
 
 def _general_parts(stored: Part, trained: Any) -> Part:
-    spaces: Part = {"type": "Replace", "pattern": {"String": " "}, "content": WORD_START}
-    back: Part = {"type": "Replace", "pattern": {"String": WORD_START}, "content": " "}
-    bytes_back = [{"type": "ByteFallback"}, {"type": "Fuse"}] if trained.byte_fallback else []
+    bytes_back = BYTES_BACK if trained.byte_fallback else ()
     table = [stored["normalizer"]] if stored["normalizer"] else []
     more: Part = {"type": "Unigram", "unk_id": trained.unk_id}
     if isinstance(stored["model"]["vocab"], dict):
         more = {"type": "BPE", "unk_token": trained.unk_piece, "fuse_unk": True, "dropout": None}
     return {
-        "normalizer": {"type": "Sequence", "normalizers": [*table, spaces]},
-        "decoder": {"type": "Sequence", "decoders": [back, *bytes_back]},
+        "normalizer": {"type": "Sequence", "normalizers": [*table, SPACES]},
+        "decoder": {"type": "Sequence", "decoders": [SPACES_BACK, *bytes_back]},
         "model": {**more, "byte_fallback": trained.byte_fallback, **stored["model"]},
     }

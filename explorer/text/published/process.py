@@ -87,11 +87,9 @@ class Child:
     def _answer(self, request: bytes, seconds: float) -> Any:
         try:
             answer = json.loads(self._exchange(request, seconds))
-        except (ChildError, ValueError, RecursionError) as error:
+        except (ValueError, RecursionError):
             self.close()
-            raise ChildError(
-                str(error) if isinstance(error, ChildError) else "its answer is damaged"
-            ) from None
+            raise ChildError("its answer is damaged") from None
         except BaseException:  # such as a reader who left: half an answer may be on its way
             self.close()
             raise
