@@ -18,9 +18,10 @@ from explorer.text.published.added_tokens import (
     extra_count,
     token_text,
 )
-from explorer.text.published.mbart_languages import MBART, MBART_50
 from explorer.text.published.rebuilt_parts import BYTES_BACK, LISTED, SPACES, SPACES_BACK, Part
 from explorer.text.published.tokenizer_families import (
+    MBART,
+    MBART_50,
     Roles,
     complete,
     reading_of,
