@@ -223,11 +223,6 @@ class Tokenizer(AnyTokenizer):
         _single(pair)
         return self.library.encode(checked(text), add_special_tokens=not self.reads_special).ids
 
-    def target_ids(self, text: str) -> list[int]:
-        """The target of an encoder-decoder: `<s> … </s>` around the text."""
-        text_ids = self.library.encode(checked(text), add_special_tokens=False).ids
-        return [self.id_of(BOS), *text_ids, self.id_of(EOS)]
-
     def corpus_ids(self, text: str) -> list[int]:
         """The IDs of a long text to train on, without special tokens."""
         corpus = checked(text, limits.CORPUS_CHARACTERS)

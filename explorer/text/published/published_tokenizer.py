@@ -166,10 +166,6 @@ class TrainingTokenizer(PublishedTokenizer):
             ids += self._ask({"do": "ids", "texts": some, "special": special})["ids"]
         return ids
 
-    def target_ids(self, text: str) -> list[int]:
-        """The target of an encoder-decoder: `<s> … </s>` around the text."""
-        return [self.id_of(BOS), *self.many_ids([text], special=False)[0], self.id_of(EOS)]
-
     def corpus_ids(self, text: str) -> list[int]:
         """The IDs of a long text to train on, without special tokens; tokenized part by part."""
         return [*chain.from_iterable(self.many_ids(list(_parts(text)), special=False))]
