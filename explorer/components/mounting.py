@@ -240,15 +240,10 @@ def neighbour(name: str, value: object, by: str = "") -> None:
     """
     if isinstance(value, bytes):
         _BYTES(key=f"{name}-bytes", data=b"\0".join((name.encode(), value)))
-    else:
-        _CHOICE(key=f"{by}{name}-choice", data=[name, value, *events.answered(name)])
-        _take_along(name, value)
-
-
-def _take_along(name: str, value: object) -> None:
-    """Add data that arrives after its view to the offline page."""
+        return
+    _CHOICE(key=f"{by}{name}-choice", data=[name, value, *events.answered(name)])
     views = state_of(PageViews).drawn
-    for key, view in views.items():
+    for key, view in views.items():  # an offline page has what arrives later too
         if view.offline is not None and name.startswith(f"{key}-late-"):
             behind = {**view.offline.behind, name: value}
             views[key] = replace(view, offline=replace(view.offline, behind=behind))

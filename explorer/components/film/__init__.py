@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from explorer.charts.figure_data import Figure, TableData
-from explorer.charts.vega_lite import Spec, chart, layer, quantity
+from explorer.charts.vega_lite import chart, layer, quantity
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
@@ -71,7 +71,10 @@ def film(
         for curve in curves:
             values = {curve.name: [value for _, value in curve.points]}
             table = {"step": [step for step, _ in curve.points], **values}
-            made.append(TableData(table, f"{title}, {curve.name}", spec=_printed(curve)))
+            rows = [{"step": step, "value": value} for step, value in _points(curve)]
+            of_value = quantity("value", title=curve.name)
+            spec = chart(layer({"type": "line"}, rows, x=quantity("step"), y=of_value))
+            made.append(TableData(table, f"{title}, {curve.name}", spec=spec))
         return made
 
     _VIEW(
@@ -123,10 +126,3 @@ def encode(
 def _points(curve: Curve) -> list[tuple[int, float | None]]:
     """Not-a-number and infinity leave a gap in the line."""
     return [(step, wire.finite(value)) for step, value in curve.points]
-
-
-def _printed(curve: Curve) -> Spec:
-    """The curve for print."""
-    rows = [{"step": step, "value": value} for step, value in _points(curve)]
-    value = quantity("value", title=curve.name)
-    return chart(layer({"type": "line"}, rows, x=quantity("step"), y=value))

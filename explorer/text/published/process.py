@@ -158,7 +158,11 @@ class ChildPool:
                 place.child = _start_child(source)
             yield place.child
         finally:
-            self._give_back(source, place)
+            with self._changed:
+                place.busy = False
+                if place.child is None or not place.child.alive:
+                    self._let_go(source)
+                self._changed.notify_all()
 
     def close(self) -> None:
         """End every idle child."""
@@ -199,13 +203,6 @@ class ChildPool:
         place = self._places.pop(source)
         if place.child is not None:
             place.child.close()
-
-    def _give_back(self, source: TokenizerFiles, place: _Slot) -> None:
-        with self._changed:
-            place.busy = False
-            if place.child is None or not place.child.alive:
-                self._let_go(source)
-            self._changed.notify_all()
 
 
 def _start_child(source: TokenizerFiles) -> Child:

@@ -60,10 +60,6 @@ def composed_byte_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     return byte_parts(stored, settings, roles) | {"normalizer": {"type": "NFC"}}
 
 
-def blenderbot_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
-    return _bytes(stored, flag(settings, "add_prefix_space", True))
-
-
 def qwen2_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     parts = composed_byte_parts(stored, settings, roles)
     words = {"type": "Split", "pattern": {"Regex": _QWEN2}, "behavior": "Isolated"}
@@ -196,7 +192,9 @@ PARTS: Mapping[str, Callable[[Part, Settings, Roles], Part]] = {
     "GPT2": byte_parts,
     "GPTNeoX": composed_byte_parts,
     "Roberta": byte_parts,
-    "Blenderbot": blenderbot_parts,
+    "Blenderbot": lambda stored, settings, _: _bytes(
+        stored, flag(settings, "add_prefix_space", True)
+    ),
     "Qwen2": qwen2_parts,
     "Llama": llama_parts,
     "Gemma": gemma_parts,
