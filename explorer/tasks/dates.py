@@ -1,7 +1,7 @@
 """Write a date as year-month-day: what comes last in the text is written first."""
 
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -80,22 +80,22 @@ class Dates(GeneratedTask):
 
         A zero of the day that the text lacks attends to the day's digit; hyphens attend to nothing.
         """
-        places = _places("".join(token.label for token in source if not token.special))
-        if places is None:
+        read = _read(source)
+        if read is None:
             return None
         expected = torch.zeros(len(target), len(source))
-        for row, keys in enumerate(places[: len(target)]):
+        for row, keys in enumerate(_places(read[1])[: len(target)]):
             expected[row, list(keys)] = 1 / max(1, len(keys))
         return expected
 
     def answer(self, source: Tokens) -> Tokens:
-        day = _read("".join(token.label for token in source if not token.special))
-        return () if day is None else self.answer_of(day[0].isoformat(), source)
+        read = _read(source)
+        return () if read is None else self.answer_of(read[0].isoformat(), source)
 
 
-def _read(text: str) -> tuple[date, tuple[str, ...]] | None:
+def _read(source: Tokens) -> tuple[date, tuple[str, ...]] | None:
     """The date of a text and its parts; None for any other format."""
-    text = text.replace("␣", " ")
+    text = "".join(token.label for token in source if not token.special).replace("␣", " ")
     for form, write in FORMATS.items():
         with suppress(ValueError):
             parsed = datetime.strptime(text, form).date()
@@ -104,18 +104,13 @@ def _read(text: str) -> tuple[date, tuple[str, ...]] | None:
     return None
 
 
-def _places(text: str) -> list[tuple[int, ...]] | None:
+def _places(parts: Sequence[str]) -> list[tuple[int, ...]]:
     """For each character of the answer, the characters of the text that it comes from."""
-    date_and_parts = _read(text)
-    if date_and_parts is None:
-        return None
-    parts = date_and_parts[1]
     starts = [0, *accumulate(map(len, parts))]
     spans = [tuple(range(start, end)) for start, end in pairwise(starts)]
-    is_month_first = parts[0] in MONTHS
-    month, day = (spans[0], spans[2]) if is_month_first else (spans[2], spans[0])
-    months = [month, month] if text[month[0]].isalpha() else _digits(month)
-    return [*((at,) for at in spans[4]), (), *months, (), *_digits(day)]
+    at, day = (0, 2) if parts[0] in MONTHS else (2, 0)
+    months = [spans[at], spans[at]] if parts[at].isalpha() else _digits(spans[at])
+    return [*((place,) for place in spans[4]), (), *months, (), *_digits(spans[day])]
 
 
 def _digits(span: tuple[int, ...]) -> list[tuple[int, ...]]:
