@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from explorer.charts.figure_data import Figure, TableData
+from explorer.charts.figure_data import Figure, TableData, Value
 from explorer.charts.vega_lite import chart, layer, quantity
 from explorer.components import events, wire
 from explorer.components.mounting import View
@@ -69,8 +69,8 @@ def film(
     def figures() -> list[Figure]:
         made: list[Figure] = []
         for curve in curves:
-            values = {curve.name: [value for _, value in curve.points]}
-            table = {"step": [step for step, _ in curve.points], **values}
+            table: dict[str, Sequence[Value]] = {"step": [step for step, _ in curve.points]}
+            table[curve.name] = [value for _, value in curve.points]
             rows = [{"step": step, "value": value} for step, value in _points(curve)]
             of_value = quantity("value", title=curve.name)
             spec = chart(layer({"type": "line"}, rows, x=quantity("step"), y=of_value))
