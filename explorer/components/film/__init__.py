@@ -67,15 +67,15 @@ def film(
     """
 
     def figures() -> list[Figure]:
-        made: list[Figure] = []
+        tables: list[Figure] = []
         for curve in curves:
             table: dict[str, Sequence[Value]] = {"step": [step for step, _ in curve.points]}
             table[curve.name] = [value for _, value in curve.points]
             rows = [{"step": step, "value": value} for step, value in _points(curve)]
             of_value = quantity("value", title=curve.name)
             spec = chart(layer({"type": "line"}, rows, x=quantity("step"), y=of_value))
-            made.append(TableData(table, f"{title}, {curve.name}", spec=spec))
-        return made
+            tables.append(TableData(table, f"{title}, {curve.name}", spec=spec))
+        return tables
 
     _VIEW(
         key=key,
