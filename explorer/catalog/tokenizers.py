@@ -16,13 +16,13 @@ from models.loading.folder_config import OURS
 TYPE_IDS = "This model came without a tokenizer, so type token IDs such as 5 17 3."
 
 
-class TypedTokenIds:
+class TypedTokenIds(AnyTokenizer):
     """Every word of the text is a token ID."""
 
     kind = "numbers"
     lowercase = False
     pad_id = bos_id = eos_id = unk_id = cls_id = sep_id = mask_id = None
-    special_ids: frozenset[int] = frozenset()
+    special_ids = frozenset()
 
     def __init__(self, vocab_size: int) -> None:
         self.vocab_size = vocab_size
@@ -49,17 +49,11 @@ class TypedTokenIds:
             tokens.append(Token(number, word, start, end, segment=segment, second=bool(segment)))
         return tuple(tokens)
 
-    def ids(self, text: str, pair: str | None = None) -> list[int]:
-        return [token.id for token in self.encode(text, pair)]
-
     def decode(self, ids: list[int]) -> str:
         return " ".join(map(str, ids))
 
     def label(self, token_id: int) -> str:
         return str(token_id)
-
-    def token(self, token_id: int) -> Token:
-        return Token(token_id, str(token_id))
 
 
 def tokenizer_of(checkpoint: Checkpoint) -> AnyTokenizer:

@@ -12,8 +12,7 @@ from explorer.charts.figure_data import WINDOW, TableData, Value
 from explorer.charts.figure_text import figure_text
 from explorer.charts.plotly_frame import PLOTLY_CONFIG
 from explorer.charts.vega_lite import Rows, Spec
-from explorer.components.figure_stage import chart_stage
-from explorer.components.mounting import PageView, PageViews
+from explorer.components.mounting import PageView, PageViews, chart_stage
 
 Table = Mapping[str, Sequence[Value]]
 

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.session import state_of
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
 from explorer.charts.figure_data import WINDOW, Figure, OfflineView
 from explorer.components import events
-from explorer.components.figure_stage import stage
 
 HERE = Path(__file__).parent
 install_plain_states()
@@ -175,7 +175,7 @@ class View:
         *,
         key: str,
         data: bytes,
-        height: int | str,
+        height: int | str = WINDOW,
         choice: Sequence[int] | int | object | None = NO_CHOICE,
         figures: Callable[[], Sequence[Figure]] | None = no_figures,
         title: str = "",
@@ -199,7 +199,8 @@ class View:
             offline = self.offline(key, data, height, chosen, title, half)
             state_of(PageViews).drawn[key] = PageView(figures, offline)
         fills = height == WINDOW
-        with stage(key) if fills else st.container(gap=None):  # what is beside it takes no space
+        staged = f"stage-{key}" if fills else None  # see figure_stage.js
+        with st.container(gap=None, key=staged):  # what is beside it takes no space
             mount_code()
             high = "content" if fills else height
             result = self._picture(key=key, data=data, height=high, **callbacks)
@@ -239,15 +240,10 @@ def neighbour(name: str, value: object, by: str = "") -> None:
     """
     if isinstance(value, bytes):
         _BYTES(key=f"{name}-bytes", data=b"\0".join((name.encode(), value)))
-    else:
-        _CHOICE(key=f"{by}{name}-choice", data=[name, value, *events.answered(name)])
-        _take_along(name, value)
-
-
-def _take_along(name: str, value: object) -> None:
-    """Add data that arrives after its view to the offline page."""
+        return
+    _CHOICE(key=f"{by}{name}-choice", data=[name, value, *events.answered(name)])
     views = state_of(PageViews).drawn
-    for key, view in views.items():
+    for key, view in views.items():  # an offline page has what arrives later too
         if view.offline is not None and name.startswith(f"{key}-late-"):
             behind = {**view.offline.behind, name: value}
             views[key] = replace(view, offline=replace(view.offline, behind=behind))
@@ -260,6 +256,11 @@ def asks_for(name: str, what: str) -> bool:
     """
     result = _ASK(key=f"{name}-ask", data=[what], on_asks_change=lambda: None)
     return bool(result.get("asks") == what)
+
+
+def chart_stage(key: str) -> DeltaGenerator:
+    """The container of one chart or table, as high as the window that is left below its top."""
+    return st.container(gap=None, key=f"stage-chart-{key}")
 
 
 def mount_code() -> None:

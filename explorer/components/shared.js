@@ -132,6 +132,9 @@ export function tellLine(root, {title, hint}, said, isPinned = false) {
   return line;
 }
 
+// Whether two places, which are plain values, are one.
+export const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);
+
 export const counted = (many, word) => `${many} ${word}${many === 1 ? "" : "s"}`;
 
 export const plain = (template, parts) =>
@@ -360,6 +363,11 @@ const mounted = new WeakMap();
 const sizeOf = ({stage, root}) => [
   (stage ?? root).clientWidth, heightOf({root, stage: stage ?? root}), devicePixelRatio].join();
 
+// However many events come, one frame draws once.
+export function later(state, paint) {
+  state.waiting ||= requestAnimationFrame(() => { state.waiting = 0; paint(state); });
+}
+
 export function redraw(state, show) {
   state.root.inert = false;
   state.size = sizeOf(state);
@@ -391,7 +399,7 @@ async function mount(component, selector, make, show) {
   if (root.getRootNode().host?.closest("[class*=st-key-stage-]")) watchStages();
   let state = mounted.get(root);
   if (!state) {
-    state = {root, turn: 0};
+    state = {root, turn: 0, stage: root.querySelector(".stage"), canvas: root.querySelector("canvas")};
     root.inert = true;  // or it is pointed at before it has its numbers
     for (const type of ["pointerleave", "focusout", "blur"]) {  // inert things hear these
       root.addEventListener(type, event => state.data || event.stopImmediatePropagation(), true);

@@ -16,9 +16,9 @@ bytes side by side deflate well. `shared.js` holds the reader.
 """
 
 import json
+import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,27 +41,20 @@ ZERO, CLIPPED_MEDIANS = 126, 6
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(frozen=True)
-class EncodedValues:
-    """Values as codes, and what the codes mean."""
-
-    codes: Array
-    low: float
-    high: float
-    steps: int
-
-    def header(self) -> dict[str, Any]:
-        return {
-            "shape": list(self.codes.shape),
-            "low": self.low,
-            "high": self.high,
-            "steps": self.steps,
-        }
-
-
 def fields(record: object, names: str) -> dict[str, Any]:
     """Some fields of a record by their names, for a header."""
     return {name: getattr(record, name) for name in names.split()}
+
+
+def finite(value: float | None) -> float | None:
+    """The number; None where it is missing or not finite, which JSON has not."""
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def largest_of(values: Tensor | Array) -> float:
+    """The largest finite size; 0 where there is none."""
+    array = as_array(values)
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 def check_shape(values: Tensor, rows: Sequence[object], columns: Sequence[object]) -> None:
@@ -90,8 +83,8 @@ def as_array(values: Tensor | Array) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def encode(values: Tensor | Array) -> EncodedValues:
-    """Values as 16-bit codes; the range is chosen from what is there."""
+def encode(values: Tensor | Array) -> tuple[Array, dict[str, Any]]:
+    """Values as 16-bit codes, and what the codes mean; the range is chosen from what is there."""
     array = as_array(values)
     finite = np.isfinite(array)
     numbers = array[finite]
@@ -113,7 +106,16 @@ def encode(values: Tensor | Array) -> EncodedValues:
     codes[np.isposinf(array)] = INFINITY
     codes[np.isneginf(array)] = MINUS_INFINITY
     codes[np.isnan(array)] = ABSENT
-    return EncodedValues(codes, low, high, steps)
+    return codes, {"shape": list(codes.shape), "low": low, "high": high, "steps": steps}
+
+
+def encode_picture(values: Tensor | Array) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What the codes of a picture mean, and its planes: where it is small, exact numbers too."""
+    codes, header = encode(values)
+    planes = {"values": plane(codes)}
+    if codes.size <= FEW_CELLS:
+        planes["exact"] = singles(as_array(values))
+    return header, planes
 
 
 def decode(codes: Array, header: Mapping[str, Any]) -> Array:
@@ -136,23 +138,17 @@ def every_head(weights: Tensor, allowed: Tensor) -> dict[str, bytes]:
     """Planes from which the browser makes those of one head's matrix (`headPlanes` in grid).
 
     Weights (layers, heads, q, k) within [0, 1], as a matrix of this size has them: in single
-    precision where they are `few`, else their codes; and the mask of each layer.
+    precision where they are few, else their codes; and the mask of each layer.
     """
     array = as_array(weights)
     is_few = array[0, 0].size <= FEW_CELLS
-    heads = {"singles": singles(array)} if is_few else {"codes": plane(encode(array).codes)}
+    heads = {"singles": singles(array)} if is_few else {"codes": plane(encode(array)[0])}
     return {**heads, "allowed": b"".join(map(bits, allowed))}
 
 
 def singles(array: Array) -> bytes:
     """The values in single precision."""
     return np.ascontiguousarray(array, dtype="<f4").tobytes()
-
-
-def few(values: Tensor | Array) -> dict[str, bytes]:
-    """The plane of single precision of a picture of at most `FEW_CELLS`; none of a larger one."""
-    array = as_array(values)
-    return {"exact": singles(array)} if array.size <= FEW_CELLS else {}
 
 
 def shades(cells: Tensor) -> tuple[list[float | None], dict[str, bytes]]:

@@ -13,10 +13,9 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from explorer.tasks.held_out import some_rows
-from explorer.tasks.task import BuiltinTask, Pattern, Tokens, generator
+from explorer.tasks.batches import some_rows
+from explorer.tasks.task import SMALL, BuiltinTask, Pattern, Sizes, Tokens, generator
 from explorer.tasks.task_metrics import token_accuracy
-from explorer.tasks.task_models import SMALL, Sizes
 from explorer.text import TrainedWith, word_tokenizer
 from explorer.text.token import BOS
 from models.config import TrainConfig

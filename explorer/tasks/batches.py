@@ -1,9 +1,9 @@
-"""Rows of token IDs from sentences, and batches of them for an encoder-decoder."""
+"""Rows of token IDs from sentences: which are held out, and batches of them."""
 
 from collections.abc import Iterable, Sequence
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from explorer.text import TrainedWith
@@ -73,3 +73,25 @@ def _with_end(tokenizer: TrainedWith, rows: Rows) -> Rows:
     lengths = (rows != pad).sum(-1, keepdim=True)
     room = torch.full((len(rows), 1), pad)
     return torch.cat([rows, room], dim=1).scatter(1, lengths, tokenizer.id_of(EOS))
+
+
+ONE_IN = 8
+"""One example in this many is held out."""
+
+
+def is_held_out(rows: Rows, one_in: int = ONE_IN) -> Bool[Tensor, "b"]:
+    """Whether each row of token IDs is held out, by a hash; zeros at the end change nothing.
+
+    A hash needs no list, so it also splits sets that are too large to enumerate, and an
+    example is on the same side for every seed and every run.
+    """
+    places = torch.arange(1, rows.shape[1] + 1)
+    mixed = (rows * (places * 0x9E3779B1 + 0x7F4A7C15) % 0x7FFFFFFF).sum(-1)
+    mixed = (mixed ^ (mixed >> 13)) * 0x5BD1E995 % 0x7FFFFFFF
+    mixed = (mixed ^ (mixed >> 15)) * 0x27D4EB2F % 0x7FFFFFFF
+    return (mixed ^ (mixed >> 11)) % one_in == 0
+
+
+def some_rows(rows: Tensor, count: int) -> Tensor:
+    """`count` of these rows in a random order, the same ones each time."""
+    return rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))[:count]]

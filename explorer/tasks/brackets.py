@@ -9,11 +9,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
-from explorer.tasks.held_out import is_held_out, some_rows
-from explorer.tasks.task import BuiltinTask, generator
+from explorer.tasks.batches import Rows, is_held_out, sample_rows, sentence_rows, some_rows, trimmed
+from explorer.tasks.task import SMALLER, BuiltinTask, Sizes, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import SMALLER, Sizes
 from explorer.text import CLASSIFIER, TrainedWith, character_tokenizer
 from models.config import TrainConfig
 from models.training import Batch

@@ -1,19 +1,18 @@
 """Write a date as year-month-day: what comes last in the text is written first."""
 
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
-from itertools import pairwise
+from datetime import date, datetime
+from itertools import accumulate, pairwise
 from typing import ClassVar
 
 import torch
 
 from explorer.tasks.batches import Rows, pair_batch, pair_rows
-from explorer.tasks.held_out import GeneratedTask
-from explorer.tasks.task import Pattern, Tokens
+from explorer.tasks.task import SMALL, GeneratedTask, Pattern, Sizes, Tokens
 from explorer.tasks.task_metrics import exact_match
-from explorer.tasks.task_models import SMALL, Sizes
 from explorer.text import SOURCE, TrainedWith, character_tokenizer
 from models.training import Batch
 
@@ -23,13 +22,13 @@ MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),
     *("august", "september", "october", "november", "december"),
 )
-FORMATS: tuple[Callable[[date], tuple[str, ...]], ...] = (
-    lambda day: (str(day.day), " ", MONTHS[day.month - 1], " ", str(day.year)),
-    lambda day: (MONTHS[day.month - 1], " ", str(day.day), ", ", str(day.year)),
-    lambda day: (str(day.day), " ", MONTHS[day.month - 1][:3], " ", str(day.year)),
-    lambda day: (str(day.day), ".", str(day.month), ".", str(day.year)),
-)
-"""The formats of a date; no text in one of them means another date in another."""
+FORMATS: Mapping[str, Callable[[date], tuple[str, ...]]] = {
+    "%d %B %Y": lambda day: (str(day.day), " ", MONTHS[day.month - 1], " ", str(day.year)),
+    "%B %d, %Y": lambda day: (MONTHS[day.month - 1], " ", str(day.day), ", ", str(day.year)),
+    "%d %b %Y": lambda day: (str(day.day), " ", MONTHS[day.month - 1][:3], " ", str(day.year)),
+    "%d.%m.%Y": lambda day: (str(day.day), ".", str(day.month), ".", str(day.year)),
+}
+"""How a date is read and its parts are written; no text means two dates."""
 LONGEST = len("september 30, 2021") + 1
 
 
@@ -71,7 +70,8 @@ class Dates(GeneratedTask):
         if random is not None:
             formats = torch.randint(len(FORMATS), (len(rows),), generator=random)
         dates = [date.fromordinal(FIRST.toordinal() + day - 1) for day in rows[:, 0].tolist()]
-        texts = ("".join(FORMATS[n](day)) for day, n in zip(dates, formats.tolist(), strict=True))
+        write = [*FORMATS.values()]
+        texts = ("".join(write[n](day)) for day, n in zip(dates, formats.tolist(), strict=True))
         pairs = zip(texts, (day.isoformat() for day in dates), strict=True)
         return pair_batch(self.tokenizer, *pair_rows(self.tokenizer, pairs))
 
@@ -80,54 +80,37 @@ class Dates(GeneratedTask):
 
         A zero of the day that the text lacks attends to the day's digit; hyphens attend to nothing.
         """
-        places = _places("".join(token.label for token in source if not token.special))
-        if places is None:
+        read = _read(source)
+        if read is None:
             return None
         expected = torch.zeros(len(target), len(source))
-        for row, keys in enumerate(places[: len(target)]):
+        for row, keys in enumerate(_places(read[1])[: len(target)]):
             expected[row, list(keys)] = 1 / max(1, len(keys))
         return expected
 
     def answer(self, source: Tokens) -> Tokens:
-        day = _read("".join(token.label for token in source if not token.special))
-        return () if day is None else self.answer_of(day[0].isoformat(), source)
+        read = _read(source)
+        return () if read is None else self.answer_of(read[0].isoformat(), source)
 
 
-def _read(text: str) -> tuple[date, tuple[str, ...]] | None:
+def _read(source: Tokens) -> tuple[date, tuple[str, ...]] | None:
     """The date of a text and its parts; None for any other format."""
-    text = text.replace("␣", " ")
-    words = text.replace(",", " ").replace(".", " ").split()
-    if len(words) != 3:
-        return None
-    months = {name: at + 1 for at, name in enumerate(MONTHS)}
-    months |= {name[:3]: at for name, at in months.items()} | {str(n): n for n in range(1, 13)}
-    numbers = [word for word in words if word.isascii() and word.isdigit()]
-    for year, month, day in ((words[2], words[1], words[0]), (words[2], words[0], words[1])):
-        if {year, day} <= set(numbers) and month in months and len(year) == 4 and len(day) < 3:
-            try:
-                parsed = date(int(year), months[month], int(day))
-            except ValueError:
-                continue
-            for parts in (form(parsed) for form in FORMATS):
-                if "".join(parts) == text:
-                    return parsed, parts
+    text = "".join(token.label for token in source if not token.special).replace("␣", " ")
+    for form, write in FORMATS.items():
+        with suppress(ValueError):
+            parsed = datetime.strptime(text, form).date()
+            if "".join(parts := write(parsed)) == text:
+                return parsed, parts
     return None
 
 
-def _places(text: str) -> list[tuple[int, ...]] | None:
+def _places(parts: Sequence[str]) -> list[tuple[int, ...]]:
     """For each character of the answer, the characters of the text that it comes from."""
-    date_and_parts = _read(text)
-    if date_and_parts is None:
-        return None
-    parts = date_and_parts[1]
-    starts = [0]
-    for part in parts:
-        starts.append(starts[-1] + len(part))
+    starts = [0, *accumulate(map(len, parts))]
     spans = [tuple(range(start, end)) for start, end in pairwise(starts)]
-    is_month_first = parts[0] in MONTHS
-    month, day = (spans[0], spans[2]) if is_month_first else (spans[2], spans[0])
-    months = [month, month] if text[month[0]].isalpha() else _digits(month)
-    return [*((at,) for at in spans[4]), (), *months, (), *_digits(day)]
+    at, day = (0, 2) if parts[0] in MONTHS else (2, 0)
+    months = [spans[at], spans[at]] if parts[at].isalpha() else _digits(spans[at])
+    return [*((place,) for place in spans[4]), (), *months, (), *_digits(spans[day])]
 
 
 def _digits(span: tuple[int, ...]) -> list[tuple[int, ...]]:

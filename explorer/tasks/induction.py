@@ -11,10 +11,8 @@ from typing import ClassVar
 import torch
 
 from explorer.tasks.batches import Rows
-from explorer.tasks.held_out import GeneratedTask
-from explorer.tasks.task import Pattern, Tokens
+from explorer.tasks.task import SMALL, GeneratedTask, Pattern, Sizes, Tokens
 from explorer.tasks.task_metrics import token_accuracy
-from explorer.tasks.task_models import SMALL, Sizes
 from explorer.text import TrainedWith, character_tokenizer
 from explorer.text.token import BOS
 from models.losses import IGNORE

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import torch
 
-from explorer.tasks.batches import Rows, sampled_batch, sentence_rows
+from explorer.tasks.batches import sampled_batch, sentence_rows
 from explorer.tasks.bundled_text import REVIEWS, BundledText
 from explorer.tasks.own_data import (
     MOST_HELD_OUT,
@@ -19,9 +19,8 @@ from explorer.tasks.own_data import (
     typical,
     unseen,
 )
-from explorer.tasks.task import CustomTask, generator
+from explorer.tasks.task import SMALL, CustomTask, Sizes, generator, model_config, toy_training
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import SMALL, Sizes, model_config, toy_training
 from explorer.text import CLASSIFIER, TextError, TrainedWith
 from explorer.text.token import PAD, Reads
 from models.config import TrainConfig
@@ -103,8 +102,11 @@ class SentenceTask(CustomTask):
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
         rows, size = self.training_rows, training.batch_size
-        batch = sampled_batch(rows, size, random, self.tokenizer.id_of(PAD))
-        return Batch((self._hide_words(batch.inputs[0], random),), batch.labels)
+        pad_id = self.tokenizer.id_of(PAD)
+        batch = sampled_batch(rows, size, random, pad_id)
+        hidden = torch.rand(batch.inputs[0].shape, generator=random) < self.word_dropout
+        hidden[:, 0] = False  # `<cls>` stays; padding is masked
+        return Batch((batch.inputs[0].masked_fill(hidden, pad_id),), batch.labels)
 
     def as_it_is(self) -> "SentenceTask":
         """The task without hidden words, for a model that was trained before."""
@@ -122,12 +124,6 @@ class SentenceTask(CustomTask):
             model=self.model.replace(max_len=tokens),
             note=_note(cut, count, tokens, self.table_note),
         )
-
-    def _hide_words(self, rows: Rows, random: torch.Generator) -> Rows:
-        """Some tokens become padding, which is masked; `<cls>` stays."""
-        hidden = torch.rand(rows.shape, generator=random) < self.word_dropout
-        hidden[:, 0] = False
-        return rows.masked_fill(hidden, self.tokenizer.id_of(PAD))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

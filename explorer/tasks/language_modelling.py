@@ -13,9 +13,8 @@ from torch import Tensor
 from explorer.system import limits
 from explorer.tasks.bundled_text import PLAYS, BundledText
 from explorer.tasks.own_data import SUBWORDS, WORDS, tokenizer_for
-from explorer.tasks.task import CustomTask, generator
+from explorer.tasks.task import CustomTask, Sizes, generator, model_config
 from explorer.tasks.task_metrics import nats_per_token
-from explorer.tasks.task_models import Sizes, model_config
 from explorer.text import TextError, TrainedWith, byte_tokenizer, character_tokenizer
 from explorer.text.checked_text import checked
 from explorer.text.token import BOS

@@ -8,10 +8,8 @@ from typing import ClassVar
 import torch
 
 from explorer.tasks.batches import Rows, pair_batch
-from explorer.tasks.held_out import GeneratedTask
-from explorer.tasks.task import Pattern, Tokens
+from explorer.tasks.task import SMALL, SMALLER, GeneratedTask, Pattern, Sizes, Tokens
 from explorer.tasks.task_metrics import exact_match, token_accuracy
-from explorer.tasks.task_models import SMALL, SMALLER, Sizes
 from explorer.text import ALONE, SOURCE, TrainedWith, character_tokenizer
 from explorer.text.token import PAD
 from models.training import Batch

@@ -11,11 +11,9 @@ from typing import ClassVar
 
 import torch
 
-from explorer.tasks.batches import sampled_batch, sentence_rows
-from explorer.tasks.held_out import is_held_out
-from explorer.tasks.task import BuiltinTask, Pattern, Tokens, generator
+from explorer.tasks.batches import is_held_out, sampled_batch, sentence_rows
+from explorer.tasks.task import SMALLER, BuiltinTask, Pattern, Sizes, Tokens, generator
 from explorer.tasks.task_metrics import accuracy
-from explorer.tasks.task_models import SMALLER, Sizes
 from explorer.text import CLASSIFIER, TrainedWith, word_tokenizer
 from models.config import TrainConfig
 from models.training import Batch

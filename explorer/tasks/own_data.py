@@ -123,7 +123,13 @@ def tokenizer_for(choice: str | TrainedWith, training: str, reads: Reads = DECOD
     if choice == SUBWORDS:
         return byte_tokenizer(training, MAX_SUBWORDS, reads)
     tokenizer = adopted(choice, reads) if isinstance(choice, str) else choice
-    _check_knows(tokenizer, training)
+    ids = tokenizer.corpus_ids(training)
+    share = sum(number != tokenizer.unk_id for number in ids) / max(1, len(ids))
+    if share < LEAST_KNOWN:
+        raise TextError(
+            f"The tokenizer knows {share:.0%} of the tokens of this text: choose another one, or "
+            "let one be trained on the text."
+        )
     return tokenizer
 
 
@@ -158,13 +164,3 @@ def typical(texts: Sequence[str]) -> tuple[str, ...]:
     by_length = sorted(texts, key=lambda text: (len(text), text))
     middle = len(by_length) // 2
     return tuple(by_length[middle : middle + 4])
-
-
-def _check_knows(tokenizer: TrainedWith, training: str) -> None:
-    ids = tokenizer.corpus_ids(training)
-    share = sum(number != tokenizer.unk_id for number in ids) / max(1, len(ids))
-    if share < LEAST_KNOWN:
-        raise TextError(
-            f"The tokenizer knows {share:.0%} of the tokens of this text: choose another one, or "
-            "let one be trained on the text."
-        )

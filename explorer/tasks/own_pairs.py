@@ -16,9 +16,8 @@ from explorer.tasks.own_data import (
     typical,
     unseen,
 )
-from explorer.tasks.task import CustomTask, generator
+from explorer.tasks.task import SMALL, CustomTask, Sizes, generator, model_config, toy_training
 from explorer.tasks.task_metrics import token_accuracy
-from explorer.tasks.task_models import SMALL, Sizes, model_config, toy_training
 from explorer.text import SOURCE, TextError, TrainedWith
 from explorer.text.token import Reads
 from models.config import TrainConfig

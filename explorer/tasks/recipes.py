@@ -48,26 +48,21 @@ class Recipe:
 
     def task(self, text: str | None) -> Task:
         """The task, measured on all of its held-out data."""
-        task = task_of(self.twin_of or self.name, text)
-        if self.positions:
-            task = with_positions(task, self.positions)
+        task, positions = task_of(self.twin_of or self.name, text), self.positions
+        if positions:
+            task = replace(
+                task,
+                title=f"{task.title}, {positions} positions",
+                explanation=f"{task.explanation} It has {positions} positions; all else is as in "
+                f"the model {task.name}, which has {task.model.positions} ones.",
+                model=task.model.replace(positions=positions),
+            )
         task = replace(
             task,
             model=task.model.replace(**self.model),
             training=task.training.replace(**self.training),
         )
         return task.measuring_everything() if isinstance(task, LanguageTask) else task
-
-
-def with_positions(task: Task, positions: str) -> Task:
-    """The same task and training for a model with another scheme of positions."""
-    return replace(
-        task,
-        title=f"{task.title}, {positions} positions",
-        explanation=f"{task.explanation} It has {positions} positions; all else is as in the "
-        f"model {task.name}, which has {task.model.positions} ones.",
-        model=task.model.replace(positions=positions),
-    )
 
 
 def bigram(text: str) -> Measurement:

@@ -8,18 +8,19 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from explorer.tasks.batches import ONE_IN, Rows, is_held_out, some_rows
 from explorer.tasks.bundled_text import BundledText
 from explorer.tasks.task_metrics import Metric, value_of
-from explorer.tasks.task_models import Sizes, model_config, toy_training
 from explorer.text import DECODER, TextError, Token, TrainedWith
 from explorer.text.token import Reads
-from models.config import TrainConfig, TransformerConfig
+from models.config import GenerationConfig, TrainConfig, TransformerConfig
 from models.model import Transformer
 from models.training import Batch
 
@@ -131,6 +132,34 @@ class Task(ABC):
         return [*tokens, *(token for token in source[-1:] if token.special)]
 
 
+Sizes = dict[str, Any]
+SMALL: Sizes = {"d_model": 64, "n_layers": 1, "n_heads": 4, "d_ff": 128, "scale_embedding": False}
+"""Embeddings are not scaled up, so that positions weigh as much as tokens."""
+SMALLER: Sizes = SMALL | {"d_model": 32, "n_heads": 2}
+
+
+def model_config(
+    kind: str, tokenizer: TrainedWith, classes: Sequence[str] = (), **sizes: Any
+) -> TransformerConfig:
+    """A decoder continues a text, an encoder-decoder answers it with another one, up to the end.
+
+    An encoder gives it one of these classes, or where there are none, each token a token.
+    """
+    if kind != "encoder":
+        sizes["bos_id"] = tokenizer.bos_id
+    if kind == "encoder-decoder":
+        sizes["generation"] = GenerationConfig.ending_with(tokenizer.eos_id)
+    if classes:
+        sizes |= {"head": "classifier", "n_classes": len(classes)}
+    sizes |= {"vocab_size": tokenizer.vocab_size, "pad_id": tokenizer.pad_id}
+    return TransformerConfig(kind=kind, **sizes)
+
+
+def toy_training(steps: int, lr: float) -> TrainConfig:
+    """The training settings of a model that trains in seconds."""
+    return TrainConfig(steps=steps, batch_size=64, lr=lr, warmup=50, schedule="linear")
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BuiltinTask(Task):
     """A task whose data the program generates; its class defines its model and training."""
@@ -150,6 +179,46 @@ class BuiltinTask(Task):
         tokenizer = cls.vocabulary()
         model = model_config(cls.kind, tokenizer, cls.classes, **cls.sizes)
         return cls(tokenizer=tokenizer, model=model, training=toy_training(cls.steps, cls.lr))
+
+
+MEASURED = 256
+"""Held-out examples of a generated task that the metric reads."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GeneratedTask(BuiltinTask):
+    """A task whose examples are sampled without end."""
+
+    @abstractmethod
+    def draw(self, count: int, random: torch.Generator) -> Rows:
+        """Random examples, padded at the end with zeros."""
+
+    @abstractmethod
+    def batch_of(self, rows: Rows, random: torch.Generator | None) -> Batch:
+        """The batch of these examples; `random` is None if they are held out."""
+
+    def identity(self, rows: Rows) -> Rows:
+        """The rows that the hash reads for these examples."""
+        return rows
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        random = generator(training.seed, step)
+        rows = self.draw(training.batch_size, random)
+        while (again := is_held_out(self.identity(rows))).any():
+            rows[again] = self.draw(int(again.sum()), random)
+        return self.batch_of(rows, random)
+
+    @cached_property
+    def held_out_batch(self) -> Batch:
+        """Different examples: `MEASURED` of them, or as many as there are."""
+        random = generator(seed=0, step=0)
+        rows = self.draw(0, random)
+        for _ in range(20):
+            more = self.draw(MEASURED * ONE_IN, random)
+            rows = torch.cat([rows, more[is_held_out(self.identity(more))]]).unique(dim=0)
+            if len(rows) >= MEASURED:
+                break
+        return self.batch_of(some_rows(rows, MEASURED), None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

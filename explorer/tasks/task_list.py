@@ -1,7 +1,7 @@
 """All tasks: those whose data the program generates, and those of a reader's own data."""
 
-from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import lru_cache
 
 from explorer.tasks.addition import AdditionLeak, AdditionTask
 from explorer.tasks.brackets import Brackets
@@ -16,34 +16,14 @@ from explorer.tasks.task import CustomTask, Task
 from explorer.tasks.translation import TranslationTask
 from explorer.text import TextError, TrainedWith
 
-_GENERATED = {
-    task.name: task
+TASKS: Mapping[str, Task] = {
+    task.name: task.build()
     for task in (
         *(Reverse, ReverseEncoder, Copy, Sort, Induction, InductionControl, FixedPeriod, Negation),
         *(Brackets, TranslationTask, Dates, AdditionTask, AdditionLeak),
     )
 }
-
-
-class _Tasks(Mapping[str, Task]):
-    """Name to task, in a good order to learn from; each is built when it is first used."""
-
-    def __getitem__(self, name: str) -> Task:
-        return _task(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_GENERATED)
-
-    def __len__(self) -> int:
-        return len(_GENERATED)
-
-
-@cache
-def _task(name: str) -> Task:
-    return _GENERATED[name].build()
-
-
-TASKS: Mapping[str, Task] = _Tasks()
+"""In a good order to learn from."""
 CUSTOM_TASKS: Mapping[str, type[CustomTask]] = {
     task.name: task for task in (Characters, Subwords, Sentences, PairTask, Shakespeare, Reviews)
 }
@@ -79,8 +59,4 @@ def stored_tokenizer(name: str, text: str | None, tokenizer: str | None) -> str 
 
 @lru_cache(maxsize=4)
 def _built(name: str, text: str, tokenizer: str | TrainedWith | None) -> Task:
-    return (
-        CUSTOM_TASKS[name].build(text)
-        if tokenizer is None
-        else CUSTOM_TASKS[name].build(text, tokenizer)
-    )
+    return CUSTOM_TASKS[name].build(text, tokenizer)

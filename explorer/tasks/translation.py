@@ -11,9 +11,8 @@ import torch
 
 from explorer.tasks import french
 from explorer.tasks.batches import PairRows, pair_batch, pair_rows, sampled_pairs
-from explorer.tasks.task import BuiltinTask, Pattern, Tokens, generator
+from explorer.tasks.task import SMALL, BuiltinTask, Pattern, Sizes, Tokens, generator
 from explorer.tasks.task_metrics import exact_match
-from explorer.tasks.task_models import SMALL, Sizes
 from explorer.text import SOURCE, TrainedWith, word_tokenizer
 from models.config import TrainConfig
 from models.training import Batch

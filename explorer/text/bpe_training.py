@@ -160,7 +160,9 @@ class MergeTraining:
     def ids_of(self, text: str, step: int) -> list[int]:
         """The token IDs of a part of the training text, after `step` merges."""
         numbers = {token: number for number, token in enumerate(self.tokens)}
-        units = _units(_words_in_order(text, self.algorithm), self.algorithm, numbers)
+        text = text if self.algorithm == BPE else NORMALIZER.normalize_str(text)
+        words = [word for word, _ in WORD_SPLITTERS[self.algorithm].pre_tokenize_str(text)]
+        units = _units(words, self.algorithm, numbers)
         merged_units = apply_merges(units, self.merges[:step], len(self.tokens) + 1)
         return [unit - 1 for unit in merged_units.tolist() if unit]
 
@@ -215,8 +217,10 @@ def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
         alphabet = options["initial_alphabet"] = sorted(byte_alphabet())
     else:
         text = NORMALIZER.normalize_str(text)
+        letters = sorted({*text} - {" "})  # the normalizer leaves no other space
+        alphabet = [UNKNOWN, *letters, *(GOES_ON + letter for letter in letters)]
         # As special tokens they get their IDs in this order, not in the order of the text.
-        alphabet = options["special_tokens"] = _word_piece_alphabet(text)
+        options["special_tokens"] = alphabet
         options["continuing_subword_prefix"] = GOES_ON
     options["vocab_size"] = len(alphabet) + merges
     learned = learned_merges(in_parts(text), algorithm, options)
@@ -237,16 +241,6 @@ def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
         np.array(list(words.values()), dtype=np.int64),
         {0: _units(words, algorithm, numbers)},
     )
-
-
-def _word_piece_alphabet(text: str) -> list[str]:
-    letters = sorted({*text} - {" "})  # the normalizer leaves no other space
-    return [UNKNOWN, *letters, *(GOES_ON + letter for letter in letters)]
-
-
-def _words_in_order(text: str, algorithm: str) -> list[str]:
-    text = text if algorithm == BPE else NORMALIZER.normalize_str(text)
-    return [word for word, _ in WORD_SPLITTERS[algorithm].pre_tokenize_str(text)]
 
 
 def _units(words: Iterable[str], algorithm: str, numbers: Mapping[str, int]) -> Units:

@@ -95,15 +95,12 @@ TRAININGS: dict[str, Callable[..., Any]] = {"merges": _merges, "pieces": _pieces
 
 
 def _train(name: str, parts: Sequence[str], arguments: list[Any]) -> Any:
-    is_apart = operating_system.IS_POSIX and _takes_long(parts)  # Windows does not wait for pipes
+    is_long = sum(map(len, parts)) > LONG_TEXT
+    is_long = (
+        is_long or sum(map(len, {word for part in parts for word in part.split()})) > LONG_WORDS
+    )
+    is_apart = operating_system.IS_POSIX and is_long  # Windows does not wait for pipes
     return _in_a_child(name, arguments) if is_apart else TRAININGS[name](*arguments)
-
-
-def _takes_long(parts: Sequence[str]) -> bool:
-    if sum(map(len, parts)) > LONG_TEXT:
-        return True
-    different = {word for part in parts for word in part.split()}
-    return sum(map(len, different)) > LONG_WORDS
 
 
 def _in_a_child(name: str, arguments: list[Any]) -> Any:

@@ -1,7 +1,7 @@
 """The data of tokenization, and the interface of every tokenizer."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 PAD, BOS, EOS, UNKNOWN, CLS = "<pad>", "<s>", "</s>", "<unk>", "<cls>"
 
@@ -39,59 +39,50 @@ class Token:
     second: bool = False
 
 
-class AnyTokenizer(Protocol):
+class AnyTokenizer(ABC):
     """Text to tokens and back, in the way one model reads it.
 
-    Two classes implement it: `Tokenizer` for models made here, in this process, and
-    `PublishedTokenizer` for all others, in a process of its own.
+    `Tokenizer` is that of models made here, in this process, and `PublishedTokenizer` that of most
+    others, in a process of its own. `kind` says what a token is: "characters", "words", "bytes",
+    "wordpiece" or "sentencepiece"; `lowercase`, whether the text is lowercased.
     """
 
-    @property
-    def kind(self) -> str:
-        """What a token is: "characters", "words", "bytes", "wordpiece" or "sentencepiece"."""
+    kind: str
+    vocab_size: int
+    """One more than the largest token ID."""
+    lowercase: bool
+    pad_id: int | None
+    bos_id: int | None
+    eos_id: int | None
+    unk_id: int | None
+    cls_id: int | None
+    sep_id: int | None
+    mask_id: int | None
+    special_ids: frozenset[int]
 
-    @property
-    def vocab_size(self) -> int:
-        """One more than the largest token ID."""
-
-    @property
-    def lowercase(self) -> bool:
-        """Whether the text is lowercased."""
-
-    @property
-    def pad_id(self) -> int | None: ...
-    @property
-    def bos_id(self) -> int | None: ...
-    @property
-    def eos_id(self) -> int | None: ...
-    @property
-    def unk_id(self) -> int | None: ...
-    @property
-    def cls_id(self) -> int | None: ...
-    @property
-    def sep_id(self) -> int | None: ...
-    @property
-    def mask_id(self) -> int | None: ...
-    @property
-    def special_ids(self) -> frozenset[int]: ...
-
+    @abstractmethod
     def id_of(self, entry: str) -> int:
         """The ID of an entry of the vocabulary; TextError if it is not there."""
 
+    @abstractmethod
     def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
         """The tokens the model reads for this text, special tokens included."""
 
     def ids(self, text: str, pair: str | None = None) -> list[int]:
         """The token IDs of `encode`, without the labels."""
+        return [token.id for token in self.encode(text, pair)]
 
+    @abstractmethod
     def decode(self, ids: list[int]) -> str:
         """The text of these tokens; special tokens are left out, an unknown one is shown."""
 
+    @abstractmethod
     def label(self, token_id: int) -> str:
         """How to show a token."""
 
     def token(self, token_id: int) -> Token:
         """A token that was not typed, such as one a model wrote; it has no span."""
+        return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
 
 
 TYPED = "The text as it was typed."

@@ -20,7 +20,18 @@ from explorer.system import limits
 from explorer.system.cooperative import interruptible
 from explorer.text.checked_text import TextError, checked
 from explorer.text.library_training import BPE, learned_merges
-from explorer.text.token import BOS, CLS, DECODER, EOS, PAD, SPECIALS, UNKNOWN, Reads, Token
+from explorer.text.token import (
+    BOS,
+    CLS,
+    DECODER,
+    EOS,
+    PAD,
+    SPECIALS,
+    UNKNOWN,
+    AnyTokenizer,
+    Reads,
+    Token,
+)
 from explorer.text.visible_text import byte_alphabet, bytes_of, readable, readable_bytes
 
 MAX_FILE_CHARACTERS = 20_000_000
@@ -116,7 +127,11 @@ def _vocabulary_fault(model: dict[str, Any]) -> str | None:
     if not isinstance(merges, list):
         return "it has no merges"
     for merge in merges:
-        if not (isinstance(merge, list) and len(merge) == 2 and all(map(_is_text, merge))):
+        if not (
+            isinstance(merge, list)
+            and len(merge) == 2
+            and all(isinstance(part, str) for part in merge)
+        ):
             return "a merge is not a pair of tokens"
         if not {*merge, "".join(merge)} <= vocabulary.keys():
             return "a merge uses tokens outside the vocabulary"
@@ -155,12 +170,8 @@ def special_entry(name: str, token_id: int | None) -> dict[str, Any]:
     return {"id": token_id, "content": name, "special": True} | dict.fromkeys(_FLAGS, False)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-class Tokenizer:
-    """Text to tokens and back, in the way one model reads it."""
+class Tokenizer(AnyTokenizer):
+    """The tokenizer of a model made here."""
 
     def __init__(self, library: tokenizers.Tokenizer) -> None:
         # Not part of the library's file format, so every constructor sets it.
@@ -169,7 +180,7 @@ class Tokenizer:
         self.reads_special = False
         self.special_ids = frozenset(library.get_added_tokens_decoder())
         self.kind = _kind_of(library)
-        self.vocab_size: int = library.get_vocab_size()
+        self.vocab_size = library.get_vocab_size()
         self.lowercase = library.normalizer is not None
         roles = (PAD, BOS, EOS, UNKNOWN, CLS)
         ids: list[int | None] = [library.token_to_id(name) for name in roles]
@@ -178,14 +189,12 @@ class Tokenizer:
         self._labels: dict[int, str] = {}
 
     def id_of(self, entry: str) -> int:
-        """The ID of an entry of the vocabulary; TextError if it is not there."""
         token_id = self.library.token_to_id(entry)
         if token_id is None:
             raise TextError(f"The vocabulary has no {entry[:40]!r}.")
         return int(token_id)
 
     def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
-        """The tokens the model reads for this text, special tokens included."""
         _single(pair)
         encoding = self.library.encode(checked(text), add_special_tokens=not self.reads_special)
         tokens: list[Token] = []
@@ -211,14 +220,8 @@ class Tokenizer:
         return tokenizer
 
     def ids(self, text: str, pair: str | None = None) -> list[int]:
-        """The token IDs of `encode`, without the labels."""
         _single(pair)
         return self.library.encode(checked(text), add_special_tokens=not self.reads_special).ids
-
-    def target_ids(self, text: str) -> list[int]:
-        """The target of an encoder-decoder: `<s> … </s>` around the text."""
-        text_ids = self.library.encode(checked(text), add_special_tokens=False).ids
-        return [self.id_of(BOS), *text_ids, self.id_of(EOS)]
 
     def corpus_ids(self, text: str) -> list[int]:
         """The IDs of a long text to train on, without special tokens."""
@@ -235,7 +238,6 @@ class Tokenizer:
         ]
 
     def decode(self, ids: list[int]) -> str:
-        """The text of these tokens; special tokens are left out, an unknown one is shown."""
         return self.library.decode([int(token_id) for token_id in ids], skip_special_tokens=True)
 
     def label(self, token_id: int) -> str:
@@ -243,10 +245,6 @@ class Tokenizer:
         if token_id not in self._labels:
             self._labels[token_id] = self._make_label(token_id)
         return self._labels[token_id]
-
-    def token(self, token_id: int) -> Token:
-        """A token that was not typed, such as one a model wrote; it has no span."""
-        return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
 
     def to_json(self) -> str:
         """The library's own file format, `tokenizer.json`."""

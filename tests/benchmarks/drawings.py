@@ -57,7 +57,7 @@ def labels(tokens: int) -> list[str]:
 def overview(heads: Tensor, into: Path) -> tuple[Drawing, OfflineView]:
     """Our page of every head, and the view in it."""
     small = thumbnails_of_weights(heads)
-    data = encode_grid(small, "layer", "head", name="overview")
+    data = encode_grid(small, name="overview")
     view = GRID.offline("overview", data, WINDOW, [0, 0])
     return written(view, into, f"overview-{heads.shape[-1]}"), view
 

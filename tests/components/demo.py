@@ -23,7 +23,7 @@ from explorer.analysis.information_flow import route
 from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.app import streamlit_patches
 from explorer.components import mounting
-from explorer.components.board import Cell, Column, Row, Words, board
+from explorer.components.board import Cell, Column, Row, board
 from explorer.components.chips import chips
 from explorer.components.circuit_map import CircuitChoice, CircuitMap, circuit_map
 from explorer.components.film import Curve, Moment, film
@@ -71,7 +71,8 @@ from tests.text.test_number_format import TIES
 
 state, n = st.session_state, len(WORDS)
 MANY = [f"{WORDS[at % n]}{at}" for at in range(1024)]
-SPOKEN = Words("token", "Point at a cell.", "{row}, {column}: {value}", "Take {row}")
+SENTENCE_OF = "{row}, {column}: {value}"
+SPOKEN: dict[str, Any] = {"corner": "token", "idle": "Point at a cell.", "sentence": SENTENCE_OF}
 
 
 def choose(*told: Any) -> None:
@@ -87,7 +88,7 @@ def demo_everything(show: str) -> None:
     size, name = len(STRANGE), STRANGE[0]
     weights, each = attention(size), heads(2, 4, size, size)
     shown = texts(STRANGE)
-    board([Column("is")], [Row(at, [Cell(at)]) for at in shown], SPOKEN, key="board", title=name)
+    board([Column("is")], [Row(at, [Cell(at)]) for at in shown], key="board", title=name, **SPOKEN)
     picks: dict[str, Any] = {"selected": (0, 0), "on_pick": choose}
     cells(weights, shown, shown, key="cells", title=name, unit="weight", **picks)
     chips(words(STRANGE_SENTENCE), key="chips", text=STRANGE_SENTENCE)
@@ -126,10 +127,10 @@ def demo_board(show: str) -> None:
         for at, name in enumerate(["the", "<b>x</b>", "\u202eabc"])
     ]
     columns = [Column("before", "sums to 1"), Column("after")]
-    board(columns, rows, SPOKEN, key="board", title="demo", on_pick=choose)
+    board(columns, rows, key="board", title="demo", pick="Take {row}", on_pick=choose, **SPOKEN)
     columns = [Column(str(at)) for at in range(60)]
     rows = [Row("in", [Cell(f"t{at}") for at in range(60)], is_token=False)]
-    board(columns, rows, SPOKEN, key="wide", title="demo", narrow=True, on_pick=choose)
+    board(columns, rows, key="wide", title="demo", narrow=True, on_pick=choose, **SPOKEN)
 
 
 def demo_cells(show: str) -> None:
@@ -366,7 +367,6 @@ def show_flow(
         on_go=partial(choose, "go"),
         appends=appends,
         on_append=partial(choose, "append"),
-        figures=mounting.no_figures,
     )
 
 

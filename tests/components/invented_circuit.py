@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from explorer.analysis.wiring import CircuitNode, Edge
-from explorer.components.circuit_map import CircuitMap, Move, NodeScore
+from explorer.components.circuit_map import CircuitMap, Move
 from explorer.text.token_labels import Label
 
 EMBEDDING, LOGITS = CircuitNode("embedding"), CircuitNode("logits")
@@ -50,7 +50,7 @@ def invented(words: Sequence[Label] = WORDS, layers: int = 6) -> CircuitMap:
         layers=layers,
         edges=EDGES,
         positions=positions,
-        nodes={MOVER: NodeScore(3.5, 3.25), LATE: NodeScore(-1.0), FIRST: NodeScore(1.5, 1.25)},
+        nodes={MOVER: (3.5, 3.25), LATE: (-1.0, None), FIRST: (1.5, 1.25)},
         moves=moves,
         place=len(words) - 1,
         output="Mary − John",

@@ -82,13 +82,13 @@ def test_where_chips_of_a_long_text_a_pair_and_one_character_stand(open_demo: Op
 
 
 def test_what_is_sent_of_a_token_and_of_a_long_text() -> None:
-    message = encode(words(SENTENCE), text=SENTENCE, key="c", name="token", pickable=False)
+    message = encode(words(SENTENCE), SENTENCE)
     header, _ = wire.unpack(message)
     assert header["labels"][4] == "␣cat"
     assert header["spans"][4] == [15, 19]
     assert header["muted"] == [0, len(words(SENTENCE)) - 1]
     text = "a" * (MOST_CHIPS + 50)
-    header, _ = wire.unpack(encode(characters(text), text=text, key="c", name="t", pickable=False))
+    header, _ = wire.unpack(encode(characters(text), text))
     assert len(header["text"]) == MOST_CHIPS
 
 

@@ -72,11 +72,9 @@ def fills_the_room(visitor: Visitor) -> int:
 
 def test_a_small_weight_is_not_sent_as_zero_nor_what_is_no_number_as_one() -> None:
     weights = torch.tensor([[[[1.0, 1e-6, 0.0]]]])
-    _, planes = wire.unpack(encode_grid(thumbnails_of_weights(weights), "layer", "head", name="g"))
+    _, planes = wire.unpack(encode_grid(thumbnails_of_weights(weights), name="g"))
     assert np.frombuffer(planes["cells"], np.uint8).tolist() == [255, 1, 0]
     weights = torch.tensor([[[[1.0, torch.nan, 0.0]], [[torch.nan] * 3]]])
-    header, planes = wire.unpack(
-        encode_grid(thumbnails_of_weights(weights), "layer", "head", name="g")
-    )
+    header, planes = wire.unpack(encode_grid(thumbnails_of_weights(weights), name="g"))
     assert header["tops"] == [[1.0, None]]
     assert planes["unknown"] == bytes([0b01011100])

@@ -79,7 +79,7 @@ def test_the_heads_drawn_and_the_held_token_are_told_and_come_back(open_demo: Op
 
 def sent(weights: torch.Tensor) -> bytes:
     labels = [str(i) for i in range(weights.shape[-1])]
-    return encode(weights, labels, labels, key="l", title="t", words=("query", "key"))
+    return encode(weights, labels, labels, title="t", words=("query", "key"))
 
 
 def test_faint_lines_of_long_inputs_are_not_sent_and_short_inputs_are_sent_whole() -> None:
@@ -96,4 +96,4 @@ def test_faint_lines_of_long_inputs_are_not_sent_and_short_inputs_are_sent_whole
 
 def test_a_wrong_shape_is_refused_in_words() -> None:
     with pytest.raises(ValueError, match="1 columns"):
-        encode(torch.zeros(1, 2, 2), ["a", "b"], ["a"], key="l", title="t", words=("query", "key"))
+        encode(torch.zeros(1, 2, 2), ["a", "b"], ["a"], title="t", words=("query", "key"))

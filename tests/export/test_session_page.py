@@ -40,7 +40,7 @@ def matrix(layer: int, head: int) -> OfflineView:
 
 
 def session() -> list[KeptView]:
-    many = encode_grid(thumbnails_of_weights(WEIGHTS), "layer", "head", name="overview")
+    many = encode_grid(thumbnails_of_weights(WEIGHTS), name="overview")
     grids = [GRID.offline("overview", many, 240, [layer, layer + 1]) for layer in (0, 1)]
     return [
         KeptView("First", "/attention?layer=0", HARMFUL, {}, [grids[0], matrix(0, 1)]),

@@ -55,9 +55,8 @@ def test_each_model_reads_its_special_tokens_around_the_text() -> None:
     assert labels(character_tokenizer("ab", DECODER), "ab") == ["<s>", "a", "b"]
     assert labels(character_tokenizer("ab", SOURCE), "ab") == ["a", "b", "</s>"]
     assert labels(character_tokenizer("ab", CLASSIFIER), "ab") == ["<cls>", "a", "b"]
-    assert WORDS.target_ids("the cat") == [1, *WORDS.ids("the cat")[:-1], 2]
     with pytest.raises(TextError, match="has no '</s>'"):
-        BYTES.target_ids("the")
+        BYTES.id_of("</s>")
 
 
 def test_what_is_invisible_gets_a_label() -> None:

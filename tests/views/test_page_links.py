@@ -73,16 +73,16 @@ def test_every_part_of_every_kind_of_model_leads_to_a_page_that_exists(kind: str
             link = link_of_stage(part.stage)
             own = part.stage.stack == stack and part.stage.part
             event = {
-                "page": link.page,
+                "page": link["page"],
                 "part": own or f"{stack}.self_attn",
                 "layer": 0,
                 "head": 0,
                 "query": None,
                 "key": None,
-                "address": link.address,
+                "address": link["address"],
             }
             assert checked_link(forward, event) is not None, part.name
-            assert link.title == TITLES[link.page]
+            assert link["opens"] == TITLES[link["page"]]
 
 
 def opening(value: object) -> None:

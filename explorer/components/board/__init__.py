@@ -4,12 +4,11 @@ A row, or a cell, can be greyed out; pointing says what is where, and a row can 
 It is a table to a screen reader too, and each row that can be picked holds a button.
 """
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from explorer.charts.figure_data import WINDOW, Figure, TableData
+from explorer.charts.figure_data import Figure, TableData
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.text.number_format import three
@@ -62,30 +61,16 @@ class Column:
     short: str = ""
 
 
-@dataclass(frozen=True)
-class Words:
-    """How the table is spoken of: its corner, the sentence while nothing is pointed at, a cell.
-
-    Words of others only ever become text.
-    """
-
-    corner: str
-    idle: str
-    cell: str = "{row}, {column}: {text}"
-    pick: str = field(default="")
-
-
-def _finite(share: float | None) -> float | None:
-    return share if share is not None and math.isfinite(share) else None
-
-
 def board(
     columns: Sequence[Column],
     rows: Sequence[Row],
-    words: Words,
     *,
     key: str,
     title: str,
+    corner: str,
+    sentence: str,
+    idle: str = "",
+    pick: str = "",
     narrow: bool = False,
     coloured: bool = False,
     column: int = -1,
@@ -94,13 +79,15 @@ def board(
 ) -> None:
     """Draw it; `on_pick` is told the place of a row before the next run.
 
-    `title` names it where it is exported. `narrow` columns are as wide as a token and scroll
-    sideways where there are many. A `coloured` cell has its share as its colour and as a number
-    behind its text, in place of a bar; the `column` that is chosen has a frame, and a click in
-    another one is told to `on_pick_column`.
+    `title` names it where it is exported. `sentence` says a cell, with {row}, {column}, {value} and
+    {share}, and `idle` stands there while none is pointed at; `pick` says what a click on a row
+    does, with {row}. Words of others only ever become text. `narrow` columns are as wide as a token
+    and scroll sideways where there are many. A `coloured` cell has its share as its colour and as a
+    number behind its text, in place of a bar; the `column` that is chosen has a frame, and a click
+    in another one is told to `on_pick_column`.
     """
 
-    def pick(place: int) -> None:
+    def hand_over(place: int) -> None:
         if rows[place].pickable and on_pick:
             on_pick(place)
 
@@ -112,7 +99,7 @@ def board(
         )
 
     def figures() -> list[Figure]:
-        table = {words.corner: texts([row.name for row in rows])}
+        table = {corner: texts([row.name for row in rows])}
         for place, named in enumerate(columns):
             table[named.name] = [written(row.cells[place]) for row in rows]
         return [TableData(table, title)]
@@ -120,10 +107,10 @@ def board(
     header: dict[str, Any] = {
         "name": key,
         "narrow": narrow,
-        "corner": words.corner,
-        "idle": words.idle,
-        "sentence": words.cell,
-        "pick": words.pick,
+        "corner": corner,
+        "idle": idle,
+        "sentence": sentence,
+        "pick": pick,
         "columns": [[named.name, named.note, named.short] for named in columns],
         "column": column,
         "coloured": coloured,
@@ -132,7 +119,7 @@ def board(
                 "name": text_of(row.name) if row.is_token else str(row.name),
                 "token": row.is_token,
                 **wire.fields(row, "mark how pickable"),
-                "cells": [[cell.text, _finite(cell.share), cell.how] for cell in row.cells],
+                "cells": [[cell.text, wire.finite(cell.share), cell.how] for cell in row.cells],
             }
             for row in rows
         ],
@@ -142,7 +129,6 @@ def board(
         title=title,
         key=key,
         data=wire.pack(header),
-        height=WINDOW,
-        on_picked_change=events.on_place(key, "picked", len(rows), pick),
+        on_picked_change=events.on_place(key, "picked", len(rows), hand_over),
         on_column_change=events.on_place(key, "column", len(columns), on_pick_column),
     )

@@ -9,7 +9,6 @@ const LOWEST = 17, HIGHEST = 40, HEADING = 30, BELOW = 16;
 function make(state) {
   const {root} = state;
   state.line = root.querySelector(".sentence");
-  state.stage = root.querySelector(".stage");
   state.faded = fades(state.stage);
   state.columns = root.querySelector("thead");
   state.rows = root.querySelector("tbody");

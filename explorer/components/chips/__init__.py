@@ -7,6 +7,7 @@ larger its number is, which pointing at it says.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from explorer.charts.figure_data import Figure, TableData, Value
 from explorer.components import events, wire
@@ -37,7 +38,6 @@ def chips(
     highlight: int | Sequence[int] | None = None,
     later: int | None = None,
     on_pick: Callable[[int], None] | None = None,
-    name: str = "token",
     height: int | None = None,
     below: Sequence[Label] | None = None,
     values: Sequence[float] | None = None,
@@ -55,23 +55,22 @@ def chips(
     """
 
     def figures() -> list[Figure]:
-        table: dict[str, Sequence[Value]] = {name: texts(tokens)}
+        table: dict[str, Sequence[Value]] = {"token": texts(tokens)}
         table |= {} if below is None else {"below": texts(below)}
         table |= {} if values is None else {unit or "value": list(values)}
-        return [TableData(table, f"{name}s".capitalize())]
+        return [TableData(table, "Tokens")]
 
     marked = [highlight] if isinstance(highlight, int) else list(highlight or [])
     result = _VIEW(
         key=key,
         data=encode(
             tokens,
-            text=text,
-            key=key,
-            name=name,
+            text,
+            below or [],
+            values or [],
+            unit,
+            name=key,
             pickable=on_pick is not None,
-            below=below,
-            values=values,
-            unit=unit,
             prompt=prompt,
         ),
         height=height or "content",
@@ -84,25 +83,21 @@ def chips(
 
 def encode(
     tokens: Sequence[Label],
-    *,
     text: str | None,
-    key: str,
-    name: str,
-    pickable: bool,
-    below: Sequence[Label] | None = None,
-    values: Sequence[float] | None = None,
+    below: Sequence[Label] = (),
+    values: Sequence[float] = (),
     unit: str = "",
-    prompt: int | None = None,
+    **more: Any,
 ) -> bytes:
-    """The chips as one message; the ids and the spans only where tokens have them."""
-    first = tokens[:MOST_CHIPS]
-    numbers = [] if values is None else values[:MOST_CHIPS]
+    """The chips as one message; the ids and the spans only where tokens have them.
+
+    `more` is what the browser alone reads, by its names there.
+    """
+    first, below, numbers = tokens[:MOST_CHIPS], below[:MOST_CHIPS], values[:MOST_CHIPS]
     top = max([*numbers, 0.0])
     end = getattr(first[-1], "end", None) if first else None
     header = {
-        "name": key,
-        "word": name,
-        "idle": f"Point at a {name} to see its details.",
+        **more,
         "labels": texts(first),
         "own": [text_of(token) for token in first],
         "groups": [
@@ -115,9 +110,7 @@ def encode(
         "shades": [max(0.0, value) / top if top else 0.0 for value in numbers],
         "said": [f"{three(value)} {unit}".strip() if value >= 0 else "" for value in numbers],
         "text": text if text is None or len(tokens) <= MOST_CHIPS else text[:end],
-        "pickable": pickable,
-        "prompt": prompt,
-        "below": [] if below is None else texts(below[:MOST_CHIPS]),
-        "mutedBelow": [] if below is None else specials(below[:MOST_CHIPS]),
+        "below": texts(below),
+        "mutedBelow": specials(below),
     }
     return wire.pack(header)

@@ -68,7 +68,7 @@ const segments = (state, start, end) => start === null ? [] : state.segments
 
 function spoken({data, points}, place) {
   const [start, end] = data.spans[place], id = data.ids[place], parts = {label: data.labels[place]};
-  const details = [`{label} is ${data.word} ${place} of ${data.total}`];
+  const details = [`{label} is token ${place} of ${data.total}`];
   if (data.said[place]) details.push(data.said[place]);
   if (id !== null) details.push(`id ${id}`);
   if (data.muted.includes(place)) details.push("special");
@@ -89,7 +89,7 @@ function spoken({data, points}, place) {
 }
 
 function idle({sentence, data}) {
-  sentence.textContent = `${counted(data.total, data.word)}. ${data.idle}`;
+  sentence.textContent = `${counted(data.total, "token")}. Point at a token to see its details.`;
 }
 
 function mark(state) {

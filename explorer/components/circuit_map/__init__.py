@@ -8,7 +8,6 @@ Source: the columns and rows are those of `pass_map`; Towards Automated Circuit 
 et al. 2023), section 3, for the edges.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +15,11 @@ from typing import Any
 from torch import Tensor
 
 from explorer.analysis.wiring import CircuitNode, Edge
-from explorer.charts.figure_data import WINDOW, TableData, Value
+from explorer.charts.figure_data import TableData, Value
 from explorer.components import events, wire
 from explorer.components.circuit_map.printed import printed_circuit
 from explorer.components.mounting import View
+from explorer.components.wire import finite
 from explorer.text.token_labels import Label, specials, texts
 
 CIRCUIT_HTML = """
@@ -58,14 +58,6 @@ _VIEW = View("circuit_map", CIRCUIT_HTML)
 
 
 @dataclass(frozen=True)
-class NodeScore:
-    """The share of the metric that a part of the model carries: estimate and exact value."""
-
-    estimate: float
-    exact: float | None = None
-
-
-@dataclass(frozen=True)
 class Move:
     """What a head brings from `key` to `query`: its weight times the norm of the written value."""
 
@@ -83,7 +75,8 @@ class CircuitMap:
     `edges` are the strongest of `every` one, the strongest first, and `positions` (n, t) the part
     of each that is due to each position of the clean text. `corrupted` are the tokens that stand in
     the other text. The metric differs by `difference` between the two. It is read at `place`, None
-    for a class of the whole text, and `output` names it in visible characters.
+    for a class of the whole text, and `output` names it in visible characters. `nodes` has the
+    share of the metric that a part carries: its estimate and its exact value.
     """
 
     tokens: Sequence[Label]
@@ -91,7 +84,7 @@ class CircuitMap:
     layers: int
     edges: Sequence[Edge]
     positions: Tensor
-    nodes: Mapping[CircuitNode, NodeScore]
+    nodes: Mapping[CircuitNode, tuple[float, float | None]]
     moves: Sequence[Move]
     place: int | None
     output: str
@@ -131,7 +124,6 @@ def circuit_map(
     _VIEW(
         key=key,
         data=encode(circuit, key, title),
-        height=WINDOW,
         choice=selection.message,
         figures=lambda: [figure(circuit, title, selection.count)],
         title=title,
@@ -168,6 +160,7 @@ def drawn_places(scores: Tensor) -> list[int]:
 def encode(circuit: CircuitMap, key: str, title: str) -> bytes:
     """The message: a header without planes, some 100 bytes an edge before it is deflated."""
     parts = _parts(circuit.edges)
+    shares = {node: circuit.nodes.get(node, (None, None)) for node in parts}
     places = {node: at for at, node in enumerate(parts)}
     tokens, corrupted = texts(circuit.tokens), texts(circuit.corrupted)
     header = {
@@ -184,7 +177,7 @@ def encode(circuit: CircuitMap, key: str, title: str) -> bytes:
         "layers": circuit.layers,
         "counts": counts(circuit),
         "parts": [
-            [node.kind, node.layer, node.head, node.title, *_scores(circuit.nodes.get(node))]
+            [node.kind, node.layer, node.head, node.title, *map(finite, shares[node])]
             for node in parts
         ],
         "edges": [
@@ -193,20 +186,20 @@ def encode(circuit: CircuitMap, key: str, title: str) -> bytes:
                 "to": places[edge.target],
                 "reads": edge.reads,
                 "title": edge.title,
-                "scores": [_finite(edge.estimate), _finite(edge.exact), _finite(edge.spread)],
+                "scores": [*map(finite, (edge.estimate, edge.exact, edge.spread))],
                 "at": [[at, float(scores[at])] for at in drawn_places(scores)],
                 "elsewhere": _elsewhere(scores),
             }
             for edge, scores in zip(circuit.edges, circuit.positions, strict=True)
         ],
         "moves": [
-            [places[node], move.query, move.key, _finite(move.size)]
+            [places[node], move.query, move.key, finite(move.size)]
             for move in circuit.moves
             if (node := CircuitNode("head", move.layer, move.head)) in places
         ],
         "place": circuit.place,
         "output": circuit.output,
-        "difference": _finite(circuit.difference),
+        "difference": finite(circuit.difference),
         "every": circuit.every,
     }
     return wire.pack(header)
@@ -236,17 +229,8 @@ def _parts(edges: Sequence[Edge]) -> list[CircuitNode]:
     return sorted({node for edge in edges for node in (edge.source, edge.target)})
 
 
-def _scores(score: NodeScore | None) -> list[float | None]:
-    return [None, None] if score is None else [_finite(score.estimate), _finite(score.exact)]
-
-
 def _elsewhere(scores: Tensor) -> float:
     """The share of an edge's sizes at the positions where it is not drawn."""
     sizes = scores.abs().nan_to_num(0)
     every = float(sizes.sum())
     return 1 - float(sizes[drawn_places(scores)].sum()) / every if every > 0 else 0.0
-
-
-def _finite(value: float | None) -> float | None:
-    """The number; None if it is missing or not finite."""
-    return float(value) if value is not None and math.isfinite(value) else None

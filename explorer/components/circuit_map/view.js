@@ -7,8 +7,8 @@ import {css, element, news, publish, taken, tellPage, three} from "../shared.js"
 const NEAR = 6, LISTED = 5, MOVING = 150;
 
 function make(state) {
-  const {root} = state, get = selector => root.querySelector(selector);
-  Object.assign(state, {stage: get(".stage"), canvas: get("canvas"), range: get("input"), shown: null});
+  const {root} = state;
+  Object.assign(state, {range: root.querySelector("input"), shown: null});
   state.stage.addEventListener("scroll", () => paint(state), {passive: true});
   state.stage.addEventListener("pointermove", event => point(state, hit(state, event)));
   state.stage.addEventListener("pointerenter", () => { state.follows = false; });

@@ -5,13 +5,12 @@ the chosen one to the views, each by its key. A frame is chosen by the slider, t
 time, or by a click into the curves, which are drawn here with a mark at the frame.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from explorer.charts.figure_data import Figure, TableData
-from explorer.charts.vega_lite import Spec, chart, layer, quantity
+from explorer.charts.figure_data import Figure, TableData, Value
+from explorer.charts.vega_lite import chart, layer, quantity
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
@@ -68,14 +67,15 @@ def film(
     """
 
     def figures() -> list[Figure]:
-        return [
-            TableData(
-                {"step": [step for step, _ in curve.points], curve.name: _values(curve)},
-                f"{title}, {curve.name}",
-                spec=_printed(curve),
-            )
-            for curve in curves
-        ]
+        tables: list[Figure] = []
+        for curve in curves:
+            table: dict[str, Sequence[Value]] = {"step": [step for step, _ in curve.points]}
+            table[curve.name] = [value for _, value in curve.points]
+            rows = [{"step": step, "value": value} for step, value in _points(curve)]
+            of_value = quantity("value", title=curve.name)
+            spec = chart(layer({"type": "line"}, rows, x=quantity("step"), y=of_value))
+            tables.append(TableData(table, f"{title}, {curve.name}", spec=spec))
+        return tables
 
     _VIEW(
         key=key,
@@ -116,25 +116,13 @@ def encode(
         "steps": [moment.step for moment in moments],
         "captions": [[list(pair) for pair in moment.captions] for moment in moments],
         "curves": [
-            {"name": curve.name, "share": curve.share, "points": [_point(*p) for p in curve.points]}
-            for curve in curves
+            {"name": curve.name, "share": curve.share, "points": _points(curve)} for curve in curves
         ],
         "marks": [list(mark) for mark in marks],
     }
     return wire.pack(header, planes)
 
 
-def _point(step: int, value: float) -> list[float | None]:
-    """Not-a-number and infinity, which JSON has not, leave a gap in the line."""
-    return [step, value if math.isfinite(value) else None]
-
-
-def _printed(curve: Curve) -> Spec:
-    """The curve for print."""
-    rows = [dict(zip(("step", "value"), _point(*at), strict=True)) for at in curve.points]
-    value = quantity("value", title=curve.name)
-    return chart(layer({"type": "line"}, rows, x=quantity("step"), y=value))
-
-
-def _values(curve: Curve) -> list[float]:
-    return [value for _, value in curve.points]
+def _points(curve: Curve) -> list[tuple[int, float | None]]:
+    """Not-a-number and infinity leave a gap in the line."""
+    return [(step, wire.finite(value)) for step, value in curve.points]

@@ -14,8 +14,6 @@ function make(state) {
   const {root} = state;
   state.place = root.querySelector(".place");
   state.where = root.querySelector(".where");
-  state.stage = root.querySelector(".stage");
-  state.canvas = root.querySelector("canvas");
   state.said = root.querySelector(".said");
   state.go = to => go(state, to);
   state.compare = root.querySelector(".compare");

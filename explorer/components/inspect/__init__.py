@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.charts.figure_data import WINDOW, Figure, FigureData
+from explorer.charts.figure_data import Figure
 from explorer.components import events, wire
 from explorer.components.events import Place
-from explorer.components.mounting import NO_CHOICE, View
-from explorer.text.token_labels import Label, texts
+from explorer.components.mounting import NO_CHOICE, View, no_figures
+from explorer.text.token_labels import Label
 
 STRONGEST_NAMED = 5
 """Tokens named in each direction; the others are only shaded."""
@@ -53,9 +53,9 @@ def inspect(
     row_name: str = "query",
     column_name: str = "key",
     unit: str = "weight",
-    height: int | str = WINDOW,
     pinned: Place | None = None,
     on_pin: Callable[[Place | None], None] | None = None,
+    figures: Callable[[], Sequence[Figure]] = no_figures,
 ) -> None:
     """Draw the tokens of one head, whose `weights` are (queries, keys) and not negative.
 
@@ -68,28 +68,21 @@ def inspect(
     With `on_pin`, `pinned` is the token that is pinned at first, as its side (0 is a row, 1 a
     column) and its place; pinning another or unpinning is one rerun, once the hand rests.
     """
-
-    pin = events.on_pin(key, len(rows), len(columns), on_pin, parse=events.on_a_side)
     hint = "Point at a token to see what it attends to and what attends to it; click to pin it."
     words = {"row": row_name, "column": column_name, "unit": unit, "title": title, "hint": hint}
     name = key if on_pin else None
     message = encode(
         weights, rows, columns, allowed=allowed, same=same, words=words | INSPECT_WORDS, name=name
     )
-
-    def figures() -> list[Figure]:
-        names = tuple(texts(rows)), tuple(texts(columns))
-        may = None if allowed is None else allowed.expand(weights.shape)
-        return [FigureData(weights, *names, title, unit, row_name, column_name, allowed=may)]
-
     _VIEW(
         figures=figures,
         title=title,
         key=key,
         data=message,
-        height=height,
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
-        on_chosen_change=pin,
+        on_chosen_change=events.on_pin(
+            key, len(rows), len(columns), on_pin, parse=events.on_a_side
+        ),
     )
 
 
@@ -107,15 +100,14 @@ def encode(
     wire.check_shape(weights, rows, columns)
     if same and len(rows) != len(columns):
         raise ValueError(f"{len(rows)} rows and {len(columns)} columns are not the same tokens")
-    coded = wire.encode(weights)
-    planes = {"values": wire.plane(coded.codes), **wire.few(weights)}
+    codes, planes = wire.encode_picture(weights)
     masked, visible = False, np.ones(weights.shape, dtype=bool)
     if allowed is not None:
         may = np.broadcast_to(allowed.detach().to("cpu").numpy(), weights.shape)
         planes["allowed"] = wire.bits(may)
         masked, visible = not bool(may.all()), may
     header: dict[str, Any] = {
-        **coded.header(),
+        **codes,
         "same": same,
         "masked": masked,
         "unknown": bool(np.isnan(wire.as_array(weights)[visible]).any()),

@@ -3,19 +3,17 @@
 
 import {framed} from "../framing.js";
 import {
-  ABSENT, bit, css, element, INFINITE, joined, needs, news, plain, publish, ramp, sent, singlesOf,
-  taken, tellLine, tellPage, unknown, valueOf,
+  ABSENT, bit, css, element, INFINITE, joined, later, needs, news, plain, publish, ramp, same, sent,
+  singlesOf, taken, tellLine, tellPage, unknown, valueOf,
 } from "../shared.js";
 
 const ROWS = 0, COLUMNS = 1;
 
 function make(state) {
-  const {root} = state;
-  state.stage = root.querySelector(".stage");
+  const {root, stage} = state;
   state.halves = ["above", "below"].map(name => root.querySelector(`.${name} .said`));
   state.hovered = state.held = null;
   state.touched = [];
-  const {stage} = state;
   stage.addEventListener("pointerover", event => hover(state, chipOf(event)));
   stage.addEventListener("pointerleave", () => hover(state, null));
   stage.addEventListener("click", event => {
@@ -23,7 +21,7 @@ function make(state) {
     if (chip) hold(state, same(chip, state.held) ? null : chip);
   });
   stage.addEventListener("keydown", event => walk(state, event));
-  state.chosen = () => { if (state.data && hear(state)) later(state); };
+  state.chosen = () => { if (state.data && hear(state)) later(state, paint); };
 }
 
 function chipOf(event) {
@@ -31,18 +29,11 @@ function chipOf(event) {
   return chip ? {side: Number(chip.dataset.side), at: Number(chip.dataset.at)} : null;
 }
 
-const same = (a, b) => a === b || (a && b && a.side === b.side && a.at === b.at);
-
-// However many events come, one frame draws once.
-function later(state) {
-  if (state.waiting) return;
-  state.waiting = requestAnimationFrame(() => { state.waiting = 0; paint(state); });
-}
 
 function hover(state, token) {
   if (same(token, state.hovered)) return;
   state.hovered = token;
-  later(state);
+  later(state, paint);
 }
 
 function hold(state, token) {
@@ -54,7 +45,7 @@ function hold(state, token) {
       .map(half => `${plain(half.lead, {token: half.label})} ${listed(state, half)}`).join(". ");
   } else spoken.textContent = "Nothing is pinned";
   tellPage(state, token ? [token.side, token.at] : []);
-  later(state);
+  later(state, paint);
 }
 
 // Hold the token that the page asks for; true when that is news.

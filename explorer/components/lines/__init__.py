@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.charts.figure_data import WINDOW, Figure, FigureData
+from explorer.charts.figure_data import Figure
 from explorer.components import events, wire
 from explorer.components.events import Place
-from explorer.components.mounting import View
-from explorer.text.token_labels import Label, texts
+from explorer.components.mounting import View, no_figures
+from explorer.text.token_labels import Label
 
 FAINT = 0.005
 """Weights below this are dropped from inputs longer than `SHORT_INPUT`: nobody sees such a line."""
@@ -62,12 +62,12 @@ def lines(
     on_choice: Callable[[tuple[int, ...], Place | None], None] | None = None,
     row_name: str = "query",
     column_name: str = "key",
-    height: int | str = WINDOW,
     names: Sequence[str] | None = None,
     hues: Sequence[float] | None = None,
     top: float | None = 1.0,
     scaling: str = "all",
     log: bool = False,
+    figures: Callable[[], Sequence[Figure]] = no_figures,
 ) -> None:
     """Draw `weights` (heads, queries, keys); at first those in `drawn`, or all of them.
 
@@ -87,32 +87,24 @@ def lines(
         heads = tuple(head for head in range(len(weights)) if head in numbers)
         on_choice(heads, events.on_a_side(choice.get("held"), len(rows), len(columns)))
 
-    how: dict[str, Any] = {
-        "title": title,
-        "names": names,
-        "hues": hues,
-        "top": top,
-        "scaling": scaling,
-        "log": log,
-    }
-    how["tells"] = on_choice is not None
-
-    def figures() -> list[Figure]:
-        heads = names or [f"head {place}" for place in range(len(weights))]
-        labels = tuple(texts(rows)), tuple(texts(columns))
-        return [
-            FigureData(
-                values, *labels, f"{title}, {head}", row_name=row_name, column_name=column_name
-            )
-            for values, head in zip(weights, heads, strict=True)
-        ]
-
     _VIEW(
         figures=figures,
         title=title,
         key=key,
-        data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
-        height=height,
+        data=encode(
+            weights,
+            rows,
+            columns,
+            title=title,
+            words=(row_name, column_name),
+            top=top,
+            names=names,
+            hues=hues,
+            name=key,
+            scaling=scaling,
+            log=log,
+            tells=on_choice is not None,
+        ),
         choice={"drawn": None if drawn is None else list(drawn), "held": list(pinned or ())},
         on_chosen_change=choose,
     )
@@ -123,17 +115,14 @@ def encode(
     rows: Sequence[Label],
     columns: Sequence[Label],
     *,
-    key: str,
     title: str,
     words: tuple[str, str],
+    top: float | None = 1.0,
     names: Sequence[str] | None = None,
     hues: Sequence[float] | None = None,
-    top: float | None = 1.0,
-    scaling: str = "all",
-    log: bool = False,
-    tells: bool = False,
+    **more: Any,
 ) -> bytes:
-    """All heads as one message."""
+    """All heads as one message; `more` is what the browser alone reads, by its names there."""
     wire.check_shape(weights, rows, columns)
     array = np.nan_to_num(wire.as_array(weights), nan=0.0, posinf=0.0, neginf=0.0)
     if top is None:
@@ -142,23 +131,20 @@ def encode(
     faint = FAINT * top
     if dropped:
         array = np.where(array < faint, 0.0, array)
-    coded = wire.encode(array)
+    codes, planes = wire.encode_picture(array)
     hint = f"{words[0]} left, {words[1]} right. Point at a token to see its lines alone."
     sentences: dict[str, Any] = {"title": title, "row": words[0], "column": words[1]}
     sentences |= {"hint": hint, **LINES_WORDS}
     if dropped:
         sentences["none"] = tuple(none.format(faint=faint) for none in TOO_FAINT)
     header: dict[str, Any] = {
-        **coded.header(),
-        "name": key,
-        "tells": tells,
+        **codes,
+        **more,
         "words": sentences,
         "faint": float(f"{faint:.2g}") if dropped else 0,
         "names": [*(names or (f"head {head}" for head in range(len(weights))))],
         "hues": [*(hues or (head / len(weights) for head in range(len(weights))))],
         "top": top,
-        "scaling": scaling,
-        "log": log,
         **wire.labelled(rows, columns),
     }
-    return wire.pack(header, {"values": wire.plane(coded.codes), **wire.few(array)})
+    return wire.pack(header, planes)

@@ -2,8 +2,8 @@
 // high as what is seen of it; scrolling draws it anew.
 
 import {
-  bracket, choiceOf, css, element, fitted, isolated, joined, largestOf, needs, news, publish,
-  putInWords, sent, singlesOf, sized, strength, taken, tellLine, tellPage,
+  bracket, choiceOf, css, element, fitted, isolated, joined, largestOf, later, needs, news, publish,
+  putInWords, same, sent, singlesOf, sized, strength, taken, tellLine, tellPage,
 } from "../shared.js";
 
 const ROW = 24, WIDEST = 720, BINS = 20, TWICE = 500;
@@ -13,40 +13,30 @@ const hue = (head, heads, dark, alpha = 1) =>
   `hsla(${(head * 360 / heads + 212) % 360},${dark ? 75 : 72}%,${dark ? 64 : 40}%,${alpha})`;
 
 function make(state) {
-  const {root} = state;
-  state.stage = root.querySelector(".stage");
-  state.canvas = root.querySelector("canvas");
-  state.hovered = state.locked = null;
   const {stage, canvas} = state;
-  stage.addEventListener("scroll", () => later(state), {passive: true});
+  state.hovered = state.locked = null;
+  stage.addEventListener("scroll", () => later(state, paint), {passive: true});
   stage.addEventListener("pointermove", event => {
     const token = hit(state, event);
     if (same(token, state.hovered)) return;
     state.hovered = token;
-    later(state);
+    later(state, paint);
   });
-  stage.addEventListener("pointerleave", () => { state.hovered = null; later(state); });
+  stage.addEventListener("pointerleave", () => { state.hovered = null; later(state, paint); });
   canvas.addEventListener("click", event => {
     const token = hit(state, event);
     if (!token) return;
     state.locked = same(token, state.locked) ? null : token;
     told(state);
-    later(state);
+    later(state, paint);
   });
   stage.addEventListener("keydown", event => walk(state, event));
   state.chosen = () => {
-    if (state.data && choose(state)) { chips(state); later(state); }
+    if (state.data && choose(state)) { chips(state); later(state, paint); }
   };
 }
 
-const same = (a, b) => a === b || (a && b && a.side === b.side && a.at === b.at);
 const shownToken = state => state.hovered || state.locked;
-
-// However many events come, one frame draws once.
-function later(state) {
-  if (state.waiting) return;
-  state.waiting = requestAnimationFrame(() => { state.waiting = 0; paint(state); });
-}
 
 function walk(state, event) {
   const {data, stage} = state, held = state.locked;
@@ -62,7 +52,7 @@ function walk(state, event) {
     if (top + ROW > stage.scrollTop + stage.clientHeight) stage.scrollTop = top + ROW - stage.clientHeight;
   } else return;
   told(state);
-  later(state);
+  later(state, paint);
   taken(event);
 }
 
@@ -133,7 +123,7 @@ function toggle(state, head, twice) {
   state.active.forEach((on, i) => buttons[i].setAttribute("aria-pressed", String(on)));
   describeLines(state);
   told(state, TWICE);
-  later(state);
+  later(state, paint);
 }
 
 // ---- painting ------------------------------------------------------------------------

@@ -130,16 +130,16 @@ def matrix(
         },
         top=top,
         scaling=scaling,
-        log=log,
-        hidden=hidden,
         cut=cut,
         ghost=ghost,
         exact=exact,
-        places=places,
-        neighbours=neighbours,
-        hides=on_hide is not None,
         name=key if on_pin else None,
         head=head,
+        log=log,
+        hidden=[*hidden],
+        hides=on_hide is not None,
+        **({"places": [list(numbers) for numbers in places]} if places else {}),
+        **({"beside": [labels.header() for labels in neighbours]} if neighbours else {}),
     )
 
     def figures() -> list[Figure]:
@@ -184,18 +184,17 @@ def encode(
     words: dict[str, str],
     top: float | None = None,
     scaling: str = "all",
-    log: bool = False,
-    hidden: Sequence[int] = (),
     cut: Tensor | None = None,
     ghost: Tensor | None = None,
     exact: bool = False,
-    places: Sequence[Sequence[int]] | None = None,
-    neighbours: Sequence[MatrixLabels] = (),
-    hides: bool = False,
     name: str | None = None,
     head: Head | None = None,
+    **more: Any,
 ) -> bytes:
-    """The whole picture as one message; pure, so that it can be measured and tested."""
+    """The whole picture as one message; pure, so that it can be measured and tested.
+
+    `more` is what the browser alone reads, by its names there.
+    """
     for parameter, value, options in (
         ("scale", scale, MATRIX_SCALES),
         ("scaling", scaling, MATRIX_SCALINGS),
@@ -203,8 +202,7 @@ def encode(
         if value not in options:
             raise ValueError(f"{parameter} must be one of {', '.join(options)}, not {value!r}")
     wire.check_shape(values, rows, columns)
-    coded = wire.encode(values)
-    planes = {"values": wire.plane(coded.codes), **wire.few(values)}
+    codes, planes = wire.encode_picture(values)
     visible = np.isfinite(wire.as_array(values))
     if allowed is not None:
         may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), visible.shape)
@@ -217,20 +215,17 @@ def encode(
     if ghost is not None:
         planes["ghost"] = wire.bits(ghost)
     header: dict[str, Any] = {
-        **coded.header(),
+        **codes,
         "exact": exact,
         "scale": scale,
         "words": words,
         "top": _top(wire.as_array(values)[visible], scale, top),
         **wire.labelled(rows, columns),
         "scaling": scaling,
-        "log": log,
-        "hidden": list(hidden),
-        "hides": hides,
-        **({"places": [list(numbers) for numbers in places]} if places else {}),
-        **({"beside": [labels.header() for labels in neighbours]} if neighbours else {}),
+        "hidden": [],
         **({"name": name, "tells": True} if name else {}),
         **({"of": head[0], "at": head[1:]} if head else {}),
+        **more,
     }
     return wire.pack(header, planes)
 

@@ -3,19 +3,16 @@
 import {legend, noLevels, overlay, paint, topsOf} from "./paint.js";
 import {
   ABSENT, bit, heightOf, INFINITE, joined, largestOf, MINUS_INFINITE, moved, needs, news, number,
-  plain, publish, putInWords, redraw, singlesOf, taken, tellLine, tellPage, three, valueOf,
+  plain, publish, putInWords, redraw, same, singlesOf, taken, tellLine, tellPage, three, valueOf,
 } from "../shared.js";
 
 export const LABEL = 13, SMALL = 12, LARGEST_CELL = 96;
 
 function make(state) {
-  const {root} = state;
-  state.stage = root.querySelector(".stage");
-  state.canvas = root.querySelector("canvas");
+  const {canvas} = state;
   state.picture = document.createElement("canvas");
   state.hovered = state.locked = null;
   state.shown = () => state.hovered || state.locked;
-  const {canvas} = state;
 
   canvas.addEventListener("pointermove", event => point(state, hit(state, event)));
   canvas.addEventListener("pointerleave", () => point(state, null));
@@ -43,8 +40,6 @@ function take(state) {
   Object.assign(state, {data: {...data, at: other.at, planes: other.planes, words}, fresh: true});
   return true;
 }
-
-const same = (a, b) => a === b || (a && b && a.row === b.row && a.column === b.column);
 
 function point(state, cell) {
   if (same(cell, state.hovered)) return;

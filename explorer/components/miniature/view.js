@@ -3,8 +3,6 @@
 import {css, element, MOST, news, publish, putInWords, rgb, sized, three} from "../shared.js";
 
 function make(state) {
-  const {root} = state;
-  Object.assign(state, {stage: root.querySelector(".stage"), canvas: root.querySelector("canvas")});
   state.chosen = () => state.data && listen(state);
   state.stage.addEventListener("click", event => {
     const {height} = state.place ?? {}, box = state.stage.getBoundingClientRect();

@@ -5,7 +5,6 @@ follows the shares in the browser: no message, whatever is asked. What the logit
 behind, some layers at a time, as neighbours of the picture (`lens_rows`).
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +16,9 @@ from torch import Tensor
 from explorer.analysis.block_inside import BlockInside, BlockPart
 from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.information_flow import InformationFlow
-from explorer.charts.figure_data import Figure
+from explorer.charts.figure_data import WINDOW, Figure
 from explorer.components import events, wire
-from explorer.components.mounting import View, neighbour
+from explorer.components.mounting import View, neighbour, no_figures
 from explorer.text.token_labels import Label, specials, texts
 
 MAP_HTML = """
@@ -134,12 +133,12 @@ def pass_map(
     key: str,
     title: str,
     choice: Sequence[float],
-    height: int | str,
     on_chosen: Callable[[Any], None],
     on_go: Callable[[Any], None],
-    appends: Sequence[bool],
-    on_append: Callable[[int], None],
-    figures: Callable[[], Sequence[Figure]],
+    height: int | str = WINDOW,
+    appends: Sequence[bool] = (),
+    on_append: Callable[[int], None] | None = None,
+    figures: Callable[[], Sequence[Figure]] = no_figures,
 ) -> None:
     """Draw what `encode` made of it. `choice` is what the address holds.
 
@@ -150,7 +149,7 @@ def pass_map(
 
     def append() -> None:
         option = events.place(events.event(key, "append"), len(appends))
-        if option is not None and appends[option]:
+        if option is not None and appends[option] and on_append:
             on_append(option)
 
     _VIEW(
@@ -173,17 +172,12 @@ def lens_rows(key: str, first: int, rows: Sequence[Sequence[tuple[str, float]]],
     """
     neighbour(
         f"{key}-late-{first}",
-        [of, first, [[[word, _finite(p)] for word, p in row] for row in rows]],
+        [of, first, [[[word, wire.finite(p)] for word, p in row] for row in rows]],
     )
 
 
 def _answer(answer: MapAnswer) -> list[Any]:
-    return [answer.label, [[label, _finite(p)] for label, p in answer.options]]
-
-
-def _finite(p: float) -> float | None:
-    """None where a probability is not a number."""
-    return float(p) if math.isfinite(p) else None
+    return [answer.label, [[label, wire.finite(p)] for label, p in answer.options]]
 
 
 def other_answers(key: str, answers: Sequence[MapAnswer], of: str) -> None:
@@ -296,15 +290,6 @@ def _edges(part: str, shares: Tensor, heads: Tensor, least: float) -> dict[str, 
     }
 
 
-@dataclass(frozen=True)
-class PartLink:
-    """The page that shows a part in full, its title, and what is chosen there besides the head."""
-
-    page: str
-    title: str
-    address: Mapping[str, str]
-
-
 def block_panel(key: str, message: bytes, of: str, at: tuple[int, int], head: int) -> None:
     """Hand the map under this key the inside of its open block, and which head is chosen.
 
@@ -315,18 +300,22 @@ def block_panel(key: str, message: bytes, of: str, at: tuple[int, int], head: in
 
 
 def encode_block(
-    inside: BlockInside, of: str, stacks: list[str], heads: int, link: Callable[[Stage], PartLink]
+    inside: BlockInside,
+    of: str,
+    stacks: list[str],
+    heads: int,
+    link: Callable[[Stage], dict[str, Any]],
 ) -> bytes:
     """One message, a byte for every cell: see `wire.shades` and `wire.signed_shades`.
 
-    `stacks` are those of the map, by whose places the message names them; `link` says where a
-    stage leads.
+    `stacks` are those of the map, by whose places the message names them; `link` says of a stage
+    the `page` that shows it in full, how that `opens`, and the `address` of what is chosen there.
     """
     parts, planes = [], dict[str, bytes]()
     for at, part in enumerate(inside.parts):
         ends, pictures = _picture(part)
         planes |= {f"{at}.{name}": plane for name, plane in pictures.items()}
-        leads, stage = link(part.stage), part.stage
+        stage = part.stage
         is_cross = stage.branch == "cross_attn"
         parts.append(
             {
@@ -340,9 +329,7 @@ def encode_block(
                 "rows": stacks.index(part.rows),
                 "columns": stacks.index("encoder" if is_cross else stage.stack),
                 "part": stage.part if stage.stack == inside.stack else "",
-                "page": leads.page,
-                "opens": leads.title,
-                "address": dict(leads.address),
+                **link(stage),
             }
         )
     header = {

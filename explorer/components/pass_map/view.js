@@ -4,7 +4,7 @@ import {closeInside, makeInside, openReached, readInside} from "./block.js";
 import {backwards, carrying, flowOf, forwards} from "./flow.js";
 import {colours, deepest, GUTTER, layout, paint, paintGround, pointsOf, xOf, yOf} from "./paint.js";
 import {
-  css, element, MOST, news, publish, putInWords, say, taken, tellPage, three,
+  css, element, later, MOST, news, publish, putInWords, say, taken, tellPage, three,
 } from "../shared.js";
 
 const LEAST = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5], SECONDS = 4;
@@ -22,7 +22,7 @@ export const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name 
 function make(state) {
   const {root} = state, get = selector => root.querySelector(selector);
   Object.assign(state, {
-    stage: get(".stage"), canvas: get("canvas"), lensRows: new Map(), words: true, sink: true,
+    lensRows: new Map(), words: true, sink: true,
     zoom: 1, focus: 0.5, front: null, from: null, pointed: null, picked: null, open: null,
     heldAt: 0, heldFrom: null, leastAt: 2, speed: 1, hides: () => false,
   });
@@ -70,7 +70,7 @@ function make(state) {
   get(".sink input").addEventListener("change", event => {
     state.sink = event.target.checked;
     tell(state);
-    later(state);
+    later(state, paint);
   });
   state.hides = edge => !state.sink && edge.key === 0 && edge.part.keys === edge.part.queries;
   state.chosen = event => {
@@ -81,14 +81,9 @@ function make(state) {
   };
 }
 
-function later(state) {
-  if (state.waiting) return;
-  state.waiting = requestAnimationFrame(() => { state.waiting = 0; paint(state); });
-}
-
 export function reground(state) {
   paintGround(state);
-  later(state);
+  later(state, paint);
 }
 
 // ---- what is asked ---------------------------------------------------------------------
@@ -110,7 +105,7 @@ function follow(state) {
   output.textContent = `${three(100 * state.least)} %`;
   options(state);
   tell(state);
-  later(state);
+  later(state, paint);
 }
 
 export function point(state, found) {
@@ -119,7 +114,7 @@ export function point(state, found) {
   state.pointed = found;
   state.canvas.style.cursor = found ? "pointer" : "";
   if (asks(before) || asks(found)) follow(state);
-  else { tell(state); later(state); }
+  else { tell(state); later(state, paint); }
 }
 
 // What makes two places of the pointer one.
@@ -305,7 +300,7 @@ function pause(state, front = state.front) {
   state.front = front;
   buttons(state);
   tell(state);
-  later(state);
+  later(state, paint);
 }
 
 function step(state, way) {

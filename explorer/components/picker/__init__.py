@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -98,22 +97,19 @@ def encode_cells(
 ) -> bytes:
     """The whole table as one message."""
     wire.check_shape(values, rows, columns)
-    coded, array = wire.encode(values), wire.as_array(values)
-    finite = np.abs(array[np.isfinite(array)])
-    largest = float(finite.max()) if finite.size else 0.0
+    codes, planes = wire.encode_picture(values)
     idle = "Point at a cell to read it; click to choose it."
     header = {
-        **coded.header(),
+        **codes,
         **_header("cells", name, values.shape, {"picks": "chooses", "idle": idle, **words}),
         "again": True,
         "scale": scale,
-        "top": largest or 1.0 if top is None else float(top),
+        "top": wire.largest_of(values) or 1.0 if top is None else float(top),
         "rows": list(rows),
         "columns": list(columns),
         "written": [list(labels) for labels in short_names or (rows, columns)],
         **({"error": error} if error else {}),
     }
-    planes = {"values": wire.plane(coded.codes), **wire.few(array)}
     return wire.pack(header, planes)
 
 
@@ -135,9 +131,6 @@ def grid(
     key: str,
     title: str,
     on_pick: Pick | None = None,
-    height: int | str = WINDOW,
-    row_name: str = "layer",
-    column_name: str = "head",
     every: EveryHead | None = None,
 ) -> None:
     """Draw `weights` (layers, heads, queries, keys) small and frame the `selected` head, if one is.
@@ -160,16 +153,16 @@ def grid(
         return [
             FigureData(
                 small.cells.permute(0, 2, 1, 3).reshape(layers * queries, heads * keys),
-                tuple(f"{row_name} {y}, query {q}" for y in range(layers) for q in range(queries)),
-                tuple(f"{column_name} {x}, key {k}" for x in range(heads) for k in range(keys)),
+                tuple(f"layer {y}, query {q}" for y in range(layers) for q in range(queries)),
+                tuple(f"head {x}, key {k}" for x in range(heads) for k in range(keys)),
                 f"{title}{side if small.pooled > 1 else ''}",
-                row_name=f"{row_name} and query",
-                column_name=f"{column_name} and key",
+                row_name="layer and query",
+                column_name="head and key",
             )
         ]
 
-    data = encode_grid(small, row_name, column_name, name=key, title=title, every=every)
-    _draw(key, title, data, height, selected, on_pick, (layers, heads), figures)
+    data = encode_grid(small, name=key, title=title, every=every)
+    _draw(key, title, data, WINDOW, selected, on_pick, (layers, heads), figures)
 
 
 def select(key: str, selected: events.Place | None, *, by: str) -> None:
@@ -180,19 +173,13 @@ def select(key: str, selected: events.Place | None, *, by: str) -> None:
 
 @lru_cache(maxsize=16)
 def encode_grid(
-    thumbnails: Thumbnails,
-    row_name: str,
-    column_name: str,
-    *,
-    name: str,
-    title: str = "",
-    every: EveryHead | None = None,
+    thumbnails: Thumbnails, *, name: str, title: str = "", every: EveryHead | None = None
 ) -> bytes:
     """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
     small = thumbnails.cells
     layers, heads, queries, keys = small.shape
     tops, planes = wire.shades(small.reshape(-1, queries, keys))
-    words = {"row": row_name, "column": column_name, "title": title, "note": HEADS_NOTE}
+    words = {"row": "layer", "column": "head", "title": title, "note": HEADS_NOTE}
     words |= {"idle": "Point at a head to enlarge it.", "picks": "opens"}
     words |= {"chosen": ", chosen", "other": "; click to open it"}
     header = {

@@ -1,8 +1,8 @@
 // Every head of a model: a small picture each, one of them large. Where there are many layers they
 // go on in another column of layers, beside the first.
 
-import {corner, same} from "./view.js";
-import {ABSENT, css, heightOf, largestOf, maximum, shadeOf, sized} from "../shared.js";
+import {corner} from "./view.js";
+import {ABSENT, css, heightOf, largestOf, maximum, same, shadeOf, sized} from "../shared.js";
 
 // A picture of many rows and few columns is stretched, so that the columns can be seen.
 const LARGEST = 96, HIGHEST = 2.5, PREVIEW = 240, BETWEEN = 14, WORTH = 1.1;

@@ -1,8 +1,8 @@
 // Heads in their order: a button for each, with its small picture, its place and its number.
 
 import {notes, shaded} from "./grid.js";
-import {choose, same} from "./view.js";
-import {element, heightOf, maximum, needs, tellPage} from "../shared.js";
+import {choose} from "./view.js";
+import {element, heightOf, maximum, needs, same, tellPage} from "../shared.js";
 
 const LEAST = 104, MOST = 300, GAP = 8, AROUND = 8;  // px: of a row, between them, around the list
 

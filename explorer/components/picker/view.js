@@ -7,21 +7,18 @@ import {CELLS} from "./cells.js";
 import {GRID} from "./grid.js";
 import {isRanked, mark, rank} from "./ranked.js";
 import {
-  counted, css, moved, needs, news, plain, publish, putInWords, REST, say, sized, taken, tellNow,
-  tellPage,
+  counted, css, moved, needs, news, plain, publish, putInWords, REST, same, say, sized, taken,
+  tellNow, tellPage,
 } from "../shared.js";
 
 const KINDS = {cells: CELLS, grid: GRID};
 const kindOf = ({data}) => KINDS[data.kind];
 
 function make(state) {
-  const {root} = state;
-  state.stage = root.querySelector(".stage");
-  state.canvas = root.querySelector("canvas");
+  const {canvas} = state;
   state.picture = document.createElement("canvas");
   state.hovered = state.walked = null;
   state.chosen = () => state.data && choose(state);
-  const {canvas} = state;
   canvas.addEventListener("pointermove", event => {
     const cell = hit(state, event);
     if (same(cell, state.hovered)) return;
@@ -36,8 +33,6 @@ function make(state) {
   canvas.addEventListener("keydown", event => walk(state, event));
   canvas.addEventListener("blur", () => { state.walked = null; tellNow(state); paint(state); });
 }
-
-export const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
 
 // The server's choice wins as soon as it comes; until then the reader's own click shows. It may come
 // before the picture that it is of.

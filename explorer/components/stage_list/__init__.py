@@ -4,11 +4,10 @@ Only the section of the chosen stage is open. A click, the buttons, Space, the a
 play choose another stage; only then does the page run.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from explorer.charts.figure_data import WINDOW, Figure, TableData, Value
+from explorer.charts.figure_data import Figure, TableData, Value
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.components.player import MOVES
@@ -64,7 +63,7 @@ def stage_list(
         }
         return [TableData(table, title)]
 
-    norms = [section.norm if math.isfinite(section.norm) else 0.0 for section in sections]
+    norms = [wire.finite(section.norm) or 0.0 for section in sections]
     longest = max(norms, default=0.0)
     header = {
         "name": key,
@@ -83,7 +82,6 @@ def stage_list(
         title=title,
         key=key,
         data=wire.pack(header),
-        height=WINDOW,
         choice=[0, at],
         on_chosen_change=hand_over,
     )

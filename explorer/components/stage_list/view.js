@@ -8,7 +8,6 @@ const MOVES = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1};
 
 function make(state) {
   const {root} = state;
-  state.stage = root.querySelector(".stage");
   state.line = root.querySelector(".line");
   state.faded = fades(state.stage);
   state.at = 0;

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
-from explorer.charts.figure_data import WINDOW, Figure, FigureData
+from explorer.charts.figure_data import Figure, FigureData
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
@@ -96,7 +95,6 @@ def stages(
     _VIEW(
         key=key,
         data=encode(panels, rows, columns, equation, words, name=key),
-        height=WINDOW,
         choice=list(pinned or ()),
         figures=figures,
         title=title,
@@ -139,21 +137,17 @@ def encode(
         "later": [panel.of for panel in panels if panel.hidden],
         "panels": [_described(panel) for panel in panels],
     }
-    planes = {panel.of: b"" if panel.hidden else _bytes(panel.values) for panel in panels}
+    planes = {
+        panel.of: b"" if panel.hidden else wire.singles(wire.as_array(panel.values))
+        for panel in panels
+    }
     return wire.pack(header, planes)
 
 
-def _bytes(values: Tensor) -> bytes:
-    return np.ascontiguousarray(wire.as_array(values), dtype="<f4").tobytes()
-
-
 def _described(panel: Panel) -> dict[str, Any]:
-    array = wire.as_array(panel.values)
-    finite = np.abs(array[np.isfinite(array)])
-    largest = float(finite.max()) if finite.size else 0.0
-    plain = ("of", "symbol", "sentence", "kind", "group", "line", "scale", "labels", "hidden")
+    largest = wire.largest_of(panel.values)
     return {
-        **{name: getattr(panel, name) for name in plain},
+        **wire.fields(panel, "of symbol sentence kind group line scale labels hidden"),
         "size": list(panel.values.shape),
         "shape": " × ".join(map(str, panel.values.shape)),
         "top": panel.top or largest or 1.0,

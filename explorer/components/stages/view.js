@@ -2,12 +2,12 @@
 
 import {arrange, legend, overlay, paint} from "./paint.js";
 import {
-  element, largestOf, moved, news, plain, publish, putInWords, taken, tellLine, tellPage, three,
+  element, largestOf, moved, news, plain, publish, putInWords, same, taken, tellLine, tellPage,
+  three,
 } from "../shared.js";
 
 function make(state) {
   const {root} = state;
-  state.stage = root.querySelector(".stage");
   state.hovered = state.locked = state.dim = state.over = state.of = null;
   state.panels = [];
   state.cell = () => state.hovered || state.locked;
@@ -34,8 +34,6 @@ function choose(state, of) {
   tell(state);
   state.root.querySelector(".spoken").textContent = state.of ? about(state, of) : "";
 }
-
-const same = (a, b) => a === b || (a && b && a.row === b.row && a.column === b.column);
 
 function lock(state, cell) {
   state.locked = cell;

@@ -9,7 +9,6 @@ const SVG = "http://www.w3.org/2000/svg";
 function make(state) {
   const {root} = state;
   state.line = root.querySelector(".sentence");
-  state.stage = root.querySelector(".stage");
   state.field = root.querySelector(".field");
   state.faded = fades(state.stage);
   state.field.addEventListener("pointerleave", () => idle(state));

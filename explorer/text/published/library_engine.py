@@ -25,26 +25,26 @@ class LibraryEngine(Engine):
     def __init__(self, stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> None:
         check_bounds(stored)
         kind, self.merge_list = _kind(stored), stored["model"].get("merges") or []
-        prepared = prepare_json(stored, roles, more)
+        added, renamed, names = prepare_json(stored, roles, more)
         try:
-            self.library = tokenizers.Tokenizer.from_str(json.dumps(prepared.stored))
+            self.library = tokenizers.Tokenizer.from_str(json.dumps(stored))
         except Exception as error:
             raise TextError("it does not describe a tokenizer.") from error
         self.library.encode_special_tokens = True
         self.library.no_padding()
         self.library.no_truncation()
-        self.added = {number: text for text, number in prepared.added.items()}
+        self.added = {number: text for text, number in added.items()}
         decoder: dict[int, tokenizers.AddedToken] = self.library.get_added_tokens_decoder()
         self.found = {number: t.content for number, t in decoder.items() if not t.special}
-        self.renamed = frozenset(prepared.renamed.values())
-        pairs = ((self.library.token_to_id(text), n) for text, n in prepared.added.items())
+        self.renamed = frozenset(renamed.values())
+        pairs = ((self.library.token_to_id(text), n) for text, n in added.items())
         self._number = {own: number for own, number in pairs if own is not None}
-        vocabulary = prepared.stored["model"]["vocab"]
+        vocabulary = stored["model"]["vocab"]
         listed = isinstance(vocabulary, list)
         pieces = {p[0]: i for i, p in enumerate(vocabulary)} if listed else vocabulary
-        ids = {text: pieces[new] for new, text in prepared.renamed.items()}
-        ids |= {text: pieces[text] for text in roles.values() if text in pieces} | prepared.added
-        texts = {ids[text]: text for text in prepared.special if text in ids}
+        ids = {text: pieces[new] for new, text in renamed.items()}
+        ids |= {text: pieces[text] for text in roles.values() if text in pieces} | added
+        texts = {ids[text]: text for text in names if text in ids}
         special = SpecialTokens.of(roles, ids, texts)
         super().__init__(kind, max([*pieces.values(), *self.added]) + 1, special)
 

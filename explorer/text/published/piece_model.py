@@ -18,16 +18,17 @@ from explorer.text.published.added_tokens import (
     extra_count,
     token_text,
 )
-from explorer.text.published.mbart_languages import MBART, MBART_50
-from explorer.text.published.rebuilt_parts import LISTED, WORD_START, Part
+from explorer.text.published.rebuilt_parts import BYTES_BACK, LISTED, SPACES, SPACES_BACK, Part
 from explorer.text.published.tokenizer_families import (
+    MBART,
+    MBART_50,
     Roles,
     complete,
     reading_of,
     rebuilt_class,
     special_roles,
 )
-from explorer.text.published.tokenizer_files import Files, file_bytes
+from explorer.text.published.tokenizer_files import Files, piece_model
 
 _FORMS: Mapping[str, tuple[str | None, ...]] = {
     "tokenizer.model": ("Llama", "Gemma", None),
@@ -53,7 +54,10 @@ def piece_file(files: Files, family: str, settings: Settings) -> tuple[Part, Rol
             f"{name} as {named} reads it is not known here; correct the tokenizer_class in "
             "tokenizer_config.json."
         )
-    model = _parsed(file_bytes(files, name), name)
+    proto = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+    model = piece_model(files, name, proto.FromString)
+    if not model.pieces:
+        raise TextError(f"{name} is empty.")
     trained = model.trainer_spec
     if kind is None:  # whose tokens are the model's own
         own = {
@@ -81,18 +85,6 @@ def piece_file(files: Files, family: str, settings: Settings) -> tuple[Part, Rol
         if piece.type in (_CONTROL, _USER_DEFINED)
     ]
     return complete(files, kind, settings, roles, stored, None, added), roles
-
-
-def _parsed(content: bytes, name: str) -> Any:
-    if content[:1] == b"\x80":
-        raise TextError(f"{name} is a pickle, which could run code; it is not read.")
-    try:
-        model = sentencepiece_model_pb2.ModelProto.FromString(content)  # type: ignore[attr-defined]
-    except Exception as error:
-        raise TextError(f"{name} is not a sentencepiece model.") from error
-    if not model.pieces:
-        raise TextError(f"{name} is empty.")
-    return model
 
 
 def _numbered(kind: str | None, settings: Settings, roles: Roles, pieces: Pieces) -> Pieces:
@@ -149,15 +141,13 @@ def _rename(vocabulary: Any, files: Files, settings: Settings, roles: Roles) -> 
 
 
 def _general_parts(stored: Part, trained: Any) -> Part:
-    spaces: Part = {"type": "Replace", "pattern": {"String": " "}, "content": WORD_START}
-    back: Part = {"type": "Replace", "pattern": {"String": WORD_START}, "content": " "}
-    bytes_back = [{"type": "ByteFallback"}, {"type": "Fuse"}] if trained.byte_fallback else []
+    bytes_back = BYTES_BACK if trained.byte_fallback else ()
     table = [stored["normalizer"]] if stored["normalizer"] else []
     more: Part = {"type": "Unigram", "unk_id": trained.unk_id}
     if isinstance(stored["model"]["vocab"], dict):
         more = {"type": "BPE", "unk_token": trained.unk_piece, "fuse_unk": True, "dropout": None}
     return {
-        "normalizer": {"type": "Sequence", "normalizers": [*table, spaces]},
-        "decoder": {"type": "Sequence", "decoders": [back, *bytes_back]},
+        "normalizer": {"type": "Sequence", "normalizers": [*table, SPACES]},
+        "decoder": {"type": "Sequence", "decoders": [SPACES_BACK, *bytes_back]},
         "model": {**more, "byte_fallback": trained.byte_fallback, **stored["model"]},
     }

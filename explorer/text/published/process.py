@@ -87,11 +87,9 @@ class Child:
     def _answer(self, request: bytes, seconds: float) -> Any:
         try:
             answer = json.loads(self._exchange(request, seconds))
-        except (ChildError, ValueError, RecursionError) as error:
+        except (ValueError, RecursionError):
             self.close()
-            raise ChildError(
-                str(error) if isinstance(error, ChildError) else "its answer is damaged"
-            ) from None
+            raise ChildError("its answer is damaged") from None
         except BaseException:  # such as a reader who left: half an answer may be on its way
             self.close()
             raise
@@ -160,7 +158,11 @@ class ChildPool:
                 place.child = _start_child(source)
             yield place.child
         finally:
-            self._give_back(source, place)
+            with self._changed:
+                place.busy = False
+                if place.child is None or not place.child.alive:
+                    self._let_go(source)
+                self._changed.notify_all()
 
     def close(self) -> None:
         """End every idle child."""
@@ -201,13 +203,6 @@ class ChildPool:
         place = self._places.pop(source)
         if place.child is not None:
             place.child.close()
-
-    def _give_back(self, source: TokenizerFiles, place: _Slot) -> None:
-        with self._changed:
-            place.busy = False
-            if place.child is None or not place.child.alive:
-                self._let_go(source)
-            self._changed.notify_all()
 
 
 def _start_child(source: TokenizerFiles) -> Child:

@@ -1,7 +1,7 @@
 """The tokenizer of a published folder, as the app uses it: a child process does all the work."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import chain
 from pathlib import Path
@@ -11,7 +11,7 @@ from explorer.text.checked_text import MAX_CHARACTERS, TextError, checked
 from explorer.text.published.engine import steps_from_json
 from explorer.text.published.process import CHILDREN, ChildError
 from explorer.text.published.tokenizer_files import TokenizerFiles, copy_files, find_tokenizer
-from explorer.text.token import BOS, EOS, PAD, Token, TokenizerStep
+from explorer.text.token import BOS, EOS, PAD, AnyTokenizer, Token, TokenizerStep
 
 READING_SECONDS = 0.9
 LABELS_KEPT = 100_000
@@ -24,8 +24,8 @@ def open_published(folder: Path, family: str) -> "PublishedTokenizer":
     return PublishedTokenizer(find_tokenizer(Path(folder), family))
 
 
-class PublishedTokenizer:
-    """A published tokenizer, with the interface of `AnyTokenizer`.
+class PublishedTokenizer(AnyTokenizer):
+    """A published tokenizer.
 
     Several threads may use it at once. `form` names its files, `unfollowed` the settings that
     are not followed.
@@ -41,19 +41,15 @@ class PublishedTokenizer:
             way_out = "" if ";" in str(error) else "; fetch its files anew"
             raise TextError(f"The tokenizer cannot be opened: {error}{way_out}.") from None
         self.form = " + ".join(source.form)
-        self.kind: str = facts["kind"]
+        self.kind = facts["kind"]
         self.unfollowed: tuple[str, ...] = tuple(facts["unfollowed"])
-        self.vocab_size: int = facts["vocab_size"]
-        self.lowercase: bool = facts["lowercase"]
-        self.special_ids: frozenset[int] = frozenset(facts["special_ids"])
-        roles: dict[str, int | None] = facts["roles"]
-        self.pad_id = roles.get("pad")
-        self.bos_id = roles.get("bos")
-        self.eos_id = roles.get("eos")
-        self.unk_id = roles.get("unk")
-        self.cls_id = roles.get("cls")
-        self.sep_id = roles.get("sep")
-        self.mask_id = roles.get("mask")
+        self.vocab_size = facts["vocab_size"]
+        self.lowercase = facts["lowercase"]
+        self.special_ids = frozenset(facts["special_ids"])
+        role: Callable[[str], int | None] = facts["roles"].get
+        self.pad_id, self.bos_id, self.eos_id = role("pad"), role("bos"), role("eos")
+        self.unk_id, self.cls_id, self.sep_id = role("unk"), role("cls"), role("sep")
+        self.mask_id = role("mask")
         self._labels: dict[int, str] = {}
         self._stepped: tuple[str, tuple[TokenizerStep, ...]] = ("", ())
 
@@ -69,7 +65,10 @@ class PublishedTokenizer:
 
     def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
         """The tokens the model reads for this text or pair of texts."""
-        return tuple(Token(*row) for row in self._encoded(text, pair))
+        request = {"do": "encode", "text": checked(text), "pair": pair and checked(pair)}
+        if self.reads_special and pair is None:
+            request["do"] = "prompt"
+        return tuple(Token(*row) for row in self._ask(request)["tokens"])
 
     def reading_prompts(self) -> "PublishedTokenizer":
         """The same tokenizer, but it reads special tokens that are written in a text.
@@ -99,9 +98,6 @@ class PublishedTokenizer:
         except ChildError as error:
             raise TextError(f"{NO_PROMPT}: {error}; send the plain text instead.") from None
 
-    def ids(self, text: str, pair: str | None = None) -> list[int]:
-        return [token.id for token in self.encode(text, pair)]
-
     def steps(self, text: str) -> tuple[TokenizerStep, ...]:
         """Every step from the typed text to `encode`; those of the last text are cached."""
         text_before, steps = self._stepped
@@ -130,16 +126,6 @@ class PublishedTokenizer:
                 self._labels = {}
             self._labels.update(zip(unknown, answer, strict=True))
         return [labels[token_id] or "" for token_id in ids]
-
-    def token(self, token_id: int) -> Token:
-        return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
-
-    def _encoded(self, text: str, pair: str | None) -> list[list[Any]]:
-        request = {"do": "encode", "text": checked(text), "pair": pair and checked(pair)}
-        if self.reads_special and pair is None:
-            request["do"] = "prompt"
-        tokens: list[list[Any]] = self._ask(request)["tokens"]
-        return tokens
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -179,10 +165,6 @@ class TrainingTokenizer(PublishedTokenizer):
         for some in _requests(texts):
             ids += self._ask({"do": "ids", "texts": some, "special": special})["ids"]
         return ids
-
-    def target_ids(self, text: str) -> list[int]:
-        """The target of an encoder-decoder: `<s> … </s>` around the text."""
-        return [self.id_of(BOS), *self.many_ids([text], special=False)[0], self.id_of(EOS)]
 
     def corpus_ids(self, text: str) -> list[int]:
         """The IDs of a long text to train on, without special tokens; tokenized part by part."""

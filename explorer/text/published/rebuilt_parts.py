@@ -60,10 +60,6 @@ def composed_byte_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     return byte_parts(stored, settings, roles) | {"normalizer": {"type": "NFC"}}
 
 
-def blenderbot_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
-    return _bytes(stored, flag(settings, "add_prefix_space", True))
-
-
 def qwen2_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     parts = composed_byte_parts(stored, settings, roles)
     words = {"type": "Split", "pattern": {"Regex": _QWEN2}, "behavior": "Isolated"}
@@ -87,30 +83,33 @@ def _bpe(stored: Part, **more: Any) -> Part:
     return usual | {"byte_fallback": False} | more | {"vocab": vocabulary, "merges": merges}
 
 
-_BYTES: tuple[Part, ...] = ({"type": "ByteFallback"}, {"type": "Fuse"})
+def _replaced(old: str, new: str) -> Part:
+    return {"type": "Replace", "pattern": {"String": old}, "content": new}
+
+
+SPACES, SPACES_BACK = _replaced(" ", WORD_START), _replaced(WORD_START, " ")
+BYTES_BACK: tuple[Part, ...] = ({"type": "ByteFallback"}, {"type": "Fuse"})
 
 
 def llama_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
     prefix = flag(settings, "add_prefix_space", True)
     scheme = "always" if settings.get("legacy") is True else "first"
-    spaces = {"type": "Replace", "pattern": {"String": WORD_START}, "content": " "}
     strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if prefix else []
     return {
         "normalizer": None,
         "pre_tokenizer": _metaspace(scheme if prefix else "never", split=False),
-        "decoder": _sequence("decoders", spaces, *_BYTES, *strip),
+        "decoder": _sequence("decoders", SPACES_BACK, *BYTES_BACK, *strip),
         "model": _bpe(stored, fuse_unk=True, byte_fallback=True),
     }
 
 
 def gemma_parts(stored: Part, settings: Settings, roles: Roles) -> Part:
-    spaces = {"type": "Replace", "pattern": {"String": WORD_START}, "content": " "}
     cut = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious"}
     unknown = _unknown(stored, roles)
     return {
-        "normalizer": spaces | {"pattern": {"String": " "}, "content": WORD_START},
+        "normalizer": SPACES,
         "pre_tokenizer": cut | {"invert": False},
-        "decoder": _sequence("decoders", spaces, *_BYTES),
+        "decoder": _sequence("decoders", SPACES_BACK, *BYTES_BACK),
         "model": _bpe(stored, unk_token=unknown, fuse_unk=True, byte_fallback=True),
     }
 
@@ -193,7 +192,9 @@ PARTS: Mapping[str, Callable[[Part, Settings, Roles], Part]] = {
     "GPT2": byte_parts,
     "GPTNeoX": composed_byte_parts,
     "Roberta": byte_parts,
-    "Blenderbot": blenderbot_parts,
+    "Blenderbot": lambda stored, settings, _: _bytes(
+        stored, flag(settings, "add_prefix_space", True)
+    ),
     "Qwen2": qwen2_parts,
     "Llama": llama_parts,
     "Gemma": gemma_parts,
@@ -207,6 +208,17 @@ PARTS: Mapping[str, Callable[[Part, Settings, Roles], Part]] = {
 """By kind: everything but the added tokens and the tokens around a text."""
 LISTED = ("T5", "XLMRoberta", "Camembert", "MBart", "MBart50", "Pegasus")
 """Kinds whose vocabulary is a list of pieces."""
+
+
+AROUND = {
+    "T5": ("$A eos", "$A eos $B eos"),
+    "XLMRoberta": ("bos $A eos", "bos $A eos eos $B eos"),
+    "Camembert": ("bos $A eos", "bos $A eos eos $B eos"),
+    "Pegasus": ("$A eos", "$A $B eos"),
+    "MBart": ("$A eos language", "$A $B eos language"),
+    "MBart50": ("language $A eos", "language $A $B eos"),
+}
+"""The tokens around one text and around a pair, by kind and by their roles."""
 
 
 def around(
@@ -230,29 +242,16 @@ def around(
             "trim_offsets": flag(settings, "trim_offsets", True),
             "add_prefix_space": flag(settings, "add_prefix_space", False),
         }
-    start, end = of("bos", "<s>"), of("eos", "</s>")
-    single: list[str]
-    pair: list[str]
-    match kind:
-        case "T5":
-            numbers = {**numbers, "</s>": _number(end, numbers)}
-            end = "</s>"
-            single, pair = ["$A", end], ["$A", end, "$B", end]
-        case "XLMRoberta" | "Camembert":
-            single = [start, "$A", end]
-            pair = [start, "$A", end, end, "$B", end]
-        case "Pegasus":
-            single, pair = ["$A", end], ["$A", "$B", end]
-        case "MBart" | "MBart50":
-            language = source_language(settings, numbers)
-            before = [language] if kind == "MBart50" else []
-            after = [end] if kind == "MBart50" else [end, language]
-            single, pair = [*before, "$A", *after], [*before, "$A", "$B", *after]
-        case "GPTNeoX" if stored is not None:
-            return None
-        case _:
-            return stored
-    return template([(name, 0) for name in single], [(name, 0) for name in pair], numbers)
+    if kind not in AROUND:
+        return stored if kind != "GPTNeoX" else None
+    names = {"bos": of("bos", "<s>"), "eos": of("eos", "</s>")}
+    if kind == "T5":
+        numbers = {**numbers, "</s>": _number(names["eos"], numbers)}
+        names["eos"] = "</s>"
+    if kind in ("MBart", "MBart50"):
+        names["language"] = source_language(settings, numbers)
+    single, pair = ([(names.get(name, name), 0) for name in line.split()] for line in AROUND[kind])
+    return template(single, pair, numbers)
 
 
 def ends(settings: Settings, roles: Roles, numbers: Numbers) -> Part | None:

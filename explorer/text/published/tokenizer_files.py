@@ -4,7 +4,7 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +13,13 @@ from typing import Any
 from explorer.text.checked_text import TextError
 
 
-def gguf_in(folder: Path) -> Path | None:
-    """The GGUF file at this path or in this folder; None where there is none."""
-    from models.loading.gguf_header import gguf_file  # the child does without torch
-    from models.loading.safe_files import CheckpointError
+@contextmanager
+def _as_text_error() -> Iterator[None]:
+    """Faults of a folder are raised as TextError."""
+    from models.loading.safe_files import CheckpointError  # the child does without torch
 
     try:
-        return gguf_file(folder)
+        yield
     except CheckpointError as error:
         raise TextError(str(error)) from error
 
@@ -27,12 +27,9 @@ def gguf_in(folder: Path) -> Path | None:
 def texts_of(file: Path) -> dict[str, str]:
     """The texts by the names of their files. TextError where there are none or one is unknown."""
     from models.loading.checkpoint_tokenizer import gguf_texts
-    from models.loading.safe_files import CheckpointError
 
-    try:
+    with _as_text_error():
         texts = gguf_texts(file)
-    except CheckpointError as error:
-        raise TextError(str(error)) from error
     if not texts:
         raise TextError(f"{file.name[:60]} has no tokenizer.")
     return texts
@@ -126,17 +123,22 @@ class TokenizerText(TokenizerFiles):
 
 def find_tokenizer(folder: Path, family: str) -> TokenizerFiles:
     """The tokenizer of the folder, in the first complete form; TextError if there is none."""
-    if (file := gguf_in(folder)) is not None:
+    from models.loading.gguf_header import gguf_file
+
+    with _as_text_error():
+        file = gguf_file(folder)
+    if file is not None:
         texts = texts_of(file)
         stamps = stamps_of(file, texts)
         for name, (_, size) in zip(texts, stamps, strict=True):
             _check_size(name, size)
         return TokenizerFiles(file, family, (file.name,), tuple(texts), stamps)
     for form in FORMS:
-        if all(_exists(folder / name) for name in form):
+        if all(os.path.lexists(folder / name) for name in form):
             extra = [*BESIDE, BESIDE_MARIAN] if "source.spm" in form else BESIDE
-            files = (*form, *[name for name in extra if _exists(folder / name)])
-            return TokenizerFiles(folder, family, form, files, _stamps(folder, files))
+            files = (*form, *[name for name in extra if os.path.lexists(folder / name)])
+            stamps = tuple(_stamp_of(folder, name) for name in files)
+            return TokenizerFiles(folder, family, form, files, stamps)
     raise TextError(
         "The folder has no tokenizer that can be opened here: it needs tokenizer.json, vocab.txt, "
         "vocab.json with merges.txt, or a sentencepiece model."
@@ -178,29 +180,17 @@ def copy_files(source: TokenizerFiles, to: Path) -> None:
 
 def inside(folder: Path, name: str) -> Path:
     """The real path of a file. TextError when it is outside the folder of its model."""
-    from models.loading.safe_files import (  # the child does without torch
-        CheckpointError,
-        regular_file,
-    )
+    from models.loading.safe_files import regular_file
 
-    try:
+    with _as_text_error():
         return regular_file(folder, name)
-    except CheckpointError as error:
-        raise TextError(str(error)) from error
 
 
-def _exists(path: Path) -> bool:
-    return os.path.lexists(path)
-
-
-def _stamps(folder: Path, files: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
-    stamps = []
-    for name in files:
-        try:
-            stamps.append(_stamp(os.stat(inside(folder, name)), name))
-        except OSError as error:
-            raise TextError(f"The file {name} of the tokenizer cannot be opened.") from error
-    return tuple(stamps)
+def _stamp_of(folder: Path, name: str) -> tuple[int, int]:
+    try:
+        return _stamp(os.stat(inside(folder, name)), name)
+    except OSError as error:
+        raise TextError(f"The file {name} of the tokenizer cannot be opened.") from error
 
 
 def _stamp(status: os.stat_result, name: str) -> tuple[int, int]:
@@ -240,6 +230,17 @@ def file_bytes(files: Files, name: str) -> bytes:
         parts.append(part)
         left -= len(part)
     return b"".join(parts)
+
+
+def piece_model(files: Files, name: str, parse: Callable[[bytes], Any]) -> Any:
+    """What `parse` makes of a sentencepiece model; TextError where it is none."""
+    content = file_bytes(files, name)
+    if content[:1] == b"\x80":
+        raise TextError(f"{name} is a pickle, which could run code; it is not read.")
+    try:
+        return parse(content)
+    except Exception as error:
+        raise TextError(f"{name} is not a sentencepiece model.") from error
 
 
 def file_text(files: Files, name: str) -> str:

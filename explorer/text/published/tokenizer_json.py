@@ -11,7 +11,6 @@ there; such an entry is renamed to something that nobody can type.
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from explorer.text.checked_text import TextError
@@ -154,21 +153,14 @@ def _check_text(name: str, key: str, text: str) -> None:
         raise TextError(f"its {name} holds a text of {len(text):,} characters.")
 
 
-@dataclass(frozen=True)
-class PreparedJson:
-    """The file for the library; `added` has the ID of each added token, which may be another there.
+def prepare_json(
+    stored: dict[str, Any], roles: Roles, more: frozenset[str]
+) -> tuple[dict[str, int], dict[str, str], set[str]]:
+    """Change a checked file in place, since it may be large; texts in `more` are special too.
 
-    `renamed` are the special tokens whose entry in the vocabulary was renamed, by their new text.
+    Returns the ID of each added token, which may be another in the library; the special tokens
+    whose entry in the vocabulary was renamed, by their new text; and all special tokens.
     """
-
-    stored: dict[str, Any]
-    added: dict[str, int]
-    renamed: dict[str, str]
-    special: frozenset[str]
-
-
-def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> PreparedJson:
-    """Change a checked file in place, since it may be large; texts in `more` are special too."""
     model = stored["model"]
     stored["padding"] = stored["truncation"] = None
     stored.setdefault("version", "1.0")
@@ -192,7 +184,7 @@ def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> 
     gone = set(renamed.values())
     listed.sort(key=lambda token: token["content"] in gone)  # these get new IDs in the library
     stored["added_tokens"] = listed
-    return PreparedJson(stored, numbers, renamed, frozenset(special))
+    return numbers, renamed, special
 
 
 def _keep_spaces(part: Any) -> None:

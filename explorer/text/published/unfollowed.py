@@ -13,8 +13,7 @@ from explorer.text.published.added_tokens import (
 )
 from explorer.text.published.engine import Engine
 from explorer.text.published.library_engine import LibraryEngine
-from explorer.text.published.mbart_languages import MBART_50
-from explorer.text.published.tokenizer_families import FAMILIES, known_class, reading_of
+from explorer.text.published.tokenizer_families import FAMILIES, MBART_50, known_class, reading_of
 
 FOLLOWED = frozenset(
     f"add_bos_token add_eos_token added_tokens_decoder additional_special_tokens {NAMED} "

@@ -1,6 +1,7 @@
 """The large head with its display options: as a matrix, as lines, as tokens; and its export."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -19,7 +20,7 @@ from explorer.app.controls import token_names
 from explorer.app.progress import bar
 from explorer.app.session import redraw
 from explorer.catalog.attention_parts import head_title, map_title
-from explorer.charts.figure_data import WINDOW, FigureData
+from explorer.charts.figure_data import FigureData
 from explorer.components.events import Place
 from explorer.components.inspect import inspect
 from explorer.components.lines import lines
@@ -85,7 +86,6 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
         sentence=weights.sentence,
         title=heads_title(context, options),
         unit=weights.unit,
-        height=WINDOW,
         hidden=weights.hidden,
         cut=weights.cut if options.mass < 100 else None,
         on_hide=hide,
@@ -129,9 +129,9 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         on_choice=choose,
         row_name=part.words.row,
         column_name=part.words.column,
-        height=WINDOW,
         names=names,
         hues=[head / part.heads for head in heads] or [0.0],
+        figures=partial(line_figures, context, options),
         **_colours(options),
     )
     _draw_below(context, cell, " ".join(weights.notes))
@@ -157,9 +157,9 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         row_name=words.row,
         column_name=words.column,
         unit=weights.unit,
-        height=WINDOW,
         pinned=pinned.pinned_token(cell, *groups, one_strip=is_one_strip),
         on_pin=lambda token: pinned.pin_token(cell, token, *groups),
+        figures=partial(head_figures, context, options),
     )
     own = [HALVES_SCALES] if options != _without_colours(options) else []
     _draw_below(context, cell, *weights.notes, *own)

@@ -22,7 +22,7 @@ from explorer.catalog.attention_parts import site
 from explorer.charts.bars import dimension_bars
 from explorer.charts.position_curves import distance_curve
 from explorer.components.chart import chart
-from explorer.components.figure_stage import chart_stage
+from explorer.components.mounting import chart_stage
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at

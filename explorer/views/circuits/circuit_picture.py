@@ -24,7 +24,6 @@ from explorer.components.circuit_map import (
     CircuitChoice,
     CircuitMap,
     Move,
-    NodeScore,
     circuit_map,
     counts,
     drawn_places,
@@ -91,7 +90,7 @@ def picture_of(
         edges=edges,
         positions=positions,
         nodes={
-            node_of(place): NodeScore(float(estimate), value)
+            node_of(place): (float(estimate), value)
             for place, estimate, value in zip(columns, scores.writers, exact_parts, strict=True)
         },
         moves=moved,

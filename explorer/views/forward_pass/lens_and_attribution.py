@@ -11,7 +11,7 @@ from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.components.board import Cell, Column, Row, Words, board
+from explorer.components.board import Cell, Column, Row, board
 from explorer.inference.answers import option_name, score_sentence
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
@@ -47,11 +47,9 @@ def draw_lens(context: PageContext, position: int) -> None:
     board(
         [Column(text_of(tokens[place])) for place in places],
         rows,
-        Words(
-            place.lower(),
-            "The likeliest token after each layer; click a column to choose its position.",
-            f"{place} {{column}}, {{row}}: {{value}}, probability {{share}}",
-        ),
+        corner=place.lower(),
+        idle="The likeliest token after each layer; click a column to choose its position.",
+        sentence=f"{place} {{column}}, {{row}}: {{value}}, probability {{share}}",
         key="lens",
         title=f"{context.choice.called} · Likeliest token after each layer",
         coloured=True,

@@ -11,7 +11,7 @@ from explorer.app import controls, widget_state
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
 from explorer.catalog.opened_model import OpenModel
-from explorer.components.board import Cell, Column, Row, Words, board
+from explorer.components.board import Cell, Column, Row, board
 from explorer.inference.continuation import prompt_of, unknown_in
 from explorer.inference.generation_limits import (
     MAX_GENERATED,
@@ -29,11 +29,6 @@ from explorer.views.shared.code_panel import Script, script
 
 TOO_SHORT = "One token leaves nothing to predict: type a longer sentence."
 LEGEND = "Blue line: the target token. Orange: another token. A full bar is a probability of 1."
-WORDS = Words(
-    "step",
-    "Each column is a step. The input is the target, shifted by one step.",
-    "Step {column}, {row}: {value}",
-)
 
 
 def draw_teacher_forcing(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -72,7 +67,16 @@ def draw_teacher_forcing(context: PageContext, row: DeltaGenerator) -> Script | 
 def draw_board(forcing: TeacherForcing, label: Callable[[int], str], key: str) -> None:
     """Draw both as a table, a column for each step."""
     title = "Teacher forcing and free running"
-    board(_columns(forcing), _rows(forcing, label), WORDS, key=key, title=title, narrow=True)
+    board(
+        _columns(forcing),
+        _rows(forcing, label),
+        key=key,
+        title=title,
+        corner="step",
+        idle="Each column is a step. The input is the target, shifted by one step.",
+        sentence="Step {column}, {row}: {value}",
+        narrow=True,
+    )
 
 
 def _choose_prompt_length(tokens: int) -> int:

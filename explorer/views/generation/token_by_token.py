@@ -1,7 +1,6 @@
 """One token after another: the stages of each choice, the branches, and a head's map."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import streamlit as st
 import torch
@@ -14,7 +13,7 @@ from explorer.app.messages import draw_notes, keep_note, or_stop
 from explorer.app.progress import bar
 from explorer.app.session import state_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.components.board import Cell, Column, Row, Words, board
+from explorer.components.board import Cell, Column, Row, board
 from explorer.components.chips import chips
 from explorer.inference.branches import NO_ROOM, Branches
 from explorer.inference.continuation import (
@@ -43,12 +42,6 @@ from models.sampling import Sampling, choose_from, sample
 
 MOST_TOKENS = 12
 """Rows of the table of the next token, without those of branches and of all other tokens."""
-WORDS = Words(
-    "token",
-    "",
-    "{row} · {column}: {value}",
-    "Force {row} as the next token",
-)
 LEAST_SHARE = 1e-4
 """The smallest probability that the table writes."""
 TEXT_HEIGHT = 36
@@ -282,9 +275,12 @@ def draw_sampling_stages(
     board(
         [Column("logit", "output"), *(column for column, _ in steps)],
         rows,
-        replace(WORDS, idle=says),
         key="stages",
         title="Next token, stage by stage",
+        corner="token",
+        idle=says,
+        sentence="{row} · {column}: {value}",
+        pick="Force {row} as the next token",
         on_pick=force,
     )
 

@@ -24,7 +24,7 @@ from explorer.app.page_table import ROWS
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session, state_of
 from explorer.components import events
-from explorer.components.pass_map import PartLink, PassMap
+from explorer.components.pass_map import PassMap
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_examples import YOURS
 from explorer.text.visible_text import cut
@@ -202,7 +202,7 @@ class PageLink:
     address: Mapping[str, str] = field(default_factory=dict)
 
 
-def link_of_stage(stage: Stage) -> PartLink:
+def link_of_stage(stage: Stage) -> dict[str, Any]:
     """The link of a part of a block: to a page of its head, else to its stage of the forward pass.
 
     Queries and keys that the scores are computed from lead to their page; queries and keys before
@@ -214,7 +214,7 @@ def link_of_stage(stage: Stage) -> PartLink:
         page, address = "query_key", {}
     elif stage.part and tail == "v":
         page, address = "head_steps", {"up_to": "values"}
-    return PartLink(page, TITLES[page], address)
+    return {"page": page, "opens": TITLES[page], "address": address}
 
 
 def checked_link(forward: ForwardPass, value: Any) -> PageLink | None:

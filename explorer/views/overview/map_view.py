@@ -10,7 +10,7 @@ from explorer.analysis.information_flow import information_flow, is_computable, 
 from explorer.app import widget_state
 from explorer.app.address import whole_number
 from explorer.app.context import PageContext
-from explorer.charts.figure_data import WINDOW, Figure, TableData
+from explorer.charts.figure_data import Figure, TableData
 from explorer.components.fragment import fragment
 from explorer.components.mounting import asks_for
 from explorer.components.pass_map import (
@@ -57,7 +57,6 @@ def draw_map(context: PageContext) -> PassMap | None:
         key=KEY,
         title=title,
         choice=map_choices.choice_of(selection, context, picture),
-        height=WINDOW,
         on_chosen=lambda value: map_choices.select_reported(value, picture, usual),
         on_go=partial(map_choices.open_link, context),
         appends=appends,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.charts.figure_data import WINDOW
-from explorer.components.figure_stage import chart_stage
+from explorer.components.mounting import chart_stage
 from explorer.text.number_format import three
 
 HEADER, ROW = 38, 35

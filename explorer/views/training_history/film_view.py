@@ -229,9 +229,6 @@ def _draw_pass(context: PageContext, history: History, moment: PassAtStep) -> No
         height=AROUND + LAYER * layers,
         on_chosen=lambda value: None,
         on_go=lambda value: None,
-        appends=(),
-        on_append=lambda option: None,
-        figures=lambda: (),
     )
 
 
