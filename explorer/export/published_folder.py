@@ -67,8 +67,17 @@ def has_adapter(checkpoint: Path) -> bool:
     return (checkpoint / ADAPTER_CONFIG).is_file()
 
 
-def zipped(write: Callable[[Path], object]) -> bytes:
-    """The folder that `write` writes, as one file to download."""
+def to_zip(opened: OpenModel) -> bytes:
+    """The published folder as one file to download."""
+    return _zip(lambda folder: to_folder(opened, folder))
+
+
+def adapter_to_zip(checkpoint: Path) -> bytes:
+    """The adapter's folder as one file to download."""
+    return _zip(lambda folder: adapter_to_folder(checkpoint, folder))
+
+
+def _zip(write: Callable[[Path], object]) -> bytes:
     with TemporaryDirectory() as place:
         folder = Path(place) / MODEL_FOLDER
         write(folder)

@@ -4,7 +4,6 @@ import io
 import shutil
 import zipfile
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import torch
 
 from explorer.catalog.folders import RUN_KEY
 from explorer.catalog.opened_model import OpenModel
-from explorer.export.published_folder import adapter_to_folder, has_adapter, zipped
+from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
 from explorer.runs.finetuning import PARENT, finetune_spec, task_for
 from explorer.runs.quotas import bytes_of
 from explorer.runs.retraining import at_step_0, largest_difference, train_on
@@ -112,8 +111,7 @@ def test_an_adapter_is_exported_as_in_peft(tmp_path: Path, bert: Path, letters: 
     assert adapter_to_folder(run.folder / "checkpoint", tmp_path / "out") == "bert"
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"adapter_config.json", "adapter_model.safetensors"}
-    content = zipped(partial(adapter_to_folder, run.folder / "checkpoint"))
-    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+    with zipfile.ZipFile(io.BytesIO(adapter_to_zip(run.folder / "checkpoint"))) as packed:
         assert {Path(name).name for name in packed.namelist()} == names
     whole = tuned_run(tmp_path, letters)
     train_to_end(whole.folder)

@@ -1,7 +1,6 @@
 """The chosen model: opened, described, diagnosed, and exported as a published folder."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -69,7 +68,7 @@ def draw_model_export(opened: OpenModel) -> None:
         return
     st.download_button(
         f"Export as a {export.family} folder",
-        lambda: published_folder.zipped(partial(published_folder.to_folder, opened)),
+        lambda: published_folder.to_zip(opened),
         file_name=f"{own_name(opened.name)}-{export.family}.zip",
         key="export_model",
         help=f"{published_folder.what_opens(opened)}.".capitalize(),
@@ -81,7 +80,7 @@ def draw_adapter_export(opened: OpenModel, folder: Path) -> None:
     if published_folder.has_adapter(folder) and adapter_exportable(opened.config).family:
         st.download_button(
             "Export the LoRA adapter (PEFT)",
-            lambda: published_folder.zipped(partial(published_folder.adapter_to_folder, folder)),
+            lambda: published_folder.adapter_to_zip(folder),
             file_name=f"{own_name(opened.name)}-adapter.zip",
             key="export_adapter",
             help="adapter_config.json and adapter_model.safetensors, for the peft library; they "
