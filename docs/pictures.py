@@ -82,6 +82,7 @@ def take(browser: Browser, server: Server, name: str, folder: Path) -> Path:
     try:
         visitor.open(address)
         visitor.drawn()
+        visitor.has_everything()
         visitor.page.screenshot(path=folder / name, animations="disabled")
     finally:
         visitor.close()
