@@ -38,6 +38,7 @@ from explorer.text.number_format import megabytes, three
 from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.runs.run_comparison import CURVE_AXES, draw_curves, names_of
 from explorer.views.runs.run_rows import RunRow, draw_cells, rows_of
+from explorer.views.training.live_attention import draw_newest
 from explorer.views.training.live_run import EVERY, draw_followed
 from explorer.views.training.run_start import OwnText, draw_own_text, draw_start_from
 from explorer.views.training.run_words import errors_noted, first_words, metrics_of
@@ -119,6 +120,8 @@ def _storage_words(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
     )
 
 
+COMPARED, RACE_CURVES = 2, 220
+"""Runs whose map and answer are drawn side by side; the height of all curves in pixels."""
 RACE_COLUMNS = ("run", "state", "step", "of", "held out", "best", "metric", "trained")
 
 
@@ -189,7 +192,10 @@ def _draw_live(runs: Sequence[Run], axis: str) -> None:
             st.button(
                 "Stop all", key="stop_all", icon=":material/stop:", on_click=_stop, args=(runs,)
             )
-    draw_curves(readable, axis, "race")
+    draw_curves(readable, axis, "race", RACE_CURVES)
+    for at, place in enumerate(st.columns(COMPARED, gap="medium")[: len(readable)]):
+        with place:
+            draw_newest(readable[at].run, f"race_map_{at}", names[readable[at].run.name])
     table = [
         {"settings": names[row.run.name]} | {name: row.cells()[name] for name in RACE_COLUMNS}
         for row in sorted(readable, key=lambda row: -row.goodness())

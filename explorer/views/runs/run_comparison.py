@@ -34,7 +34,7 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
     return what_differs([row.spec for row in rows if row.spec], [row.run.title for row in rows])
 
 
-def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
+def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str = WINDOW) -> None:
     """Draw the runs' loss, and their held-out metric if all have the same one."""
     readable = [row for row in rows if row.spec]
     names = names_of(readable)
@@ -43,14 +43,14 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
     measures = [*dict.fromkeys(row.status.measure for row in readable)]
     left, right = st.columns(2, gap="medium")
     with left:
-        _draw(by_name, axis, "loss", "loss", f"{key}_loss", steps)
+        _draw(by_name, axis, "loss", "loss", f"{key}_loss", steps, height)
     with right:
         if len([*filter(None, measures)]) > 1:
             st.caption(f"Different held-out metrics have no common axis: {_list(measures)}.")
         else:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
-            _draw(by_name, axis, "value", title, f"{key}_held_out", steps)
+            _draw(by_name, axis, "value", title, f"{key}_held_out", steps, height)
     has_no_seconds = [
         name
         for name, metrics in by_name.items()
@@ -61,7 +61,13 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str) -> None:
 
 
 def _draw(
-    by_name: Mapping[str, Metrics], axis: str, number: str, title: str, key: str, steps: int
+    by_name: Mapping[str, Metrics],
+    axis: str,
+    number: str,
+    title: str,
+    key: str,
+    steps: int,
+    height: int | str,
 ) -> None:
     """Draw each run's curve of the loss or the held-out value, as far as it is recorded.
 
@@ -91,7 +97,7 @@ def _draw(
         x_end=steps if axis == "Steps" else None,
         y_end=1.0 if is_stepped and 0 < highest <= 1 else highest,
     )
-    chart(spec, table=table, height=WINDOW, key=key, title=title)
+    chart(spec, table=table, height=height, key=key, title=title)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 import torch
@@ -32,6 +33,7 @@ from explorer.text.number_format import fixed, three
 from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.generation.teacher_forcing_view import LEGEND, draw_board, summary
 from explorer.views.shared import widgets
+from explorer.views.training.run_words import visible_task
 
 GUESSES = 3
 CONTROLS, FIGURES = (1, 1), (5, 3)
@@ -95,6 +97,8 @@ def draw_generalisation(step_and_losses: tuple[int, Generalisation] | None) -> N
 LIMIT = 400
 BESIDE = 220
 """Pixels of the expected pattern, over the curve of the loss."""
+RACE_MAP = 360
+"""Pixels of the map of one of two runs."""
 BEST = "the best"
 NOTHING_EXPECTED = Token(0, "–", special=True)
 
@@ -175,11 +179,8 @@ def draw_attention_in(
         persist_state="session",
     )
     forward = live.forward
-    weights = forward.all_weights(part)[layer]
-    answer_tokens = forward.target if forward.source else ()
-    expected = pattern_of(task, forward.tokens, answer_tokens, weights.shape[1:])
-    scores = _scores(weights, expected)
-    head = int(scores.argmax()) if chosen in (None, BEST) else min(int(chosen), len(weights) - 1)
+    scores, expected = _scores(task, forward, part, layer)
+    head = int(scores.argmax()) if chosen in (None, BEST) else min(int(chosen), len(scores) - 1)
     name = head_title(model, part, layer, head)
     with left:
         widgets.draw_map(forward, part, layer, head, "watched", name, WINDOW)
@@ -294,8 +295,38 @@ def _score_words(score: Tensor, expected: Tensor) -> str:
     return f"{fixed(score.item(), 2)} on the expected pattern{of_rows}"
 
 
-def _scores(weights: Tensor, expected: Tensor | None) -> Tensor:
-    """Each head's weight on the pattern; without a pattern, its mean largest weight of a row."""
+def _scores(
+    task: Task, forward: ForwardPass, part: str, layer: int
+) -> tuple[Tensor, Tensor | None]:
+    """Each head's weight on the expected pattern, and the pattern.
+
+    Without a pattern the score of a head is its mean largest weight of a row.
+    """
+    weights = forward.all_weights(part)[layer]
+    answer = forward.target if forward.source else ()
+    expected = pattern_of(task, forward.tokens, answer, weights.shape[1:])
     if expected is None:
-        return weights.amax(dim=-1).mean(dim=-1)
-    return pattern_score(weights, expected)
+        return weights.amax(dim=-1).mean(dim=-1), None
+    return pattern_score(weights, expected), expected
+
+
+def draw_newest(run: Run, key: str, heading: str) -> None:
+    """Draw the best head and the answer of the task's example, with the newest weights of a run.
+
+    Nothing before the first weights, or where a run that trains has just replaced them.
+    """
+    folder, task = run.latest(), visible_task(run)
+    if folder is None:
+        return
+    try:
+        live = _run(folder, open_folder(folder), task.example)
+    except ModelError:
+        return
+    if (forward := live.forward) is not None:
+        part, layer = _pattern_place(task, forward)
+        head = int(_scores(task, forward, part, layer)[0].argmax())
+        title = head_title(run.title, part, layer, head)
+        weights, allowed = forward.weights(part, layer, head), forward.mask(part, layer)
+        how: dict[str, Any] = {"heading": heading, "allowed": allowed}
+        widgets.draw_weights(forward, part, weights, key, title, RACE_MAP, **how)
+        draw_answer_now(task, forward)
