@@ -120,7 +120,7 @@ READS: dict[View, Read] = {
     ("circuits", "Text as evidence"): in_text(rf"Line {N}: {N} at"),
     ("circuits", "Steering"): marks("steered_over_strength", "corrupted"),
     ("circuits", "Causal tracing"): cell("traced_values", 0, 0),
-    ("circuits", "Path patching"): cell("path_ends", 0, 1),
+    ("circuits", "Path patching"): cell("path_ends", 1, 0),
     ("circuits", "Over training"): in_text(rf"Metric: {N} for the clean text, {N}"),
     ("museum", "Exhibits"): table("PE(1)[0:4]"),
     ("museum", "Systems"): table("parameters", "size"),
