@@ -23,6 +23,7 @@ from explorer.server import (
 )
 from explorer.server.answer_pieces import AnswerPieces
 from explorer.server.connection_limits import ConnectionLimits
+from explorer.server.front_page import FrontPage
 from explorer.server.graceful_shutdown import Drain, GracefulShutdown
 from explorer.server.host_check import HostCheck
 from explorer.server.message_limits import MessageLimits
@@ -95,6 +96,7 @@ app = st.App(
     middleware=[  # the first is the outermost
         Middleware(AnswerPieces),
         Middleware(SecurityHeaders),
+        Middleware(FrontPage),
         Middleware(prometheus.RequestCounts),
         Middleware(GracefulShutdown, drain=drain),
         Middleware(HostCheck, hosts=map(st.get_option, host_check.STREAMLIT_HOSTS)),

@@ -1,21 +1,9 @@
 """Headers of every answer: what the page may load, and who may frame it."""
 
-import base64
-import hashlib
-import re
-from importlib.resources import files
-
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-
-def inline_scripts() -> str:
-    """The hashes of the scripts inside Streamlit's one HTML page."""
-    page = files("streamlit") / "static" / "index.html"
-    bodies = re.findall(r"<script>(.*?)</script>", page.read_text("utf-8"), flags=re.DOTALL)
-    digests = [base64.b64encode(hashlib.sha256(body.encode()).digest()) for body in bodies]
-    return " ".join(f"'sha256-{digest.decode()}'" for digest in digests)
-
+from explorer.server.front_page import inline_scripts
 
 POLICY = {
     "default-src": "'self'",

@@ -115,6 +115,13 @@ def predict(visitor: Visitor, asked: Predict) -> None:
     expect(panel.get_by_text("Right.", exact=True)).to_be_visible()
 
 
+def predict_first(visitor: Visitor) -> None:
+    """Answer the question of the first lesson's first step, which comes before Show me."""
+    asked = LESSONS[FIRST.stem].steps[0].predict
+    assert asked is not None
+    predict(visitor, asked)
+
+
 def do(visitor: Visitor, step: LessonStep) -> None:
     """What the step asks for, with the real control."""
     ((way, value),) = step.do.items()
@@ -183,6 +190,8 @@ def walk(visitor: Visitor, lesson: Lesson) -> None:
         if folder := os.environ.get("PICTURES"):
             visitor.has_everything()
             visitor.page.screenshot(path=Path(folder) / f"{lesson.name}-{at:02}.png")
+        leads_on = visitor.page.locator(".lesson-strip .following").is_visible()
+        assert leads_on == (at == len(lesson.steps) and lesson.name != lesson_catalog.TAUGHT[-1])
         visitor.until_run(move(visitor, 1).click)
     row = visitor.page.locator(".lesson-list li").filter(has_text=lesson.title)
     expect(row).to_contain_text("✓ done")
@@ -242,6 +251,8 @@ def test_who_wanders_off_finds_back_and_is_shown_how(visitor: Visitor) -> None:
     stands_at(visitor, lesson, 1)
     visitor.asks(query=lesson.steps[0].choices["query"])
     expect(query).to_have_css("outline-style", "solid")
+    expect(visitor.page.get_by_role("button", name="Show me")).to_be_disabled()
+    predict_first(visitor)
     visitor.press("Show me")
     done(visitor, lesson.steps[0])
     expect(query.locator("input")).to_have_value("0 · <cls>")
@@ -303,6 +314,7 @@ def test_a_link_opens_a_lesson_and_one_of_one_s_own_is_there_after_a_reload(visi
     file = visitor.widget("lesson_file").locator("input[type=file]")
     visitor.until_run(lambda: file.set_input_files(mine))  # type: ignore[arg-type]
     visitor.until_run(page.locator(".lesson-list a[href*='lesson=mine']").click)
+    predict_first(visitor)
     visitor.until_run(visitor.page.get_by_role("button", name="Show me").click)
     visitor.until_run(move(visitor, 1).click)
     visitor.load()

@@ -145,9 +145,7 @@ class Notes:
             self.hosts.add(parts.netloc)
 
     def said(self, message: ConsoleMessage) -> None:
-        # On a deep link Streamlit's own page looks for its server under that address first.
-        is_probe = "/_stcore/" in str(message.location.get("url"))
-        if message.type == "error" and not is_probe:
+        if message.type == "error":
             self.errors.append(message.text)
 
     def interrupted(self, dialog: Dialog) -> None:

@@ -4,13 +4,14 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket
 
 import app
 from explorer.server.answer_pieces import PIECE, AnswerPieces
+from explorer.server.front_page import ADDRESS, PAGE, FrontPage
 from explorer.server.security_headers import HEADERS, POLICY, SecurityHeaders
 from tests.calls import run_in_thread
 
@@ -37,6 +38,23 @@ def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
     assert client.get("/parts").text == "ab"
     with client.websocket_connect("/socket") as socket:
         assert socket.receive_text() == "hello"
+
+
+def test_the_page_says_where_the_server_is_and_no_other_answer_changes() -> None:
+    routes = [
+        Route("/", lambda request: HTMLResponse("theirs", headers={"ETag": "x"})),
+        Route("/heads", lambda request: StreamingResponse(iter("ab"), media_type="text/html")),
+        Route("/media/kept.html", lambda request: HTMLResponse("kept")),
+        Route("/plain", lambda request: PlainTextResponse("words")),
+    ]
+    client = TestClient(FrontPage(Starlette(routes=routes)))
+    for path in ("/", "/heads"):
+        answer = client.get(path)
+        assert f"<script>{ADDRESS}</script>" in answer.text
+        assert "etag" not in answer.headers
+    assert client.head("/").headers["content-length"] == str(len(PAGE))
+    assert [client.get(path).text for path in ("/media/kept.html", "/plain")] == ["kept", "words"]
+    assert client.get("/nothing").status_code == 404
 
 
 def test_a_long_answer_is_handed_on_in_pieces() -> None:
