@@ -32,7 +32,7 @@ from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.folders import own_name
 from explorer.catalog.model_descriptions import in_short
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import cut, literal
 
 MORE_MODELS = "More models"
 IN_THIS_MODEL = "in this model"
@@ -113,7 +113,8 @@ def _draw_model(models: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
 def _about(entry: ModelEntry) -> str:
     """Its title, kind and size, and what it is good to look at."""
     kind = f"{in_short(config_of(entry))}, {entry.parameters:,} parameters"
-    return f"{entry.title}: {kind}. {str(entry.run.get('explanation', ''))[:MOST_OF_HELP]}".strip()
+    why = cut(str(entry.run.get("explanation", "")), MOST_OF_HELP)
+    return f"{entry.title}: {kind}. {why}".strip()
 
 
 def _draw_step(entry: ModelEntry) -> None:

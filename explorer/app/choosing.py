@@ -62,7 +62,7 @@ def choose_model(name: str) -> None:
 
 
 def show_on_arrival(entry: ModelEntry) -> None:
-    """Open this model instead, if the reader comes to a page that has nothing to show of theirs.
+    """Open this model when the reader comes to a page that can show nothing of the model they have.
 
     A model that the address names stays.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from explorer.app.choice import FRAME
 
 SENTENCE, MODEL = ("text", "pair"), ("model", "training_step")
-OF_ALL_STEPS = tuple(name for name in FRAME if name != "training_step")
+WITHOUT_STEP = tuple(name for name in FRAME if name != "training_step")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ NAVIGATION: dict[str, dict[str, dict[str, PageRow]]] = {
         "Training": {
             "training": PageRow("Training", (), view="Train", link="Train a model"),
             "runs": PageRow("Runs", (), view="Runs and races"),
-            "training_history": PageRow("Training history", OF_ALL_STEPS, view="Film"),
+            "training_history": PageRow("Training history", WITHOUT_STEP, view="Film"),
             "inside_training": PageRow("Inside training", (), view="Inside"),
         },
         "Museum": {"museum": PageRow("Museum")},

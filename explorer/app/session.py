@@ -61,7 +61,7 @@ class Session:
     has_arrived: bool = False
     """Whether the reader came to this page with this run."""
     redraws: int = 0
-    """How often it has asked to be drawn again, since it was last drawn to its end."""
+    """How often the page has asked to be drawn again since it was last drawn to its end."""
     uses: tuple[str, ...] = ()
     """The choices of the frame that the page uses."""
     bar: tuple[str, ...] = ()

@@ -19,7 +19,8 @@ from torch import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LONGEST_FILE_NAME = 80
+LONGEST_FILE_NAME = 160
+"""In bytes of UTF-8, without its ending."""
 
 WINDOW: Final = "window"
 """The height of a figure that takes the window that is left below its top."""
@@ -201,8 +202,10 @@ def short_titles(titles: Sequence[str]) -> list[str]:
 
 def file_name(title: str) -> str:
     """Letters of any script, digits and dashes: a name that every system takes."""
-    words = re.sub(r"[\W_]+", "-", unicodedata.normalize("NFC", title).lower())
-    return words.strip("-")[:LONGEST_FILE_NAME] or "figure"
+    letters = unicodedata.normalize("NFC", title.lower())
+    kept = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in letters)
+    name = re.sub("-+", "-", kept).strip("-").encode("utf-8", "ignore")[:LONGEST_FILE_NAME]
+    return name.decode("utf-8", "ignore").strip("-") or "figure"
 
 
 def _description(figure: Figure) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def _is_legible(figure: Figure) -> bool:
 def _left_out(view: KeptView, on_slide: int) -> str:
     """How many of the view's figures a slide shows; empty where it shows all."""
     count = max(view.had, len(view.figures))
-    return f"{on_slide} of {count} figures." if on_slide < count else ""
+    return f"This slide shows {on_slide} of {count} figures." if on_slide < count else ""
 
 
 class _Slide:

@@ -166,7 +166,7 @@ class Cluster:
     def stop(self, run: Run) -> None:
         """Stop the run; at once if it only waits."""
         run.command("stop")
-        if self.cancel(run):
+        if self.cancel(run) or not run.has_worker():  # or it waits for its turn in a race
             run.mark(STOPPED)
 
     def delete(self, run: Run) -> None:
@@ -465,11 +465,14 @@ def _send(client: Client, runs: Sequence[tuple[Run, int]]) -> None:
 
     Without this wait, the page would be drawn before the sending thread has its turn, and the next
     reader of the queue would not see the runs.
+
+    Several runs take turns, but not on a public server, where others wait for their first run.
     """
+    race = [] if len(runs) == 1 or limits.is_public() else [str(run.folder) for run, _ in runs]
     futures, entry = dict[str, Future](), _entry(str(ROOT), settings())
     for run, place in runs:
         key = f"train/{run.name}/{uuid.uuid4().hex}"
-        task = Task(key, entry, str(run.folder), _data_producer=True)
+        task = Task(key, entry, str(run.folder), race, _data_producer=True)
         futures[key] = client.get({key: task}, key, sync=False, priority=-place)
         fire_and_forget(futures[key])
     end = time.monotonic() + ANSWER_WITHIN
@@ -492,8 +495,8 @@ def _name_of(key: str) -> str:
 # before it runs one.
 
 
-def _entry(root: str, environment: dict[str, str]) -> Callable[[str], str]:
-    def train(folder: str) -> str:
+def _entry(root: str, environment: dict[str, str]) -> Callable[[str, list[str]], str]:
+    def train(folder: str, race: list[str]) -> str:
         import os
         import sys
 
@@ -504,7 +507,7 @@ def _entry(root: str, environment: dict[str, str]) -> Callable[[str], str]:
         from explorer.runs.worker import train_to_end
 
         try:
-            return train_to_end(folder)
+            return train_to_end(folder, race)
         except RunError:  # the run's status has the error, which no log of Dask's may have
             return "failed"
 

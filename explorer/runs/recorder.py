@@ -22,7 +22,7 @@ from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.quotas import closing_bytes
 from explorer.runs.run import Run, step_folder
 from explorer.runs.run_size import measured_rows
-from explorer.runs.spec import DONE, STOPPED, TRAINING, RunSpec, Status
+from explorer.runs.spec import DONE, STOPPED, TRAINING, WAITING, RunSpec, Status
 from explorer.system import cooperative
 from explorer.system.atomic_files import write_json, write_text
 from explorer.system.cooperative import Breakable, BrokenOff
@@ -210,7 +210,8 @@ class RunRecorder:
         if self.is_good():
             self._keep()
             self._refresh()
-            self._save(self.run.folder / "checkpoint", is_finished=state == DONE)
+            if state != WAITING:
+                self._save(self.run.folder / "checkpoint", is_finished=state == DONE)
         self._show(state, message)
         self.metrics.close()
         return self.status

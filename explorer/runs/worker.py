@@ -21,7 +21,7 @@ from explorer.runs.finetuning import initial_model
 from explorer.runs.hot_changes import apply_request, spec_at
 from explorer.runs.recorder import Diverged, RunRecorder, Tell, TrainingProgress
 from explorer.runs.retraining import at_saved_step
-from explorer.runs.run import Run, all_runs
+from explorer.runs.run import Run
 from explorer.runs.spec import (
     ACTIVE,
     DONE,
@@ -53,41 +53,36 @@ AT_ONCE = {"pause": PAUSED, "stop": STOPPED, "leave": INTERRUPTED}
 ENDINGS = AT_ONCE | {"step": PAUSED}
 
 TURNS = 10
-"""Turns in which a run of a race trains; after each, those that are behind it have theirs."""
+"""Turns in which a run of a race trains; after each, those that are behind it train next."""
 
 END, ON, ANEW = 0.0, 1.0, 2.0
 """The messages to the processes that train together, before each update."""
 
 
-def train_to_end(folder: Path | str) -> str:
+def train_to_end(folder: Path | str, race: Sequence[Path | str] = ()) -> str:
     """Train the run in `folder` within the limits of a run; returns its last state.
 
-    Runs of one race or sweep take turns, so that their curves grow together: while this run is
-    not at its end, the one of them that is furthest behind trains next.
+    The runs in the folders of its `race` take turns, so that their curves grow together: while
+    this run is not at its end, the one of them that is furthest behind trains next.
     """
     lower_priority()
-    run = Run(folder)
-    race = _race_of(run)
+    run, runs = Run(folder), [*map(Run, race)]
+    if runs and run.status_as_written().state not in ACTIVE:
+        return run.status().state  # it ended in a turn that the task of another gave it
     while True:
-        turn = min([run, *_waiting(race)], key=lambda run: run.status_or_new().step)
+        own = [] if run.has_worker() else [run]
+        turn = min([*own, *_waiting(runs)] or [run], key=lambda run: run.status_or_new().step)
         has_trained = False
         try:
-            for _ in advance(turn.folder, is_bounded=True, race=race):
+            for _ in advance(turn.folder, is_bounded=True, race=runs):
                 has_trained = True
         except RunError:
             if turn is run:
                 raise  # another's is in its own status
-        if turn is not run and not has_trained:
-            race.remove(turn)
-        if not race or run.status().state not in ACTIVE:
+        if turn is not run and not has_trained and not turn.has_worker():
+            runs.remove(turn)
+        if not runs or run.status().state not in ACTIVE:
             return run.status().state
-
-
-def _race_of(run: Run) -> list[Run]:
-    """All runs of its race or sweep; none for a run that is in none."""
-    if not (key := run.notes().sweep):
-        return []
-    return [other for other in all_runs(run.folder.parent) if other.notes().sweep == key]
 
 
 def _is_ahead(step: int, race: Sequence[Run]) -> bool:
@@ -113,8 +108,8 @@ def advance(
     It ends when the run is done, at the commands pause and stop, and when `leave()` is true. It
     does nothing if another living worker trains the run. An error is written into the run's
     status and raised as RunError. With `is_bounded` the limits of a run hold: a limit stops the
-    run, and its status has the sentence. With a `race` the run waits after its turn, where another
-    of these runs is behind it. A long measurement tells how many of its rows are read.
+    run, and its status has the sentence. With a `race` the run gives up its worker after a turn if
+    another of these runs is behind it. A long measurement tells how many of its rows are read.
     """
     run = Run(folder)
     spec = run.spec

@@ -95,10 +95,8 @@ TRAININGS: dict[str, Callable[..., Any]] = {"merges": _merges, "pieces": _pieces
 
 
 def _train(name: str, parts: Sequence[str], arguments: list[Any]) -> Any:
-    is_long = sum(map(len, parts)) > LONG_TEXT
-    is_long = (
-        is_long or sum(map(len, {word for part in parts for word in part.split()})) > LONG_WORDS
-    )
+    words = {word for part in parts for word in part.split()}
+    is_long = sum(map(len, parts)) > LONG_TEXT or sum(map(len, words)) > LONG_WORDS
     is_apart = operating_system.IS_POSIX and is_long  # Windows does not wait for pipes
     return _in_a_child(name, arguments) if is_apart else TRAININGS[name](*arguments)
 

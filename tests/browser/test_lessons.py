@@ -108,18 +108,12 @@ def stands_at(visitor: Visitor, lesson: Lesson, at: int) -> None:
         expect(visitor.widget(step.control).first).to_be_visible()
 
 
-def predict(visitor: Visitor, asked: Predict) -> None:
+def predict(visitor: Visitor, asked: Predict | None) -> None:
     """Take the right option; then the reason is there."""
+    assert asked is not None
     panel = visitor.widget("lesson_words")
     panel.get_by_test_id("stButtonGroup").get_by_role("radio").nth(asked.right - 1).click()
     expect(panel.get_by_text("Right.", exact=True)).to_be_visible()
-
-
-def predict_first(visitor: Visitor) -> None:
-    """Answer the question of the first lesson's first step, which comes before Show me."""
-    asked = LESSONS[FIRST.stem].steps[0].predict
-    assert asked is not None
-    predict(visitor, asked)
 
 
 def do(visitor: Visitor, step: LessonStep) -> None:
@@ -228,6 +222,7 @@ def test_lessons_with_a_pretrained_model_are_walked(
 
 
 FIRST = next(path for path in FILES if path.stem == "attention_by_hand")
+QUESTION = LESSONS[FIRST.stem].steps[0].predict
 DONE = "history.replaceState(null, '', document.location.href.replace('1+%C2%B7+the', ADDRESS))"
 
 
@@ -252,7 +247,7 @@ def test_who_wanders_off_finds_back_and_is_shown_how(visitor: Visitor) -> None:
     visitor.asks(query=lesson.steps[0].choices["query"])
     expect(query).to_have_css("outline-style", "solid")
     expect(visitor.page.get_by_role("button", name="Show me")).to_be_disabled()
-    predict_first(visitor)
+    predict(visitor, QUESTION)
     visitor.press("Show me")
     done(visitor, lesson.steps[0])
     expect(query.locator("input")).to_have_value("0 · <cls>")
@@ -314,7 +309,7 @@ def test_a_link_opens_a_lesson_and_one_of_one_s_own_is_there_after_a_reload(visi
     file = visitor.widget("lesson_file").locator("input[type=file]")
     visitor.until_run(lambda: file.set_input_files(mine))  # type: ignore[arg-type]
     visitor.until_run(page.locator(".lesson-list a[href*='lesson=mine']").click)
-    predict_first(visitor)
+    predict(visitor, QUESTION)
     visitor.until_run(visitor.page.get_by_role("button", name="Show me").click)
     visitor.until_run(move(visitor, 1).click)
     visitor.load()

@@ -81,7 +81,7 @@ def test_its_words_are_text_in_every_script(slides: PdfReader) -> None:
     assert "token" in slides.pages[1].extract_text()
     assert "open it in the app" in slides.pages[3].extract_text()
     lines = [line.strip() for line in slides.pages[2].extract_text().splitlines()]
-    assert "3 of 9 figures." in lines, "on a line of its own"
+    assert "This slide shows 3 of 9 figures." in lines, "on a line of its own"
 
 
 def test_every_font_is_in_the_file(slides: PdfReader) -> None:

@@ -41,20 +41,13 @@ def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
 
 
 def test_the_page_says_where_the_server_is_and_no_other_answer_changes() -> None:
-    routes = [
-        Route("/", lambda request: HTMLResponse("theirs", headers={"ETag": "x"})),
-        Route("/heads", lambda request: StreamingResponse(iter("ab"), media_type="text/html")),
-        Route("/media/kept.html", lambda request: HTMLResponse("kept")),
-        Route("/plain", lambda request: PlainTextResponse("words")),
-    ]
+    theirs = HTMLResponse("theirs", headers={"ETag": "x"})
+    routes = [Route(path, lambda request: theirs) for path in ("/", "/heads", "/media/kept.html")]
     client = TestClient(FrontPage(Starlette(routes=routes)))
-    for path in ("/", "/heads"):
-        answer = client.get(path)
-        assert f"<script>{ADDRESS}</script>" in answer.text
-        assert "etag" not in answer.headers
+    answers = [client.get(route.path) for route in routes]
+    scripts = [f"<script>{ADDRESS}</script>" in answer.text for answer in answers]
+    assert scripts == ["etag" not in answer.headers for answer in answers] == [True, True, False]
     assert client.head("/").headers["content-length"] == str(len(PAGE))
-    assert [client.get(path).text for path in ("/media/kept.html", "/plain")] == ["kept", "words"]
-    assert client.get("/nothing").status_code == 404
 
 
 def test_a_long_answer_is_handed_on_in_pieces() -> None:

@@ -29,7 +29,6 @@ function chipOf(event) {
   return chip ? {side: Number(chip.dataset.side), at: Number(chip.dataset.at)} : null;
 }
 
-
 function hover(state, token) {
   if (same(token, state.hovered)) return;
   state.hovered = token;

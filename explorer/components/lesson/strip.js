@@ -44,17 +44,17 @@ function ring(state) {
 }
 
 // A question is answered before the app shows the answer.
-function waitForPrediction({root}) {
-  const question = root.closest(".st-key-lesson_panel")?.querySelector('[data-testid="stButtonGroup"]');
+function lockShowMe({data, root}) {
+  const question = `.st-key-lesson_guess_${CSS.escape(data.name)}_${data.at} [aria-checked="true"]`;
   const button = root.querySelector(".show-me");
-  button.disabled = Boolean(question && !question.querySelector('[aria-checked="true"]'));
+  button.disabled = data.asks && !document.querySelector(question);
   button.title = button.disabled ? "Answer the question first" : "";
 }
 
 function look(state) {
   const {data, root} = state;
   if (!root.isConnected) return;
-  waitForPrediction(state);
+  lockShowMe(state);
   if (!state.done && isDone(data)) {
     keep(data.name, kept => { if (!kept.done.includes(data.at)) kept.done.push(data.at); });
     state.done = true;

@@ -25,7 +25,7 @@ class LibraryEngine(Engine):
     def __init__(self, stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> None:
         check_bounds(stored)
         kind, self.merge_list = _kind(stored), stored["model"].get("merges") or []
-        added, renamed, names = prepare_json(stored, roles, more)
+        added, renamed, special_texts = prepare_json(stored, roles, more)
         try:
             self.library = tokenizers.Tokenizer.from_str(json.dumps(stored))
         except Exception as error:
@@ -44,7 +44,7 @@ class LibraryEngine(Engine):
         pieces = {p[0]: i for i, p in enumerate(vocabulary)} if listed else vocabulary
         ids = {text: pieces[new] for new, text in renamed.items()}
         ids |= {text: pieces[text] for text in roles.values() if text in pieces} | added
-        texts = {ids[text]: text for text in names if text in ids}
+        texts = {ids[text]: text for text in special_texts if text in ids}
         special = SpecialTokens.of(roles, ids, texts)
         super().__init__(kind, max([*pieces.values(), *self.added]) + 1, special)
 

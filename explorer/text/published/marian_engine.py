@@ -10,7 +10,7 @@ from explorer.text.checked_text import TextError
 from explorer.text.published.added_tokens import Settings, declared_tokens
 from explorer.text.published.engine import WORD_START, EncodedToken, Engine, SpecialTokens
 from explorer.text.published.tokenizer_families import Roles
-from explorer.text.published.tokenizer_files import Files, json_object, piece_model
+from explorer.text.published.tokenizer_files import Files, json_object, parsed_piece_model
 from explorer.text.visible_text import readable
 
 LARGEST_ID = 4_000_000
@@ -113,7 +113,9 @@ def _id_list(files: Files, name: str) -> dict[str, int]:
 
 
 def _processor(files: Files, name: str) -> SentencePieceProcessor:
-    processor = piece_model(files, name, lambda stored: SentencePieceProcessor(model_proto=stored))
+    processor = parsed_piece_model(
+        files, name, lambda stored: SentencePieceProcessor(model_proto=stored)
+    )
     if not processor.get_piece_size():
         raise TextError(f"{name} is empty.")
     return processor

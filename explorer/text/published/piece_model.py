@@ -28,7 +28,7 @@ from explorer.text.published.tokenizer_families import (
     rebuilt_class,
     special_roles,
 )
-from explorer.text.published.tokenizer_files import Files, piece_model
+from explorer.text.published.tokenizer_files import Files, parsed_piece_model
 
 _FORMS: Mapping[str, tuple[str | None, ...]] = {
     "tokenizer.model": ("Llama", "Gemma", None),
@@ -55,7 +55,7 @@ def piece_file(files: Files, family: str, settings: Settings) -> tuple[Part, Rol
             "tokenizer_config.json."
         )
     proto = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
-    model = piece_model(files, name, proto.FromString)
+    model = parsed_piece_model(files, name, proto.FromString)
     if not model.pieces:
         raise TextError(f"{name} is empty.")
     trained = model.trainer_spec

@@ -232,7 +232,7 @@ def file_bytes(files: Files, name: str) -> bytes:
     return b"".join(parts)
 
 
-def piece_model(files: Files, name: str, parse: Callable[[bytes], Any]) -> Any:
+def parsed_piece_model(files: Files, name: str, parse: Callable[[bytes], Any]) -> Any:
     """What `parse` makes of a sentencepiece model; TextError where it is none."""
     content = file_bytes(files, name)
     if content[:1] == b"\x80":

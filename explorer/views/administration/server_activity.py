@@ -1,6 +1,7 @@
 """What this server does and stores: its figures, page runs, training runs and uploads.
 
-The operator can stop and delete them."""
+The operator can stop and delete them.
+"""
 
 import shutil
 import time

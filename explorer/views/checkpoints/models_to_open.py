@@ -66,7 +66,7 @@ MOST_MODELS_SHOWN = 10
 
 @dataclass
 class OpenLists:
-    """What the reader has opened in the lists; the app does not fold it again."""
+    """What the reader has opened in the lists; the app does not close it again."""
 
     examined: str = ""
     """The model whose findings are open; none at first."""

@@ -217,7 +217,6 @@ def _draw_alone(column: SchemeColumn) -> None:
 
 def _draw_two(columns: Sequence[SchemeColumn]) -> None:
     """Two schemes row by row, so that figures of the same kind are side by side."""
-
     with_table = [column for column in columns if column.has_table]
     with_figures = [column for column in columns if column.has_figures]
 

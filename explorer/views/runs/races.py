@@ -19,7 +19,7 @@ from explorer.runs.metrics import higher_is_better
 from explorer.runs.quotas import BYTES_OF_PARAMETER
 from explorer.runs.run import Run
 from explorer.runs.run_differences import what_differs
-from explorer.runs.spec import WAITING, RunError, RunSpec
+from explorer.runs.spec import DONE, WAITING, RunError, RunSpec
 from explorer.runs.sweep import (
     RACES,
     SETTINGS,
@@ -120,6 +120,7 @@ def _storage_words(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
     )
 
 
+NO_LEADER = "No run leads before two runs have been measured on held-out data."
 COMPARED, RACE_CURVES = 2, 220
 """Runs whose map and answer are drawn side by side; the height of all curves in pixels."""
 RACE_COLUMNS = ("run", "state", "step", "of", "held out", "best", "metric", "trained")
@@ -212,8 +213,7 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     trained = (row for row in rows if row.best and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if not ranked or len(ranked) < min(2, len(rows)):
-        no_leader = "No run leads before two runs have been measured on held-out data."
-        return no_leader + _queue_words(rows, names)
+        return NO_LEADER + _queue_words(rows, names)
     is_over = not any(row.status.is_active for row in rows)
     if not is_over and len(ranked) == len(rows) > 1:
         return _leader_at_equal_steps(rows, names)
@@ -241,23 +241,23 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
 
 
 def _leader_at_equal_steps(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
-    """Which run has the best held-out value at the last step that all have reached."""
+    """Which run has the best held-out value at the last step at which all were measured.
+
+    Runs that ended early are left out.
+    """
     measured = {
         row.run.name: {at.step: at.value for at in metrics_of(row.run).rows if at.value is not None}
         for row in rows
+        if row.status.is_active or row.status.state == DONE
     }
-    step = min(max(values, default=0) for values in measured.values())
-    values = {
-        name: by_step[max(at for at in by_step if at <= step)]
-        for name, by_step in measured.items()
-        if by_step and min(by_step) <= step
-    }
-    if not values:
-        return ""
-    measure = rows[0].status.measure
+    steps = set.intersection(*map(set, measured.values()))
+    if not steps:
+        return NO_LEADER
+    step, measure = max(steps), rows[0].status.measure
+    values = {name: by_step[step] for name, by_step in measured.items()}
     best = (max if higher_is_better(measure) else min)(values.values())
     first = [literal(names[name]) for name, value in values.items() if value == best]
-    who = f"**{first[0]}** leads" if len(first) == 1 else f"{len(first)} of {len(rows)} lead"
+    who = f"**{first[0]}** leads" if len(first) == 1 else f"{len(first)} of {len(values)} lead"
     return f"{who} at step {step:,}: {measure} {three(best)} on held-out data."
 
 

@@ -39,7 +39,8 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
     readable = [row for row in rows if row.spec]
     names = names_of(readable)
     by_name = {name: metrics_of(row.run) for name, row in zip(names, readable, strict=True)}
-    steps = max((row.status.steps for row in readable), default=0)
+    ends = [row.status.steps if row.status.is_active else row.status.step for row in readable]
+    steps = max(ends, default=0)
     measures = [*dict.fromkeys(row.status.measure for row in readable)]
     left, right = st.columns(2, gap="medium")
     with left:
@@ -71,7 +72,7 @@ def _draw(
 ) -> None:
     """Draw each run's curve of the loss or the held-out value, as far as it is recorded.
 
-    The axes have room for all steps of the longest run, so that nothing moves while they grow.
+    The axis has room for all steps of the longest run that trains, so that nothing moves.
     """
     places = {
         name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]

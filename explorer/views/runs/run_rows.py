@@ -104,7 +104,7 @@ def _row(run: Run, size: int, queue: dict[str, int], queued: Queued) -> RunRow:
 
 
 SORTS: dict[str, Callable[[RunRow], Any]] = {
-    "Newest first": lambda row: 0,  # they come so
+    "Newest first": lambda row: 0,  # rows come in this order
     # Different metrics cannot be compared.
     "Best held-out value": lambda row: ("~" if row.fault else row.status.measure, -row.goodness()),
     "Most steps": lambda row: -row.status.step,

@@ -15,7 +15,6 @@ from explorer.text.number_format import three
 HEADER, ROW = 38, 35
 """Pixels of the names of the columns, and of each row."""
 
-
 DIGIT, COMMA = "\u2007", "\u2008"
 """Spaces as wide as these."""
 
