@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from explorer.app import address, widget_state
+from explorer.app import address
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.app.session import session
 from explorer.views.museum import mistakes
 from explorer.views.museum.document_systems import draw_systems
 from explorer.views.museum.exhibit_view import draw_exhibit
@@ -20,10 +21,12 @@ widgets.opening(
 )
 context = page_context()
 row = st.container(horizontal=True, vertical_alignment="center", key="museum_row")
-if address.is_named("exhibit") and not (address.is_named("room") or widget_state.get("room")):
-    address.write("room", "Exhibits")  # a link to an exhibit opens it
+# A link to an exhibit opens it. With a default: Streamlit forgets what is set before it draws.
+is_link = session().has_arrived and address.is_named("exhibit") and not address.is_named("room")
 with row:
-    view = one_of("room", tuple(VIEWS), label_visibility="collapsed")
+    view = one_of("room", tuple(VIEWS), "Exhibits" * is_link, label_visibility="collapsed")
+if is_link:
+    session().defaults.pop("room")  # it stays, though the default is another from now on
 lines = VIEWS[view](context, row)
 st.caption(FOUR_TEXTS)
 widgets.closing(

@@ -31,9 +31,10 @@ def claims(page: Path) -> list[tuple[str, list[str]]]:
 def said_on(visitor: Visitor) -> str:
     """What can be read on the page: its text, and what a canvas says of itself."""
     texts = visitor.page.locator("[data-testid=stMain]").inner_text()
+    cells = visitor.page.locator("canvas :is(td, th)").all_text_contents()
     labels = "e => e.map(each => each.ariaLabel + ' ' + each.ariaDescription).join('\\n')"
     spoken = visitor.page.locator("[aria-label]").evaluate_all(labels)
-    return re.sub(r"[\u2060\u2066-\u2069]", "", f"{texts}\n{spoken}")
+    return re.sub(r"[\u2060\u2066-\u2069]", "", "\n".join([texts, spoken, *cells]))
 
 
 def test_the_tutorials_state_numbers_of_pages(visitor: Visitor, subtests: pytest.Subtests) -> None:
