@@ -49,18 +49,11 @@ def imported(*rooms: str) -> set[str]:
     return {normal(packages.get(module, [module])[0]) for module in outside}
 
 
-def test_the_app_requires_what_it_imports() -> None:
-    assert set(required("requirements.txt")) == imported("app.py", "explorer", "models", "pages")
-
-
-def test_the_tests_require_what_they_import() -> None:
-    both = required("requirements.txt") | required("requirements-dev.txt")
-    assert imported("tests", "docs") <= set(both)
-    assert set(required("requirements-dev.txt")) - TOOLS <= imported("tests", "docs")
-
-
-def test_what_is_installed_is_what_is_written() -> None:
-    both = required("requirements.txt") | required("requirements-dev.txt")
+def test_what_is_imported_is_required_and_installed() -> None:
+    app, tests = required("requirements.txt"), required("requirements-dev.txt")
+    assert set(app) == imported("app.py", "explorer", "models", "pages")
+    both = app | tests
+    assert set(tests) - TOOLS <= imported("tests", "docs") <= set(both)
     assert {package: version(package).partition("+")[0] for package in both} == both
 
 

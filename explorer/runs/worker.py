@@ -81,7 +81,8 @@ def train_to_end(folder: Path | str, race: Sequence[Path | str] = ()) -> str:
                 raise  # another's is in its own status
         if turn is not run and not has_trained and not turn.has_worker():
             runs.remove(turn)
-        if not runs or run.status().state not in ACTIVE:
+        # As written: a worker that is just leaving the run makes it look interrupted.
+        if not runs or run.status_as_written().state not in ACTIVE:
             return run.status().state
 
 

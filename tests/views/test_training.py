@@ -67,9 +67,7 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
     assert (spec.model.n_layers, spec.model.norm, spec.training.lr) == (2, "rms", 0.002)
     assert spec.stop_at == 0.99
     assert at.session_state["run"] == "reverse-1"
-    assert "reverse-1** · waiting for a worker or its turn" in said(page()), (
-        "without being asked for"
-    )
+    assert "reverse-1** · waiting for its turn" in said(page()), "without being asked for"
     press(at, "pause")
     assert run.last_command() == "pause"
 
@@ -259,7 +257,7 @@ def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: 
     assert at.button(key="open_run").label == "Open step 1 of reverse-1 on Attention maps"
     press(at, "step")
     assert (run.last_command(), cluster.sent) == ("step", ["reverse-1"])
-    assert "waiting for a worker or its turn" in said(at)
+    assert "waiting for its turn" in said(at)
 
 
 def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(

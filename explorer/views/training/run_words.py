@@ -29,7 +29,7 @@ from explorer.text.number_format import three
 
 MOST_METRICS = 256
 STATE_WORDS = {
-    WAITING: "waiting for a worker or its turn",
+    WAITING: "waiting for its turn",
     TRAINING: "training",
     PAUSED: "paused",
     STOPPED: "stopped",
