@@ -300,7 +300,7 @@ def paths(page: Panel) -> None:
     made, seen = page.made, page.picture("path_ends")
     wiring, is_sender = made["wiring"], made["is_sender"]
     ends = [wiring.rows[row] if is_sender else wiring.columns[at] for row, at in made["edges"]]
-    lost = edge_grid(wiring, ends, made["lost"].tolist()).numpy()
+    lost = edge_grid(wiring, ends, made["lost"].tolist()).mT.numpy()
     np.testing.assert_allclose(seen, lost, rtol=2e-3, atol=2e-3 * np.nanmax(np.abs(lost)))
 
 
