@@ -145,7 +145,8 @@ class Notes:
             self.hosts.add(parts.netloc)
 
     def said(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        # The page says of an upload that it is refused.
+        if message.type == "error" and "/_stcore/upload_file/" not in str(message.location):
             self.errors.append(message.text)
 
     def interrupted(self, dialog: Dialog) -> None:

@@ -29,6 +29,7 @@ def test_a_step_stands_on_whatever_page_is_drawn() -> None:
         assert (strip["at"], strip["control"], strip["done"]) == (2, "head", {"head": "1"})
         assert strip["steps"][0]["open"].endswith("&head=0&lesson=own&lesson_step=1")
         assert strip["shown"].endswith("&head=1&lesson=own&lesson_step=2")
+        assert strip["following"] is None, "it is the last of the list"
         assert "Choose head 1 in the bar" in said(at)
     assert component_data(apps.page("attention/attention"), "lesson_strip") is None
 
