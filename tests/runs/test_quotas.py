@@ -37,7 +37,7 @@ BEGUN: list[str] = []
 MAY_END = threading.Event()
 
 
-def train(folder: str) -> None:
+def train(folder: str, race: list[str]) -> None:
     """Stands in for the training; a task of Dask is found by its name, so by that of a module."""
     BEGUN.append(Path(folder).name)
     MAY_END.wait()

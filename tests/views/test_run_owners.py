@@ -62,7 +62,7 @@ def test_a_reader_is_shown_their_own_runs_and_those_of_nobody_else(tmp_path: Pat
     assert (run.owner, run.title) == (ANN, "reverse-1")
     assert run.name != run.title, "its name has a key"
     hers = page(ANN)
-    assert "reverse-1** · queued" in said(hers)
+    assert "reverse-1** · waiting" in said(hers)
     assert run.name not in everything(hers), "the key is in the address alone"
     his = page(BOB)
     assert "reverse-1" not in everything(his)
