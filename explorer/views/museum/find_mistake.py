@@ -127,7 +127,8 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
         list(titles),
         index=None,
         key=f"guess_{key}",
-        placeholder="Choose one",
+        placeholder="Which mistake is it?",
+        label_visibility="collapsed",
     )
     is_new = picked is not None and picked not in answers and not _is_settled(answers)
     if st.button("Answer", key="answer", type="primary", disabled=not is_new) and picked:

@@ -56,7 +56,7 @@ def draw_table(controls: DeltaGenerator) -> list[Run]:
         st.markdown(NONE_YET)
         return []
     with controls:
-        hint = "Words of a row"
+        hint = "Filter the runs"
         search = text_field("find", placeholder=hint, width=180, label_visibility="collapsed")
         sort = one_of("sort", [*SORTS], as_list=True, width=220)
     rows = matching_rows(rows_of([*runs.values()]), search, sort)

@@ -327,6 +327,7 @@ def draw_newest(run: Run, key: str, heading: str) -> None:
         head = int(_scores(task, forward, part, layer)[0].argmax())
         title = head_title(run.title, part, layer, head)
         weights, allowed = forward.weights(part, layer, head), forward.mask(part, layer)
-        how: dict[str, Any] = {"heading": heading, "allowed": allowed}
+        which = f"{heading} · layer {layer}, head {head}"
+        how: dict[str, Any] = {"heading": which, "allowed": allowed}
         widgets.draw_weights(forward, part, weights, key, title, RACE_MAP, **how)
         draw_answer_now(task, forward)
