@@ -52,7 +52,7 @@ AT_ONCE = {"pause": PAUSED, "stop": STOPPED, "leave": INTERRUPTED}
 """The commands that break a step or a measurement off."""
 ENDINGS = AT_ONCE | {"step": PAUSED}
 
-TURNS = 10
+TURNS = 20
 """Turns in which a run of a race trains; after each, those that are behind it train next."""
 
 END, ON, ANEW = 0.0, 1.0, 2.0
