@@ -97,6 +97,7 @@ def take_lesson(browser: Browser, server: Server, path: Path) -> Path:
     try:
         visitor.open(step.ends or step.begins)
         visitor.has_everything()
+        visitor.settled()
         figure = visitor.page.screenshot(animations="disabled", clip=visitor.page.evaluate(FIGURE))
     finally:
         visitor.close()
