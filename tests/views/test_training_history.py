@@ -72,8 +72,8 @@ def test_two_moments_are_two_snapshots_and_their_difference(run: Run) -> None:
 
 
 def test_a_model_without_snapshots_offers_those_that_have(run: Run) -> None:
-    at = apps.page(PAGE)
-    assert sent(at, "film")[0]["steps"] == STEPS, "whoever names no model sees a film"
+    assert sent(apps.page(PAGE), "film")[0]["steps"] == STEPS, "whoever names no model sees a film"
+    assert apps.page("experiments/circuits").selectbox(key="model").value == "induction"
     at = apps.page(PAGE, model="reverse", text="ab")
     assert "This model has no snapshots of its training. These have some:" in said(at)
     press(at, f"history_of_{run.name}")
