@@ -107,7 +107,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
         places, shares = positions_read(forward, place)
         stack, count = last_streams(forward.config)
         layers = [block_writes(forward, stack, n, places) for n in interruptible(range(count))]
-        embedded = _embedded(forward, places)
+        embedded = embedded_terms(forward, stack, places)
         to_output = _frozen_output(forward, places, shares, option)
     parts = {(EMBEDDED, name): value for name, value in embedded.items()}
     for n, block in enumerate(layers):
@@ -178,11 +178,12 @@ def _frozen_output(
     return lambda x: classes((norm(x) * shares).sum(0))[option]
 
 
-def _embedded(forward: ForwardPass, places: Tensor) -> dict[str, Tensor]:
-    """The terms of the embedding: the token, its position and its segment."""
-    stack = forward.trace.model.last_stack
-    tokens = [forward.last_stack_tokens[int(place)] for place in places]
-    here = positions_of(forward, last_streams(forward.config)[0])[places]
+def embedded_terms(forward: ForwardPass, name: str, places: Tensor) -> dict[str, Tensor]:
+    """The terms of a stack's embedding, (p, d) each: the token, its position and its segment."""
+    stack = getattr(forward.trace.model, name)
+    read = forward.source if name == "encoder" else forward.target
+    tokens = [read[int(place)] for place in places]
+    here = positions_of(forward, name)[places]
     added = {"token": stack.embedding(torch.tensor([t.id for t in tokens])) * stack.embedding_scale}
     if (position := stack.positions.embed(here)) is not None:
         added["position"] = position
