@@ -54,8 +54,8 @@ class AttentionWrite(SublayerWrite):
     heads: Tensor
 
     def at(self, places: Tensor) -> Self:
-        some = {"weights": self.weights[:, places], "heads": self.heads[:, places]}
-        return replace(super().at(places), **some)
+        weights, heads = self.weights[:, places], self.heads[:, places]
+        return replace(super().at(places), weights=weights, heads=heads)
 
     def through(self, head: int, values: Tensor) -> Tensor:
         """The output projection of values of one head: (…, w) to (…, d), without its bias."""

@@ -30,6 +30,7 @@ from explorer.analysis.residual_writes import (
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible
+from explorer.text.number_format import signed, three
 from models.frozen_scales import scale_of, sum_norm, without_scale
 from models.shapes import Rotation
 
@@ -60,7 +61,8 @@ class Source:
 
     @property
     def strongest_token(self) -> int:
-        return int(self.tokens.abs().argmax())
+        """The token with the largest part of the value, of the value's own sign."""
+        return int((self.tokens if self.value > 0 else -self.tokens).argmax())
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,3 +353,38 @@ def _gather(sides: Sequence[_Side]) -> None:
                 side.take(layer, name.split(".")[-1], some)
     for side in sides:
         side.finish()
+
+
+def strongest_sources(
+    side: Sequence[Source], most: int, *, raising: bool | None = None
+) -> list[Source]:
+    """The largest sources of a side, of any sign or of those that raise (or lower) the score."""
+    some = [one for one in side if raising is None or (one.value > 0) == raising]
+    return sorted(some, key=lambda one: -abs(one.value))[:most]
+
+
+def words_for(source: Source) -> str:
+    """A source in words: “head 22.4”, “feed-forward layer 2”."""
+    kind, _, number = source.name.partition(" ")
+    if kind == "mlp":
+        return f"feed-forward layer {number}"
+    return f"head {source.name}" if source.part else f"the {source.name}"
+
+
+def sources_in_words(sources: ScoreSources, against: str = "") -> str:
+    """What the score is compared with, and its largest sources; `against` names the other key."""
+    above = sources.contrast >= 0
+    if sources.against is None and not sources.others:
+        start = f"The score is {three(sources.contrast)}"
+    else:
+        keys = "other visible key" if sources.others == 1 else "other visible keys"
+        other = against or f"the mean of the {sources.others:,} {keys}"
+        start = (
+            f"The score is {three(abs(sources.contrast))} {'above' if above else 'below'} {other}"
+        )
+    largest = [
+        f"{words_for(one)} ({signed(one.value)}) in the {name}"
+        for name, side in zip((QUERY, KEY), sources.sides, strict=True)
+        for one in strongest_sources(side, 2, raising=above)
+    ]
+    return f"{start}; its largest sources are {', '.join(largest)}."
