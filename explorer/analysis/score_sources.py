@@ -47,22 +47,19 @@ class Source:
     """A source of a query or a key, and what it adds to the score.
 
     `part`, `layer` and `head` say which head it is, if it is one. `tokens` (n,) sum to `value`: by
-    the token that the head read, or for another source by the position where it wrote. `vector`
-    (w,) is its part of the query, or of the contrast of keys.
+    the token that the head read, or for another source by the position where it wrote. `read` is
+    the token that a head read most of this where it wrote into the query or the key itself.
+    `vector` (w,) is its part of the query, or of the contrast of keys.
     """
 
     name: str
     value: float
     tokens: Tensor
     vector: Tensor
+    read: int
     part: str = ""
     layer: int = 0
     head: int = 0
-
-    @property
-    def strongest_token(self) -> int:
-        """The token with the largest part of the value, of the value's own sign."""
-        return int((self.tokens if self.value > 0 else -self.tokens).argmax())
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,9 +153,9 @@ def score_sources(
         # The scale goes with the other side's vector, which each source is multiplied with.
         at_query, one = torch.tensor([query]), shares.new_ones(1)
         of_query = _Side(
-            forward, part, layer, head, QUERY, at_query, one, config.scale * (shares @ keys)
+            forward, part, layer, head, QUERY, query, at_query, one, config.scale * (shares @ keys)
         )
-        of_keys = _Side(forward, part, layer, head, KEY, places, shares, config.scale * q)
+        of_keys = _Side(forward, part, layer, head, KEY, key, places, shares, config.scale * q)
         if of_query.stack == of_keys.stack:
             _gather([of_query, of_keys])
         else:
@@ -212,6 +209,7 @@ class _Reading:
 class _Side:
     """The queries or keys of one head at some positions, with the share of each in the sum.
 
+    The sources are those of the query or key at `place`, one of them.
     `other` (w,) is the vector of the other side; `gathered` are the sources so far, the last one
     to write first.
     """
@@ -223,12 +221,14 @@ class _Side:
         layer: int,
         head: int,
         side: str,
+        place: int,
         places: Tensor,
         shares: Tensor,
         other: Tensor,
     ) -> None:
         self.forward, self.part, self.layer, self.head = forward, part, layer, head
         self.side, self.places, self.shares, self.other = side, places, shares, other
+        self.own = places.tolist().index(place)
         self.sources: list[Source] = []
         crosses = part == "decoder.cross_attn" and side == KEY
         self.stack = "encoder" if crosses else part.split(".")[0]
@@ -271,7 +271,9 @@ class _Side:
             tokens = ((write.weights.mT @ reads) * (write.values @ through)).sum(-1)
         crosses = "cross " if name == "cross_attn" else ""
         names = [f"{crosses}{layer}.{head}" for head in range(attention.n_heads)]
-        self._add(names, parts, tokens, (f"{self.stack}.{name}", layer))
+        own = (reads[self.own] @ into.matrix @ columns)[..., None]  # (h, w of the head, 1)
+        read_here = write.weights[:, self.own] * (write.values @ own)[..., 0]
+        self._add(names, parts, (tokens, read_here), (f"{self.stack}.{name}", layer))
 
     def finish(self) -> None:
         """Add the terms of the embedding, and what biases add."""
@@ -287,18 +289,26 @@ class _Side:
         self,
         names: Sequence[str],
         parts: Tensor,
-        tokens: Tensor | None = None,
+        by_token: tuple[Tensor, Tensor] | None = None,
         at: tuple[str, int] = ("", 0),
     ) -> None:
-        """The sources of these names, from their parts (s, p, w) of the queries or keys."""
+        """The sources of these names, from their parts (s, p, w) of the queries or keys.
+
+        `by_token` has a head's values by the token that it read, (s, n): in all, and at `place`.
+        """
         vectors = self.shares @ (parts if self.rotate is None else self.rotate(parts[None])[0])
-        if tokens is None:
+        values = vectors @ self.other
+        if by_token is None:
             read = self.forward.source if self.stack == "encoder" else self.forward.target
             tokens = parts.new_zeros(len(parts), len(read))
             tokens[:, self.places] = (parts * self.reads).sum(-1)
-        values = (vectors @ self.other).tolist()
-        for head, name in enumerate(names):
-            self.sources.append(Source(name, values[head], tokens[head], vectors[head], *at, head))
+            most = [int(self.places[self.own])] * len(parts)
+        else:
+            tokens, here = by_token
+            most = (here * values.sign()[:, None]).argmax(-1).tolist()
+        for head, (name, value) in enumerate(zip(names, values.tolist(), strict=True)):
+            source = Source(name, value, tokens[head], vectors[head], most[head], *at, head)
+            self.sources.append(source)
 
     def _first_reading(self) -> _Reading:
         """How the query or key reads the residual stream in front of its attention's block."""

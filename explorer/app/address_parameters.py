@@ -221,6 +221,9 @@ _on(
     "query_key",
     token("query", "Query", "a query of the text", "that of the strongest ordinary cell"),
     token("key", "Key", "a key of the text", "the key with the largest weight"),
+    option("pair_view", "View", "what is shown of the pair"),
+    option("against", "Compared with", "a visible key, the mean of all others, or nothing"),
+    state("trail", "the cells that were followed back, such as 0.3.1q5k2-0.2.0q5k1"),
     option("order", "Order of the dimensions", "the order of the dimensions"),
 )
 _on(
