@@ -149,7 +149,7 @@ def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor:
 
 
 def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> None:
-    page = visitor.open("/query_key?model=shakespeare&text=To+be")
+    page = visitor.open("/query_key?pair_view=Products&model=shakespeare&text=To+be")
     visitor.choose("Query", "1 · To")
     visitor.asks(query="1 · To")
     visitor.follow("Masks")

@@ -11,7 +11,7 @@ from tests.browser.visiting import Notes, Visitor
 
 TEXT = "the black cat"
 MATRIX = f"/attention?model=translation&part=Cross&text={TEXT}&layer=0&head=1"
-CHARTS = f"/query_key?model=translation&text={TEXT}"
+CHARTS = f"/query_key?pair_view=Products&model=translation&text={TEXT}"
 HARMFUL = "<img src=x onerror=alert(1)> **bold**"
 
 

@@ -114,7 +114,6 @@ def test_a_model_whose_numbers_are_none_has_every_view(
             assert "likeliest tokens" not in said(at)
             assert "Every row sums to 1" not in said(at)
             assert path != "generation/generation" or not views(at)
-            assert path != "attention/query_key" or "no value" in set(at.table[0].value["value"])
             if "Permutation" in asked.values():
                 assert "The final vectors are NaN, so no change" in said(at)
             if "Another model" not in asked.values():  # there is none

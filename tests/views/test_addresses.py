@@ -26,7 +26,7 @@ HELD_BY_THE_ADDRESS = [
     "generation/generation?length=7",
     "forward_pass/logit_lens?logit_of=<0xD7>+byte+1/2+(149)",
     "attention/masks?example=A+padded+batch",
-    "attention/query_key?query=1+·+the&key=0+·+<s>&order=By+size+of+the+product&number=12",
+    "attention/query_key?pair_view=Products&query=1+·+the&key=0+·+<s>&order=By+size+of+the+product&number=12",
     "input/positions?scheme=Rotary&dimensions=1&place=5",
     "input/positions?scheme=ALiBi&other_scheme=Rotary&similar_by=Dot+product",
     "input/positions?table_width=An+odd+width,+7",

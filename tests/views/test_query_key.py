@@ -25,7 +25,7 @@ def _models(own_models: Path) -> None:
 
 
 def page(model: str = "turned", **address: str) -> AppTest:
-    at = apps.page("attention/query_key", model=model, **address)
+    at = apps.page("attention/query_key", model=model, pair_view="Products", **address)
     assert at.table[0].value["step"][0].startswith("q·k, the sum of ")
     return at
 
@@ -48,6 +48,7 @@ def test_another_key_changes_the_sentence() -> None:
     )
     at.segmented_control(key="order").set_value("By size of the product").run()
     assert "Heads 0 to 1 share this key" in apps.said(at)
+    apps.run(at.segmented_control(key="pair_view").set_value("Distances"))
     assert "rotated to every other position by the model's own angles" in apps.said(at)
 
 

@@ -39,6 +39,7 @@ VIEWS = SOURCES, TABLE, PRODUCTS, VALUE, DISTANCES = (
     "Value",
     "Distances",
 )
+WHY = SOURCES, TABLE
 SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 DISTANCE_HEIGHT = 260
@@ -46,8 +47,8 @@ KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
 LIST = {"width": 230}
 
 
-def draw_query_key(context: PageContext) -> QueryKeyPair:
-    """Draw the page for the chosen head; returns the chosen pair of tokens."""
+def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str]:
+    """Draw the page for the chosen head; returns the chosen pair of tokens and the view."""
     at, forward, words = context.choice, context.forward, context.part.words
     here = at.place
     rows, columns = forward.rows(at.part), forward.columns(at.part)
@@ -62,7 +63,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
     pair = query_key_pair(forward, *here, query, key)
     names = in_quotes(label_at(rows, query)), in_quotes(label_at(columns, key))
     sentence = pair_sentence(pair, words.cell, *names)
-    if view in (SOURCES, TABLE):
+    if view in WHY:
         draw_sources(context, query, key, sentence, as_table=view == TABLE)
     else:
         st.text(sentence)
@@ -73,7 +74,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
     elif view == DISTANCES:
         _draw_distance(context, pair)
     widgets.notes(forward.notes)
-    return pair
+    return pair, view
 
 
 def _draw_products(context: PageContext, pair: QueryKeyPair) -> None:

@@ -25,10 +25,12 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token_names
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
+from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.source_bars import SourceBar, source_bars
 from explorer.components.chart import chart
 from explorer.components.picker import cells
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text import Token
 from explorer.text.number_format import three
@@ -62,13 +64,17 @@ class HeadCell:
 
 
 def sources_of(
-    context: PageContext, cell: HeadCell, against: int | None = None, *, plain: bool = False
+    opened: OpenModel,
+    forward: ForwardPass,
+    cell: HeadCell,
+    against: int | None = None,
+    *,
+    plain: bool = False,
 ) -> ScoreSources:
-    """The sources of a score of this page's pass, computed once."""
+    """The sources of a score of this pass, computed once."""
     at = (cell.part, cell.layer, cell.head, cell.query, cell.key)
-    forward = context.forward
     return cached(
-        context.opened,
+        opened,
         ("score sources", forward.text, forward.pair, at, against, plain),
         lambda: score_sources(forward, *at, against, plain=plain),
     )
@@ -92,11 +98,11 @@ def draw_sources(
         picked = one_of(
             "against", [MEAN, PLAIN, *(names[place] for place in others)], as_list=True, width=300
         )
-        st.text(sentence)
         _draw_trail(context, trail)
+        st.text(sentence)
     against = None if picked in (MEAN, PLAIN) else names.index(picked)
     try:
-        sources = sources_of(context, here, against, plain=picked == PLAIN)
+        sources = sources_of(context.opened, forward, here, against, plain=picked == PLAIN)
     except SourcesError as error:
         say(str(error))
         return
@@ -151,13 +157,17 @@ def _bars(
     position_bias: float | None,
 ) -> list[SourceBar]:
     """The sources that are shown, then the sum of the others and the position bias."""
-    bars = [SourceBar(one.name, _reads(context, one), one.value) for one in shown]
+    bars = [SourceBar(_named(one), _reads(context, one), one.value) for one in shown]
     if more := len(side) - len(shown):
         rest = sum(one.value for one in side) - sum(one.value for one in shown)
         bars.append(SourceBar(f"{more:,} more", "", rest))
     if position_bias is not None:
         bars.append(SourceBar(POSITION_BIAS, "", position_bias))
     return bars
+
+
+def _named(source: Source) -> str:
+    return source.name.replace("mlp", "feed-forward")
 
 
 def _reads(context: PageContext, source: Source) -> str:
@@ -253,7 +263,7 @@ def _draw_table(sources: ScoreSources) -> None:
             others = table.index_select(axis, torch.tensor(rest)).sum(axis, keepdim=True)
             some = torch.cat([some, others], axis)
         table = some
-        sides.append([side[at].name for at in shown] + [f"{len(rest):,} more"] * bool(rest))
+        sides.append([_named(side[at]) for at in shown] + [f"{len(rest):,} more"] * bool(rest))
     cells(
         table,
         *sides,
@@ -281,13 +291,20 @@ def _about(sources: ScoreSources) -> str:
     return f"{text} {widgets.recomputed(sums, sources.difference)}"
 
 
-def draw_why(context: PageContext, cell: PinnedCell) -> None:
-    """One sentence about the pinned cell of the chosen head, for a short text."""
-    at, forward = context.choice, context.forward
-    if cell.query is None or cell.key is None or len(forward.columns(at.part)) > QUICK_TOKENS:
+def draw_why(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> None:
+    """Where the score of a cell comes from, in one sentence; nothing for a long text."""
+    if len(forward.columns(cell.part)) > QUICK_TOKENS:
         return
     try:
-        sources = sources_of(context, HeadCell(*at.place, cell.query, cell.key))
+        st.text(sources_in_words(sources_of(opened, forward, cell)))
     except SourcesError:
         return
-    st.text(f"Why: {sources_in_words(sources)}")
+
+
+def sources_code(
+    forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
+) -> None:
+    sources = score_sources(forward, part, layer, head, query, key)
+    for side in sources.sides:
+        print([(one.name, one.value) for one in strongest_sources(side, 8)])
+    print(sources.sums, sources.contrast, sources.table)
