@@ -1,4 +1,4 @@
-"""Signed bars with a name and a number each; a click on a row is told."""
+"""Signed bars with a name and a number each; a click on a row is tooltip."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,8 +42,8 @@ def source_bars(bars: Sequence[SourceBar], ends: tuple[float, float]) -> Spec:
     bar_mark: Spec = {"type": "bar", "height": {"band": 0.62}, "cornerRadiusEnd": 2}
     whole_row: Spec = {"type": "rect", "opacity": 0, "cursor": "pointer"}
     select: Spec = {"type": "point", "fields": ["place"], "on": "click"}
-    told = [text_line("source"), text_line("reads", "token read"), text_line("number", "part")]
-    rows_to_click = layer(whole_row, y=y, x={"value": 0}, x2={"value": "width"}, tooltip=told)
+    tooltip = [text_line("source"), text_line("reads", "token read"), text_line("number", "part")]
+    rows_to_click = layer(whole_row, y=y, x={"value": 0}, x2={"value": "width"}, tooltip=tooltip)
     return chart(
         layer(bar_mark, y=y, x=x, color=colour),
         rows_to_click | {"params": [{"name": PICKED, "select": select}]},

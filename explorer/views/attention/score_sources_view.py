@@ -116,14 +116,14 @@ def draw_sources(
 
 
 def _draw_bars(context: PageContext, sources: ScoreSources, here: HeadCell) -> None:
-    shown = [strongest_sources(side, SHOWN) for side in sources.sides]
+    largest = [strongest_sources(side, SHOWN) for side in sources.sides]
     bars = [
         _bars(context, here, side, some, sources.position_bias)
-        for side, some in zip(sources.sides, shown, strict=True)
+        for side, some in zip(sources.sides, largest, strict=True)
     ]
     values = [bar.value for side in bars for bar in side]
     columns = st.columns(2)
-    for column, name, drawn, some in zip(columns, (QUERY, KEY), bars, shown, strict=True):
+    for column, name, drawn, some in zip(columns, (QUERY, KEY), bars, largest, strict=True):
         with column:
             where = in_quotes(label_at(*_place(context, here, name)))
             st.markdown(f"**Sources of the {name}** {literal(where)}")
@@ -153,13 +153,13 @@ def _bars(
     context: PageContext,
     here: HeadCell,
     side: Sequence[Source],
-    shown: Sequence[Source],
+    largest: Sequence[Source],
     position_bias: float | None,
 ) -> list[SourceBar]:
-    """The sources that are shown, then the sum of the others and the position bias."""
-    bars = [SourceBar(_named(one), _reads(context, one), one.value) for one in shown]
-    if more := len(side) - len(shown):
-        rest = sum(one.value for one in side) - sum(one.value for one in shown)
+    """The largest sources, then the sum of the others and the position bias."""
+    bars = [SourceBar(_named(one), _reads(context, one), one.value) for one in largest]
+    if more := len(side) - len(largest):
+        rest = sum(one.value for one in side) - sum(one.value for one in largest)
         bars.append(SourceBar(f"{more:,} more", "", rest))
     if position_bias is not None:
         bars.append(SourceBar(POSITION_BIAS, "", position_bias))
@@ -186,12 +186,16 @@ def _place(context: PageContext, here: HeadCell, side: str) -> tuple[Sequence[To
 
 
 def _follow_row(
-    context: PageContext, here: HeadCell, side: str, shown: Sequence[Source], row: Mapping[str, Any]
+    context: PageContext,
+    here: HeadCell,
+    side: str,
+    largest: Sequence[Source],
+    row: Mapping[str, Any],
 ) -> None:
-    """For the callback of a chart: a row that is no head of those shown does nothing."""
+    """For the callback of a chart: a row that is no head does nothing."""
     place = row.get("place")
-    if type(place) is int and 0 <= place < len(shown) and shown[place].part:
-        _follow(context, here, side, shown[place])
+    if type(place) is int and 0 <= place < len(largest) and largest[place].part:
+        _follow(context, here, side, largest[place])
 
 
 def _follow(context: PageContext, here: HeadCell, side: str, source: Source) -> None:
@@ -257,13 +261,13 @@ def _draw_table(sources: ScoreSources) -> None:
     sides = []
     for axis, side in enumerate(sources.sides):
         order = table.abs().sum(1 - axis).argsort(descending=True).tolist()
-        shown, rest = sorted(order[:IN_TABLE]), order[IN_TABLE:]
-        some = table.index_select(axis, torch.tensor(shown))
+        largest, rest = sorted(order[:IN_TABLE]), order[IN_TABLE:]
+        some = table.index_select(axis, torch.tensor(largest))
         if rest:
             others = table.index_select(axis, torch.tensor(rest)).sum(axis, keepdim=True)
             some = torch.cat([some, others], axis)
         table = some
-        sides.append([_named(side[at]) for at in shown] + [f"{len(rest):,} more"] * bool(rest))
+        sides.append([_named(side[at]) for at in largest] + [f"{len(rest):,} more"] * bool(rest))
     cells(
         table,
         *sides,
