@@ -152,10 +152,10 @@ def score_sources(
             raise SourcesError("This query has scores that are not finite: choose another head.")
         # The scale goes with the other side's vector, which each source is multiplied with.
         at_query, one = torch.tensor([query]), shares.new_ones(1)
-        of_query = _Side(
+        of_query = ScoreSide(
             forward, part, layer, head, QUERY, query, at_query, one, config.scale * (shares @ keys)
         )
-        of_keys = _Side(forward, part, layer, head, KEY, key, places, shares, config.scale * q)
+        of_keys = ScoreSide(forward, part, layer, head, KEY, key, places, shares, config.scale * q)
         if of_query.stack == of_keys.stack:
             _gather([of_query, of_keys])
         else:
@@ -206,7 +206,7 @@ class _Reading:
         return self.scale * (write @ self.matrix.mT)
 
 
-class _Side:
+class ScoreSide:
     """The queries or keys of one head at some positions, with the share of each in the sum.
 
     The sources are those of the query or key at `place`, one of them.
@@ -322,7 +322,7 @@ class _Side:
             proj, norm, at = attention.k_proj, attention.k_norm, config.kv_head(self.head)
         rows = slice(at * attention.d_head, (at + 1) * attention.d_head)
         weight, bias = proj.weight[rows], None if proj.bias is None else proj.bias[rows]
-        stream = self._stream_read()
+        stream = self.stream_read()
         outer = residual.input_norm if self.stack == stack else self.module.norm
         projected = nn.functional.linear(outer(stream), weight, bias)
         scale, linear = scale_of(norm, projected), without_scale(norm)
@@ -332,7 +332,7 @@ class _Side:
         whole = projected.new_ones(len(stream), 1) * scale
         return _Reading(linear(weight.mT).mT, whole, constant).before(outer, stream)
 
-    def _stream_read(self) -> Tensor:
+    def stream_read(self) -> Tensor:
         """The residual stream (p, d) in front of the norm that the query or key reads."""
         trace, row = self.forward.trace, self.forward.row
         if self.part.endswith("self_attn"):
@@ -343,7 +343,7 @@ class _Side:
         return block.attentions["decoder.self_attn"].after
 
 
-def _gather(sides: Sequence[_Side]) -> None:
+def _gather(sides: Sequence[ScoreSide]) -> None:
     """Give the sides, which read one stack, every write in front of them, the last one first."""
     one = sides[0]
     places, index = torch.cat([side.places for side in sides]).unique(return_inverse=True)

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 from explorer.__main__ import main
+from explorer.analysis.pair_directions import score_by_direction
 from explorer.analysis.score_sources import (
+    ScoreSide,
     ScoreSources,
     SourcesError,
     score_sources,
@@ -23,6 +25,7 @@ from explorer.text import Token
 from models import trace
 from models.trace import CHEAP_SITES
 from tests.analysis.conftest import read
+from tests.closeness import assert_close_to as close
 from tests.parity.cases import CASES
 from tests.parity.families import AllInDouble, open_pair
 from tests.source import ROOT
@@ -54,6 +57,21 @@ def every_contrast(found: ForwardPass) -> list[ScoreSources]:
 def test_the_sources_add_up_to_the_score(found: ForwardPass) -> None:
     for sources in every_contrast(found):
         assert error_of(sources) <= 1e-10
+
+
+def test_directions_and_biases_add_up_to_the_score(found: ForwardPass) -> None:
+    for part in found.parts:
+        at = part.name, part.layers - 1, part.heads - 1, len(found.rows(part.name)) - 1, 0
+        values, *axes = score_by_direction(found, *at)
+        for of_side in axes:
+            close(of_side.mT @ of_side, torch.eye(of_side.shape[1], dtype=of_side.dtype))
+        unbiased, nothing = [], values.new_zeros(found.config.head_width)
+        for name, place in (("query", at[3]), ("key", at[4])):
+            places, one = torch.tensor([place]), torch.ones(1)
+            side = ScoreSide(found, *at[:3], name, place, places, one, nothing)
+            vector = side.reading.of(side.stream_read())[None]
+            unbiased.append(vector if side.rotate is None else side.rotate(vector[None])[0])
+        close(values.sum(), found.config.scale * (unbiased[0] * unbiased[1]).sum())
 
 
 def test_in_single_precision_too() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 import torch
 
+from explorer.analysis.pair_directions import pair_directions
 from explorer.analysis.score_sources import (
     KEY,
     POSITION_BIAS,
@@ -33,11 +34,12 @@ from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text import Token
-from explorer.text.number_format import three
+from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at
 from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.pinned import PinnedCell
+from explorer.views.shared.tables import table
 
 SHOWN, IN_TABLE = 11, 14
 """Sources on each side; the rest are one row."""
@@ -109,7 +111,11 @@ def draw_sources(
     other = "" if against is None else f"that of {in_quotes(label_at(columns, against))}"
     st.text(sources_in_words(sources, other))
     if as_table:
-        _draw_table(sources)
+        grid, directions = widgets.side_by_side(3, 2)
+        with grid:
+            _draw_table(sources)
+        with directions:
+            _draw_directions(forward, here)
     else:
         _draw_bars(context, sources, here)
     st.caption(_about(sources))
@@ -257,19 +263,19 @@ def _draw_trail(context: PageContext, trail: Sequence[HeadCell]) -> None:
 
 def _draw_table(sources: ScoreSources) -> None:
     """The largest sources of the query down and of the key across, the others as one each."""
-    table = sources.table
+    scores = sources.table
     sides = []
     for axis, side in enumerate(sources.sides):
-        order = table.abs().sum(1 - axis).argsort(descending=True).tolist()
+        order = scores.abs().sum(1 - axis).argsort(descending=True).tolist()
         largest, rest = sorted(order[:IN_TABLE]), order[IN_TABLE:]
-        some = table.index_select(axis, torch.tensor(largest))
+        some = scores.index_select(axis, torch.tensor(largest))
         if rest:
-            others = table.index_select(axis, torch.tensor(rest)).sum(axis, keepdim=True)
+            others = scores.index_select(axis, torch.tensor(rest)).sum(axis, keepdim=True)
             some = torch.cat([some, others], axis)
-        table = some
+        scores = some
         sides.append([_named(side[at]) for at in largest] + [f"{len(rest):,} more"] * bool(rest))
     cells(
-        table,
+        scores,
         *sides,
         key="source_table",
         title="Source of the query × source of the key",
@@ -281,6 +287,30 @@ def _draw_table(sources: ScoreSources) -> None:
         unit="score",
         scale="diverging",
     )
+
+
+def _draw_directions(forward: ForwardPass, here: HeadCell) -> None:
+    """The score by direction: which tokens ask for it, and which offer it."""
+    rows, columns = forward.rows(here.part), forward.columns(here.part)
+    at = (here.part, here.layer, here.head, here.query, here.key)
+    directions = pair_directions(forward, *at)
+    st.markdown("**What the query asks for, and the key offers**")
+    table(
+        {
+            "score": [signed(one.value) for one in directions],
+            "asks most": [_in_a_row(rows, one.asks) for one in directions],
+            "offers most": [_in_a_row(columns, one.offers) for one in directions],
+        },
+        right=("score",),
+    )
+    st.caption(
+        "The strongest directions of W_Qᵀ W_K between these two positions, with their part of the "
+        "score itself, and the tokens of the text that lie furthest along each."
+    )
+
+
+def _in_a_row(tokens: Sequence[Token], places: Sequence[int]) -> str:
+    return ", ".join(f"{cut(label_at(tokens, at), LONGEST_NAME)} ({at})" for at in places)
 
 
 def _about(sources: ScoreSources) -> str:
