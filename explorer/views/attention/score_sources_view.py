@@ -43,6 +43,7 @@ from explorer.views.shared.tables import table
 
 SHOWN, IN_TABLE = 11, 14
 """Sources on each side; the rest are one row."""
+FEED_FORWARD = "feed-forward"
 FOLLOWED = 2
 """Heads of each side with a button, for readers without a mouse."""
 MEAN, PLAIN = "the mean of all others", "nothing: the score itself"
@@ -111,9 +112,9 @@ def draw_sources(
     other = "" if against is None else f"that of {in_quotes(label_at(columns, against))}"
     st.text(sources_in_words(sources, other))
     if as_table:
-        grid, directions = widgets.side_by_side(3, 2)
+        grid, directions = widgets.side_by_side(1, 1)
         with grid:
-            _draw_table(sources)
+            _draw_table(context, sources, here)
         with directions:
             _draw_directions(forward, here)
     else:
@@ -163,17 +164,16 @@ def _bars(
     position_bias: float | None,
 ) -> list[SourceBar]:
     """The largest sources, then the sum of the others and the position bias."""
-    bars = [SourceBar(_named(one), _reads(context, one), one.value) for one in largest]
+    bars = [
+        SourceBar(one.name.replace("mlp", FEED_FORWARD), _reads(context, one), one.value)
+        for one in largest
+    ]
     if more := len(side) - len(largest):
         rest = sum(one.value for one in side) - sum(one.value for one in largest)
         bars.append(SourceBar(f"{more:,} more", "", rest))
     if position_bias is not None:
         bars.append(SourceBar(POSITION_BIAS, "", position_bias))
     return bars
-
-
-def _named(source: Source) -> str:
-    return source.name.replace("mlp", "feed-forward")
 
 
 def _reads(context: PageContext, source: Source) -> str:
@@ -261,10 +261,13 @@ def _draw_trail(context: PageContext, trail: Sequence[HeadCell]) -> None:
         )
 
 
-def _draw_table(sources: ScoreSources) -> None:
-    """The largest sources of the query down and of the key across, the others as one each."""
-    scores = sources.table
-    sides = []
+def _draw_table(context: PageContext, sources: ScoreSources, here: HeadCell) -> None:
+    """The largest sources of the query down and of the key across, the others as one each.
+
+    A click follows the head of the row, or that of the column where the row is none.
+    """
+    scores, sides = sources.table, list[list[Source]]()
+    names = list[list[str]]()
     for axis, side in enumerate(sources.sides):
         order = scores.abs().sum(1 - axis).argsort(descending=True).tolist()
         largest, rest = sorted(order[:IN_TABLE]), order[IN_TABLE:]
@@ -273,14 +276,22 @@ def _draw_table(sources: ScoreSources) -> None:
             others = scores.index_select(axis, torch.tensor(rest)).sum(axis, keepdim=True)
             some = torch.cat([some, others], axis)
         scores = some
-        sides.append([_named(side[at]) for at in largest] + [f"{len(rest):,} more"] * bool(rest))
+        sides.append([side[at] for at in largest])
+        names.append([side[at].name for at in largest] + [f"{len(rest):,} more"] * bool(rest))
+
+    def follow(*cell: int) -> None:
+        for name, side, at in zip((QUERY, KEY), sides, cell, strict=True):
+            if at < len(side) and side[at].part:
+                return _follow(context, here, name, side[at])
+
     cells(
         scores,
-        *sides,
+        *([name.replace("mlp", FEED_FORWARD) for name in of_side] for of_side in names),
+        short_names=(names[0], names[1]),
         key="source_table",
         title="Source of the query × source of the key",
         selected=None,
-        on_pick=lambda row, column: None,
+        on_pick=follow,
         row_name="source of the query",
         column_name="source of the key",
         sentence="{row} in the query with {column} in the key: {value}",
