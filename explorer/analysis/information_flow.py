@@ -74,18 +74,18 @@ class InformationFlow:
 
 def cached_flow(opened: OpenModel, forward: ForwardPass) -> InformationFlow:
     """The shares of a pass that `run_text` made, computed once."""
-    key = "information flow", forward.text, forward.pair
+    key = "information flow", *forward.key
     return cached(opened, key, lambda: information_flow(forward))
 
 
 def has_flow(opened: OpenModel, forward: ForwardPass) -> bool:
     """Whether the shares of this pass are in the cache."""
-    return is_cached(opened, ("information flow", forward.text, forward.pair))
+    return is_cached(opened, ("information flow", *forward.key))
 
 
 def cached_route(opened: OpenModel, forward: ForwardPass, answer: int) -> "Route":
     """The route to one answer of a pass that `run_text` made, computed once."""
-    key = "route", forward.text, forward.pair, answer
+    key = "route", *forward.key, answer
     flow = cached_flow(opened, forward)
     return cached(opened, key, lambda: route(flow, flow.starts[answer]))
 

@@ -243,6 +243,15 @@ _on(
     place("option", "Option", "a token ID, or a class", "the likeliest"),
     panel("notebook_batch", "The notebook's batch, 32 × 10"),
 )
+_on(
+    "overview logit_lens",
+    option(
+        "shown_pass",
+        "Pass",
+        "the pass without the interventions, with them, or both",
+        "with them, or both",
+    ),
+)
 _on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
 _on(
     "generation",
@@ -318,7 +327,7 @@ _on(
     place("learn_size", "Size", "a size of the vocabulary", "the middle one"),
 )
 _on(
-    "interventions compare circuits",
+    "overview logit_lens interventions compare circuits",
     replace(
         state("edits", "the interventions as text"),
         label="Interventions",

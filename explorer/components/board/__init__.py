@@ -28,7 +28,8 @@ class Cell:
     """What one cell says; `share` is the length of its bar, −1 to 1.
 
     `number` is exported in place of a text that is less exact.
-    `how` is "" or one of the looks of view.css: "cut", "right", "wrong", "given", "muted".
+    `how` is "" or one of the looks of view.css: "cut", "right", "wrong", "given",
+    "changed", or "muted", which also leaves a cell without its colour.
     """
 
     text: str

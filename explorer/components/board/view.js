@@ -69,9 +69,9 @@ function cell([text, share, how], column, coloured) {
 }
 
 // The cell in the colour of its share, which is written behind its text.
-function colour({data, ink}, item, [, share]) {
+function colour({data, ink}, item, [, share, how]) {
   const filled = ink.sequential[Math.round(255 * Math.max(0, Math.min(1, share ?? 0)))];
-  Object.assign(item.style, {background: css(filled), color: over(filled)});
+  if (how !== "muted") Object.assign(item.style, {background: css(filled), color: over(filled)});
   item.append(element("span", "share", share === null ? three(NaN) : share.toFixed(2)));
   item.classList.toggle("chosen", Number(item.dataset.column) === data.column);
 }

@@ -48,7 +48,7 @@ def draw_map(context: PageContext) -> PassMap | None:
     appends = [bool(text) for text in continuations]
     message = cached(
         opened,
-        ("message of the map", forward.text, forward.pair),
+        ("message of the map", *forward.key),
         lambda: encode(picture, KEY, title, usual, appends),
         len,
     )
@@ -78,7 +78,7 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
         heads = forward.config.n_heads
         return encode_block(inside, picture.of, names, heads, map_choices.link_of_stage)
 
-    key = "inside of a block", forward.text, forward.pair, stack, layer
+    key = "inside of a block", *forward.key, stack, layer
     message = cached(opened, key, make, len)
     block_panel(KEY, message, picture.of, (stack, layer), context.choice.head)
 

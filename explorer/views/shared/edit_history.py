@@ -8,7 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, widget_state
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
+from explorer.app.controls import one_of
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
 from explorer.app.session import redraw, session
 from explorer.catalog.opened_model import OpenModel
@@ -65,6 +67,36 @@ def draw_history(
         _draw_list(context, history, edited)
     _draw_notes(edited)
     return history, edited
+
+
+BEFORE, AFTER = "Before", "After"
+BOTH = "Side by side"
+
+
+def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass, str]:
+    """On a page about the pass: how many interventions are active, and which pass is shown.
+
+    Draws nothing, and shows the pass without them, where there are none.
+    """
+    history = from_address(address.current_value("edits"))[0]
+    if not history.edits:
+        return EditedPass(context.forward), BEFORE
+    with st.container(**ROW):
+        words, choice = st.container(width="content"), st.container(width="content")
+        with st.popover("Undo or remove"):
+            history, edited = draw_history(context)
+        draw_page_link("interventions")
+    count, absent = len(edited.applied), len(edited.not_applicable)
+    is_one = "intervention is" if count == 1 else "interventions are"
+    more = f"; {absent} more cannot apply here" if absent else ""
+    words.text(f"{count or 'No'} {is_one} active{more}")
+    if not count:
+        return edited, BEFORE
+    with choice:
+        shown = one_of("shown_pass", passes, label_visibility="collapsed")
+    if context.forward.output_tokens:
+        st.caption(TEACHER_FORCED)
+    return edited, shown
 
 
 def _text() -> str:
