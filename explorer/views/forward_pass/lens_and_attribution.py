@@ -10,6 +10,7 @@ from torch import Tensor
 from explorer.analysis.information_flow import most_tokens
 from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
+from explorer.analysis.output_change import has_words
 from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
