@@ -358,6 +358,7 @@ _on(
     _source_sentence("patch_text"),
     option("patch_what", "Patched value", "what is patched"),
     token("patch_at", "Position"),
+    text("lens_from", "Second text", about="a text", default="a word changed", most=MAX_PATCH_TEXT),
     text("steer_toward", "Towards", "a text", most=MAX_PATCH_TEXT),
     text("steer_away", "Away from", "a text", most=MAX_PATCH_TEXT),
     option("heads_are", "Every head is", "what every head becomes"),

@@ -1,5 +1,6 @@
 // A table of texts and bars. One line says what is pointed at; a click on a row picks it.
 
+import {carries, readied, tap} from "./drag.js";
 import {fades} from "../fading.js";
 import {css, element, heightOf, needs, over, plain, publish, say, three} from "../shared.js";
 
@@ -16,8 +17,10 @@ function make(state) {
   state.rows.addEventListener("pointerleave", () => idle(state));
   state.rows.addEventListener("focusin", event => point(state, event.target));
   state.rows.addEventListener("focusout", () => idle(state));
+  carries(state);
   state.rows.addEventListener("click", event => {
     const row = event.target.closest?.("tr"), cell = event.target.closest?.("td");
+    if (state.data.drags) return cell && tap(state, cell);
     if (state.data.coloured && cell) {
       state.component.setTriggerValue("column", Number(cell.dataset.column));
     }
@@ -115,6 +118,8 @@ function build(state) {
   const {data, stage} = state;
   stage.classList.toggle("narrow", data.narrow);
   stage.classList.toggle("coloured", data.coloured);
+  stage.classList.toggle("from", data.drags === "from");
+  stage.classList.toggle("compact", !!data.drags);
   stage.style.setProperty("--columns", data.columns.length);
   stage.setAttribute("aria-label", data.idle);
   const top = element("tr");
@@ -122,6 +127,7 @@ function build(state) {
   if (data.coloured) top.children[data.column + 1]?.classList.add("chosen");
   state.columns.replaceChildren(top);
   state.rows.replaceChildren(...data.rows.map((row, place) => line(state, row, place)));
+  readied(state);
   idle(state);
 }
 

@@ -42,8 +42,8 @@ def draw_lens(context: PageContext, position: int, before: ForwardPass | None = 
     if len(tokens) > most_tokens(forward):
         st.caption(too_long(forward))
         return
-    first = max(0, min(position - POSITIONS_SHOWN // 2, len(tokens) - POSITIONS_SHOWN))
-    places = range(first, min(len(tokens), first + POSITIONS_SHOWN))
+    places = shown_positions(len(tokens), position)
+    first = places.start
     edited = ", with the interventions" if forward.edits else ""
     lens_board(
         context,
@@ -58,6 +58,12 @@ def draw_lens(context: PageContext, position: int, before: ForwardPass | None = 
     )
     if len(places) < len(tokens):
         st.caption(f"{len(places)} of {len(tokens):,} positions are drawn.")
+
+
+def shown_positions(count: int, position: int) -> range:
+    """The positions that are drawn of so many: those around one of them."""
+    first = max(0, min(position - POSITIONS_SHOWN // 2, count - POSITIONS_SHOWN))
+    return range(first, min(count, first + POSITIONS_SHOWN))
 
 
 def lens_words(opened: OpenModel, forward: ForwardPass) -> list[list[tuple[str, float]]]:

@@ -255,10 +255,11 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
             tokens = forward.source if edit.part.startswith("encoder") else forward.target
             label = word or token_label(opened, token)
             return f"{title}{_named(tokens, position)} replaced by {in_quotes(label)}"
-        case edits.Patch(head=head, position=position, text=text):
+        case edits.Patch(head=head, position=position, text=text, source=source):
             what = "residual stream after it" if head is None else f"head {head}"
+            place = "" if source is None else f"token {source} of "
             return (
-                f"{where}, {what} at {_named(rows, position)}: patched from "
+                f"{where}, {what} at {_named(rows, position)}: patched from {place}"
                 f"{in_quotes(text[:LONGEST_TEXT])}"
             )
         case edits.Steer(head=head, strength=strength, texts=texts):
