@@ -124,7 +124,7 @@ function build(state) {
   stage.setAttribute("aria-label", data.idle);
   const top = element("tr");
   top.append(heading([data.corner, "", ""]), ...data.columns.map(heading));
-  if (data.coloured) top.children[data.column + 1]?.classList.add("chosen");
+  if (data.coloured && data.column >= 0) top.children[data.column + 1]?.classList.add("chosen");
   state.columns.replaceChildren(top);
   state.rows.replaceChildren(...data.rows.map((row, place) => line(state, row, place)));
   readied(state);

@@ -44,7 +44,14 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     if len(tokens) < 2:
         st.text(SHORT_TEXT)
         return None
-    text = text_field("lens_from", _usual(context), width=560).strip()
+    of_text, way = widgets.side_by_side(1, 1)
+    with of_text:
+        hint = {"placeholder": "Second text", "label_visibility": "collapsed"}
+        text = text_field("lens_from", _usual(context), **hint).strip()
+    way.caption(
+        "Drag a cell of the left grid onto a position of the right one, or click both. Its "
+        "residual stream replaces that of your text after the same layer."
+    )
     try:
         other = source_pass(opened, forward, text)
     except NotApplicableError as error:
@@ -71,7 +78,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
             theirs,
             key="drag_from",
             title=f"{called} · Logit lens of the second text",
-            idle="Second text: drag a cell from here, or click it",
+            idle="Second text: drag from here",
             drags="from",
         )
     with right:
@@ -81,7 +88,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
             ours,
             key="drag_onto",
             title=f"{called} · Logit lens of your text",
-            idle="Your text: drop it on a position here, or click one",
+            idle="Your text: drop here",
             drags="onto",
             carried=len(theirs),
             on_drop=patch,
@@ -101,10 +108,6 @@ def _usual(context: PageContext) -> str:
 def _draw_result(context: PageContext, edited: EditedPass, ours: range, position: int) -> None:
     """The grid of the pass with all interventions, in colour where they can have changed it."""
     if not edited.applied:
-        st.caption(
-            "The residual stream of that cell replaces the one of your text after the same layer, "
-            "at the position that you choose. Then a third grid shows the result."
-        )
         return
     reach = can_change(edited.forward, edited.applied).tolist()
     changed = changed_words(context.opened, context.forward, edited.forward)
@@ -119,7 +122,7 @@ def _draw_result(context: PageContext, edited: EditedPass, ours: range, position
         looks,
         key="dragged",
         title=f"{context.choice.called} · Logit lens with the interventions",
-        idle="Your text with all active interventions; click a column to choose its position.",
+        idle="Your text with the interventions; click a column to choose its position.",
         column=position - ours.start,
         on_pick_column=lambda column: widget_state.put("expected_at", ours[column]),
     )
