@@ -6,6 +6,9 @@ layer writes). The share of a part is max(0, ‖y‖₁ − ‖y − part‖₁)
 parts. The biases of an attention are in y and have no share. After a norm the parts are those of
 the norm with its scale frozen, which sum to the same y.
 
+In a pass with interventions, what one writes in place of a part is in y and has no share, and the
+importance of a residual stream that is patched from another text ends there.
+
 Going backwards from an answer, importance starts as 1 at the output position, and every sub-layer
 splits it by the shares. The browser does this (`pass_map/flow.js`); `route` does it in torch.
 Source: Information Flow Routes (Ferrando and Voita 2024), section 2.
@@ -24,6 +27,13 @@ from explorer.analysis.residual_writes import attentions_of, block_writes
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached, is_cached
+from explorer.interventions.edits import (
+    AblateAttention,
+    AblateHead,
+    AblateMlp,
+    Intervention,
+    Patch,
+)
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
@@ -40,7 +50,8 @@ class AttentionShares:
     """One attention: the shares of every key and of the old residual stream in each query.
 
     `keys` (q, k) and `residual` (q,) sum to 1 in every row, or are all NaN where no part brings
-    the stream nearer to its sum. `heads` (q, k) is the head whose part of z has the largest norm.
+    the stream nearer to its sum, or all 0 where it is patched after the block. `heads` (q, k) is
+    the head whose part of z has the largest norm.
     """
 
     keys: Tensor
@@ -127,31 +138,95 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
     block: Block = getattr(trace.model, stack).blocks[layer]
     with torch.no_grad():
         x = trace[f"{stack}.{layer}.resid_pre"][row]
-        after = trace[f"{stack}.{layer}.resid_post"][row]
         attentions: dict[str, AttentionShares] = {}
         for name, attention, residual in attentions_of(block):
             at = f"{stack}.{layer}.{name}"
             weights, values = trace.weights(at)[row], trace[f"{at}.v"][row]
-            shares, x = _attention_shares(attention, residual, weights, values, x)
-            attentions[f"{stack}.{name}"] = shares
-        if block.mlp is None:
-            return BlockShares(attentions, None, block.parallel)
-        stream, write = x, after - x
-        if not isinstance(sum_norm(block.mlp_residual), nn.Identity):  # it changes the stream
-            layer_write = block_writes(forward, stack, layer, torch.arange(len(x))).mlp
-            assert layer_write is not None
-            frozen = layer_write.frozen
-            stream, write = map(frozen.summed.linear, (x, frozen.write(layer_write.out)))
-        mlp = _shares(after, torch.stack([write, stream]))[0]
-        return BlockShares(attentions, mlp, block.parallel)
+            part = f"{stack}.{name}"
+            if forward.edits:
+                weights = weights * _own_outputs(forward, part, layer, len(weights))
+            out = _edited_output(forward, at, attention)
+            shares, x = _attention_shares(attention, residual, weights, values, x, out)
+            attentions[part] = shares
+        mlp = _mlp_shares(forward, stack, layer, x)
+    for edit in forward.edits:
+        if isinstance(edit, Patch) and edit.head is None and _is_at(edit, stack, layer):
+            for shares in attentions.values():
+                shares.keys[edit.position] = shares.residual[edit.position] = 0
+            if mlp is not None:
+                mlp[edit.position] = 0
+    return BlockShares(attentions, mlp, block.parallel)
+
+
+def _is_at(edit: Intervention, stack: str, layer: int) -> bool:
+    return edit.part.split(".")[0] == stack and getattr(edit, "layer", None) == layer
+
+
+def _mlp_shares(forward: ForwardPass, stack: str, layer: int, x: Tensor) -> Tensor | None:
+    """The feed-forward layer's share (q,), where `x` is the residual stream that it adds to."""
+    trace, row = forward.trace, forward.row
+    block: Block = getattr(trace.model, stack).blocks[layer]
+    if block.mlp is None:
+        return None
+    after = trace[f"{stack}.{layer}.resid_post"][row]
+    stream, write = x, after - x
+    if forward.edits:  # which may have changed the output, or the stream after it
+        reads = trace[f"{stack}.{layer}.resid_pre"][row] if block.parallel else x
+        out = block.mlp(block.mlp_residual.input_norm(reads[None]))[0]
+        if (name := f"{stack}.{layer}.mlp.out") in trace:
+            out = trace[name][row]
+        frozen = freeze_residual(block.mlp_residual, x, out)
+        stream, write = map(frozen.summed.linear, (x, frozen.write(out)))
+        if any(isinstance(e, AblateMlp) and _is_at(e, stack, layer) for e in forward.edits):
+            write = torch.zeros_like(write)
+    elif not isinstance(sum_norm(block.mlp_residual), nn.Identity):  # it changes the stream
+        layer_write = block_writes(forward, stack, layer, torch.arange(len(x))).mlp
+        assert layer_write is not None
+        frozen = layer_write.frozen
+        stream, write = map(frozen.summed.linear, (x, frozen.write(layer_write.out)))
+    return _shares(after, torch.stack([write, stream]))[0]
+
+
+def _own_outputs(forward: ForwardPass, part: str, layer: int, heads: int) -> Tensor:
+    """(h, q, 1): 0 where an intervention has replaced what a head writes for a query, else 1."""
+    own = torch.ones(heads, len(forward.rows(part)), 1)
+    for edit in forward.edits:
+        match edit:
+            case AblateHead(part=at, layer=n, head=head) if (at, n) == (part, layer):
+                own[head] = 0
+            case AblateAttention(part=at, layer=n) if (at, n) == (part, layer):
+                own[:] = 0
+            case Patch(part=at, layer=n, head=head) if (at, n) == (
+                part,
+                layer,
+            ) and head is not None:
+                own[head, edit.position] = 0
+    return own
+
+
+def _edited_output(forward: ForwardPass, at: str, attention: MultiHeadAttention) -> Tensor | None:
+    """The output (q, d) of an attention that interventions have changed; None of any other."""
+    trace, row = forward.trace, forward.row
+    if f"{at}.out" in trace:
+        return trace[f"{at}.out"][row]
+    if f"{at}.head_out" not in trace:
+        return None
+    out: Tensor = attention.o_proj(trace[f"{at}.head_out"][row].transpose(0, 1).flatten(1))
+    return out
 
 
 def _attention_shares(
-    attention: MultiHeadAttention, residual: Residual, weights: Tensor, values: Tensor, x: Tensor
+    attention: MultiHeadAttention,
+    residual: Residual,
+    weights: Tensor,
+    values: Tensor,
+    x: Tensor,
+    changed: Tensor | None = None,
 ) -> tuple[AttentionShares, Tensor]:
     """The shares in one attention, and the residual stream (q, d) after it.
 
-    `weights` are (h, q, k), `values` (g, k, w), and `x` (q, d) is the residual stream before it.
+    `weights` are (h, q, k), `values` (g, k, w), `x` (q, d) is the residual stream before it, and
+    `changed` (q, d) its output, where that is not the one of these weights and values.
     """
     projection = attention.o_proj.weight.unflatten(1, (attention.n_heads, -1))
     values = repeat_groups(values[None], attention.n_heads)[0]
@@ -168,6 +243,8 @@ def _attention_shares(
         out = z.sum(0)
         if attention.o_proj.bias is not None:
             out = out + attention.o_proj.bias
+        if changed is not None:
+            out = changed[first : first + some]
         stream = x[first : first + some]
         frozen = freeze_residual(residual, stream, out)
         after.append(frozen(stream, out))

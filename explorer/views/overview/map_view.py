@@ -44,7 +44,8 @@ def draw_map(context: PageContext) -> PassMap | None:
     usual = pass_picture.first_answer(opened, forward)
     selection = map_choices.current_selection(context, picture, usual)
     continuations = pass_picture.continuations(opened, forward)
-    title = f"{opened.title}: the forward pass over “{forward.text}”"
+    edited = ", with interventions" if forward.edits else ""
+    title = f"{opened.title}: the forward pass over “{forward.text}”{edited}"
     appends = [bool(text) for text in continuations]
     message = cached(
         opened,
