@@ -23,17 +23,11 @@ from torch import Tensor, nn
 
 from explorer.analysis.logit_attribution import positions_read
 from explorer.analysis.output_change import has_words, last_streams
-from explorer.analysis.residual_writes import attentions_of, block_writes
+from explorer.analysis.residual_writes import attentions_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached, is_cached
-from explorer.interventions.edits import (
-    AblateAttention,
-    AblateHead,
-    AblateMlp,
-    Intervention,
-    Patch,
-)
+from explorer.interventions import edits
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
@@ -136,21 +130,35 @@ def information_flow(forward: ForwardPass) -> InformationFlow:
 def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
     trace, row = forward.trace, forward.row
     block: Block = getattr(trace.model, stack).blocks[layer]
+    here = [edit for edit in forward.edits if _is_in(edit, stack, layer)]
     with torch.no_grad():
-        x = trace[f"{stack}.{layer}.resid_pre"][row]
+        before = x = trace[f"{stack}.{layer}.resid_pre"][row]
+        after = trace[f"{stack}.{layer}.resid_post"][row]
         attentions: dict[str, AttentionShares] = {}
         for name, attention, residual in attentions_of(block):
-            at = f"{stack}.{layer}.{name}"
+            at, part = f"{stack}.{layer}.{name}", f"{stack}.{name}"
             weights, values = trace.weights(at)[row], trace[f"{at}.v"][row]
-            part = f"{stack}.{name}"
-            if forward.edits:
-                weights = weights * _own_outputs(forward, part, layer, len(weights))
-            out = _edited_output(forward, at, attention)
-            shares, x = _attention_shares(attention, residual, weights, values, x, out)
-            attentions[part] = shares
-        mlp = _mlp_shares(forward, stack, layer, x)
-    for edit in forward.edits:
-        if isinstance(edit, Patch) and edit.head is None and _is_at(edit, stack, layer):
+            weights = _own_weights(weights, [edit for edit in here if edit.part == part])
+            out = None  # that of these weights and values
+            if f"{at}.out" in trace:
+                out = trace[f"{at}.out"][row]
+            elif f"{at}.head_out" in trace:
+                out = attention.o_proj(trace[f"{at}.head_out"][row].transpose(0, 1).flatten(1))
+            attentions[part], x = _attention_shares(attention, residual, weights, values, x, out)
+        mlp = None
+        if block.mlp is not None:
+            stream, write = x, after - x
+            if here or not isinstance(sum_norm(block.mlp_residual), nn.Identity):
+                reads = block.mlp_residual.input_norm((before if block.parallel else x)[None])
+                name = f"{stack}.{layer}.mlp.out"
+                out = trace[name][row] if name in trace else block.mlp(reads)[0]
+                frozen = freeze_residual(block.mlp_residual, x, out)
+                stream, write = map(frozen.summed.linear, (x, frozen.write(out)))
+            if any(isinstance(edit, edits.AblateMlp) for edit in here):
+                write = torch.zeros_like(write)
+            mlp = _shares(after, torch.stack([write, stream]))[0]
+    for edit in here:
+        if isinstance(edit, edits.Patch) and edit.head is None:
             for shares in attentions.values():
                 shares.keys[edit.position] = shares.residual[edit.position] = 0
             if mlp is not None:
@@ -158,61 +166,22 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
     return BlockShares(attentions, mlp, block.parallel)
 
 
-def _is_at(edit: Intervention, stack: str, layer: int) -> bool:
+def _is_in(edit: edits.Intervention, stack: str, layer: int) -> bool:
     return edit.part.split(".")[0] == stack and getattr(edit, "layer", None) == layer
 
 
-def _mlp_shares(forward: ForwardPass, stack: str, layer: int, x: Tensor) -> Tensor | None:
-    """The feed-forward layer's share (q,), where `x` is the residual stream that it adds to."""
-    trace, row = forward.trace, forward.row
-    block: Block = getattr(trace.model, stack).blocks[layer]
-    if block.mlp is None:
-        return None
-    after = trace[f"{stack}.{layer}.resid_post"][row]
-    stream, write = x, after - x
-    if forward.edits:  # which may have changed the output, or the stream after it
-        reads = trace[f"{stack}.{layer}.resid_pre"][row] if block.parallel else x
-        out = block.mlp(block.mlp_residual.input_norm(reads[None]))[0]
-        if (name := f"{stack}.{layer}.mlp.out") in trace:
-            out = trace[name][row]
-        frozen = freeze_residual(block.mlp_residual, x, out)
-        stream, write = map(frozen.summed.linear, (x, frozen.write(out)))
-        if any(isinstance(e, AblateMlp) and _is_at(e, stack, layer) for e in forward.edits):
-            write = torch.zeros_like(write)
-    elif not isinstance(sum_norm(block.mlp_residual), nn.Identity):  # it changes the stream
-        layer_write = block_writes(forward, stack, layer, torch.arange(len(x))).mlp
-        assert layer_write is not None
-        frozen = layer_write.frozen
-        stream, write = map(frozen.summed.linear, (x, frozen.write(layer_write.out)))
-    return _shares(after, torch.stack([write, stream]))[0]
-
-
-def _own_outputs(forward: ForwardPass, part: str, layer: int, heads: int) -> Tensor:
-    """(h, q, 1): 0 where an intervention has replaced what a head writes for a query, else 1."""
-    own = torch.ones(heads, len(forward.rows(part)), 1)
-    for edit in forward.edits:
+def _own_weights(weights: Tensor, here: list[edits.Intervention]) -> Tensor:
+    """The weights (h, q, k), 0 where an intervention has replaced what the head writes."""
+    weights = weights.clone() if here else weights
+    for edit in here:
         match edit:
-            case AblateHead(part=at, layer=n, head=head) if (at, n) == (part, layer):
-                own[head] = 0
-            case AblateAttention(part=at, layer=n) if (at, n) == (part, layer):
-                own[:] = 0
-            case Patch(part=at, layer=n, head=head) if (at, n) == (
-                part,
-                layer,
-            ) and head is not None:
-                own[head, edit.position] = 0
-    return own
-
-
-def _edited_output(forward: ForwardPass, at: str, attention: MultiHeadAttention) -> Tensor | None:
-    """The output (q, d) of an attention that interventions have changed; None of any other."""
-    trace, row = forward.trace, forward.row
-    if f"{at}.out" in trace:
-        return trace[f"{at}.out"][row]
-    if f"{at}.head_out" not in trace:
-        return None
-    out: Tensor = attention.o_proj(trace[f"{at}.head_out"][row].transpose(0, 1).flatten(1))
-    return out
+            case edits.AblateHead(head=head):
+                weights[head] = 0
+            case edits.AblateAttention():
+                weights[:] = 0
+            case edits.Patch(head=int(head), position=position):
+                weights[head, position] = 0
+    return weights
 
 
 def _attention_shares(
@@ -243,8 +212,7 @@ def _attention_shares(
         out = z.sum(0)
         if attention.o_proj.bias is not None:
             out = out + attention.o_proj.bias
-        if changed is not None:
-            out = changed[first : first + some]
+        out = out if changed is None else changed[first : first + some]
         stream = x[first : first + some]
         frozen = freeze_residual(residual, stream, out)
         after.append(frozen(stream, out))

@@ -245,12 +245,7 @@ _on(
 )
 _on(
     "overview logit_lens",
-    option(
-        "shown_pass",
-        "Pass",
-        "the pass without the interventions, with them, or both",
-        "with them, or both",
-    ),
+    option("shown_pass", "Pass", "before or after the interventions", "both, on Overview after"),
 )
 _on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
 _on(

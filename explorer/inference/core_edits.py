@@ -107,7 +107,8 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
                 source, other_pass = position, same_length_pass(opened, forward, edit.part, text)
             else:
                 other_pass = source_pass(opened, forward, text)
-                _check_source(source, len(other_pass.rows(edit.part)))
+                if source >= (count := len(other_pass.rows(edit.part))):
+                    raise NotApplicableError(f"That text has no token {source}: it has {count}.")
             if head is None:
                 stream = f"{block}.resid_post"
                 return core.ReplaceAt(stream, position, other_pass.trace[stream][0, source])
@@ -167,13 +168,6 @@ def head_output(
     values = forward.trace[f"{site(part, layer)}.v"][forward.row]
     values = values[forward.config.kv_head(head)]
     return forward.weights(part, layer, head)[position] @ values
-
-
-def _check_source(source: int, count: int) -> None:
-    if source >= count:
-        raise NotApplicableError(
-            f"There is no token {source} in the text that is patched from: it has {count}."
-        )
 
 
 def source_pass(opened: OpenModel, forward: ForwardPass, text: str) -> ForwardPass:

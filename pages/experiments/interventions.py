@@ -6,7 +6,7 @@ from explorer.analysis import (
     ablation_and_patching,
     batch_edits,
     batched_passes,
-    edit_reach,
+    logit_lens,
     map_faithfulness,
     output_change,
 )
@@ -30,7 +30,7 @@ from models import interventions
 
 CODE = {
     "Attention maps": (interventions.Scale, interventions.SetCell, output_change.kl),
-    "Patch lens": (interventions.ReplaceAt, edit_reach.can_change),
+    "Patch lens": (interventions.ReplaceAt, logit_lens.can_change),
     "Every head": (ablation_and_patching.ablate_every_head, batched_passes.run_branches),
     "Faithfulness": (map_faithfulness.faithfulness, batch_edits.KeepCells),
 }

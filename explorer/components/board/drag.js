@@ -1,110 +1,75 @@
-// A cell of one board is carried onto another board of the same rows: dragged with a mouse, a pen or
-// a finger, or by a click, or Enter, on each of the two. It stays in its row, so that the column
-// under the pointer says where it goes.
+// A cell of one board is carried onto another board of the same rows, in its row: pressed here and
+// let go there, with a mouse, a pen or a finger, or by a click, or Enter, on each of the two.
 
-import {element, moved, taken} from "../shared.js";
+import {moved, taken} from "../shared.js";
 
-const FAR = 6;  // pixels: a shorter way is a click
 const boards = new Set();
-let carried = null;  // the board, row and column that a cell comes from, and what follows the pointer
+let carried = null;  // the row and the column that a cell comes from
 
-const cellOf = (state, target) => target?.closest?.("td") && state.rows.contains(target) ? target.closest("td") : null;
-const placeOf = cell => [Number(cell.parentNode.dataset.row), Number(cell.dataset.column)];
-const cellAt = ({rows}, row, column) => rows.children[row]?.children[column + 1];
-const onto = () => [...boards].filter(({root, data}) => root.isConnected && data?.drags === "onto");
+const columnOf = cell => Number(cell.dataset.column);
+const cellAt = (state, row, column) => state.rows.children[row]?.children[column + 1];
 
 export function carries(state) {
   boards.add(state);
-  state.rows.addEventListener("pointerdown", event => press(state, event));
-  state.rows.addEventListener("keydown", event => walk(state, event));
+  state.rows.addEventListener("pointerdown", event => {
+    const cell = event.target.closest("td");
+    if (cell && state.data.drags === "from" && event.button === 0) press(state, cell, event);
+  });
+  state.rows.addEventListener("keydown", event => {
+    const cell = event.target.closest("td");
+    if (!cell || !state.data.drags) return;
+    const {rows, columns} = state.data, row = Number(cell.parentNode.dataset.row);
+    const next = moved(event.key, [row, columnOf(cell)], [rows.length, columns.length]);
+    if (next) cellAt(state, ...next).focus();
+    else if (event.key === "Enter" || event.key === " ") tap(state, cell);
+    else return;
+    taken(event);
+  });
 }
 
-function press(state, event) {
-  const cell = cellOf(state, event.target);
-  if (state.data?.drags !== "from" || !cell || event.button > 0) return;
-  const {clientX, clientY, pointerId} = event, watched = new AbortController(), {signal} = watched;
+function press(state, cell, event) {
   event.preventDefault();  // or text is selected
-  cell.setPointerCapture(pointerId);
-  const stop = () => { watched.abort(); carried?.ghost?.remove(); };
-  cell.addEventListener("pointermove", now => {
-    if (!carried?.ghost && Math.hypot(now.clientX - clientX, now.clientY - clientY) < FAR) return;
-    if (!carried?.ghost) lift(state, cell, true);
-    carried.ghost.style.translate = `${now.clientX + 12}px ${now.clientY + 12}px`;
-    aim(under(now));
-  }, {signal});
-  cell.addEventListener("pointerup", now => {
-    stop();
-    if (carried?.ghost) {
-      state.dragged = true;  // the click that ends it picks nothing
-      setTimeout(() => { state.dragged = false; });
-      drop(under(now));
-    }
-  }, {signal});
-  cell.addEventListener("pointercancel", () => { stop(); lay(); }, {signal});
+  tap(state, cell);
+  cell.setPointerCapture(event.pointerId);
+  cell.onpointermove = now => { for (const place of under(now)) aim(...place); };
+  cell.onpointerup = now => {
+    cell.onpointermove = cell.onpointerup = null;
+    for (const place of under(now)) tap(...place);
+  };
 }
 
-// The board and the column under the pointer; shadow roots hide what is in them from the document.
+// The board that takes cells and its cell under the pointer, if there is one: a shadow root hides
+// what is in it from the document.
 function under({clientX, clientY}) {
-  for (const state of onto()) {
-    const cell = cellOf(state, state.root.getRootNode().elementFromPoint(clientX, clientY));
-    if (cell) return [state, placeOf(cell)[1]];
-  }
-  return null;
+  const places = [...boards].filter(({root, data}) => root.isConnected && data.drags === "onto")
+    .map(state => [state, state.root.getRootNode().elementFromPoint(clientX, clientY)?.closest("td")]);
+  return places.filter(([state, cell]) => cell && state.rows.contains(cell));
 }
 
-function lift(state, cell, follows) {
-  const [row, column] = placeOf(cell), ghost = follows ? element("div", "ghost", cell.firstChild.textContent) : null;
-  lay();
-  carried = {state, row, column, ghost};
-  if (ghost) state.root.append(ghost);
-  cell.classList.add("taken");
-  for (const {rows} of onto()) rows.children[row]?.classList.add("open");
+export function aim(state, cell) {
+  if (carried && state.data.drags === "onto") mark("aimed", cellAt(state, carried[0], columnOf(cell)));
 }
 
-function aim(place) {
-  for (const {rows} of onto()) for (const cell of rows.querySelectorAll(".aimed")) cell.classList.remove("aimed");
-  if (place) cellAt(place[0], carried.row, place[1])?.classList.add("aimed");
+function mark(name, cell) {
+  for (const {rows} of boards) rows.querySelector(`.${name}`)?.classList.remove(name);
+  cell?.classList.add(name);
 }
 
-function lay() {
-  if (!carried) return;
-  aim(null);
-  carried.ghost?.remove();
-  for (const {rows} of boards) for (const item of rows.querySelectorAll(".taken, .open")) item.classList.remove("taken", "open");
-  carried = null;
-}
-
-function drop(place) {
-  const {row, column} = carried;
-  lay();
-  place?.[0].component.setTriggerValue("dropped", [row, column, place[1]]);
-}
-
-// A click on a cell: the first takes it, one on the other board drops it.
+// The first takes a cell, or lays it down again, and one on the other board drops it.
 export function tap(state, cell) {
-  if (state.dragged) return;
-  const [row, column] = placeOf(cell);
-  if (state.data.drags === "onto") return carried && drop([state, column]);
-  const again = carried?.state === state && carried.row === row && carried.column === column;
-  if (again) lay(); else lift(state, cell, false);
+  if (state.data.drags === "onto" && carried) {
+    state.component.setTriggerValue("dropped", [...carried, columnOf(cell)]);
+  }
+  const takes = state.data.drags === "from" && !cell.classList.contains("taken") ? cell : null;
+  carried = takes && [Number(takes.parentNode.dataset.row), columnOf(takes)];
+  mark("taken", takes);
+  mark("aimed");
 }
 
-function walk(state, event) {
-  const cell = cellOf(state, event.target);
-  if (!state.data?.drags || !cell) return;
-  const next = moved(event.key, placeOf(cell), [state.data.rows.length, state.data.columns.length]);
-  if (next) cellAt(state, ...next).focus();
-  else if (event.key === "Enter" || event.key === " ") tap(state, cell);
-  else if (event.key === "Escape" && carried) lay();
-  else return;
-  taken(event);
-}
-
-// After its cells are made anew.
+// Its cells are made anew; the Tab key reaches the first, and the arrow keys the others.
 export function readied(state) {
-  if (carried?.state === state) lay();
-  if (!state.data.drags) return;
-  for (const cell of state.rows.querySelectorAll("td")) cell.tabIndex = -1;
-  const first = cellAt(state, 0, 0);
+  if (state.data.drags === "from") carried = null;
+  for (const cell of state.data.drags ? state.rows.querySelectorAll("td") : []) cell.tabIndex = -1;
+  const first = state.data.drags && cellAt(state, 0, 0);
   if (first) first.tabIndex = 0;
 }

@@ -1,6 +1,6 @@
 // A table of texts and bars. One line says what is pointed at; a click on a row picks it.
 
-import {carries, readied, tap} from "./drag.js";
+import {aim, carries, readied, tap} from "./drag.js";
 import {fades} from "../fading.js";
 import {css, element, heightOf, needs, over, plain, publish, say, three} from "../shared.js";
 
@@ -20,7 +20,7 @@ function make(state) {
   carries(state);
   state.rows.addEventListener("click", event => {
     const row = event.target.closest?.("tr"), cell = event.target.closest?.("td");
-    if (state.data.drags) return cell && tap(state, cell);
+    if (state.data.drags) return cell && state.data.drags === "onto" && tap(state, cell);
     if (state.data.coloured && cell) {
       state.component.setTriggerValue("column", Number(cell.dataset.column));
     }
@@ -40,6 +40,7 @@ function point(state, target) {
   if (!place) return;
   const row = state.data.rows[place.dataset.row];
   state.line.classList.remove("idle");
+  if (cell) aim(state, cell);
   if (!cell) return say(state.line, state.data.pick || "{row}", {row: row.name});
   const [text, share] = row.cells[cell.dataset.column], [column] = state.data.columns[cell.dataset.column];
   say(state.line, state.data.sentence, {row: row.name, column, value: text || "nothing", share: three(share ?? NaN)});

@@ -32,29 +32,48 @@ from explorer.views.shared.tables import table
 PREDICTIONS_SHOWN, LAYERS_IN_SIGHT, POSITIONS_SHOWN = 5, 16, 64
 
 
-def draw_lens(context: PageContext, position: int, before: ForwardPass | None = None) -> None:
+def draw_lens(
+    context: PageContext,
+    forward: ForwardPass,
+    position: int,
+    looks: Sequence[Sequence[str]] | None = None,
+    **drawing: Any,
+) -> None:
     """The likeliest token after every layer at every position, the last layer on top.
 
-    A click in a column chooses its position. Many positions are those around the chosen one. A
-    word that is another one than in the pass `before` is framed.
+    A click in a column chooses its position. Many positions are those around the chosen one.
+    `looks` has the look of every cell, by layer and position, and `drawing` are more arguments of
+    `board`, which replace the usual ones.
     """
-    forward, tokens = context.forward, context.forward.last_stack_tokens
+    tokens = forward.last_stack_tokens
     if len(tokens) > most_tokens(forward):
         st.caption(too_long(forward))
         return
     places = shown_positions(len(tokens), position)
-    first = places.start
+    rows = [
+        Row(
+            f"layer {layer}",
+            [Cell(*words[at], looks[layer][at] if looks else "") for at in places],
+            is_token=False,
+        )
+        for layer, words in reversed([*enumerate(lens_words(context.opened, forward))])
+    ]
+    place = "In place of" if forward.config.kind == "encoder" else "After"
     edited = ", with the interventions" if forward.edits else ""
-    lens_board(
-        context,
-        forward,
-        places,
-        changed_words(context.opened, before, forward) if before else None,
-        key="edited_lens" if forward.edits else "lens",
-        title=f"{context.choice.called} · Likeliest token after each layer{edited}",
-        idle="The likeliest token after each layer; click a column to choose its position.",
-        column=position - first,
-        on_pick_column=lambda column: widget_state.put("expected_at", first + column),
+    usual = {
+        "key": "edited_lens" if forward.edits else "lens",
+        "title": f"{context.choice.called} · Likeliest token after each layer{edited}",
+        "idle": "The likeliest token after each layer; click a column to choose its position.",
+        "column": position - places.start,
+    }
+    board(
+        [Column(text_of(tokens[at])) for at in places],
+        rows,
+        corner=place.lower(),
+        sentence=f"{place} {{column}}, {{row}}: {{value}}, probability {{share}}",
+        coloured=True,
+        on_pick_column=lambda column: widget_state.put("expected_at", places[column]),
+        **(usual | drawing),
     )
     if len(places) < len(tokens):
         st.caption(f"{len(places)} of {len(tokens):,} positions are drawn.")
@@ -72,43 +91,11 @@ def lens_words(opened: OpenModel, forward: ForwardPass) -> list[list[tuple[str, 
 
 
 def changed_words(opened: OpenModel, before: ForwardPass, after: ForwardPass) -> list[list[str]]:
-    """The look of every cell of the grid, by layer and position: whether its word has changed."""
+    """The looks of the grid of `after`: where its likeliest token is not that of `before`."""
     both = zip(lens_words(opened, before), lens_words(opened, after), strict=True)
     return [
-        ["changed" if old[0] != new[0] else "" for old, new in zip(*rows, strict=True)]
-        for rows in both
+        ["changed" * (old[0] != new[0]) for old, new in zip(*rows, strict=True)] for rows in both
     ]
-
-
-def lens_board(
-    context: PageContext,
-    forward: ForwardPass,
-    places: range,
-    looks: Sequence[Sequence[str]] | None = None,
-    **drawing: Any,
-) -> None:
-    """The grid of the lens at these places; `drawing` are more arguments of `board`.
-
-    `looks` has the look of every cell by layer and position.
-    """
-    tokens = forward.last_stack_tokens
-    rows = [
-        Row(
-            f"layer {layer}",
-            [Cell(*words[at], looks[layer][at] if looks else "") for at in places],
-            is_token=False,
-        )
-        for layer, words in reversed([*enumerate(lens_words(context.opened, forward))])
-    ]
-    place = "In place of" if forward.config.kind == "encoder" else "After"
-    board(
-        [Column(text_of(tokens[at])) for at in places],
-        rows,
-        corner=place.lower(),
-        sentence=f"{place} {{column}}, {{row}}: {{value}}, probability {{share}}",
-        coloured=True,
-        **drawing,
-    )
 
 
 def lens_of(opened: OpenModel, forward: ForwardPass, position: int) -> Tensor:
@@ -122,12 +109,14 @@ def draw_passes(context: PageContext, position: int, edited: EditedPass, shown: 
     opened, both = context.opened, {BEFORE: context.forward, AFTER: edited.forward}
     passes = {name: forward for name, forward in both.items() if shown in (name, BOTH)}
     for name, place in zip(passes, widgets.side_by_side(*[1] * len(passes)), strict=True):
-        forward, before = passes[name], context.forward if name == AFTER else None
+        forward = passes[name]
         with place:
             if edited.applied:
                 st.markdown(f"**{name} the interventions**")
             if has_words(opened.config):
-                draw_lens(context.with_pass(forward), position, before)
+                is_after = name == AFTER and len(forward.last_stack_tokens) <= most_tokens(forward)
+                looks = changed_words(opened, context.forward, forward) if is_after else None
+                draw_lens(context, forward, position, looks)
             logits = lens_of(opened, forward, position)
             draw_layer_predictions(opened, logits, context.choice.layer)
     if AFTER in passes and has_words(opened.config):

@@ -81,20 +81,17 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
     history = from_address(address.current_value("edits"))[0]
     if not history.edits:
         return EditedPass(context.forward), BEFORE
-    with st.container(**ROW):
-        words, choice = st.container(width="content"), st.container(width="content")
-        with st.popover("Undo or remove"):
-            history, edited = draw_history(context)
-        draw_page_link("interventions")
+    edited, shown = run_edited(context.opened, context.forward, history.active), BEFORE
     count, absent = len(edited.applied), len(edited.not_applicable)
-    is_one = "intervention is" if count == 1 else "interventions are"
-    more = f"; {absent} more cannot apply here" if absent else ""
-    words.text(f"{count or 'No'} {is_one} active{more}")
-    if not count:
-        return edited, BEFORE
-    with choice:
-        shown = one_of("shown_pass", passes, label_visibility="collapsed")
-    if context.forward.output_tokens:
+    are = "intervention is" if count == 1 else "interventions are"
+    with st.container(**ROW):
+        st.text(f"{count or 'No'} {are} active" + f"; {absent} cannot apply here" * bool(absent))
+        if count:
+            shown = one_of("shown_pass", passes, label_visibility="collapsed")
+        with st.popover("Undo or remove"):
+            draw_history(context)
+        draw_page_link("interventions")
+    if count and context.forward.output_tokens:
         st.caption(TEACHER_FORCED)
     return edited, shown
 
