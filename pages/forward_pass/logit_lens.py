@@ -28,14 +28,14 @@ lines = None
 if opened.config.head == "none":
     say("This model has no output head, so its residual streams give no prediction.")
 else:
-    edited, shown = draw_active(context, (BOTH, BEFORE, AFTER))
+    edited, which = draw_active(context, (BOTH, BEFORE, AFTER))
     position = choose_output_position(context)
-    draw_passes(context, position, edited, shown)
+    draw_passes(context, position, edited, which)
     if edited.applied:
         st.caption("Direct logit attribution is that of the pass without the interventions.")
     option = draw_logit_attribution(context, position, lens_of(opened, forward, position)[-1])
     lines = script(lens_code, forward, position, option)
-    if shown != BEFORE:
+    if which != BEFORE:
         lines += script(edited_lens_code, edited, position)
 widgets.notes(forward.notes)
 widgets.closing(

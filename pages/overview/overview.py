@@ -20,8 +20,8 @@ widgets.opening(
     "One forward pass: each column is a token, each row a layer, each line what flows between "
     "them.",
 )
-edited, shown = draw_active(context, (AFTER, BEFORE))
-if shown == AFTER:
+edited, which = draw_active(context, (AFTER, BEFORE))
+if which == AFTER:
     context = context.with_pass(edited.forward)
 forward, opened = context.forward, context.opened
 picture = map_view.draw_map(context)

@@ -104,10 +104,10 @@ def lens_of(opened: OpenModel, forward: ForwardPass, position: int) -> Tensor:
     return cached(opened, key, lambda: lens_logits(forward.trace, position))
 
 
-def draw_passes(context: PageContext, position: int, edited: EditedPass, shown: str) -> None:
+def draw_passes(context: PageContext, position: int, edited: EditedPass, which: str) -> None:
     """The grid and the table of the pass before the interventions, after them, or both."""
     opened, both = context.opened, {BEFORE: context.forward, AFTER: edited.forward}
-    passes = {name: forward for name, forward in both.items() if shown in (name, BOTH)}
+    passes = {name: forward for name, forward in both.items() if which in (name, BOTH)}
     for name, place in zip(passes, widgets.side_by_side(*[1] * len(passes)), strict=True):
         forward = passes[name]
         with place:

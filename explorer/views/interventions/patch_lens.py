@@ -41,14 +41,14 @@ COLOURED = (
 def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> Script | None:
     """Both texts' grids, the first to drag from and the second to drop onto, and the result."""
     opened, forward = context.opened, context.forward
-    if not has_words(opened.config) or len(forward.last_stack_tokens) < 2:
+    if not has_words(opened.config) or sum(not token.special for token in forward.tokens) < 2:
         st.text(SHORT if has_words(opened.config) else NO_WORDS)
         return None
-    of_text, how = widgets.side_by_side(1, 1)
-    how.caption(HOW)
+    of_text, beside = widgets.side_by_side(1, 1)
+    beside.caption(HOW)
     with of_text:
-        shown: dict[str, Any] = {"placeholder": "Second text", "label_visibility": "collapsed"}
-        text = text_field("lens_from", _second_text(context), **shown).strip()
+        how: dict[str, Any] = {"placeholder": "Second text", "label_visibility": "collapsed"}
+        text = text_field("lens_from", _second_text(context), **how).strip()
     try:
         other = source_pass(opened, forward, text)
     except NotApplicableError as error:

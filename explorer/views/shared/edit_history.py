@@ -81,19 +81,19 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
     history = from_address(address.current_value("edits"))[0]
     if not history.edits:
         return EditedPass(context.forward), BEFORE
-    edited, shown = run_edited(context.opened, context.forward, history.active), BEFORE
+    edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
     count, absent = len(edited.applied), len(edited.not_applicable)
     are = "intervention is" if count == 1 else "interventions are"
     with st.container(**ROW):
         st.text(f"{count or 'No'} {are} active" + f"; {absent} cannot apply here" * bool(absent))
         if count:
-            shown = one_of("shown_pass", passes, label_visibility="collapsed")
+            which = one_of("shown_pass", passes, label_visibility="collapsed")
         with st.popover("Undo or remove"):
             draw_history(context)
         draw_page_link("interventions")
     if count and context.forward.output_tokens:
         st.caption(TEACHER_FORCED)
-    return edited, shown
+    return edited, which
 
 
 def _text() -> str:
