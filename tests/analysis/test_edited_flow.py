@@ -17,10 +17,9 @@ from tests.closeness import assert_close_to as close
 
 OTHER, PLACE = "le chat sleeps", 2
 NAMES = "grouped", "after", "around", "beside", "both", "windows", "masked"
-KINDS = pytest.mark.parametrize("name", NAMES)
 
 
-@KINDS
+@pytest.mark.parametrize("name", NAMES)
 def test_an_ablation_flows_as_in_a_model_without_that_part(name: str, tmp_path: Path) -> None:
     found, other = (opened_of(tmp_path / folder, name) for folder in ("one", "two"))
     (forward,) = run_batch_uncached(found, (TEXT,))
@@ -39,7 +38,7 @@ def test_an_ablation_flows_as_in_a_model_without_that_part(name: str, tmp_path: 
     close(end, edited.trace[f"{stack}.0.resid_post"].abs().max())
 
 
-@KINDS
+@pytest.mark.parametrize("name", NAMES)
 def test_a_patch_changes_what_it_can_reach_and_its_flow_ends(name: str, tmp_path: Path) -> None:
     found = opened_of(tmp_path, name)
     (forward,) = run_batch_uncached(found, (TEXT,))
