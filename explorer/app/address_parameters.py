@@ -246,6 +246,10 @@ _on(
     place("option", "Option", "a token ID, or a class", "the likeliest"),
     panel("notebook_batch", "The notebook's batch, 32 × 10"),
 )
+_on(
+    "overview logit_lens",
+    option("shown_pass", "Pass", "before or after the interventions", "both, on Overview after"),
+)
 _on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
 _on(
     "generation",
@@ -321,7 +325,7 @@ _on(
     place("learn_size", "Size", "a size of the vocabulary", "the middle one"),
 )
 _on(
-    "interventions compare circuits",
+    "overview logit_lens interventions compare circuits",
     replace(
         state("edits", "the interventions as text"),
         label="Interventions",
@@ -352,6 +356,7 @@ _on(
     _source_sentence("patch_text"),
     option("patch_what", "Patched value", "what is patched"),
     token("patch_at", "Position"),
+    text("lens_from", "Second text", about="a text", default="a word changed", most=MAX_PATCH_TEXT),
     text("steer_toward", "Towards", "a text", most=MAX_PATCH_TEXT),
     text("steer_away", "Away from", "a text", most=MAX_PATCH_TEXT),
     option("heads_are", "Every head is", "what every head becomes"),

@@ -102,12 +102,17 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             return core.SetCell(f"{at}.mask", query, key, allowed)
         case edits.HideKey(key=key):
             return core.SetCell(f"{at}.mask", None, key, False)
-        case edits.Patch(head=head, position=position, text=text):
-            other_pass = same_length_pass(opened, forward, edit.part, text)
+        case edits.Patch(head=head, position=position, text=text, source=source):
+            if source is None:
+                source, other_pass = position, same_length_pass(opened, forward, edit.part, text)
+            else:
+                other_pass = source_pass(opened, forward, text)
+                if source >= (count := len(other_pass.rows(edit.part))):
+                    raise NotApplicableError(f"That text has no token {source}: it has {count}.")
             if head is None:
                 stream = f"{block}.resid_post"
-                return core.ReplaceAt(stream, position, other_pass.trace[stream][0, position])
-            value = head_output(other_pass, edit.part, edit.layer, head, position)
+                return core.ReplaceAt(stream, position, other_pass.trace[stream][0, source])
+            value = head_output(other_pass, edit.part, edit.layer, head, source)
             return core.ReplaceAt(f"{at}.head_out", position, value, head)
         case edits.Steer(layer=layer, strength=strength):
             return core.Add(
@@ -165,8 +170,8 @@ def head_output(
     return forward.weights(part, layer, head)[position] @ values
 
 
-def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: str) -> ForwardPass:
-    """The pass over a text to patch from; NotApplicableError where the lengths differ.
+def source_pass(opened: OpenModel, forward: ForwardPass, text: str) -> ForwardPass:
+    """The pass over a text to patch from; NotApplicableError where it cannot be read.
 
     The decoder of an encoder-decoder reads the answer of `forward` there too. One more pass, kept.
     """
@@ -181,6 +186,12 @@ def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: s
             ("patched from", text, forward.text),
             lambda: rerun(opened, same, same.source, forward.target, ()),
         )
+    return other_pass
+
+
+def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: str) -> ForwardPass:
+    """The same; NotApplicableError also where the lengths differ."""
+    other_pass = source_pass(opened, forward, text)
     ours, theirs = len(forward.rows(part)), len(other_pass.rows(part))
     if ours != theirs:
         raise NotApplicableError(

@@ -93,7 +93,8 @@ class ReplaceToken:
 class Patch:
     """Activation patching: at one position, the value that another text has there.
 
-    The output of `head`, or (None) the residual stream after the layer.
+    The output of `head`, or (None) the residual stream after the layer. With a `source` it is the
+    value at that position of the other text, which may then have another length.
     """
 
     part: str
@@ -101,6 +102,7 @@ class Patch:
     head: int | None
     position: int
     text: str
+    source: int | None = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ Intervention = (
     | Steer
 )
 
-VALUE_FIELDS = ("to", "preset", "n", "allowed", "token", "word", "text", "strength")
+VALUE_FIELDS = ("to", "preset", "n", "allowed", "token", "word", "text", "source", "strength")
 """Fields that say what the target becomes; the others say which target it is."""
 
 

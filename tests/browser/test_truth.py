@@ -108,6 +108,7 @@ READS: dict[View, Read] = {
     ("masks", "I am a student"): cell("mask_both", 1, 3),
     ("masks", "Your sentence"): cell("weights", 7, 6),
     ("masks", "A padded batch"): cell("scores", 2, 6),
+    ("interventions", "Patch lens"): texts("drag_from", ".board td .text", board),
     ("interventions", "Every head"): cell("heads_off", 1, 2),
     ("interventions", "Faithfulness"): marks("faithfulness", "strongest"),
     ("interventions", "Attention maps"): MAP_CHANGE,

@@ -46,7 +46,7 @@ any_edit = st.one_of(
     st.builds(MaskCell, part, some, number, number, st.booleans()),
     st.builds(HideKey, part, some, number),
     st.builds(ReplaceToken, part, number, number, st.just("") | text),
-    st.builds(Patch, part, number, some, number, text),
+    st.builds(Patch, part, number, some, number, text, some),
     st.builds(Steer, part, number, some, strength, st.lists(text, min_size=1).map(tuple)),
 )
 PLAIN = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")

@@ -8,7 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, widget_state
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
+from explorer.app.controls import one_of
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
 from explorer.app.session import redraw, session
 from explorer.catalog.opened_model import OpenModel
@@ -65,6 +67,33 @@ def draw_history(
         _draw_list(context, history, edited)
     _draw_notes(edited)
     return history, edited
+
+
+BEFORE, AFTER = "Before", "After"
+BOTH = "Side by side"
+
+
+def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass, str]:
+    """On a page about the pass: how many interventions are active, and which pass is shown.
+
+    Draws nothing, and shows the pass without them, where there are none.
+    """
+    history = from_address(address.current_value("edits"))[0]
+    if not history.edits:
+        return EditedPass(context.forward), BEFORE
+    edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
+    count, absent = len(edited.applied), len(edited.not_applicable)
+    are = "intervention is" if count == 1 else "interventions are"
+    with st.container(**ROW):
+        st.text(f"{count or 'No'} {are} active" + f"; {absent} cannot apply here" * bool(absent))
+        if count:
+            which = one_of("shown_pass", passes, label_visibility="collapsed")
+        with st.popover("Undo or remove"):
+            draw_history(context)
+        draw_page_link("interventions")
+    if count and context.forward.output_tokens:
+        st.caption(TEACHER_FORCED)
+    return edited, which
 
 
 def _text() -> str:
@@ -223,10 +252,11 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
             tokens = forward.source if edit.part.startswith("encoder") else forward.target
             label = word or token_label(opened, token)
             return f"{title}{_named(tokens, position)} replaced by {in_quotes(label)}"
-        case edits.Patch(head=head, position=position, text=text):
+        case edits.Patch(head=head, position=position, text=text, source=source):
             what = "residual stream after it" if head is None else f"head {head}"
+            place = "" if source is None else f"token {source} of "
             return (
-                f"{where}, {what} at {_named(rows, position)}: patched from "
+                f"{where}, {what} at {_named(rows, position)}: patched from {place}"
                 f"{in_quotes(text[:LONGEST_TEXT])}"
             )
         case edits.Steer(head=head, strength=strength, texts=texts):
