@@ -207,6 +207,8 @@ _on(
     option("best_is", "Order", "highest or lowest", "the one that fits the metric"),
     option("best", "Heads shown", "how many heads are listed"),
     option("arranged", "Order of the heads", "the order of the heads"),
+    option("across", "Across", "a head metric", "the mean distance, or the entropy"),
+    option("up", "Up", "a head metric", "the previous-token score, or the diagonal score"),
     option("through", "Through layer", "from 0 to the last layer", "the last layer"),
     token("flow_to", "Token"),
 )
