@@ -209,6 +209,8 @@ _on(
     option("arranged", "Order of the heads", "the order of the heads"),
     option("across", "Across", "a head metric", "the mean distance, or the entropy"),
     option("up", "Up", "a head metric", "the previous-token score, or the diagonal score"),
+    option("decile", "Decile", "a tenth of all weights, from 1 to 10", "10"),
+    text("own_lines", "Your lines", "a text of several lines", "built-in lines"),
     option("through", "Through layer", "from 0 to the last layer", "the last layer"),
     token("flow_to", "Token"),
 )

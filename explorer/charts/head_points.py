@@ -15,6 +15,8 @@ from explorer.charts.vega_lite import (
     text_line,
 )
 
+RING = "#d55e00"
+"""An orange with enough contrast on the light and the dark page."""
 PICKED = "picked"
 """The name of the selection that a click makes; its fields are `layer` and `head`."""
 
@@ -46,7 +48,7 @@ def head_points(points: Sequence[HeadPoint], titles: tuple[str, str], chosen: He
     steps = {"format": "d", "values": sorted({0, last // 2, last})}
     legend = {"title": "layer", "orient": "right", **steps} if last else None
     dot: Spec = {"type": "circle", "size": 90, "opacity": 1, "stroke": MIDDLE, "strokeWidth": 1}
-    ring: Spec = {"type": "point", "size": 330, "strokeWidth": 2, "opacity": 1, "color": MIDDLE}
+    ring: Spec = {"type": "point", "size": 380, "strokeWidth": 3, "opacity": 1, "color": RING}
     select: Spec = {"type": "point", "fields": ["layer", "head"], "on": "click"}
     circles = layer(
         dot | {"cursor": "pointer"},
