@@ -85,14 +85,14 @@ class TokenActivations:
     weight: Tensor
 
 
-def batches(
-    rows: Rows, heads: int, *, equal_lengths: bool, tokens: int = TOKENS_AT_ONCE
-) -> Iterator[list[int]]:
+def batches(rows: Rows, heads: int, *, equal_lengths: bool) -> Iterator[list[int]]:
     """The places of the lines of each batch, which are of about equal length."""
     batch: list[int] = []
     for at in sorted(range(len(rows)), key=lambda at: len(rows[at])):
         length, count = len(rows[at]), len(batch) + 1
-        is_full = count * length > tokens or count * heads * length * length > WEIGHTS_AT_ONCE
+        is_full = (
+            count * length > TOKENS_AT_ONCE or count * heads * length * length > WEIGHTS_AT_ONCE
+        )
         if batch and (is_full or (equal_lengths and len(rows[batch[0]]) != length)):
             yield batch
             batch = []

@@ -1,4 +1,4 @@
-"""All heads on a map of two measures of your choice; a click chooses a head."""
+"""All heads on a map of two metrics of your choice; a click chooses a head."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import map_title
 from explorer.charts.figure_data import WINDOW
-from explorer.charts.head_points import HeadPoint, head_points
+from explorer.charts.head_points import head_points
 from explorer.components import events
 from explorer.components.chart import chart
 from explorer.views.shared import widgets
@@ -26,62 +26,59 @@ from explorer.views.shared.heads_grid import (
 )
 
 USUAL = {"across": ("distance", "spread"), "up": ("previous", "diagonal", "largest")}
-"""The metrics that are on each axis at first: the first of them that has a value."""
+"""The metrics of each axis at first: the first of them that has a value."""
 
 
 def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
-    """The map of all heads and the chosen one; its controls stand in the `row`."""
+    """The map of all heads, and the chosen one; its controls stand in the `row`."""
     at, metrics = context.choice, measured_heads(context)
-    by_title = metrics.by_title
-    if not by_title:
+    titles = metrics.by_title
+    if not titles:
         say(why_unmeasured(metrics))
         return None
-    by_name = {metric.name: title for title, metric in by_title.items()}
+    by_name = {metric.name: title for title, metric in titles.items()}
     with row:
-        titles = [
-            one_of(
-                key,
-                list(by_title),
-                next((by_name[name] for name in names if name in by_name), next(iter(by_title))),
-                as_list=True,
-                width=210,
-            )
+        x, y = (
+            titles[
+                one_of(
+                    key,
+                    list(titles),
+                    next((by_name[name] for name in names if name in by_name), ""),
+                    as_list=True,
+                    width=210,
+                )
+            ]
             for key, names in USUAL.items()
-        ]
-    x, y = (by_title[title] for title in titles)
-    layers, heads = metrics.values[x.name].shape
-    every = [
-        HeadPoint(place // heads, place % heads, *both)
-        for place, both in enumerate(
-            zip(*(metrics.values[of.name].flatten().tolist() for of in (x, y)), strict=True)
         )
+    values = [metrics.values[of.name] for of in (x, y)]
+    layers, heads = values[0].shape
+    pairs = zip(*(of.flatten().tolist() for of in values), strict=True)
+    rows = [
+        {"layer": place // heads, "head": place % heads, "x": across, "y": up}
+        for place, (across, up) in enumerate(pairs)
+        if math.isfinite(across) and math.isfinite(up)
     ]
-    points = [point for point in every if math.isfinite(point.x) and math.isfinite(point.y)]
 
     def pick(mark: Mapping[str, Any]) -> None:
-        layer, head = events.place(mark.get("layer"), layers), events.place(mark.get("head"), heads)
-        if layer is not None and head is not None:
-            choose_head(layer, head)
+        place = events.cell([mark.get("layer"), mark.get("head")], layers, heads)
+        if place is not None:
+            choose_head(*place)
 
     large, chosen = widgets.side_by_side(3, 2)
     with large:
         units = ["" if of.unit == "weight" else f", {of.unit}" for of in (x, y)]
-        axes = (f"{titles[0]}{units[0]}", f"{titles[1]}{units[1]}")
-        title = map_title(at.called, at.part, f"Heads by {x.title.lower()} and {y.title.lower()}")
-        here = every[at.layer * heads + at.head]
         chart(
-            head_points(points, axes, here),
+            head_points(rows, (x.title + units[0], y.title + units[1]), (at.layer, at.head)),
             key="heads_map",
-            title=title,
+            title=map_title(at.called, at.part, f"{x.title} and {y.title} of every head"),
             height=WINDOW,
             on_pick=pick,
-            chosen=f"{at.part}.{at.layer}.{at.head}",
+            chosen=at.place,
         )
     with chosen:
         widgets.draw_head(context, key="head_of_map")
-    left = len(every) - len(points)
-    missing = f" {left:,} of {len(every):,} heads have no value of both and are left out."
-    means = {of.title: f"{of.title}: {of.meaning} {rows_counted(metrics, of)}" for of in (x, y)}
-    click = "Each point is a head; the ring is around the chosen one, and a click chooses another."
-    st.caption(f"{click}{missing * (left > 0)} {' '.join(means.values())}")
+    every, missing = layers * heads, layers * heads - len(rows)
+    left = f" {missing:,} of {every:,} heads lack a value and are left out." if missing else ""
+    means = dict.fromkeys(f"{of.title}: {of.meaning} {rows_counted(metrics, of)}" for of in (x, y))
+    st.caption(f"A point is a head, and a click chooses it.{left} {' '.join(means)}")
     return script(metrics_code, context.forward, at.part, at.layer)
