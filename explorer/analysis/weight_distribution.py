@@ -7,10 +7,8 @@ even distances in its order. Shapes: L layers, h heads, n visible cells of all l
 Source: HeadVis (transformer-circuits.pub/2026/headvis).
 """
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from io import StringIO
 
 import torch
 from torch import Tensor
@@ -21,6 +19,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPassError, encode_text, run_batch_uncached
 from explorer.system.cooperative import interruptible
 from explorer.tasks.bundled_text import REVIEWS
+from explorer.tasks.own_data import read_pairs
 
 DECILES, EXAMPLES = 10, 3
 MOST_BUILT_IN = 50
@@ -51,7 +50,7 @@ def usual_lines(opened: OpenModel) -> tuple[str, ...]:
     """Examples of the model's task; without a task, review sentences from the whole file."""
     if opened.task is not None:
         return (built_in_lines(opened, OF_TASK) or opened.task.examples)[:MOST_BUILT_IN]
-    texts = [row["text"] for row in csv.DictReader(StringIO(REVIEWS.text))]
+    texts = [text for text, _ in read_pairs(REVIEWS.text, ("text", "label"))[0]]
     return tuple(texts[:: len(texts) // MOST_BUILT_IN])[:MOST_BUILT_IN]
 
 
