@@ -15,15 +15,18 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from explorer.analysis.circuits.top_lines import OF_TASK, built_in_lines
+from explorer.catalog.model_descriptions import data_attribution
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPassError, encode_text, run_batch_uncached
 from explorer.system.cooperative import interruptible
-from explorer.tasks.bundled_text import REVIEWS
+from explorer.tasks.bundled_text import PLAYS, REVIEWS
 from explorer.tasks.own_data import read_pairs
 
 DECILES, EXAMPLES = 10, 3
 MOST_BUILT_IN = 50
 """Built-in lines that are read."""
+SHORTEST = 30
+"""Characters of a line of the plays; a shorter one may be a name."""
 MOST_WEIGHTS = 1 << 24
 """Of all heads together, while they are sorted: 64 MB."""
 
@@ -46,12 +49,17 @@ class WeightDeciles:
     cells: Tensor
 
 
-def usual_lines(opened: OpenModel) -> tuple[str, ...]:
-    """Examples of the model's task; without a task, review sentences from the whole file."""
+def usual_lines(opened: OpenModel) -> tuple[tuple[str, ...], str]:
+    """Lines that the model should read well, and whose they are: examples of its task, the plays
+    for a model that learned from them, else reviews; evenly from the whole text."""
     if opened.task is not None:
-        return (built_in_lines(opened, OF_TASK) or opened.task.examples)[:MOST_BUILT_IN]
-    texts = [text for text, _ in read_pairs(REVIEWS.text, ("text", "label"))[0]]
-    return tuple(texts[:: len(texts) // MOST_BUILT_IN])[:MOST_BUILT_IN]
+        return (built_in_lines(opened, OF_TASK) or opened.task.examples)[:MOST_BUILT_IN], ""
+    if data_attribution(opened.run) == PLAYS.attribution:
+        source, lines = PLAYS, [line for line in PLAYS.text.splitlines() if len(line) >= SHORTEST]
+    else:
+        source = REVIEWS
+        lines = [text for text, _ in read_pairs(REVIEWS.text, ("text", "label"))[0]]
+    return tuple(lines[:: len(lines) // MOST_BUILT_IN])[:MOST_BUILT_IN], source.attribution
 
 
 def readable_lines(

@@ -371,7 +371,7 @@ _on(
     "circuits",
     panel("finding", "Finding"),
     text("steer_prompt", "Prompt", default="the corrupted text"),
-    text("corrupted", "Corrupted text", about="as many tokens", default="a word changed"),
+    text("corrupted", "Corrupted text", about="best of as many tokens", default="a word changed"),
     text("answer_token", "Answer", "one token", "the likeliest, clean", most=60),
     text("against_token", "Against", "one token", "the likeliest, corrupted", most=60),
     option("outcome", "Metric", "what is measured of the output", "the logit difference"),

@@ -72,6 +72,7 @@ def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     pairs, remarks = _pairs(opened, args)
     yield from remarks
     question = question_of(opened, pairs, metric)
+    yield from (question.pairs[0].notes if len(pairs) == 1 else ())
     if METHODS[args.method] == 1 and (why := why_no_gradient(question.metric)):
         raise PairError(why)
     if args.exact < 0:

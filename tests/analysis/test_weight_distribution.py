@@ -57,7 +57,7 @@ def test_lines_that_do_not_fit_are_left_out_and_own_ones_refused(letters: OpenMo
         readable_lines(letters, lines, 10_000, own=True)
     with pytest.raises(ForwardPassError, match="too long to sort"):
         readable_lines(letters, lines, 1, own=True)
-    assert readable_lines(letters, usual_lines(letters), 10_000, own=False)
+    assert readable_lines(letters, usual_lines(letters)[0], 10_000, own=False)
 
 
 def test_a_head_without_deciles_says_why(letters: OpenModel) -> None:

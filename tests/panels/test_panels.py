@@ -63,8 +63,8 @@ STEERED_BY_HEAD = {"steer_by": "Head output", "steer_strength": "-3.5"}
 STEERED: dict[str, tuple[str, str]] = {
     "letters": ("the cat and the hat", "the hat and the cat"),
     "reviews": ("the cat", "the dog"),
-    "gpt2": ("5 17 3", "5 9 3"),
-    "bert": ("the cat [MASK] good", "a dog [MASK] good"),
+    "gpt2": ("5 17 3", "5 9 8 3"),
+    "bert": ("the cat [MASK] good", "a dog is [MASK] good"),
 }
 BOTH = ("text", "corrupted")
 READERS = ("letters", "reviews", "bert")

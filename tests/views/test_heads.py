@@ -92,6 +92,6 @@ def test_the_distribution_is_of_the_lines_and_refuses_too_few_cells() -> None:
     address = {"side": "Distribution", "model": "letters"}
     assert "built-in lines" in said(page(**address))
     at = page(**address, own_lines="the cat that sat\nthat cat the cat", decile="1")
-    assert "2 of your lines" in said(at)
+    assert "2 of 2 lines of yours" in said(at)
     assert {"decile_0", "decile_1", "decile_2"} <= set(views(at))
     assert "not 3: type longer lines" in said(page(**address, own_lines="a"))

@@ -20,7 +20,6 @@ from explorer.charts.bars import block_bars, height_of
 from explorer.components.chart import chart
 from explorer.components.chips import chips
 from explorer.inference.forward_pass import ForwardPassError, run_text
-from explorer.tasks.bundled_text import REVIEWS
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
 from explorer.text.number_format import three
@@ -47,7 +46,7 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
     weights = sum(weight.numel() for weight in opened.model.parameters())
     most_tokens = (MOST if typed else QUICK // 2) // weights
     try:
-        every = lines_in(typed) if typed else usual_lines(opened)
+        every, source = (lines_in(typed), "") if typed else usual_lines(opened)
         counts = readable_lines(opened, every, most_tokens, own=bool(typed))
     except (ForwardPassError, TextError) as error:
         say(str(error))
@@ -71,12 +70,11 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
         _draw_bars(context, deciles)
     with examples:
         _draw_examples(context, lines, deciles)
-    read = f"{len(lines):,} {'of your' if typed else 'built-in'} lines"
+    read = f"{len(lines):,} of {len(every):,} {'lines of yours' if typed else 'built-in lines'}"
     if len(lines) < len(every):
-        read = f"The first {read} of {len(every):,}, as many as are quick and this model reads"
+        read += ", as many as this model reads in a short time"
     visible, masked = deciles.cells[at.layer].tolist()
-    source = "" if typed or opened.task else f" {REVIEWS.attribution}"
-    st.caption(f"{read}: {visible:,} visible cells; {masked:,} are masked. {MEANING}{source}")
+    st.caption(f"{read}: {visible:,} visible cells; {masked:,} are masked. {MEANING} {source}")
     return script(deciles_code, opened, at.part, lines, at.layer, at.head)
 
 

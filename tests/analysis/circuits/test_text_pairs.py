@@ -160,12 +160,12 @@ def test_a_mask_stands_at_one_place_of_both_texts(masked: OpenModel) -> None:
 
 
 def test_of_unequal_texts_it_is_said_what_has_no_partner(masked: OpenModel) -> None:
-    pair = pair_of(masked, "the [MASK] is good", "the very [MASK] is good", "cat", "dog")
+    pair = pair_of(masked, "the [MASK] is good", "the good [MASK] is good", "cat", "dog")
     assert (pair.place, pair.corrupted_place) == (2, 3)
     assert pair.partners == ((0, 0), (1, 1), (2, 3), (3, 4), (4, 5), (5, 6))
-    only = "“very” (1 token) is only in the corrupted text."
+    only = "“good” (1 token) is only in the corrupted text."
     assert pair.notes == (
-        f"{UNEQUAL.format(6, 7)}{only}{ALONE}1 (“very” (2)) of the corrupted text.",
+        f"{UNEQUAL.format(6, 7)}{only}{ALONE}1 (“good” (2)) of the corrupted text.",
     )
     assert (pair.counterparts, pair.differing_places) == (
         pair.corrupted[:2] + pair.corrupted[3:],
