@@ -101,17 +101,10 @@ class Contrast:
     @property
     def swapped(self) -> "Contrast":
         """The same with the corrupted text as the clean one."""
-        place, partners = self.place, tuple((b, a) for a, b in self.partners)
-        if not partners:
-            return replace(self, clean=self.corrupted, corrupted=self.clean)
-        return replace(
-            self,
-            clean=self.corrupted,
-            corrupted=self.clean,
-            place=self.corrupted_place,
-            corrupted_place=place,
-            partners=partners,
-        )
+        place = self.corrupted_place if self.partners else self.place
+        partners = tuple((b, a) for a, b in self.partners)
+        swapped = replace(self, clean=self.corrupted, corrupted=self.clean, partners=partners)
+        return replace(swapped, place=place, corrupted_place=self.place)
 
     def corrupted_trace(self, sites: Sequence[str]) -> Trace:
         """The pass of the corrupted text, with its values at the positions of the clean one.

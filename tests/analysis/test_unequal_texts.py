@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
-from explorer.analysis.attribution_patching import attribute, positions_of_edges
+from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.causal_tracing import ATTENTION, RESIDUAL, Tracing
 from explorer.analysis.circuit_faithfulness import corrupted_pass
 from explorer.analysis.output_change import has_words
@@ -73,55 +73,40 @@ def test_edges_and_circuits_are_whole_passes(config: TransformerConfig) -> None:
 @pytest.mark.parametrize("more", [1, -1])
 def test_parts_and_estimates_are_of_partners(config: TransformerConfig, more: int) -> None:
     contrast, wiring = unequal_contrast(config, more), wiring_of(config)
-    own, other = (
-        trace(contrast.model, text, sites=list(wiring.writers))
-        for text in (contrast.clean, contrast.corrupted)
-    )
-    clean, exact = metric_of(contrast, contrast.clean), list(exact_writers(contrast))
-    estimate = attribute(contrast)
-    for columns, lost in exact:
-        site = next(
-            site
-            for site, some in wiring.columns_at.items()
-            if columns[0] in range(some.start, some.stop)
-        )
+    both = (contrast.clean, contrast.corrupted)
+    own, other = (trace(contrast.model, text, sites=list(wiring.writers)) for text in both)
+    clean, estimate = metric_of(contrast, contrast.clean), attribute(contrast)
+    lost = {columns[0]: values.tolist() for columns, values in exact_writers(contrast)}
+    for site, columns in wiring.columns_at.items():
         aligned = beside(contrast, own[site], other[site])
-        for at, value in enumerate(lost.tolist()):
+        for at, value in enumerate(lost[columns.start]):
             changed = own[site].clone()
-            one = (0, at) if changed.dim() == 4 else 0
-            changed[one] = aligned[one]
-            edit = Replace(site, changed)
-            assert metric_of(contrast, contrast.clean, edit) == pytest.approx(clean - value)
+            changed[0, at if changed.dim() == 4 else ...] = aligned[
+                0, at if changed.dim() == 4 else ...
+            ]
+            patched = metric_of(contrast, contrast.clean, Replace(site, changed))
+            assert patched == pytest.approx(clean - value)
         gap = torch.zeros_like(own[site], requires_grad=True)
-        metric = passed(
-            contrast, lambda name, value, s=site, g=gap: value + g if name == s else value
-        )
+        metric = passed(contrast, lambda name, x, s=site, g=gap: x + g if name == s else x)
         (slope,) = torch.autograd.grad(metric, gap)
-        effect = ((own[site] - aligned) * slope)[0].sum((-1, -2))
-        close(estimate.writers[list(columns)], effect.reshape(-1), check_dtype=False)
-    alone = {*range(contrast.clean.shape[1])} - {here for here, _ in contrast.partners}
-    first = wiring.is_edge.nonzero()[:1].tolist()
-    assert not positions_of_edges(contrast, [(row, column) for row, column in first])[
-        :, [*alone]
-    ].any()
+        effect = ((own[site] - aligned) * slope)[0].sum((-1, -2)).reshape(-1)
+        close(estimate.writers[columns], effect)
 
 
 @EACH_MODEL
 @pytest.mark.parametrize("denoising", [True, False])
 def test_tracing_patches_partners(config: TransformerConfig, denoising: bool) -> None:
+    contrast, stack = unequal_contrast(config), wiring_of(config).stack
+    patched = contrast.swapped if denoising else contrast
+    other, partners = trace(contrast.model, patched.corrupted), dict(patched.partners)
     for site in (RESIDUAL, ATTENTION):
-        contrast, stack = unequal_contrast(config), wiring_of(config).stack
         tracing = Tracing(contrast, site, denoising)
         grid = tracing.grid([*tracing.columns()])
-        patched = contrast.swapped if denoising else contrast
-        partners = dict(patched.partners)
-        other = trace(contrast.model, patched.corrupted)
         for layer, row in enumerate(grid.values.tolist()):
             name = f"{stack}.{layer}.{site}"
             for at, value in enumerate(row):
-                edits = (
-                    [ReplaceAt(name, at, other[name][0, partners[at]])] if at in partners else []
-                )
+                there = [partners[at]] if at in partners else []
+                edits = [ReplaceAt(name, at, other[name][0, place]) for place in there]
                 assert metric_of(patched, patched.clean, *edits) == pytest.approx(value)
-        ends = (metric_of(c, c.clean) for c in (contrast, contrast.swapped))
-        close([grid.clean, grid.corrupted], [*ends])
+        ends = [metric_of(side, side.clean) for side in (contrast, contrast.swapped)]
+        close([grid.clean, grid.corrupted], ends)
