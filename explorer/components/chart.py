@@ -54,12 +54,12 @@ def chart(
         how["height"] = "stretch"
     name = f"{key}-{chosen}" if on_pick else key
     if on_pick:
-        how["on_select"] = partial(_hand_over, name, on_pick)
+        how["on_select"] = partial(hand_over, name, on_pick)
     with chart_stage(key) if height == WINDOW else nullcontext():
         st.vega_lite_chart(*data, width=width, key=name, **how)
 
 
-def _hand_over(name: str, on_pick: Callable[[Mapping[str, Any]], None]) -> None:
+def hand_over(name: str, on_pick: Callable[[Mapping[str, Any]], None]) -> None:
     """Tell the mark that is picked in the chart of this name, if there is one."""
     selections = widget_state.get(name, dict[str, Any]()).get("selection", {})
     for marks in selections.values() if isinstance(selections, Mapping) else ():

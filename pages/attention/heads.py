@@ -2,21 +2,30 @@
 
 import streamlit as st
 
-from explorer.analysis import head_metrics, head_similarity, rollout
+from explorer.analysis import head_metrics, head_similarity, rollout, weight_distribution
 from explorer.app import controls
 from explorer.app.context import page_context
-from explorer.views.attention import head_finder, rollout_and_flow
+from explorer.views.attention import (
+    head_finder,
+    heads_scatter,
+    rollout_and_flow,
+    weight_distribution_view,
+)
 from explorer.views.shared import widgets
 
 SIDES = {
     "Finder": head_finder.draw_finder,
     "Similarity": head_finder.draw_similarity,
+    "Map of heads": heads_scatter.draw_scatter,
+    "Distribution": weight_distribution_view.draw_distribution,
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
 }
 CODE = {
     "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
     "Similarity": (head_similarity.js_divergence,),
+    "Map of heads": (head_metrics.metrics_of_heads,),
+    "Distribution": (weight_distribution.weight_deciles,),
     "Rollout": (rollout.half_residual, rollout.rollout),
     "Flow": (rollout.half_residual, rollout.flow_to),
 }

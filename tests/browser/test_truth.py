@@ -94,6 +94,8 @@ READS: dict[View, Read] = {
     ("attention", "Tokens"): texts("attention_tokens", NEAREST, most(6), hover),
     ("heads", "Finder"): cell("heads_table", 1, 2),
     ("heads", "Similarity"): cell("similarity", 6, 1),
+    ("heads", "Map of heads"): cell("head_of_map", 7, 6),
+    ("heads", "Distribution"): in_text(rf"{N} visible cells; {N} are masked"),
     ("heads", "Rollout"): cell("rollout", 7, 6),
     ("heads", "Flow"): cell("flow", 1, 2),
     ("head_steps", ""): texts("stages", SENTENCE, pinned_weight),

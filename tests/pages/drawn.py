@@ -10,6 +10,8 @@ MAPS = {"map_first", "map_second"}
 DRAWN: dict[tuple[str, ...], set[str]] = {
     ("attention/heads", "Finder"): {"best_heads", "heads_table", "found_head"},
     ("attention/heads", "Similarity"): {"nearest_heads", "similarity"},
+    ("attention/heads", "Map of heads"): {"head_of_map"},
+    ("attention/heads", "Distribution"): {"decile_0"},
     ("attention/heads", "Rollout"): {"rollout"},
     ("attention/heads", "Flow"): {"flow"},
     ("generation/generation", "Token by token"): {

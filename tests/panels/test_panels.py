@@ -63,8 +63,8 @@ STEERED_BY_HEAD = {"steer_by": "Head output", "steer_strength": "-3.5"}
 STEERED: dict[str, tuple[str, str]] = {
     "letters": ("the cat and the hat", "the hat and the cat"),
     "reviews": ("the cat", "the dog"),
-    "gpt2": ("5 17 3", "5 9 3"),
-    "bert": ("the cat [MASK] good", "a dog [MASK] good"),
+    "gpt2": ("5 17 3", "5 9 8 3"),
+    "bert": ("the cat [MASK] good", "a dog is [MASK] good"),
 }
 BOTH = ("text", "corrupted")
 READERS = ("letters", "reviews", "bert")
@@ -106,6 +106,8 @@ VIEWS: list[tuple[str, dict[str, str], checks.Check, tuple[str, ...]]] = [
     ("attention/masks", {"example": "I am a student"}, drawn(mask_both="mask"), ("letters",)),
     ("attention/heads", {"side": "Finder"}, checks.finder, OTHERS),
     ("attention/heads", {"side": "Similarity"}, checks.similarity, SOME),
+    ("attention/heads", {"side": "Map of heads"}, checks.heads_map, SOME),
+    ("attention/heads", {"side": "Distribution"}, checks.deciles, ("letters", "reviews")),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), OTHERS),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, checks.flow, SOME),
     ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, checks.stages, (*FEW, "t5")),

@@ -110,6 +110,20 @@ def finder(page: Panel) -> None:
     )
 
 
+def heads_map(page: Panel) -> None:
+    layer, title = page.at.session_state["layer"], page.at.selectbox(key="up").value
+    rows = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
+    name = next(each.name for each in METRICS.values() if each.title == title)
+    seen = [row["y"] for row in rows if row["layer"] == layer]
+    torch.testing.assert_close(torch.tensor(seen).double(), page.made["scores"][name])
+
+
+def deciles(page: Panel) -> None:
+    rows = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
+    shares = page.made["deciles"].share[page.made["layer"], page.made["head"]]
+    torch.testing.assert_close(torch.tensor([row["value"] for row in rows]), shares)
+
+
 def similarity(page: Panel) -> None:
     made, heads = page.made["similarity"], page.made["heads"]
     row = page.picture("similarity")[page.made["layer"] * heads + page.made["head"]]

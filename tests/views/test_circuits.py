@@ -116,7 +116,7 @@ def test_a_table_of_ones_own_is_asked_about() -> None:
     assert "pair_tokens" not in views(at)
     for name, rows, answer in (
         ("some.csv", "clean,corrupted\nabcabca,acbacba\nxyxyx,xyxyy\n", "Mean over 2 pairs: "),
-        ("odd.csv", "abcabca,acbacba\nxyxyx,xyx\n", "Line 2 is not a valid pair. The clean text"),
+        ("odd.csv", "abcabca,acbacba\nxyxyx,xyxyx\n", "Line 2 is not a valid pair. Both texts"),
     ):
         apps.run(at.file_uploader(key="pair_table").upload(name, rows.encode(), "text/csv"))
         assert answer in said(at)

@@ -1,12 +1,16 @@
 """The Heads page without a browser: its ways out, its bounds, and what it leaves out."""
 
+from collections.abc import Mapping
+
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from explorer.analysis import rollout
+from explorer.app import widget_state
 from explorer.app.session import SESSION_KEY
+from explorer.components.chart import hand_over
 from explorer.components.mounting import PageViews
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
@@ -73,3 +77,21 @@ def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.Mon
     assert "take too long to solve" in said(page(**address))
     monkeypatch.setattr(rollout, "STEPS_SOLVED", steps)
     assert "flow" in views(page(**address)), "a refusal is not kept"
+
+
+@pytest.mark.parametrize("sent", [None, [], [7], {"layer": 1}, [{"layer": 1, "head": 0}]])
+def test_a_click_on_a_chart_tells_a_mark(monkeypatch: pytest.MonkeyPatch, sent: object) -> None:
+    """A browser may send anything else."""
+    told: list[Mapping[str, object]] = []
+    monkeypatch.setattr(widget_state, "get", lambda *_: {"selection": {"picked": sent}})
+    hand_over("map", told.append)
+    assert told == ([{"layer": 1, "head": 0}] if sent == [{"layer": 1, "head": 0}] else [])
+
+
+def test_the_distribution_is_of_the_lines_and_refuses_too_few_cells() -> None:
+    address = {"side": "Distribution", "model": "letters"}
+    assert "built-in lines" in said(page(**address))
+    at = page(**address, own_lines="the cat that sat\nthat cat the cat", decile="1")
+    assert "2 of 2 lines of yours" in said(at)
+    assert {"decile_0", "decile_1", "decile_2"} <= set(views(at))
+    assert "not 3: type longer lines" in said(page(**address, own_lines="a"))

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from explorer.analysis.circuit_metrics import ANSWERS_READ, KL, Outcome, outcome_of
 from explorer.analysis.output_change import logits_at
+from explorer.analysis.token_alignment import align_texts
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import (
     class_names,
@@ -21,7 +22,7 @@ from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_b
 from explorer.inference.results_cache import cached, if_cached
 from explorer.text import TextError, Token
 from explorer.text.number_format import error_of, three
-from explorer.text.token_labels import text_of, texts
+from explorer.text.token_labels import named_at, text_of, texts
 from explorer.text.visible_text import cut, in_quotes, readable
 from models import TransformerConfig
 
@@ -94,18 +95,36 @@ def differing_places(clean: Sequence[Token], corrupted: Sequence[Token]) -> tupl
     return tuple(place for place, (a, b) in enumerate(both) if a.id != b.id)
 
 
-def why_unequal(texts: tuple[str, str], tokens: tuple[Sequence[Token], Sequence[Token]]) -> str:
-    """Which words differ in their number of tokens, in a sentence; empty if the counts agree."""
+def unequal_note(
+    texts: tuple[str, str],
+    tokens: tuple[Sequence[Token], Sequence[Token]],
+    partners: Sequence[tuple[int, int]],
+) -> str:
+    """Which words differ in their number of tokens, and which tokens have no partner, in two
+    sentences; empty if the counts agree."""
     counts = tuple(map(len, tokens))
     if counts[0] == counts[1]:
         return ""
     uneven = list(_uneven(_words(texts[0], tokens[0]), _words(texts[1], tokens[1])))
     named = "; ".join(uneven[:MOST_NAMED])
     more = f"; and {len(uneven) - MOST_NAMED} more" if len(uneven) > MOST_NAMED else ""
+    alone = [
+        f"{_places(side, {*range(len(side))} - {*places})} of the {name} text"
+        for name, side, places in zip(
+            ("clean", "corrupted"), tokens, zip(*partners, strict=True), strict=True
+        )
+        if len(places) < len(side)
+    ]
     return (
-        f"The clean text has {_tokens(counts[0])} and the corrupted one {counts[1]}, but they are "
-        f"compared token by token: {named}{more}; give both the same number of tokens."
+        f"The clean text has {_tokens(counts[0])} and the corrupted one {counts[1]}: {named}{more}."
+        f" Tokens without a partner in the other text keep their value: {' and '.join(alone)}."
     )
+
+
+def _places(tokens: Sequence[Token], places: set[int]) -> str:
+    """The number of these places, and the first of them by name."""
+    named = ", ".join(named_at(tokens, place) for place in sorted(places)[:MOST_NAMED])
+    return f"{len(places):,} ({named}{', …' if len(places) > MOST_NAMED else ''})"
 
 
 def _uneven(clean: list[Word], corrupted: list[Word]) -> Iterator[str]:
@@ -165,11 +184,12 @@ class TextPair:
 
 @dataclass(frozen=True, eq=False)
 class TokenPair:
-    """A pair as a model reads it: equally many tokens in both texts, and the answers by their IDs.
+    """A pair as a model reads it, and the answers by their IDs.
 
-    `place` is the position whose output is read. `clean_value` and `corrupted_value` are the
-    metric of the two texts. `notes` say how words and answers were read that are no tokens as
-    they were typed.
+    `place` and `corrupted_place` are the positions whose outputs are read, and `partners` those of
+    both texts that are compared: the same place where they are equally long. `clean_value` and
+    `corrupted_value` are the metric of the two texts. `notes` say how words and answers were read
+    that are no tokens as they were typed, and which tokens have no partner.
     """
 
     texts: TextPair
@@ -178,6 +198,8 @@ class TokenPair:
     answer: int
     against: int
     place: int
+    corrupted_place: int
+    partners: tuple[tuple[int, int], ...]
     outcome: Outcome
     clean_value: float
     corrupted_value: float
@@ -186,8 +208,16 @@ class TokenPair:
     notes: tuple[str, ...] = ()
 
     @property
+    def counterparts(self) -> tuple[Token, ...]:
+        """For each token of the clean text its partner in the corrupted one, or “–”."""
+        partners, alone = dict(self.partners), Token(-1, "–", special=True)
+        places = map(partners.get, range(len(self.clean)))
+        return tuple(alone if place is None else self.corrupted[place] for place in places)
+
+    @property
     def differing_places(self) -> tuple[int, ...]:
-        return differing_places(self.clean, self.corrupted)
+        """The places of the clean text with another partner or none."""
+        return differing_places(self.clean, self.counterparts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,15 +282,23 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
     if not texts.corrupted.strip():
         raise PairError("There is no corrupted text yet: type the clean one with a word changed.")
     clean, corrupted = _run(opened, texts.clean, "clean"), _run(opened, texts.corrupted)
-    if why := why_unequal((texts.clean, texts.corrupted), (clean.tokens, corrupted.tokens)):
-        raise PairError(why)
-    if not differing_places(clean.tokens, corrupted.tokens):
+    tokens = clean.tokens, corrupted.tokens
+    if [token.id for token in tokens[0]] == [token.id for token in tokens[1]]:
         raise PairError(
             "Both texts are the same tokens to this model, so there is nothing to explain: "
             "change a word of the corrupted one."
         )
-    place = _place(opened, clean, corrupted)
-    before, after = (logits_at(forward.trace, place) for forward in (clean, corrupted))
+    places = _output_places(opened, clean, corrupted)
+    read_at = places
+    if opened.config.head == "classifier":
+        is_last = opened.config.pooling == "last"
+        read_at = (len(tokens[0]) - 1, len(tokens[1]) - 1) if is_last else (0, 0)
+    partners = align_texts(*tokens, read_at)
+    note = unequal_note((texts.clean, texts.corrupted), tokens, partners)
+    before, after = (
+        logits_at(forward.trace, place)
+        for forward, place in zip((clean, corrupted), places, strict=True)
+    )
     for name, logits in (("clean", before), ("corrupted", after)):
         if not logits.isfinite().all():
             raise PairError(
@@ -283,12 +321,14 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
         corrupted=corrupted.tokens,
         answer=answer,
         against=against,
-        place=place,
+        place=places[0],
+        corrupted_place=places[1],
+        partners=partners,
         outcome=outcome,
         clean_value=clean_value,
         corrupted_value=corrupted_value,
         names=(str(option_name(opened, answer)), str(option_name(opened, against))),
-        notes=tuple(dict.fromkeys((*clean.notes, *corrupted.notes, *notes))),
+        notes=tuple(dict.fromkeys((*filter(None, [note]), *clean.notes, *corrupted.notes, *notes))),
     )
 
 
@@ -301,7 +341,9 @@ def _run(opened: OpenModel, text: str, name: str = "corrupted") -> ForwardPass:
         raise PairError(str(error).replace("This text", f"The {name} text")) from error
 
 
-def _place(opened: OpenModel, clean: ForwardPass, corrupted: ForwardPass) -> int:
+def _output_places(
+    opened: OpenModel, clean: ForwardPass, corrupted: ForwardPass
+) -> tuple[int, int]:
     if opened.config.head == "masked-language-model":
         masks = [masks_in(opened, forward.tokens)[:1] for forward in (clean, corrupted)]
         mask = opened.tokenizer.mask_id
@@ -312,12 +354,12 @@ def _place(opened: OpenModel, clean: ForwardPass, corrupted: ForwardPass) -> int
             raise PairError(
                 f"This model fills a mask: put {name} into both texts, at the same place."
             )
-        if masks[0] != masks[1]:
+        if len(clean.tokens) == len(corrupted.tokens) and masks[0] != masks[1]:
             raise PairError(
                 f"The mask is token {masks[0][0]} of the clean text and {masks[1][0]} of the "
                 "corrupted one: put it at the same place."
             )
-    return first_place(opened, clean.tokens)
+    return first_place(opened, clean.tokens), first_place(opened, corrupted.tokens)
 
 
 def _answers(

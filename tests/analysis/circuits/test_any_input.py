@@ -50,7 +50,9 @@ def test_any_two_texts(
     metric = metrics_of(model.config)[at]
     texts = TextPair(clean, corrupted, answer, against)
     if pair := made(lambda: token_pair(model, texts, metric)):
-        assert len(pair.clean) == len(pair.corrupted)
+        for places in zip(*pair.partners, strict=True):
+            assert list(places) == sorted(set(places))
+        assert len(pair.counterparts) == len(pair.clean)
         assert pair.clean_value != pair.corrupted_value
 
 

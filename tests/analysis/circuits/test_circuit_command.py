@@ -50,7 +50,6 @@ REFUSED = [
     ("", f"Give one of these: {ONE_OF}"),
     ("--clean abc --template induction", f"Give one of these: {ONE_OF}"),
     ("--clean abc", "There is no corrupted text yet"),
-    ("--clean abc --corrupted abcd", "give both the same number of tokens."),
     ("--clean abc --corrupted abd --answer xy", "“xy” is 2 tokens, “x”, “y”: give one token."),
     ("--pairs /absent", "/absent cannot be read: No such file or directory."),
     ("--pairs /dev/zero", "/dev/zero has more than 1,000,000 bytes, the most that is read."),

@@ -116,7 +116,8 @@ def test_an_answer_typed_without_its_space_is_read_with_it() -> None:
     assert said.endswith(": give one token.")
 
 
-UNEQUAL = "The clean text has {} tokens and the corrupted one {}, but they are compared token by "
+UNEQUAL = "The clean text has {} tokens and the corrupted one {}: "
+ALONE = " Tokens without a partner in the other text keep their value: "
 SAME_TOKENS = (
     "Both texts are the same tokens to this model, so there is nothing to explain: change a word "
     "of the corrupted one."
@@ -128,11 +129,6 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         (CLEAN, "ab" * 30),
         "The corrupted text is 61 tokens long and this model reads at most 32: shorten it to its "
         "first 31 characters.",
-    ),
-    (
-        (CLEAN, "abcde"),
-        UNEQUAL.format(13, 6) + "token: “abcdeabcdeab” is 12 tokens and “abcde” is 5; give both "
-        "the same number of tokens.",
     ),
     ((CLEAN, CLEAN), SAME_TOKENS),
     ((CLEAN, CLEAN.upper()), SAME_TOKENS),
@@ -161,15 +157,30 @@ def test_a_mask_stands_at_one_place_of_both_texts(masked: OpenModel) -> None:
         "The mask is token 2 of the clean text and 1 of the corrupted one: put it at the same "
         "place."
     )
-    start = UNEQUAL.format(6, 7)
-    said = refusal(masked, "the [MASK] is good", "the [MASK] is very good")
-    only = "token: “very” (1 token) is only in the corrupted text; "
-    assert said == f"{start}{only}give both the same number of tokens."
-    texts = "a cat is it a cat is good", "a dogs is it a dogs is good"
-    assert refusal(masked, *texts) == (
-        UNEQUAL.format(10, 12) + "token: “cat” is 1 token and “dogs” is 2; “cat” is 1 token and "
-        "“dogs” is 2; give both the same number of tokens."
+
+
+def test_of_unequal_texts_it_is_said_what_has_no_partner(masked: OpenModel) -> None:
+    pair = pair_of(masked, "the [MASK] is good", "the good [MASK] is good", "cat", "dog")
+    assert (pair.place, pair.corrupted_place) == (2, 3)
+    assert pair.partners == ((0, 0), (1, 1), (2, 3), (3, 4), (4, 5), (5, 6))
+    only = "“good” (1 token) is only in the corrupted text."
+    assert pair.notes == (
+        f"{UNEQUAL.format(6, 7)}{only}{ALONE}1 (“good” (2)) of the corrupted text.",
     )
+    assert (pair.counterparts, pair.differing_places) == (
+        pair.corrupted[:2] + pair.corrupted[3:],
+        (),
+    )
+    texts = "a cat is [MASK] a cat is good", "a dogs is [MASK] a dogs is good"
+    pair = pair_of(masked, *texts, "cat", "dog")
+    assert pair.notes[0].startswith(
+        UNEQUAL.format(10, 12)
+        + "“cat” is 1 token and “dogs” is 2; “cat” is 1 token and “dogs” is 2."
+    )
+    assert [token.label for token in pair.counterparts][2:7:4] == ["##s", "##s"]
+    pair = pair_of(masked, *texts[::-1], "cat", "dog")
+    assert [token.label for token in pair.counterparts][2:4] == ["–", "cat"]
+    assert pair.differing_places == (2, 3, 7, 8)
 
 
 def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None:
