@@ -304,9 +304,7 @@ def test_the_draws_follow_from_the_seed_and_a_head_without_edges_has_none() -> N
     assert cut(passed).counts == ()
 
 
-def test_what_is_too_much_is_refused_before_weights_are_made(
-    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     passed = Recorded()
     monkeypatch.setattr(Trace, "weights", lambda *asked: pytest.fail("weights were made"))
     for limit, head in product(("MOST_EDGES", "MOST_WEIGHTS", "MOST"), (0, None)):

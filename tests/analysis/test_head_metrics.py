@@ -15,14 +15,7 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer.analysis import head_similarity, thumbnails
-from explorer.analysis.circuits.head_scores import (
-    NAMES,
-    ROWS,
-    name_moving,
-    name_prompts,
-    repeated_random_tokens,
-    standard_scores,
-)
+from explorer.analysis.circuits import head_scores
 from explorer.analysis.circuits.top_lines import LineActivations, activations_by_batch
 from explorer.analysis.head_circuits import composition, unrelated
 from explorer.analysis.head_formation import formation_step, formations
@@ -383,8 +376,8 @@ def test_both_numbers_are_those_of_each_line_alone(kind: str, tmp_path: Path) ->
 def test_a_sequence_is_different_tokens_twice_with_what_stands_around_every_text() -> None:
     for name in ("induction", "shakespeare", "reviews"):
         opened = opened_model.open_model(name)
-        rows = repeated_random_tokens(opened)
-        assert len(rows) == ROWS
+        rows = head_scores.repeated_random_tokens(opened)
+        assert len(rows) == head_scores.ROWS
         text = opened.tokenizer.encode(opened.example)
         for row in rows:
             own = [token.id for token in row if not token.special]
@@ -394,13 +387,13 @@ def test_a_sequence_is_different_tokens_twice_with_what_stands_around_every_text
             assert len(row) <= opened.config.max_len
             assert row[0].special == text[0].special
             assert row[-1].special == text[-1].special
-        assert rows == repeated_random_tokens(opened)
-        assert rows != repeated_random_tokens(opened, seed=1)
+        assert rows == head_scores.repeated_random_tokens(opened)
+        assert rows != head_scores.repeated_random_tokens(opened, seed=1)
 
 
 def test_induction_heads_are_found_and_their_keys_compose_with_the_previous_token_heads() -> None:
     opened = opened_model.open_model("induction")
-    scores = standard_scores(opened)
+    scores = head_scores.standard_scores(opened)
     assert float(scores["induction"][1].min()) > 0.6
     assert float(scores["induction"][0].max()) < 0.1
     assert float(scores["previous"][0].min()) > 3 * float(scores["previous"][1].max())
@@ -413,12 +406,12 @@ def test_induction_heads_are_found_and_their_keys_compose_with_the_previous_toke
 def test_names_are_moved_as_attribution_says(tmp_path: Path) -> None:
     """In a shaken decoder that knows the names."""
     prompt_words = "When and went to the store , gave a drink".split()
-    words = word_tokenizer([*prompt_words, *NAMES], DECODER)
+    words = word_tokenizer([*prompt_words, *head_scores.NAMES], DECODER)
     how: dict[str, Any] = {"shaken_by": 0.4, "dtype": torch.float64, "n_layers": 2}
     names = saved_and_opened(tmp_path, "names", words, "When Mary", **how)
-    prompts, found = name_prompts(names), name_moving(names)
+    prompts, found = head_scores.name_prompts(names), head_scores.name_moving(names)
     assert found is not None
-    assert len(prompts) == found.prompts == len(NAMES)
+    assert len(prompts) == found.prompts == len(head_scores.NAMES)
     part, raised, weight = "decoder.self_attn", [], []
     for prompt in prompts:
         forward = forward_pass.run_text(names, prompt.text)
@@ -436,11 +429,11 @@ def test_names_are_moved_as_attribution_says(tmp_path: Path) -> None:
 
 def test_who_does_not_know_the_names_moves_none() -> None:
     for name in ("induction", "shakespeare", "reviews"):
-        assert name_moving(opened_model.open_model(name)) is None
+        assert head_scores.name_moving(opened_model.open_model(name)) is None
 
 
 def test_a_model_that_reads_too_little_has_no_score(tmp_path: Path) -> None:
     opened = saved_and_opened(tmp_path, "little", word_tokenizer(["cat"], DECODER), max_len=1)
-    assert repeated_random_tokens(opened) == []
-    assert all(bool(each.isnan().all()) for each in standard_scores(opened).values())
-    assert name_moving(opened) is None
+    assert head_scores.repeated_random_tokens(opened) == []
+    assert all(bool(each.isnan().all()) for each in head_scores.standard_scores(opened).values())
+    assert head_scores.name_moving(opened) is None

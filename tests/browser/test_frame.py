@@ -59,9 +59,7 @@ def is_one_row(visitor: Visitor) -> bool:
     return len(boxes) == len(BAR) and ends <= {*range(100)} and boxes[0]["width"] >= 150
 
 
-def test_the_main_figure_takes_the_window_that_is_left(
-    visitor: Visitor, subtests: pytest.Subtests
-) -> None:
+def test_the_main_figure_takes_what_is_left(visitor: Visitor, subtests: pytest.Subtests) -> None:
     """On every page in three windows, presented, and on a phone."""
     for page in sorted(ROWS.keys() - TABLES - OF_RUNS):
         model = "induction" if page == "circuits" else "translation"

@@ -42,9 +42,7 @@ def found(*brought: Path) -> dict[str, ModelEntry]:
     return {entry.name: entry for entry in available_models.list_models(brought=brought)}
 
 
-def test_shipped_models_and_runs_are_in_the_list(
-    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_list_has(shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "runs" / "reverse-1"
     run.mkdir(parents=True)
     assert next(iter(found())) == "translation"

@@ -99,9 +99,7 @@ def test_weights_that_are_edited_are_counted(positions: str) -> None:
 @grid(
     "kind, positions, oddity, texts", *(("decoder", "encoder-decoder"), POSITIONS, ODDITIES, (1, 3))
 )
-def test_a_step_with_a_cache_takes_what_is_said(
-    kind: str, positions: str, oddity: str, texts: int
-) -> None:
+def test_cached_steps_take_what_is_said(kind: str, positions: str, oddity: str, texts: int) -> None:
     """With all that the cache holds by then, which was doubled when it was full."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     model, cache = Transformer(config).eval(), KeyValueCache.empty(config.n_layers)

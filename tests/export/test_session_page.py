@@ -159,9 +159,7 @@ def test_words_are_no_markup(opened: Visitor) -> None:
     expect(page.locator("#note")).to_be_hidden()
 
 
-def test_an_enlarged_view_says_the_number_under_the_pointer_and_has_the_arrows_until_escape(
-    opened: Visitor,
-) -> None:
+def test_an_enlarged_view_says_the_number_pointed_at_until_escape(opened: Visitor) -> None:
     keys = opened.page.keyboard
     keys.press("Space")
     shown = step(opened, 2)
@@ -196,9 +194,7 @@ def test_a_view_is_as_it_was_kept_whatever_stands_in_the_others(opened: Visitor)
     expect(step(opened, 1).locator(words)).to_contain_text("layer 0, head 1")
 
 
-def test_a_view_taken_away_alone_is_alive_and_none_of_its_words_are_markup(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_a_view_alone_is_alive_and_its_words_are_text(browser: Browser, tmp_path: Path) -> None:
     title = "Layer 0 </title><script>alert(1)</script>"
     path = tmp_path / "taken.html"
     path.write_bytes(offline_html(title, {"sentence": "<b>$x$ & more"}, session()[0].pictures))

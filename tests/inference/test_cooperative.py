@@ -104,9 +104,7 @@ def letters(small_models: Path) -> OpenModel:
     return opened_model.open_checkpoint(small_models / "letters", "letters")
 
 
-def test_what_many_need_is_made_once(
-    letters: OpenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_makes_it(letters: OpenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A result of a model, the model itself, and tokenizers that are trained."""
     work = Work()
     work.is_done_once(lambda: cached(letters, "result", work.before(object), lambda _: 1))

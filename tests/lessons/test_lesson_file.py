@@ -192,9 +192,7 @@ def test_a_name_that_no_address_can_have_and_a_missing_file_are_said(tmp_path: P
         ({"text": "'<img src=\"a\">'"}, None, "a lesson loads nothing"),
     ],
 )
-def test_what_a_lesson_may_not_say_is_a_fault(
-    step: dict[str, str], predict: dict[str, str] | None, said: str
-) -> None:
+def test_a_lessons_faults(step: dict[str, str], predict: dict[str, str] | None, said: str) -> None:
     found = [*faults(made(step, predict), PAGES)]
     assert any(said in each for each in found), found
     assert all(each.startswith("own.toml, step 1: ") for each in found)

@@ -51,9 +51,7 @@ BEHIND_EXPANDERS = {"flow_edges", "positions_3d", "beside_0"}
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def test_every_view_draws_exports_and_has_lines_to_paste(
-    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     """All that stands on the page, also below the export, and in each expander, opened.
 
     Each view has one of the three kinds of attention, in turn.

@@ -95,9 +95,7 @@ def test_a_classifier_and_a_single_token_have_every_view(
                 assert drawn <= views(at) or "A padded batch" in asked.values()
 
 
-def test_a_model_whose_numbers_are_none_has_every_view(
-    own_models: Path, subtests: pytest.Subtests
-) -> None:
+def test_no_numbers_have_every_view(own_models: Path, subtests: pytest.Subtests) -> None:
     save_model(own_models, "broken", None, "the cat sleeps", positions="rotary")
     without_numbers("broken")
     says = {

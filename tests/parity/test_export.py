@@ -227,9 +227,7 @@ NO_SHAPE = [
 ]
 
 
-def test_what_no_family_has_is_said_in_one_sentence(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_what_no_family_has_is_one_sentence(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for config, word in NO_SHAPE:
         with subtests.test(word):
             assert config.fault() is None

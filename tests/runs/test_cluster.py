@@ -329,9 +329,7 @@ def test_what_does_not_answer_in_time_is_ended(root: Path, monkeypatch: pytest.M
     assert not (root / ".cluster.json").exists()
 
 
-def test_a_key_that_is_not_valid_yet_is_made_anew_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_key_is_made_anew_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of an earlier version, made while the clock was ahead."""
     file, tomorrow = tmp_path / "key.pem", datetime.datetime.now() + datetime.timedelta(days=1)
     with monkeypatch.context() as patch:

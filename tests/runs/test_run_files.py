@@ -28,9 +28,7 @@ def test_a_reader_never_meets_half_a_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["status.json"]
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_notes(tmp_path, RunNotes(note="old"))
     with pytest.raises(UnicodeEncodeError):
         atomic_files.write_text(tmp_path / "notes.json", "half a pair \ud800")

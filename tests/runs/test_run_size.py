@@ -92,9 +92,7 @@ def test_a_speed_is_of_the_precision_and_of_the_text(monkeypatch: pytest.MonkeyP
     assert precisions.count("bfloat16") == precisions.count("float32") == 2 * (run_size.TIMED + 1)
 
 
-def test_between_two_looks_one_part_is_computed_however_many_a_batch_has(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_between_two_looks_one_part_of_a_batch_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
 
     def loss_of(*given: Any) -> torch.Tensor:

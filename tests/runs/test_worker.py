@@ -337,9 +337,7 @@ def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(tmp_
 
 
 @pytest.mark.parametrize("is_new_whole", [True, False])
-def test_a_state_between_two_names_is_the_one_that_is_left(
-    is_new_whole: bool, tmp_path: Path
-) -> None:
+def test_a_state_between_two_names_is_what_is_left(is_new_whole: bool, tmp_path: Path) -> None:
     """As a process leaves it that is killed between two renames, or while it writes a file."""
     run = tiny_run(tmp_path)
     drive(run, steps=3)

@@ -116,9 +116,7 @@ def hidden_after_a_click(
     return tuple(at.session_state["options"].hidden)
 
 
-def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_struck_special_key_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tiny.reference_bert(tmp_path / "bert").parent))
     one = ("bert", "the cat sat")
     found = run_text(opened_model.open_model("bert"), one[1])

@@ -84,9 +84,7 @@ def test_the_list_says_what_a_model_is_and_how_big(small_models: Path) -> None:
 
 
 @pytest.mark.usefixtures("at_the_machine")
-def test_the_adapter_of_a_run_is_exported_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_adapter_is_exported_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
     bert = open_folder(tiny.reference_bert(tmp_path / "bert"))
     run = tuned_run(tmp_path, bert, "sentences", labelled_table(), lora_rank=2)
@@ -133,9 +131,7 @@ def test_diagnostics_name_what_is_wrong_with_a_model_that_opens(spoiled: Path) -
         page(model="letters", show=view, tensor="self_attn.k_proj.weight")
 
 
-def test_a_model_without_examples_and_tokenizer_opens(
-    spoiled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_examples_and_tokenizer(spoiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("run.json", "tokenizer.json"):
         (spoiled / "letters" / name).unlink(missing_ok=True)
     monkeypatch.setenv("EXPLORER_MODELS", str(spoiled / "letters"))
@@ -143,9 +139,7 @@ def test_a_model_without_examples_and_tokenizer_opens(
         page(model="letters", show=view)
 
 
-def test_two_tables_of_one_shape_are_tied_only_if_they_are_equal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_equal_tables_are_tied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, table = tmp_path / "tiny", "transformer.wte.weight"
     tiny.export_gpt2(folder)
     monkeypatch.setenv("EXPLORER_MODELS", str(folder))
@@ -200,9 +194,7 @@ def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_too
     assert "An upload may be at most 1 MB; this one is 2 MB." in said(at)
 
 
-def test_a_good_upload_is_said_and_leaves_no_row_when_it_is_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deleted_upload_leaves_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_PUBLIC", "1")
     monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "3")
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))

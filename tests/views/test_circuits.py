@@ -127,9 +127,7 @@ def test_a_table_of_ones_own_is_asked_about() -> None:
 
 
 @pytest.mark.usefixtures("small_models")
-def test_what_is_long_waits_for_a_click_and_what_was_stopped_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_long_waits_and_what_was_stopped_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.views.shared.measurement.QUICK", 1)
     forget(open_model("letters"))
     at = press(page(circuit_view="Heads", pair_source="Your two texts"), "begin_attribution")
@@ -390,9 +388,7 @@ def downloaded(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> Finding:
     return finding_from(made[-1])
 
 
-def test_what_was_measured_by_now_is_downloaded(
-    monkeypatch: pytest.MonkeyPatch, written: bytes
-) -> None:
+def test_what_is_measured_is_downloaded(monkeypatch: pytest.MonkeyPatch, written: bytes) -> None:
     at = shipped(corrupted=INDUCTION["corrupted"], circuit_view="Heads")
     half = downloaded(at, monkeypatch)
     assert all(head.exact is not None for head in half.heads)

@@ -67,9 +67,7 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
         assert [each["rows"] for each in header["beside"]] == list(rows.values())
 
 
-def test_generated_tokens_and_other_texts_have_no_difference(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_answers_and_other_texts_have_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     for at in (
         page(MODEL, model="translation", part="Cross", other_model="letters", text="the cat"),
         page(SENTENCE, text="the cat", head="0", other_text="the cat and the hat"),
@@ -105,9 +103,7 @@ def test_the_other_model_is_at_first_one_that_reads_all_of_the_text(
     assert not views(at)
 
 
-def test_a_difference_over_groups_is_exported_with_their_labels(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_difference_is_exported_with_its_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(MODEL, other_model="reviews", text="the dog")
     formats = export_panel.file_formats
     figure = exported(at, monkeypatch)
@@ -125,9 +121,7 @@ def test_a_difference_over_groups_is_exported_with_their_labels(
         assert np.array_equal(found["values"], figure.values.numpy())
 
 
-def test_long_ranks_wait_for_a_click_and_what_is_not_compared_has_both_shapes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_long_ranks_wait_and_both_shapes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "QUICK", 1)
     monkeypatch.setattr(results_cache, "_results", results_cache.cache_of(10**6))
     at = page(MODEL, other_model="translation", text="the cat")
@@ -142,9 +136,7 @@ def test_long_ranks_wait_for_a_click_and_what_is_not_compared_has_both_shapes(
 
 
 @pytest.mark.usefixtures("at_the_machine")
-def test_steps_are_offered_where_they_lie_beside_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_beside_a_model_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = trained_run(tmp_path / "runs")
     at = page(STEP, model=run.name, text="cab", part="Cross")
     assert "map_difference" in views(at), "the answer may be another one, but the rows are the same"
@@ -171,9 +163,7 @@ def test_steps_are_offered_where_they_lie_beside_the_model(
     assert at.selectbox(key="other_step").options[0] == "0"
 
 
-def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_difference_is_exported_with_both_places(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(layer="0", head="1", other_layer="1", other_head="3")
     assert not at.get("download_button")
     put_state(at, export=True)

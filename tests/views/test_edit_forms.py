@@ -22,9 +22,7 @@ def test_a_second_sentence_follows_to_other_pages(published_models: None) -> Non
     assert at.text_input(key="pair").value == "a dog"
 
 
-def test_a_typed_path_opens_and_a_wrong_one_is_said(
-    small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_typed_path(small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.reference_gpt2(tmp_path / "typed")
     assert "To allow them to every visitor, start it with EXPLORER_FREE_PATH=1." in said(
         page("models/checkpoints")

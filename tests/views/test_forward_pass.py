@@ -55,9 +55,7 @@ def test_every_stage_has_its_heading_and_its_site() -> None:
         assert not stage.site or f"`{stage.site}`" in said(at)
 
 
-def test_a_step_exports_the_stage_on_screen_and_no_longer_the_one_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_step_exports_the_stage_on_screen_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(model="reverse")
     for stage, drawn in [
         ("encoder.embed", "stage_values"),

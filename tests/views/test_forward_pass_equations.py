@@ -87,9 +87,7 @@ def equation(at: AppTest) -> str:
     return at.latex[-1].value.replace(r"\rule{0pt}{2em}", "")
 
 
-def test_the_equation_of_every_stage_has_the_number_and_those_it_is_made_of(
-    passed: dict[str, Tensor],
-) -> None:
+def test_every_equation_has_the_number_and_what_makes_it(passed: dict[str, Tensor]) -> None:
     chosen = {f"{stack}_token": str(row) for stack, row in ROWS.items()}
     chosen |= {"head": str(HEAD), "number": str(NUMBER), "key_token": str(KEY), "text": TEXT}
     at = page("forward_pass/forward_pass", model="translation", **chosen)

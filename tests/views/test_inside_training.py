@@ -52,9 +52,7 @@ def values(at: AppTest) -> dict[str, str]:
     return dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
 
 
-def test_it_is_about_the_run_of_the_chosen_model_or_the_newest_until_another_is_chosen(
-    runs: Path,
-) -> None:
+def test_it_is_of_the_models_run_or_the_newest_until_one_is_chosen(runs: Path) -> None:
     first, second = trained_run(runs), trained_run(runs, optimizer="muon")
     assert apps.page(PAGE).selectbox(key="run").value == second.name
     assert apps.page(PAGE, model="reviews").selectbox(key="run").value == second.name
@@ -160,9 +158,7 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     assert values(apps.page(PAGE, run=made.name, inside_view="Gradient noise"))["‖G‖²"] == squared
 
 
-def test_what_holds_too_much_is_refused_before_a_snapshot_is_opened(
-    trained: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_much_is_refused_unopened(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("models.losses.LARGE_LOGITS", 1)
         at = apps.page(PAGE, run=trained.name, update_after="1")
@@ -175,9 +171,7 @@ def test_what_holds_too_much_is_refused_before_a_snapshot_is_opened(
 
 
 @pytest.mark.parametrize("task", ["reverse", "negation"])
-def test_losses_that_are_no_numbers_are_drawn_and_said(
-    runs: Path, monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
+def test_losses_without_numbers(runs: Path, monkeypatch: pytest.MonkeyPatch, task: str) -> None:
     made = trained_run(runs, task=task)
     real = one_update_view.take_apart
 

@@ -138,9 +138,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> tuple[OpenModel, ForwardPass]:
     return found, run_text(found, found.example)
 
 
-def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
-    opened: tuple[OpenModel, ForwardPass],
-) -> None:
+def test_a_cell_painted_back_leaves_no_edit(opened: tuple[OpenModel, ForwardPass]) -> None:
     head = AblateHead(D, 0, 0)
     edit_history.add_edit(head)
     for layer in (0, None):
@@ -153,9 +151,7 @@ def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
             assert edit_history.current_history().active == (head,)
 
 
-def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
-    opened: tuple[OpenModel, ForwardPass],
-) -> None:
+def test_a_forbidden_cell_is_allowed_by_an_edit(opened: tuple[OpenModel, ForwardPass]) -> None:
     """Forbidden in every layer and allowed in one, or in one layer and allowed in every one."""
     everywhere = MaskCell(D, None, 2, 1, False)
     edit_history.add_intervention(*opened, everywhere)

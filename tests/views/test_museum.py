@@ -100,9 +100,7 @@ def test_every_exhibit_says_what_is_right_and_how_to_spot_it(shown: dict[str, Ap
         assert HOW_TO_SPOT in said(at) or IN_BOTH in said(at), exhibit.name
 
 
-def test_the_number_is_that_of_both_runs_and_the_picture_one_that_shows_the_mistake(
-    shown: dict[str, AppTest],
-) -> None:
+def test_the_number_is_of_both_runs_and_the_picture_shows_it(shown: dict[str, AppTest]) -> None:
     """A number that is the same in both models shows nothing."""
     right = case("translation")
     for exhibit in FINDABLE:
@@ -157,9 +155,7 @@ def test_the_lines_run_as_pasted(shown: dict[str, AppTest], small_models: Path) 
 
 
 @pytest.mark.parametrize("name", ["softmax-twice", "random-labels"])
-def test_two_trainings_side_by_side(
-    name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_trainings(name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of random labels the lines print the last points of the curves."""
     monkeypatch.setattr(paired_training, "PAIRED_STEPS", 4)
     monkeypatch.setattr(paired_training.train_on_random_labels, "__defaults__", (4,))

@@ -200,9 +200,7 @@ def agrees(shown: str, true: float) -> bool:
     return abs(value - true) <= 6e-3 * abs(true)
 
 
-def test_its_numbers_are_those_of_plain_torch_and_its_mistake_gives_others(
-    subtests: pytest.Subtests,
-) -> None:
+def test_numbers_are_of_plain_torch_and_mistakes_give_others(subtests: pytest.Subtests) -> None:
     """The same inputs, found without the museum: the text's tokens, and what the model answers."""
     assert set(BY_TORCH) == set(INSTRUMENTS)
     look = ("decoder.cross_attn", 0, 1)

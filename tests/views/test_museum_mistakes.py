@@ -75,9 +75,7 @@ def by_whole_passes(model: Transformer, source: Tensor, steps: int) -> Tensor:
 
 
 @grid("mistake, telling", WRITING, TELLING)
-def test_what_is_written_is_what_whole_passes_give(
-    mistake: tuple[str, str], telling: tuple[float, int]
-) -> None:
+def test_writing_is_that_of_passes(mistake: tuple[str, str], telling: tuple[float, int]) -> None:
     """A cache must not hide a mistake, nor show another one."""
     (name, kind), source = mistake, ids_of(1, 5)
     model = MISTAKES[name].make(shake(Transformer(config_of(kind, **SIZES)), *telling).eval())

@@ -217,9 +217,7 @@ def test_what_comes_behind_are_all_answers_and_the_lens_of_every_layer() -> None
         assert (word, p) == (label, pytest.approx(options[0][1], rel=1e-5))
 
 
-def test_a_model_without_a_head_has_no_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_head_are_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_model(tmp_path, "bare", None, "a cat", kind="encoder", head="none")
     save_model(tmp_path, "plain", d_ff=0, n_layers=2)
     save_model(tmp_path, "beside", parallel=True)
@@ -233,9 +231,7 @@ def test_a_model_without_a_head_has_no_answers(
     assert header(page("beside"))["stacks"][0]["parallel"] is True
 
 
-def test_a_text_that_is_too_long_for_the_picture_says_the_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_long_a_text_says_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long_model(tmp_path, "long")
     monkeypatch.setenv("EXPLORER_MODELS", os.fspath(tmp_path))
     monkeypatch.setattr(information_flow, "MOST_WORK", 2 * 16 * 10**2)

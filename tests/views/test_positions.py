@@ -170,9 +170,7 @@ def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
         assert "name each position from 0 to" in said(at), places
 
 
-def test_a_long_text_can_be_turned_around_and_only_lengths_that_are_run_are_offered(
-    own_models: Path,
-) -> None:
+def test_a_long_text_is_turned_and_only_lengths_that_run_are_offered(own_models: Path) -> None:
     for name, most in (("long", 2_048), ("some", 1_500), ("few", 64)):
         long_model(own_models, name, positions="rotary", max_len=most)
     at = page(model="long", text="abc " * 499, lab=ORDER)

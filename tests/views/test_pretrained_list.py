@@ -75,9 +75,7 @@ def buttons(at: AppTest) -> dict[str, str]:
     return {str(button.key): button.label for button in at.button}
 
 
-def test_every_pretrained_model_is_a_row_with_size_licence_and_use(
-    states: dict[str, DownloadState],
-) -> None:
+def test_every_pretrained_model_has_size_licence_and_use(states: dict[str, DownloadState]) -> None:
     at = page()
     for model in PRETRAINED_MODELS.values():
         assert f"get_{model.name}" in buttons(at)
@@ -109,9 +107,7 @@ def test_a_click_begins_shows_how_far_it_is_and_ends_it(states: dict[str, Downlo
     assert not {"get_gpt2", "cancel_list_gpt2"} & {*offered}, "another process downloads it"
 
 
-def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
-    examples: Path,
-) -> None:
+def test_what_was_waited_for_opens_and_what_is_there_can_be_opened(examples: Path) -> None:
     put(examples / "gpt2")
     at = page(model="letters")
     assert buttons(at)["open_pretrained_gpt2"] == "Open"
@@ -158,9 +154,7 @@ def test_the_offer_is_one_line_and_one_button_until_the_model_is_there(
     assert not at.markdown
 
 
-def test_only_of_a_small_model_is_it_said_that_it_learned_one_task(
-    examples: Path, states: dict[str, DownloadState]
-) -> None:
+def test_small_models_learned_one_task(examples: Path, states: dict[str, DownloadState]) -> None:
     put(examples / "gpt2")
     at = offer("gpt2")
     assert set(buttons(at)) == {"get_offer"}

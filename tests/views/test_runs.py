@@ -84,9 +84,7 @@ def test_runs_are_found_by_any_word_and_sorted(trained: list[Run], tmp_path: Pat
     assert table(at)[2]["best"] == three(max(best.values()))
 
 
-def test_several_are_compared_by_what_differs_and_the_lines_make_the_curves(
-    trained: list[Run], tmp_path: Path
-) -> None:
+def test_several_are_compared_and_lines_make_the_curves(trained: list[Run], tmp_path: Path) -> None:
     at = page(runs=[each.name for each in trained])
     assert at.session_state[SESSION_KEY].state(ChosenRuns).names == tuple(
         each.name for each in trained
@@ -101,9 +99,7 @@ def test_several_are_compared_by_what_differs_and_the_lines_make_the_curves(
     assert "There is no run called" in said(page(runs="absent"))
 
 
-def test_runs_of_one_task_that_were_measured_are_drawn_from_settings_to_result(
-    trained: list[Run], tmp_path: Path
-) -> None:
+def test_measured_runs_are_drawn_as_settings_and_result(trained: list[Run], tmp_path: Path) -> None:
     found = measured_runs([*trained, tiny_run(tmp_path, lr=0.04), Run(tmp_path / "no run")])
     assert [each.name for each in found] == [each.name for each in trained]
     specs = [each.spec for each in found]
@@ -141,9 +137,7 @@ def test_chosen_runs_are_deleted_and_come_back(trained: list[Run], tmp_path: Pat
     assert [row["run"] for row in table(at)] == ["reverse-2", "reverse-1"]
 
 
-def test_a_click_starts_a_race_and_its_leader_is_named(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_click_starts_a_race_and_names_its_leader(cluster: FakeCluster, tmp_path: Path) -> None:
     at = page(**RACES)
     press(at, "race_0")
     first, second = reversed(all_runs(tmp_path))
@@ -158,9 +152,7 @@ def test_a_click_starts_a_race_and_its_leader_is_named(
     assert "There is no such race" in said(page(**RACES, sweep="0" * 12))
 
 
-def test_a_sweep_is_named_before_it_starts_and_refused_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_is_named_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(**RACES)
     at.text_input(key="swept_lr").set_value("1e-3, 3e-3").run()
     assert literal("lr 0.001 · lr 0.003") in said(at)

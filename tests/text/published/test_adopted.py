@@ -64,9 +64,7 @@ def strangers() -> Strangers:
     return {made.__name__: made() for made in (byte_pairs, word_pieces, pieces)}
 
 
-def test_the_text_is_read_as_before_and_the_ends_are_ours(
-    strangers: Strangers, subtests: pytest.Subtests
-) -> None:
+def test_the_text_is_read_as_before(strangers: Strangers, subtests: pytest.Subtests) -> None:
     text = "the cat sat"
     for name, stranger in strangers.items():
         for reads in (DECODER, SOURCE, CLASSIFIER):

@@ -42,9 +42,7 @@ def assert_the_same_text_comes_back(ours: PublishedTokenizer, theirs: Any) -> No
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_folder_reads_as_the_reference(
-    opened: OpenModel, reference: Reference, name: str
-) -> None:
+def test_a_folder_reads_as_reference(opened: OpenModel, reference: Reference, name: str) -> None:
     """Texts, pairs and their segments, the way back, the size and the roles."""
     ours, theirs = opened(name), reference(name)
     for text in TEXTS:

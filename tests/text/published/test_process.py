@@ -68,9 +68,7 @@ def test_a_child_that_died_is_started_again(only: Only, end: signal.Signals) -> 
     assert tokenizer.ids("the cat") == before
 
 
-def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(
-    only: Only, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_dies_is_a_sentence(only: Only, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer, child = only
     child.suspend()
     with monkeypatch.context() as patch:
