@@ -179,9 +179,8 @@ def test_rows_that_see_nothing_are_left_out_and_a_single_key_leaves_no_choice() 
 
 def test_the_docs_have_a_row_for_each() -> None:
     table = (Path(__file__).parents[2] / "docs/concepts/attention.md").read_text("utf-8")
-    assert [
-        each.title for each in METRICS.values() if f"\n| {each.title.lower()} |" not in table
-    ] == []
+    titles = [each.title.lower() for each in METRICS.values()]
+    assert [title for title in titles if f"\n| {title} |" not in table] == []
 
 
 @pytest.fixture
@@ -234,11 +233,9 @@ def test_a_head_forms_where_its_highest_score_stays_at_half_its_end() -> None:
     ]:
         assert formation_step(scores) == step, scores
 
-    def at(first: float, second: float) -> dict[str, torch.Tensor]:
-        return {
-            "previous": torch.tensor([[first, 0.1]]),
-            "induction": torch.tensor([[second, math.nan]]),
-        }
+    def at(first: float, second: float) -> dict[str, Tensor]:
+        scores = {"previous": [[first, 0.1]], "induction": [[second, math.nan]]}
+        return {name: torch.tensor(values) for name, values in scores.items()}
 
     (found,) = formations({0: at(0.0, 0.0), 5: at(0.2, 0.6), 10: at(0.4, 0.7)})
     assert (found.layer, found.head, found.score, found.step) == (0, 0, "induction", 5)

@@ -147,7 +147,5 @@ def test_one_layer_has_no_edge_between_heads_and_no_answer() -> None:
     assert not between_heads(wiring_of(opened(name).config)).any()
     found = [attribute(each) for each in contrasts(name)]
     solved = [attribute(each) for each in contrasts("induction")]
-    one, two = (
-        sum(each.clean - each.corrupted for each in some) / len(some) for some in (found, solved)
-    )
-    assert abs(one) < 0.05 * two
+    one, two = (sum(each.clean - each.corrupted for each in some) for some in (found, solved))
+    assert abs(one) < 0.05 * two, "of as many pairs"

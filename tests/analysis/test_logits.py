@@ -119,9 +119,8 @@ def test_the_loss_is_the_cross_entropy_of_the_text(monkeypatch: pytest.MonkeyPat
     assert loss is not None
     ids = ids_of([forward.target])[0]
     for value, seen in zip(loss, (forward, again), strict=True):
-        assert (
-            abs(value - float(F.cross_entropy(logits(found, seen)[:-1].double(), ids[1:]))) < 1e-6
-        )
+        by_torch = F.cross_entropy(logits(found, seen)[:-1].double(), ids[1:])
+        assert abs(value - float(by_torch)) < 1e-6
     _, its = opened("reverse")
     assert over_text(its, its).loss is None, "it predicts no next token"
 

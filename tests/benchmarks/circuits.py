@@ -110,14 +110,14 @@ def estimates() -> Iterator[Row]:
     """
     heads = torch.tensor([place.kind == "head" for place in plain_wiring(opened().config).columns])
     for title in fitting_templates(opened()):
-        found = contrasts(asked(title, PAIRS if title == INDIRECT else FEW))
+        pairs = asked(title, PAIRS if title == INDIRECT else FEW).pairs
+        found = [circuit_scores.contrast_of(opened(), pair) for pair in pairs]
         exact = torch.stack([exact_of(each) for each in found])
         for method, steps in METHODS.items():
             scores = torch.stack([attribute_writers(each, steps).writers for each in found])
             for which, some in (("parts", heads | True), ("heads", heads)):
-                r = [
-                    correlated(*both) for both in zip(scores[:, some], exact[:, some], strict=True)
-                ]
+                both = zip(scores[:, some], exact[:, some], strict=True)
+                r = [correlated(*each) for each in both]
                 of_means = correlated(scores[:, some].mean(0), exact[:, some].mean(0))
                 is_goal = title == INDIRECT
                 yield Row(
@@ -157,10 +157,6 @@ def of_circuit(
 def asked(title: str, count: int) -> Question:
     pairs = make_pairs(opened(), title, count, seed=0).pairs
     return question_of(opened(), pairs, LOGIT_DIFFERENCE)
-
-
-def contrasts(question: Question) -> list[Contrast]:
-    return [circuit_scores.contrast_of(opened(), pair) for pair in question.pairs]
 
 
 def exact_of(contrast: Contrast) -> Tensor:

@@ -180,18 +180,14 @@ def decoder() -> Iterator[Row]:
     yield Row(what, mine, beside, quicker, "≥ 1 ×", quicker >= 1)
 
 
-def small_run() -> RunSpec:
-    task = TASKS["reverse"]
-    return RunSpec("reverse", task.model, task.training.replace(steps=10_000_000))
-
-
 LONG = 600
 """Steps in a row: what is due by the clock came due while the bare loop had its turn."""
 
 
 def recorded() -> Iterator[Row]:
     """A run as its worker trains it: snapshots, held-out data, limits; beside its bare loop."""
-    spec, task = small_run(), TASKS["reverse"]
+    task = TASKS["reverse"]
+    spec = RunSpec("reverse", task.model, task.training.replace(steps=10_000_000))
     batch = partial(task.batch, training=spec.training)
     bare = train(Transformer(spec.model, seed=spec.weights_seed), batch, spec.training)
     with tempfile.TemporaryDirectory() as folder:

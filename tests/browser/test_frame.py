@@ -92,12 +92,6 @@ def test_a_small_window_has_the_bar_and_all_places(visitor: Visitor) -> None:
     expect(visitor.widget("model")).to_be_visible()
 
 
-def unfold(visitor: Visitor) -> None:
-    """Show the sidebar again; whatever opens next finds it as it was."""
-    visitor.page.get_by_test_id("stExpandSidebarButton").click()
-    expect(visitor.links().first).to_be_in_viewport()
-
-
 def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor: Visitor) -> None:
     """Also a text too long for a link, an open panel, and the theme."""
     page = visitor.open(f"/attention?{'&'.join(f'{k}={v}' for k, v in CHOSEN.items())}")
@@ -205,7 +199,8 @@ def test_a_link_for_a_class_hides_controls_from_eye_and_key(visitor: Visitor) ->
     assert page.get_by_role("radio", name="Lines", exact=True).count() == 0
     assert page.evaluate(REACHED) == []
 
-    unfold(visitor)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    expect(visitor.links().first).to_be_in_viewport()  # whatever opens next finds it as it was
     visitor.open("/attention?model=long-gpt2")
     field = visitor.hide()
     listed = page.get_by_role("combobox", name="Hide controls")

@@ -107,10 +107,8 @@ def box_of(drawn: Locator) -> FloatRect:
 
 def is_end(message: bytes | str) -> bool:
     """Whether the server says that it has run the page's script."""
-    return (
-        isinstance(message, bytes)
-        and ForwardMsg.FromString(message).WhichOneof("type") == "script_finished"
-    )
+    said = ForwardMsg.FromString(message) if isinstance(message, bytes) else ForwardMsg()
+    return said.WhichOneof("type") == "script_finished"
 
 
 class EndOfPage:
@@ -123,12 +121,9 @@ class EndOfPage:
         if not isinstance(message, bytes):
             return False
         said = ForwardMsg.FromString(message)
-        kind = said.WhichOneof("type")
-        self.has_begun |= kind == "new_session"
-        is_end = (
-            kind == "script_finished" and said.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
-        )
-        return self.has_begun and is_end
+        self.has_begun |= said.WhichOneof("type") == "new_session"
+        is_whole = said.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+        return self.has_begun and is_end(message) and is_whole
 
 
 @dataclass

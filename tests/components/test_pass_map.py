@@ -100,9 +100,8 @@ def as_sent(flow: InformationFlow) -> InformationFlow:
             part: replace(each, keys=each.keys.float(), residual=each.residual.float())
             for part, each in block.attentions.items()
         }
-        return replace(
-            block, attentions=attended, mlp=None if block.mlp is None else block.mlp.float()
-        )
+        mlp = None if block.mlp is None else block.mlp.float()
+        return replace(block, attentions=attended, mlp=mlp)
 
     stacks = {name: tuple(map(sent, blocks)) for name, blocks in flow.stacks.items()}
     return InformationFlow(stacks, flow.starts.float())
@@ -347,9 +346,8 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo:
     told(visitor, f"('chosen', {[5, -1, -1, USUAL, -1, -1, *edge]})")
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
-    expect(card.locator(".amount")).to_have_text(
-        f"share of all heads {percent(found.keys[query, key])}"
-    )
+    amount = f"share of all heads {percent(found.keys[query, key])}"
+    expect(card.locator(".amount")).to_have_text(amount)
     expect(card.get_by_role("button")).to_have_text(list(PAGE_LINKS.values()))
     where = {"part": SELF, "layer": layer, "head": head, "query": query, "key": key}
     for page, name in PAGE_LINKS.items():
@@ -493,9 +491,8 @@ def test_a_message_holds_what_a_pass_of_every_kind_has() -> None:
     for kind in KINDS:
         shown, forward = of_kind(kind), pass_of(kind)
         header, planes = wire.unpack(encode(shown, "pass_map", "demo", 0))
-        assert [stack["layers"] for stack in header["stacks"]] == [
-            len(blocks) for blocks in shown.flow.stacks.values()
-        ]
+        layers = [len(blocks) for blocks in shown.flow.stacks.values()]
+        assert [stack["layers"] for stack in header["stacks"]] == layers
         assert ("starts" in planes) is (forward.config.head == "classifier")
         assert header["hasLens"] is forward.config.head.endswith("language-model")
         assert (f"{header['stacks'][0]['name']}.mlp" in planes) is bool(forward.config.d_ff)

@@ -242,13 +242,6 @@ def test_what_a_run_writes_is_read_by_its_account_alone(tmp_path: Path) -> None:
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
-def resumed_by_two(run: Run) -> subprocess.Popen[bytes]:
-    """Two processes that go on with this run."""
-    command = [sys.executable, *TORCHRUN, "-m", "explorer", "resume", str(run.folder), "--json"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
-
-
 def without_dropout(folder: Path, steps: int) -> Run:
     """By SGD: Adam makes as much of a gradient that is zero but for rounding as of any other."""
     spec = tiny_spec(steps=steps, batch_size=5, accumulation=2, optimizer="sgd", lr=0.1)
@@ -264,7 +257,9 @@ def test_two_processes_make_the_updates_of_one_and_save_when_interrupted(tmp_pat
         run.change(lr=0.05)
     one.command("resume")
     drive(one, 7)
-    both = resumed_by_two(two)
+    command = [sys.executable, *TORCHRUN, "-m", "explorer", "resume", str(two.folder), "--json"]
+    threads = os.environ | {"OMP_NUM_THREADS": "1"}
+    both = subprocess.Popen(command, cwd=ROOT, env=threads, stderr=subprocess.DEVNULL)
     wait_until(lambda: two.status().step > 8, "the ninth step")
     both.send_signal(signal.SIGTERM)
     both.wait(60)

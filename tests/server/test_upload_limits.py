@@ -94,10 +94,8 @@ def test_a_reader_may_be_allowed_more(world: World) -> None:
     world.connected["b"] = ""
     world.received.allow("a", 100 * MB)
     size = limits.UPLOAD_BYTES.most + upload_limits.FORM_BYTES
-    said = [
-        limits.UPLOADS_RECEIVING_OF_READER.refusal(),
-        limits.UPLOAD_BYTES.refusal(size + AROUND),
-    ]
+    too_large = limits.UPLOAD_BYTES.refusal(size + AROUND)
+    said = [limits.UPLOADS_RECEIVING_OF_READER.refusal(), too_large]
     assert [each.text for each in all_of(world.put("a", size), world.put("b", size))] == said
 
 

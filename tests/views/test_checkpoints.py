@@ -1,6 +1,7 @@
 """The Checkpoints page without a browser: its tensors, its list of models, damaged folders."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ from tests.tiny import labelled_table, save_model, save_small_models, tuned_run
 from tests.views.drawing import press
 
 WEIGHTS = "model.safetensors"
+pytestmark = pytest.mark.usefixtures("small_models")
+page = partial(apps.page, "models/checkpoints")
 
 
 @pytest.fixture
@@ -32,13 +35,6 @@ def spoiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "own"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
     return save_small_models(tmp_path / "own")
-
-
-pytestmark = pytest.mark.usefixtures("small_models")
-
-
-def page(**address: str) -> AppTest:
-    return apps.page("models/checkpoints", **address)
 
 
 def change(folder: Path, **tensors: torch.Tensor | None) -> None:
@@ -183,7 +179,7 @@ def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -
 
 
 def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_took_it() -> None:
-    at = apps.page("models/checkpoints")
+    at = page()
     at.session_state[SESSION_KEY].upload_megabytes = 1
     at.run()
     sizes = {"config.json": 2, WEIGHTS: 2_000_000}
@@ -199,7 +195,7 @@ def test_a_deleted_upload_leaves_no_row(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "3")
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
     folder = tiny.reference_gpt2(tmp_path / "mine")
-    at = apps.page("models/checkpoints")
+    at = page()
     files = [(f"mine/{each.name}", each.read_bytes(), "") for each in folder.iterdir()]
     at.file_uploader(key="uploaded_model_0").set_value(files)
     press(at.run(), "take_upload")

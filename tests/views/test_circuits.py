@@ -1,6 +1,7 @@
 """The page Circuits without a browser: its question, its views, findings, steering and evidence."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from explorer.runs.run import open_folder
 from explorer.system import limits
 from explorer.system.data_folders import activations_root, runs_root
 from explorer.text.number_format import three
-from explorer.views.circuits import finding_panel, patching_view
+from explorer.views.circuits import patching_view
 from explorer.views.circuits.circuit_view import composition_in_words, effect_in_words
 from explorer.views.circuits.evidence import NOT_SEARCHED
 from models.gradients import GradientError
@@ -47,13 +48,8 @@ INDUCTION = {"model": "induction", "corrupted": "adcbeadcbeab"}
 LINES = "the cat and the hat\nthe hat\nand the cat\nthat cat\n"
 
 
-def shipped(**address: str) -> AppTest:
-    return apps.page("experiments/circuits", **{"model": "induction", **address})
-
-
-def page(**address: str) -> AppTest:
-    asked = {"model": "letters", "text": PAIR.clean, "corrupted": PAIR.corrupted, **address}
-    return apps.page("experiments/circuits", **asked)
+shipped = partial(apps.page, "experiments/circuits", model="induction")
+page = partial(shipped, model="letters", text=PAIR.clean, corrupted=PAIR.corrupted)
 
 
 def table(at: AppTest, column: str) -> dict[str, list[Any]]:
@@ -211,11 +207,8 @@ def test_the_grid_begins_where_the_texts_differ_and_a_chosen_cell_is_said() -> N
     assert len(header["rows"]) == len(CLEAN) + 1 - 7
     (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["traced_values"].figures()
     share = three(float(figure.values[0, 0]))
-    for words in (
-        "The first 7 tokens are the same in both texts",
-        " logits (corrupted)",
-        f"Chosen: layer 0, “b / d” (7): {share} of it comes back",
-    ):
+    same, chosen = "The first 7 tokens are the same in both texts", "Chosen: layer 0, “b / d” (7): "
+    for words in (same, " logits (corrupted)", f"{chosen}{share} of it comes back"):
         assert words in said(at)
     assert planes
 
@@ -235,9 +228,7 @@ def test_pairs_of_one_length_are_averaged_and_of_others_one_is_shown() -> None:
 # ---- steering ---------------------------------------------------------------------------------
 
 
-def steering(**address: str) -> AppTest:
-    asked = {"layer": "1", "head": "2", "steer_strength": "2.5", **address}
-    return page(circuit_view="Steering", **asked)
+steering = partial(page, circuit_view="Steering", layer="1", head="2", steer_strength="2.5")
 
 
 def rows_of(at: AppTest, mark: str, chart: int) -> list[dict[str, Any]]:
@@ -306,9 +297,9 @@ def test_many_pairs_are_shown_with_their_spread_and_are_too_many_for_a_link() ->
 # ---- text as evidence -------------------------------------------------------------------------
 
 
-def searched(text: str, **asked: str) -> AppTest:
+def searched(text: str, **address: str) -> AppTest:
     """The view Text as evidence after this text was pasted."""
-    at = page(circuit_view="Text as evidence", lines_from="Pasted text", **asked)
+    at = page(circuit_view="Text as evidence", lines_from="Pasted text", **address)
     apps.run(at.text_area(key="evidence_text").set_value(text))
     return at
 
@@ -381,9 +372,8 @@ def opened_finding(data: bytes, **address: str) -> AppTest:
 def downloaded(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> Finding:
     """What the panel gives to whoever opens it now."""
     made: list[bytes] = []
-    monkeypatch.setattr(
-        finding_panel.st, "download_button", lambda *_, data, **__: made.append(data)
-    )
+    offer = "explorer.views.circuits.finding_panel.st.download_button"
+    monkeypatch.setattr(offer, lambda *_, data, **__: made.append(data))
     put_state(at, finding=True)
     return finding_from(made[-1])
 

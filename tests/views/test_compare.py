@@ -31,9 +31,8 @@ pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(compared_with: str = HEAD, **address: str) -> AppTest:
-    return apps.page(
-        "experiments/compare", **{"model": "letters", "with": compared_with, **address}
-    )
+    asked = {"model": "letters", "with": compared_with, **address}
+    return apps.page("experiments/compare", **asked)
 
 
 def other_head(at: AppTest) -> tuple[object, object]:
@@ -56,10 +55,8 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
     assert len(rows["map_first"]) != len(rows["map_second"]) == 3
     assert rows["map_difference"] == ["<s>/<cls>", "the", "␣dog"]
     assert rows["map_difference"] == found["map_difference"]["columns"]
-    counts = (
-        f"The same text in {len(rows['map_first'])} and 3 tokens: the difference is over 3 groups"
-    )
-    assert counts in said(at)
+    counts = f"The same text in {len(rows['map_first'])} and 3 tokens"
+    assert f"{counts}: the difference is over 3 groups" in said(at)
     assert "adds up the weights of a group's keys and averages the rows of its queries" in said(at)
     assert "Second − first, over 3 groups of tokens" in titles(at)
     assert "Left out" not in said(at)
@@ -143,9 +140,7 @@ def test_steps_beside_a_model_are_shown(tmp_path: Path, monkeypatch: pytest.Monk
     steps = at.selectbox(key="other_step")
     assert steps.options == [str(step) for step, _ in run.snapshots()]
     assert ALIKE not in said(at)
-    first, last = (
-        open_folder(folder).model for _, folder in (run.snapshots()[0], run.snapshots()[-1])
-    )
+    first, last = (open_folder(run.snapshots()[at][1]).model for at in (0, -1))
     found = weight_changes(last, first)
     (table,) = at.dataframe
     ranks = [rank_of_change(last, first, each.name) for each in found.matrices]

@@ -68,13 +68,8 @@ def test_an_address_means_the_same_folder_after_others_opened_some_of_its_name(
 
 
 def test_a_token_is_replaced_masked_or_refused(published_models: None) -> None:
-    at = page(
-        "experiments/interventions",
-        model="bert",
-        text="the cat is good",
-        change="Token",
-        token_at="4",
-    )
+    asked = {"text": "the cat is good", "change": "Token", "token_at": "4"}
+    at = page("experiments/interventions", model="bert", **asked)
     assert "Token 4 is “good”." in said(at)
     at.text_input(key="new_token").set_value("dog a").run()
     assert "“dog a” is 2 tokens here: “dog”, “a”. Type one." in said(at)

@@ -5,7 +5,6 @@ import re
 
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from explorer.catalog import opened_model
@@ -83,10 +82,6 @@ def agrees(shown: str, value: float, largest: float) -> bool:
     return abs(float(f"{digits}e{power or 0}") - value) <= last / 2 + 5e-6 * largest
 
 
-def equation(at: AppTest) -> str:
-    return at.latex[-1].value.replace(r"\rule{0pt}{2em}", "")
-
-
 def test_every_equation_has_the_number_and_what_makes_it(passed: dict[str, Tensor]) -> None:
     chosen = {f"{stack}_token": str(row) for stack, row in ROWS.items()}
     chosen |= {"head": str(HEAD), "number": str(NUMBER), "key_token": str(KEY), "text": TEXT}
@@ -94,9 +89,10 @@ def test_every_equation_has_the_number_and_what_makes_it(passed: dict[str, Tenso
     for stage, reads in stops().items():
         persistent(at, "stages").update({"stage": stage})
         run(at)
-        left, _, right = equation(at).partition(" = ")
+        equation = at.latex[-1].value.replace(r"\rule{0pt}{2em}", "")
+        left, _, right = equation.partition(" = ")
         written = NUMBERS.findall(left) + NUMBERS.findall(right)
         for shown, each in zip(written, (stage, *reads), strict=False):
             value, largest = held(passed, each)
-            assert agrees(shown, value, largest), f"{stage}: no {value} of {each} in {equation(at)}"
+            assert agrees(shown, value, largest), f"{stage}: no {value} of {each} in {equation}"
         assert len(written) > len(reads)

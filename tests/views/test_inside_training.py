@@ -54,11 +54,8 @@ def values(at: AppTest) -> dict[str, str]:
 
 def test_it_is_of_the_models_run_or_the_newest_until_one_is_chosen(runs: Path) -> None:
     first, second = trained_run(runs), trained_run(runs, optimizer="muon")
-    assert apps.page(PAGE).selectbox(key="run").value == second.name
-    assert apps.page(PAGE, model="reviews").selectbox(key="run").value == second.name
-    assert apps.page(PAGE, model=first.name, run=second.name).selectbox(key="run").value == (
-        second.name
-    )
+    for asked in ({}, {"model": "reviews"}, {"model": first.name, "run": second.name}):
+        assert apps.page(PAGE, **asked).selectbox(key="run").value == second.name
     at = apps.page(PAGE, model=first.name, update_after="1", update_stage="1")
     chosen = at.selectbox(key="run")
     assert chosen.value == first.name
@@ -88,9 +85,8 @@ def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(runs: Path
     spec, began = made.spec, at_saved_step(made, made.spec)
     assert began is not None
     task = TASKS["reverse"]
-    report = next(
-        train(began.model, lambda s: task.batch(s, spec.training), spec.training, began.state)
-    )
+    training = spec.training
+    report = next(train(began.model, lambda s: task.batch(s, training), training, began.state))
     assert values(at)["loss before"] == f"{three(report.loss)} nats"
     made.command("step")
     assert [progress.report.step for progress in advance(made.folder)] == [2]
@@ -145,12 +141,8 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     at = apps.page(PAGE, run=made.name, update_after="1", update_stage="1")
     assert words not in said(at), "not of the beginning"
     put_state(at, update_after=6)
-    for each in (
-        words,
-        one_update_view.RETRAINED_EXACTLY,
-        f"their mean, {three(loss_at(made, 11))} nats",
-    ):
-        assert each in said(at)
+    mean = f"their mean, {three(loss_at(made, 11))} nats"
+    assert all(each in said(at) for each in (words, one_update_view.RETRAINED_EXACTLY, mean))
     assert values(put_state(at, update_stage=2))["clipped to"] == "0.0100"
     model, now = open_folder(dict(made.snapshots())[12]).model, made.spec_now().training
     found = [*gradients(model, lambda at: made.task().batch(12 + at, now), 32, 0.2)]

@@ -1,5 +1,7 @@
 """The page Interventions, without a browser: its history, its cells, what it refuses."""
 
+from functools import partial
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -30,13 +32,8 @@ from tests.apps import said, views
 from tests.views.drawing import pasted, press, put_persistent
 
 D = "decoder.self_attn"
-
-
 pytestmark = pytest.mark.usefixtures("small_models")
-
-
-def page(**address: str) -> AppTest:
-    return apps.page("experiments/interventions", **{"model": "letters", **address})
+page = partial(apps.page, "experiments/interventions", model="letters")
 
 
 def edits(at: AppTest) -> str:
@@ -100,9 +97,8 @@ def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPa
     assert "Generated before: le chat noir ne voit pas la maison blanche" in said(at)
     assert "Generated after: le chat noir ne voit pas la maison grise" in said(at)
     assert "Changed: “blanche” → “grise”" in said(at)
-    assert "In the numbers and maps below, the decoder reads the answer generated before" in said(
-        at
-    )
+    reads = "In the numbers and maps below, the decoder reads the answer generated before"
+    assert reads in said(at)
 
 
 def test_a_held_cell_is_changed_by_one_click() -> None:
@@ -167,9 +163,8 @@ def test_a_forbidden_cell_is_allowed_by_an_edit(opened: tuple[OpenModel, Forward
 
 def test_a_full_history_says_so() -> None:
     full: tuple[Intervention, ...] = tuple(AblateHead(D, 9, head) for head in range(MAX_EDITS))
-    at = page(
-        edits=to_address(EditHistory(full, MAX_EDITS)), change="Mask", mask_how="Cell by cell"
-    )
+    address = to_address(EditHistory(full, MAX_EDITS))
+    at = page(edits=address, change="Mask", mask_how="Cell by cell")
     assert edit_history.FULL not in said(at)
 
     state: dict[str, object] = {"edits": edits(at)}

@@ -222,10 +222,9 @@ def test_numbers_are_of_plain_torch_and_mistakes_give_others(subtests: pytest.Su
                 by_torch = numbers(Run(each.model, ids, written[:, :-1], written[:, 1:], look[2]))
                 pairs = [*zip(found.groups(), by_torch, strict=True)]
                 assert [pair for pair in pairs if not agrees(*pair)] == []
-            is_another = instrument(wrong).number != pytest.approx(
-                instrument(right).number, rel=1e-3
-            )
-            assert is_another or instrument(wrong).phrase != instrument(right).phrase
+            one, other = instrument(right), instrument(wrong)
+            is_another = other.number != pytest.approx(one.number, rel=1e-3)
+            assert is_another or other.phrase != one.phrase
 
 
 def test_the_loss_in_parts_is_the_loss(

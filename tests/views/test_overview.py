@@ -30,8 +30,7 @@ def page(model: str = "translation", **address: str) -> AppTest:
 
 def choice(at: AppTest) -> list[float]:
     """What the picture was told to hold."""
-    found: list[float] = handed(at, "pass_map")
-    return found
+    return [*handed(at, "pass_map")]
 
 
 def notes(at: AppTest) -> list[str]:
@@ -140,18 +139,8 @@ def test_what_is_told_is_in_the_address_from_then_on() -> None:
 
 def test_anything_else_that_is_told_changes_nothing() -> None:
     right = [2, 0, 3, 0.05, 1, 0, 2, 0, 1, 2, 1]
-    hostile: list[Any] = [
-        None,
-        3,
-        "x",
-        {},
-        [],
-        [True, *right[1:]],
-        right[:-1],
-        [*right, 0],
-        [str(each) for each in right],
-    ]
-    for value in hostile:
+    hostile: list[Any] = [[True, *right[1:]], right[:-1], [*right, 0], [*map(str, right)]]
+    for value in (None, 3, "x", {}, [], *hostile):
         _, session = told(value)
         assert session.persistent.keys() <= {"pinned"}, value
     names = ["answer", "traced", "traced", "least", "block", "block"]

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES, right_and_doubled
 from explorer.catalog import opened_model
@@ -34,10 +34,7 @@ KEYS = ("", "other_")
 OWN_ORDER = {"lab": ORDER, "order_of": "Custom order"}
 
 pytestmark = pytest.mark.usefixtures("small_models")
-
-
-def page(**address: str) -> AppTest:
-    return apps.page("input/positions", **{"model": "letters", **address})
+page = partial(apps.page, "input/positions", model="letters")
 
 
 def test_every_scheme_of_a_model_that_has_it_has_every_view(own_models: Path) -> None:

@@ -1,5 +1,6 @@
 """The pretrained models and the offer on the start page, without a browser."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,16 +40,12 @@ def states(monkeypatch: pytest.MonkeyPatch) -> dict[str, DownloadState]:
 
     monkeypatch.setattr(background_downloads, "state_of", state_of)
     monkeypatch.setattr(background_downloads, "start", start)
-    monkeypatch.setattr(
-        background_downloads,
-        "cancel",
-        lambda model: found.update({model.name: DownloadState("absent")}),
-    )
+    gone = DownloadState("absent")
+    monkeypatch.setattr(background_downloads, "cancel", lambda of: found.update({of.name: gone}))
     return found
 
 
-def page(**address: str) -> AppTest:
-    return apps.page("models/checkpoints", **address)
+page = partial(apps.page, "models/checkpoints")
 
 
 def offer(model: str = "letters") -> AppTest:
@@ -88,8 +85,9 @@ def test_a_click_begins_shows_how_far_it_is_and_ends_it(states: dict[str, Downlo
     at = press(page(), "get_gpt2")
     assert [state.kind for state in states.values()] == ["running"]
     assert "get_gpt2" not in buttons(at)
-    fetched = DownloadState("running", DownloadProgress("fetching", 110_000_000, 551_000_000, 9e6))
-    states["gpt2"] = fetched
+    states["gpt2"] = fetched = DownloadState(
+        "running", DownloadProgress("fetching", 110_000_000, 551_000_000, 9e6)
+    )
     again = page()
     assert "cancel_list_gpt2" in buttons(again)
     assert progress_words(fetched) == "110 MB of 551 MB, 9.00 MB a second, 49 s left"

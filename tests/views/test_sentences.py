@@ -317,11 +317,6 @@ FOLDERS = {
 }
 LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
-        {"explorer.analysis.rollout.STEPS_SOLVED": 1},
-        "attention/heads?side=Flow&through=1&text=that+cat",
-        ["take too long to solve", "Choose a lower layer or an earlier token"],
-    ),
-    (
         {
             "explorer.analysis.rollout.STEPS_SOLVED": 1,
             "explorer.views.attention.rollout_and_flow.MOST_CELLS": 5,
@@ -369,11 +364,6 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
         {"explorer.views.shared.measurement.MOST": 1},
         "experiments/circuits?text=the+cat&corrupted=the+hat&circuit_view=Path+patching",
         [patching_view.TOO_LONG_FOR_PATHS],
-    ),
-    (
-        {"explorer.analysis.information_flow.MOST_WORK": 2 * 16 * 10**2},
-        "overview/overview?text=the+cat+and+the+hat",
-        ["shorten it, or look at the page Attention maps."],
     ),
 ]
 """What is too much, where the bounds are lower than they are."""

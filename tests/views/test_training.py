@@ -4,6 +4,7 @@ import io
 import json
 import re
 import shutil
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,6 @@ from typing import Any, cast
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Button
 
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.available_models import brought_model
@@ -47,8 +47,7 @@ PAGE = str(ROOT / "pages" / "training" / "training.py")
 pytestmark = pytest.mark.usefixtures("at_the_machine", "cluster")
 
 
-def page(**address: str) -> AppTest:
-    return apps.page_alone("training/training", **address)
+page = partial(apps.page_alone, "training/training")
 
 
 def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
@@ -86,9 +85,8 @@ def test_a_click_stops_only_what_its_button_named(cluster: FakeCluster, tmp_path
     assert done.last_command() == "train"
 
 
-def starting(at: AppTest) -> Button:
-    """The button that starts a run."""
-    return next(each for each in at.button if each.label == "Start training")
+def can_start(at: AppTest) -> bool:
+    return not next(each for each in at.button if each.label == "Start training").disabled
 
 
 def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
@@ -109,12 +107,12 @@ def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
             at.number_input(key=f"reverse_{name}").set_value(value)
         apps.run(at)
         assert re.search(sentence, said(at)), sentence
-        assert starting(at).disabled is is_refused
+        assert can_start(at) is not is_refused
         assert ("during the warm-up" in said(at)) is ("warmup" in settings and not is_refused)
     monkeypatch.setattr("explorer.runs.run_size.available_memory", lambda: 5_000_000)
     at = page()
     assert "of memory and this machine now has 5 MB" in said(at)
-    assert starting(at).disabled
+    assert not can_start(at)
     assert all_runs(tmp_path) == []
 
 
@@ -140,23 +138,16 @@ def test_a_finished_run_is_told_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     (run.folder / "changes.jsonl").write_text(changes)
     (run.folder / "refused.json").write_text('{"step": 4, "fault": "Too large."}')
     at = page(run=run.name)
-    for words in (
-        "reverse-1** · done",
-        "on the expected pattern",
-        "The change was not applied after step 4: Too large.",
-    ):
-        assert words in said(at)
+    refused = "The change was not applied after step 4: Too large."
+    assert all(each in said(at) for each in ("reverse-1** · done", "expected pattern", refused))
     assert sentence not in said(at)
     header = str(sent(at, "watched")[0])
     assert "reverse-1 · Cross-attention" in header, "not the shipped model of its task"
     assert re.search(r"Answer: \*\*.*\*\* · expected: esrever", said(at))
     assert re.search(r"Generalisation gap at step 12: \*\*[−.\d]+\*\* nats", said(at))
     spec = json.dumps([json.loads(each.proto.spec) for each in at.get("vega_lite_chart")])
-    for change in (
-        "learning rate 0.00500 \\u2192 0.250",
-        "clip gradients at 1.00 \\u2192 0.500, evaluate every 0 \\u2192 3",
-    ):
-        assert change in spec
+    assert "learning rate 0.00500 \\u2192 0.250" in spec
+    assert "clip gradients at 1.00 \\u2192 0.500, evaluate every 0 \\u2192 3" in spec
     assert at.button(key="open_run").label == "Open reverse-1 on Attention maps"
     assert at.button(key="resume").disabled
     assert at.number_input(key="reverse_layers").label == "Layers"
@@ -381,9 +372,8 @@ def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(tmp_path: Path) ->
     assert "reverse-1** · done" in text
     assert "000,000" not in text
     record.write_text("{")
-    assert "cannot be read: run.json in checkpoint is not readable JSON." in said(
-        page(run=run.name)
-    )
+    at = page(run=run.name)
+    assert "cannot be read: run.json in checkpoint is not readable JSON." in said(at)
 
 
 def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(tmp_path: Path) -> None:

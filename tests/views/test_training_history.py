@@ -81,9 +81,8 @@ def test_a_model_without_snapshots_offers_those_that_have(run: Run) -> None:
 
 
 def test_another_kind_of_attention_expects_nothing(run: Run) -> None:
-    at = apps.page(
-        PAGE, model=run.name, text=TEXT, part="Encoder", history_view="Guess the pattern"
-    )
+    asked = {"part": "Encoder", "history_view": "Guess the pattern"}
+    at = apps.page(PAGE, model=run.name, text=TEXT, **asked)
     assert "has no expected pattern for this attention" in said(at)
 
 

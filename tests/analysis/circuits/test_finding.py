@@ -32,9 +32,8 @@ def finding(induction: OpenModel) -> Finding:
     """Two pairs of the induction model, all parts and six edges patched."""
     pairs = make_pairs(induction, "Induction", 2, 0).pairs
     question = question_of(induction, pairs, LOGIT_DIFFERENCE)
-    return finding_of(
-        induction, question, circuit_command.measure(induction, question, "EAP-IG", 6)
-    )
+    measured = circuit_command.measure(induction, question, "EAP-IG", 6)
+    return finding_of(induction, question, measured)
 
 
 def test_what_is_written_is_read_again(finding: Finding) -> None:

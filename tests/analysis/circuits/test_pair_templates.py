@@ -106,18 +106,15 @@ def test_a_mask_stands_for_the_answer(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_own_words_are_single_tokens_of_the_vocabulary(reader: OpenModel) -> None:
     found = own_words(reader, Random(0))
     assert found.glue == " "
+    before = len(reader.tokenizer.encode("the"))
     for (word,) in found.groups:
-        assert (
-            len(reader.tokenizer.encode(f"the {word}")) == len(reader.tokenizer.encode("the")) + 1
-        )
+        assert len(reader.tokenizer.encode(f"the {word}")) == before + 1
     induction = open_checkpoint(SHIPPED / "induction", "induction")
     letters = own_words(induction, Random(0))
     assert letters.glue == ""
     assert {len(word) for (word,) in letters.groups} == {1}
-    question = question_of(
-        induction, make_pairs(induction, "Induction", 10, 0).pairs, LOGIT_DIFFERENCE
-    )
-    for pair in question.pairs:
+    pairs = make_pairs(induction, "Induction", 10, 0).pairs
+    for pair in question_of(induction, pairs, LOGIT_DIFFERENCE).pairs:
         for text, answer in zip((pair.texts.clean, pair.texts.corrupted), pair.names, strict=True):
             assert text[text.index(text[-1]) + 1] == answer
         assert pair.clean_value > 0 > pair.corrupted_value, "the model continues the block"
