@@ -78,9 +78,6 @@ class Recorded:
                 close(found[layer][head], self.alone(off))
 
 
-# ---- heads that are silent ----
-
-
 @grid("padded, config", [(), (0, 1), (-1,)], CONFIGS.values())
 def test_heads_ablated_many_at_a_time_are_ablated_one_by_one(
     config: TransformerConfig, padded: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
@@ -167,9 +164,6 @@ def test_what_a_row_holds_decides_the_size_of_a_batch(monkeypatch: pytest.Monkey
         assert sizes_of(config_of(kind, **small, attention_cap=5.0)) == [2, 2, 1]
 
 
-# ---- parts that are patched from a text that begins alike ----
-
-
 class Patched(Recorded):
     """The pass of one text, and what is patched into it from another."""
 
@@ -250,9 +244,6 @@ def test_what_is_computed_of_the_text() -> None:
     assert shared_tokens(one, one) == 3
 
 
-# ---- edges that are cut ----
-
-
 def cut(
     passed: Recorded, part: str = SELF, layer: int = 0, head: int | None = 0, **how: Any
 ) -> Faithfulness:
@@ -313,8 +304,6 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch, subtests: pytest.S
             with pytest.raises(TooManyEdgesError, match="shorten"):
                 cut(passed, head=head)
 
-
-# ---- a grid of places ----
 
 SITES = (RESIDUAL, causal_tracing.ATTENTION, causal_tracing.FEED_FORWARD)
 TRACED = {

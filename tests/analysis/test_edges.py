@@ -74,9 +74,6 @@ def test_in_any_order_and_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch
     assert list(exact_edges(contrast, [])) == []
 
 
-# ---- paths ----
-
-
 def test_paths_of_a_head_and_into_it_and_their_grid() -> None:
     wiring = wiring_of(config_of("decoder", n_layers=3))
     ends = [wiring.rows[row] for row, _ in edges_from(wiring, 1, 2, "k")]
@@ -93,9 +90,6 @@ def test_paths_of_a_head_and_into_it_and_their_grid() -> None:
     assert found[:, 2].tolist() == [1, 2, 3, 4]
     assert found[3, 1] == 0
     assert int(found.isnan().sum()) == 12 - 5
-
-
-# ---- circuits ----
 
 
 @EACH_MODEL

@@ -99,9 +99,6 @@ def hooked() -> Iterator[Row]:
     yield Row(f"EAP of all edges, {SIZES}", f"{found.ours * 1000:.0f} ms", beside, found.times)
 
 
-# ---- the pretrained model ------------------------------------------------------------------------
-
-
 def estimates() -> Iterator[Row]:
     """Estimates beside exact values, Pearson's r of each pair, of all parts and of the heads.
 

@@ -68,8 +68,6 @@ def opened() -> OpenModel:
     return open_checkpoint(driver.models_with_smollm2() / FIRST, FIRST)
 
 
-# ---- first paint ----------------------------------------------------------------------------
-
 ARRIVED = """(() => {
   const seen = () => requestAnimationFrame(() => setTimeout(() => {
     window.arrived ??= performance.now();
@@ -109,9 +107,6 @@ def arrives(visitor: Visitor) -> list[float]:
     return [visitor.load("/").evaluate(UNTIL_ARRIVED) / 1000]
 
 
-# ---- message and paint ------------------------------------------------------------------------
-
-
 def message() -> Iterator[Row]:
     (forward,) = run_batch_uncached(opened(), (SENTENCE,))
     assert len(forward.tokens) == TOKENS
@@ -143,9 +138,6 @@ def carrying(picture: PassMap, least: float) -> list[tuple[int, int, int, float]
     return [(at, q, k, float(traced[at, q, k])) for at, q, k in found if q != k]
 
 
-# ---- shares -----------------------------------------------------------------------------------
-
-
 def shares() -> Iterator[Row]:
     """Of random weights of the same sizes: the arithmetic is the same."""
     model, text = Transformer(LLAMA.replace(max_len=TOKENS)).eval(), ids(TOKENS) % LLAMA.vocab_size
@@ -153,9 +145,6 @@ def shares() -> Iterator[Row]:
     found = timed(partial(information_flow, passed()), passed)
     what = f"all shares of {LAYERS} layers at {TOKENS} tokens, the pass kept"
     yield compared(what, found, "of that pass", 0.5)
-
-
-# ---- in the running app -------------------------------------------------------------------------
 
 
 def typing() -> Iterator[Row]:

@@ -12,8 +12,6 @@ from tests.browser.circuit_places import Drawn
 from tests.components.conftest import OpenDemo, painted, told
 from tests.components.invented_circuit import EDGES, MOVER, PLACES, invented
 
-# ---- what is sent -----------------------------------------------------------------------------
-
 
 def test_a_message_holds_every_edge_with_its_places_and_what_is_no_number_as_none() -> None:
     shown = replace(invented(), edges=(*EDGES[:-1], replace(EDGES[-1], exact=float("nan"))))
@@ -62,9 +60,6 @@ def test_its_table_has_a_row_for_every_edge_and_its_picture_the_strongest() -> N
     assert rows[1] == ("MLP 0", "1.2", "v", 3.0, None, None, "4 John")
     assert len(rows) == len(EDGES)
     assert [f"'{word}'" in drawn for word in ("John", "q→5.0", "MLP 5")] == [True, True, False]
-
-
-# ---- what is drawn ----------------------------------------------------------------------------
 
 
 def opened(open_demo: OpenDemo) -> Drawn:

@@ -137,9 +137,6 @@ def drawn_from(true: Route, least: float) -> int:
     return sum(int((others(*each) >= least).sum()) for each in true.edges.items())
 
 
-# ---- walks ------------------------------------------------------------------------------------
-
-
 def forwards(flow: InformationFlow, stack: str, token: int) -> Route:
     """How much of every stream is traced to this token: one product for each sub-layer."""
     streams, edges, mlps = dict[str, Tensor](), dict[str, Tensor](), dict[str, Tensor]()
@@ -193,9 +190,6 @@ def test_both_walks_say_how_much_of_an_answer_is_a_token_s() -> None:
             for start in flow.starts:
                 traced = route(flow, start).streams[stack][0, 2]
                 assert float(start.double() @ last) == pytest.approx(float(traced), abs=1e-6)
-
-
-# ---- words ------------------------------------------------------------------------------------
 
 
 def options(view: Locator) -> list[tuple[str, str]]:
@@ -288,9 +282,6 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
     assert drawn.said() == "What led to a0: p = 0.500"
     expect(drawn.view.locator(".asked")).to_have_text("Class of the text")
     assert len(options(drawn.view)) == 3
-
-
-# ---- what is held, and the keys ---------------------------------------------------------------
 
 
 def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo: OpenDemo) -> None:
@@ -417,9 +408,6 @@ def test_it_plays_pauses_goes_on_and_the_text_is_gone_on_with(open_demo: OpenDem
     drawn.point(drawn.answer(1))
     expect(drawn.view.locator("button.option")).to_have_count(0)
     expect(see(visitor, "decoder").view.locator(".write")).to_be_hidden()
-
-
-# ---- odd passes -------------------------------------------------------------------------------
 
 
 def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> None:

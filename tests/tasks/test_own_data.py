@@ -119,8 +119,6 @@ def test_a_task_is_the_same_again_from_what_a_run_keeps() -> None:
     assert stored_tokenizer("pairs", PAIRS, None) is None
 
 
-# ---- running text ----
-
 BODY, ENDING = "the cat sat on the mat.\n" * 450, "THE OWL SLEPT IN A TREE\n" * 50
 
 
@@ -177,9 +175,6 @@ def test_what_the_vocabulary_does_not_know_is_named() -> None:
     text = TEXT + "zebra zebra giraffe\n" * (len(TEXT) // 250)
     assert [word for word, _ in unknown_words(task_of("subwords", text, "words"))[:1]] == ["zebra"]
     assert unknown_words(task_of("subwords", text)) == []
-
-
-# ---- sentences and pairs ----
 
 
 def test_nothing_held_out_is_trained_on() -> None:
@@ -243,9 +238,6 @@ def test_pairs_teach_the_target_shifted_by_one_and_a_source_is_on_one_side() -> 
 def test_both_learn() -> None:
     for name, steps, least in (("sentences", 100, 0.95), ("pairs", 150, 0.8)):
         assert learnt(made(name), steps, 32) > least, name
-
-
-# ---- what is read, and what is refused ----
 
 
 def test_a_table_is_read_as_spreadsheets_write_it() -> None:

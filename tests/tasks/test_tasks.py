@@ -135,9 +135,6 @@ def test_an_unknown_task_is_refused_in_a_sentence() -> None:
     assert isinstance(TASKS["copy"], Task)
 
 
-# ---- the split by a hash -------------------------------------------------------------
-
-
 def random_rows(count: int, length: int, seed: int) -> torch.Tensor:
     return torch.randint(1, 30, (count, length), generator=torch.Generator().manual_seed(seed))
 
@@ -149,9 +146,6 @@ def test_the_order_of_a_row_decides_and_neither_padding_nor_company_does() -> No
     assert not torch.equal(is_held_out(drawn), is_held_out(drawn.flip(-1)))
     share = is_held_out(random_rows(20_000, 8, seed=1)).float().mean().item()
     assert abs(share - 1 / ONE_IN) < 0.01
-
-
-# ---- reverse, copy and sort ----------------------------------------------------------
 
 
 def test_answers() -> None:
@@ -193,9 +187,6 @@ def test_reverse_looks_along_the_anti_diagonal_and_sort_wherever_the_letter_stan
         assert pattern.tolist() == expected, name
 
 
-# ---- negation ------------------------------------------------------------------------
-
-
 def test_every_sentence_has_the_label_that_it_means() -> None:
     task = task_as("negation", Negation)
     rows, labels = task.sentences.inputs[0].tolist(), task.sentences.labels
@@ -214,9 +205,6 @@ def test_every_sentence_has_the_label_that_it_means() -> None:
     trained_on, labels = task.training_rows.inputs[0], task.training_rows.labels
     for word in ("good", "awful", "not", "never"):
         assert len(labels[(trained_on == task.tokenizer.id_of(word)).any(-1)].unique()) >= 2, word
-
-
-# ---- translation ---------------------------------------------------------------------
 
 
 def test_translations() -> None:
@@ -277,9 +265,6 @@ def test_the_pattern_stops_where_the_model_leaves_the_rules() -> None:
     assert not task.answer(task.tokenizer.encode("cat the"))
 
 
-# ---- induction -----------------------------------------------------------------------
-
-
 def test_the_period_varies_and_labels_are_repeats() -> None:
     task = task_as("induction", Induction)
     batch = task.batch(0, task.training)
@@ -330,9 +315,6 @@ def _blocks(rows: torch.Tensor) -> torch.Tensor:
     return letters.masked_fill(torch.arange(LONGEST) >= period[:, None], 0)
 
 
-# ---- brackets ------------------------------------------------------------------------
-
-
 def test_balanced_is_what_the_brackets_say() -> None:
     for text, balanced in {
         "": True, "()": True, "(())()": True, ")(": False, "(": False, "())(": False, "((": False,
@@ -350,9 +332,6 @@ def test_half_of_a_batch_is_balanced_and_counting_alone_is_not_enough() -> None:
         by_count = [text.count("(") == text.count(")") for text in texts]
         assert sum(by_count) == pytest.approx(0.75 * len(texts), abs=1)
         assert not any(len(text) % 2 for text in texts)
-
-
-# ---- dates ---------------------------------------------------------------------------
 
 
 def test_dates_in_every_format_have_one_answer() -> None:
@@ -376,9 +355,6 @@ def test_dates_in_every_format_have_one_answer() -> None:
         assert pattern is not None
         assert [row.nonzero()[:, 0].tolist() for row in pattern[:10]] == places, text
     assert task.pattern(task.tokenizer.encode("tomorrow"), target) is None
-
-
-# ---- addition and its leak -----------------------------------------------------------
 
 
 def test_sums_are_right_and_a_batch_holds_all_of_them() -> None:
@@ -407,9 +383,6 @@ def test_unordered_pairs_do_not_leak_and_ordered_ones_do() -> None:
     assert mirrored_and_trained(ordered=False) == 0
     assert mirrored_and_trained(ordered=True) > 0.6
     assert "mistake" in TASKS["addition-leak"].explanation
-
-
-# ---- induction with a fixed period ---------------------------------------------------
 
 
 def test_with_a_fixed_period_a_constant_offset_answers_everything() -> None:

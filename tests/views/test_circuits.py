@@ -58,9 +58,6 @@ def table(at: AppTest, column: str) -> dict[str, list[Any]]:
     return {name: list(found[name]) for name in found}
 
 
-# ---- the question -----------------------------------------------------------------------------
-
-
 def tokens(at: AppTest) -> tuple[str, str]:
     """The letters of both texts."""
     header, _ = sent(at, "pair_tokens")
@@ -117,9 +114,6 @@ def test_a_table_of_ones_own_is_asked_about() -> None:
         apps.run(at.file_uploader(key="pair_table").upload(name, rows.encode(), "text/csv"))
         assert answer in said(at)
         assert "odd" in name or tokens(at) == ("abcabca", "acbacba")
-
-
-# ---- parts and circuits -----------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("small_models")
@@ -196,9 +190,6 @@ def test_the_induction_heads_are_named_and_no_head_for_its_weight_on_the_first_t
             assert not any("first" in name for name in names)
 
 
-# ---- patching ---------------------------------------------------------------------------------
-
-
 def test_the_grid_begins_where_the_texts_differ_and_a_chosen_cell_is_said() -> None:
     asked = {"text": CLEAN, "corrupted": SWAPPED, "circuit_view": "Causal tracing"}
     at = shipped(**asked, layer="0", patched_at="7 · b / d")
@@ -223,9 +214,6 @@ def test_pairs_of_one_length_are_averaged_and_of_others_one_is_shown() -> None:
 
     assert averaged("edcbaedcbaed", "ebcdaebcdaed") == 2
     assert averaged(f"{CLEAN}c", f"{SWAPPED}c") == 1
-
-
-# ---- steering ---------------------------------------------------------------------------------
 
 
 steering = partial(page, circuit_view="Steering", layer="1", head="2", steer_strength="2.5")
@@ -294,9 +282,6 @@ def test_many_pairs_are_shown_with_their_spread_and_are_too_many_for_a_link() ->
     assert not at.button(key="add_steering").disabled
 
 
-# ---- text as evidence -------------------------------------------------------------------------
-
-
 def searched(text: str, **address: str) -> AppTest:
     """The view Text as evidence after this text was pasted."""
     at = page(circuit_view="Text as evidence", lines_from="Pasted text", **address)
@@ -348,9 +333,6 @@ def test_the_texts_of_the_app_and_the_examples_of_a_task_are_lines(small_models:
     induction = open_checkpoint(SHIPPED / "induction", "induction")
     assert built_in_texts(induction)[0] == OF_TASK
     assert next(iter(built_in_lines(induction, OF_TASK))).isalpha()
-
-
-# ---- findings ---------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -196,9 +196,6 @@ def test_a_mistake_that_no_model_can_have_promises_no_more_than_there_is(own_mod
     assert "MISTAKES" not in at.code[0].value
 
 
-# ---- the hunt ---------------------------------------------------------------------------------
-
-
 def test_every_instrument_in_the_hunt() -> None:
     models = cycle(["translation", "letters", "translation", "reviews"])
     for instrument, model in zip(INSTRUMENTS, models, strict=False):
@@ -246,9 +243,6 @@ def test_find_it_and_the_score(small_models: Path) -> None:
     at = page(room="Find the mistake", order="3")
     guess(0, 5)
     assert "Found so far: 1 of 1." in guess(0, 0), "a second try counts"
-
-
-# ---- the documents' systems -------------------------------------------------------------------
 
 
 @pytest.fixture

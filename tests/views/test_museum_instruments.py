@@ -39,9 +39,6 @@ def case(opened: OpenModel, text: str = "") -> MeasuredRun:
     return right_run(opened, seen, (seen.parts[-1].name, 0, 0))
 
 
-# ---- their numbers ---------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """An encoder-decoder and what it reads: the source (1, s), the target and labels (1, t)."""
@@ -245,9 +242,6 @@ def test_the_loss_in_parts_is_the_loss(
             assert shown == pytest.approx(norms, rel=6e-3)
 
 
-# ---- what they hold in memory ----------------------------------------------------------
-
-
 class Largest(TorchDispatchMode):
     """The most numbers that any tensor held which was made meanwhile, masks and indices aside."""
 
@@ -271,9 +265,6 @@ def test_no_instrument_scores_every_word_at_every_place(tmp_path: Path) -> None:
             INSTRUMENTS[name](wide)
         heads = wide.opened.config.n_heads
         assert largest.numbers < min(places * words, heads * places * places), name
-
-
-# ---- what they read --------------------------------------------------------------------
 
 
 def test_one_token_has_no_answer_before_it_and_no_loss(small_models: Path) -> None:

@@ -47,9 +47,6 @@ def kept(at: AppTest) -> dict[str, Any]:
     return {name: at.query_params[name] for name in names if name in at.query_params}
 
 
-# ---- the address ------------------------------------------------------------------------------
-
-
 def test_a_link_repeats_what_is_held() -> None:
     usual = header(page(text=TEXT))["asked"]
     assert choice(page(text=TEXT)) == [usual, -1, -1, LEAST_USUAL, -1, -1, *NOTHING]
@@ -105,9 +102,6 @@ def test_what_was_held_does_not_follow_into_a_text_without_it() -> None:
     assert choice(at)[4:6] == [-1, -1]
 
 
-# ---- what the picture tells -------------------------------------------------------------------
-
-
 def holding(value: object) -> None:
     """A page on which the picture tells this."""
     import streamlit as st
@@ -155,9 +149,6 @@ def test_anything_else_that_is_told_changes_nothing() -> None:
     for at in range(len(right)):
         odd = (float("nan"), float("inf"), 1e300)[at % 3]
         told([*right[:at], odd, *right[at + 1 :]])
-
-
-# ---- passes of every kind ---------------------------------------------------------------------
 
 
 def test_every_kind_of_model_has_its_picture() -> None:
@@ -233,9 +224,6 @@ def test_too_long_a_text_says_the_way_out(tmp_path: Path, monkeypatch: pytest.Mo
     assert sentence.endswith("shorten it, or look at the page Attention maps.")
     assert "pass_map" in views(page("long", text="abc"))
     run(pasted(at), tmp_path)
-
-
-# ---- what a reader takes along ----------------------------------------------------------------
 
 
 def test_the_edges_are_exported_as_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

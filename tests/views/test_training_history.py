@@ -122,9 +122,6 @@ def test_a_run_is_followed_until_it_ends(cluster: FakeCluster, run: Run, tmp_pat
     assert sent(at, "film")[0]["steps"] == [step for step, _ in run.snapshots()]
 
 
-# ---- the step in the bar, on every page -------------------------------------------------------
-
-
 def at_step(run: Run, path: str = "attention/attention", **address: str) -> AppTest:
     return apps.page(path, model=run.name, text=TEXT, **address)
 
