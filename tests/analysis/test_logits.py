@@ -24,13 +24,12 @@ from tests.closeness import assert_close_to as close
 from tests.inference.test_edited_pass import D, logits, opened
 from tests.tiny import NAMES, saved_and_opened
 
-SHIPPED = ("translation", "shakespeare", "negation", "reviews", "induction")
 PUBLISHED = ("bert", "gpt2", "t5")
 
 
 def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) -> None:
     texts = {"bert": "the cat was good", "gpt2": "5 17 3", "t5": "the cat was good"}
-    for name in (*SHIPPED, *PUBLISHED):
+    for name in (*("translation", "shakespeare", "negation", "reviews", "induction"), *PUBLISHED):
         with subtests.test(name=name):
             if name in PUBLISHED:
                 opened = opened_model.open_checkpoint(published / name, name)

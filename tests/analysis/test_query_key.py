@@ -30,7 +30,6 @@ from tests.closeness import assert_close_to as close
 from tests.source import ROOT
 
 SELF = "decoder.self_attn"
-SHIPPED = sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json"))
 
 
 def every_head(found: ForwardPass) -> Iterator[tuple[str, int, int]]:
@@ -52,7 +51,7 @@ def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> HeadS
 
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
     """Of a weight, as long as its scores are below four: float32 rounds larger ones by more."""
-    for model in SHIPPED:
+    for model in sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json")):
         opened = opened_model.open_model(model)
         found = forward_pass.run_text(opened, opened.example)
         for part, layer, head in every_head(found):

@@ -241,11 +241,8 @@ def test_places_are_paired_only_in_lists_of_one_length() -> None:
     assert not found.by_characters
 
 
-PART = "encoder.self_attn"
-
-
 def weights(text: str, head: int = 0) -> Tensor:
-    return run_text(opened_model.open_model("negation"), text).weights(PART, 0, head)
+    return run_text(opened_model.open_model("negation"), text).weights("encoder.self_attn", 0, head)
 
 
 def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() -> None:
@@ -261,7 +258,6 @@ def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() 
     assert map_divergence(first, first, rows) == 0
 
 
-CELL = "{row} attends to {column}: {value}"
 TEXT = ("the", "cat", "the", "hat")
 CAUSAL = torch.ones(4, 4, dtype=torch.bool).tril()
 WEIGHTS = torch.tensor(
@@ -272,7 +268,7 @@ OF_3 = "the 3 rows with more than one visible key"
 
 
 def summary(weights: torch.Tensor, allowed: torch.Tensor = CAUSAL) -> str:
-    return summary_of(weights, allowed, TEXT, TEXT, CELL)
+    return summary_of(weights, allowed, TEXT, TEXT, "{row} attends to {column}: {value}")
 
 
 def test_the_head_of_a_cell_is_the_one_that_exceeds_its_other_queries_to_the_same_key() -> None:

@@ -15,7 +15,6 @@ from explorer.system.long_texts import name_of
 from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
 
-OF_RUNS = {"runs", "training_history", "inside_training"}
 SHAKESPEARE = "Shakespeare, subword by subword"
 BAR = ("text", "model", "part", "layer", "head")
 HEAD = {"model": "long-gpt2", "layer": "3", "head": "7"}
@@ -26,7 +25,6 @@ SIZES = ((1280, 720), (1440, 900), (1920, 1080), (390, 844))
 STATES = [*(("", size) for size in SIZES), ("&present=true", SIZES[0])]
 TABLES = {"lessons", "tokens", "tokenizer_training", "administration"}
 """Their tables and chips are as high as their words, or there is no run here."""
-CODE = "Run this in the folder of the README:"
 REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]
   .filter(control => { control.focus(); return document.activeElement === control; })
   .map(control => control.outerHTML)"""
@@ -61,7 +59,7 @@ def is_one_row(visitor: Visitor) -> bool:
 
 def test_the_main_figure_takes_what_is_left(visitor: Visitor, subtests: pytest.Subtests) -> None:
     """On every page in three windows, presented, and on a phone."""
-    for page in sorted(ROWS.keys() - TABLES - OF_RUNS):
+    for page in sorted(ROWS.keys() - TABLES - {"runs", "training_history", "inside_training"}):
         model = "induction" if page == "circuits" else "translation"
         for state, (width, height) in STATES:
             with subtests.test(page=page, state=state, width=width):
@@ -104,7 +102,7 @@ def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor:
         expect(app).to_have_css("background-color", paper)
     assert page.evaluate("window.opened"), "the page was loaded anew"
     code.click()
-    visitor.says(CODE)
+    visitor.says("Run this in the folder of the README:")
     visitor.asks(code="true")
     code.click()
     wait_until(lambda: "code" not in visitor.query(), "an address without the panel")

@@ -11,7 +11,6 @@ from tests.browser.visiting import Notes, Visitor
 
 TEXT = "the black cat"
 MATRIX = f"/attention?model=translation&part=Cross&text={TEXT}&layer=0&head=1"
-CHARTS = f"/query_key?model=translation&text={TEXT}"
 HARMFUL = "<img src=x onerror=alert(1)> **bold**"
 
 
@@ -35,7 +34,7 @@ def test_a_session_is_page_slides_and_talk(visit: Visit, browser: Browser, tmp_p
     """Of two views, the charts first; the click on a file ends the typing."""
     kept = visit()  # who has kept nothing before
     keep(kept, MATRIX, 1)
-    keep(kept, CHARTS, 2)
+    keep(kept, f"/query_key?model=translation&text={TEXT}", 2)
     window = kept.page.get_by_role("dialog")
     kept.until_run(kept.widget("kept_session").get_by_role("button").click)
     title = window.get_by_role("textbox", name="View 2")

@@ -26,7 +26,6 @@ HUB_IDS = {"gpt2": "openai-community/gpt2", "distilgpt2": "distilbert/distilgpt2
 HALF = 30_000
 MATRIX, GRID = "attention_head", "overview"
 SECRET = "Romeo"
-LINK = f"/attention?model=shakespeare&text=To+be,+{SECRET}&layer=1&head=1"
 
 
 def weights_of(name: str) -> str:
@@ -146,7 +145,7 @@ def a_reader_behind_nginx(
     with proxy.before([killed, left], folder) as replicas:
         reader, key = visit(replicas.url), replicas.reader_of(killed)
         reader.context.add_cookies([{"name": COOKIE, "value": key, "url": replicas.url}])
-        page = reader.open(LINK)
+        page = reader.open(f"/attention?model=shakespeare&text=To+be,+{SECRET}&layer=1&head=1")
         seen, line = reader.picture(MATRIX), reader.socket
         reader.has_everything()  # or what it is sending is cut short
         yield

@@ -34,7 +34,6 @@ ANSWERS = """() => new Promise(come => {
 """To what a tab tells, and to a question behind it, which alone is answered."""
 TALK = "JSON.parse(sessionStorage.getItem('explorer-talk')).name"
 ENLARGED = "Number(document.documentElement.style.zoom || 1)"
-SCROLL = "(main, top) => main.scrollTo({top, behavior: 'instant'})"
 
 
 def is_presenting(visitor: Visitor) -> bool:
@@ -176,7 +175,7 @@ def test_the_keys_step_what_is_in_view(visitor: Visitor) -> None:
     said = picture.locator(".sentence").first
     expect(picture).to_be_in_viewport(ratio=1)
     expect(said).to_contain_text("What led to")
-    main.evaluate(SCROLL, 10_000)
+    main.evaluate("(main, top) => main.scrollTo({top, behavior: 'instant'})", 10_000)
     expect(picture).not_to_be_in_viewport()
     page.keyboard.press("Space")
     expect(picture).to_be_in_viewport(ratio=0.99)  # to the pixel

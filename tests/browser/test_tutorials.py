@@ -13,7 +13,6 @@ from tests.served import wait_until
 from tests.source import ROOT
 from tests.whole_numbers import stands_in
 
-TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 LINK = re.compile(r"\]\(http://localhost:8501(/[^)]*)\)")
 NUMBER = re.compile(r"\*\*([^*]*\d[^*]*)\*\*")
 """What is bold and has a digit is claimed to be on the page that is linked before it."""
@@ -38,7 +37,7 @@ def said_on(visitor: Visitor) -> str:
 
 
 def test_the_tutorials_state_numbers_of_pages(visitor: Visitor, subtests: pytest.Subtests) -> None:
-    for page in TUTORIALS:
+    for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
         with subtests.test(page=page.stem):
             for address, numbers in claims(page):
                 visitor.open(address)

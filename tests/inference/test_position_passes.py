@@ -30,7 +30,6 @@ from models.positional import sinusoids
 from tests.closeness import assert_close_to
 from tests.tiny import saved_and_opened
 
-TEXT = "the black cat sleeps le chat"
 Make = Callable[..., tuple[OpenModel, ForwardPass]]
 
 
@@ -41,7 +40,7 @@ def make(tmp_path: Path) -> Make:
     def pass_of(kind: str, positions: str, **more: Any) -> tuple[OpenModel, ForwardPass]:
         how = {"kind": kind, "positions": positions, **more}
         opened = saved_and_opened(tmp_path, f"{kind}-{positions}", shaken_by=0.4, **how)
-        return opened, forward_pass.run_text(opened, TEXT)
+        return opened, forward_pass.run_text(opened, "the black cat sleeps le chat")
 
     return pass_of
 

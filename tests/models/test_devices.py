@@ -145,7 +145,7 @@ def test_every_device_computes_what_the_cpu_computes(device: torch.device) -> No
         assert_equal_weights(weights(here), weights(there))
         there.to(device)
         inputs = inputs_of(CONFIGS[name])
-        moved_there = tuple(ids.to(device) for ids in inputs)
+        moved_there = [ids.to(device) for ids in inputs]
         assert_close_to(there(*moved_there).cpu(), here(*inputs), 1e-4)
         tokens = there.generate(moved_there[0], seed=1, max_length=6)
         assert torch.equal(tokens.cpu(), here.generate(inputs[0], seed=1, max_length=6))

@@ -46,7 +46,6 @@ SOMETHING = {
 """With what these views draw something."""
 WORDS = {"Diagnostics", "All runs", "Races and sweeps"}
 """Views of words and tables alone; those of runs without any run."""
-BEHIND_EXPANDERS = {"flow_edges", "positions_3d", "beside_0"}
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -118,7 +117,7 @@ def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytes
                 endings += [] if kind in printed else PRINTED
                 printed.add(kind)
                 read(figure, {ending: every[ending]() for ending in endings})
-    assert seen >= BEHIND_EXPANDERS
+    assert seen >= {"flow_edges", "positions_3d", "beside_0"}
 
 
 def opened_page(path: str, opened: Sequence[str], address: dict[str, str]) -> AppTest:

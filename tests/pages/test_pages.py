@@ -36,9 +36,8 @@ WITHOUT_PASS = {
 }
 """Views without the chosen model's forward pass over the text."""
 WRITING = ("generation/generation",)
-NO_STACK = "Rollout and flow follow the residual stream of one stack"
 NOTHING_DRAWN = (
-    NO_STACK,
+    "Rollout and flow follow the residual stream of one stack",
     "The weights of every head are NaN, so no metric has a value",
     "The weights of this head are NaN, so it has no similarity to others.",
 )

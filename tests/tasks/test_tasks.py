@@ -23,7 +23,6 @@ from models import Transformer
 from models.losses import IGNORE
 from models.training import Batch, train
 
-BATCHES = 60
 Kind = TypeVar("Kind")
 
 
@@ -57,7 +56,7 @@ def test_training_never_sees_a_held_out_example() -> None:
         held_out = examples([task.held_out_batch])
         assert len(held_out) > 70, name
         assert len(held_out) == len(task.held_out_batch.labels), name
-        seen = examples(task.batch(step, task.training) for step in range(BATCHES))
+        seen = examples(task.batch(step, task.training) for step in range(60))
         assert not seen & held_out, name
         assert len(seen) >= min(1000, task.training_size or 1000), name
 

@@ -21,7 +21,6 @@ from tests.calls import watched
 
 TEXT = trained.shipped_text(trained.TRANSLATION)
 SPACES = "Decoding loses or adds spaces; every other character is the same."
-WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
 ANY = st.text(
     st.sampled_from("the cat dog sees,. \n🙂é\u0301\0<_▁#")
     | st.characters(exclude_categories=["Cs"]),
@@ -126,7 +125,7 @@ def test_odd_texts_are_learnt() -> None:
             assert labels(trained.trained_tokenizer(text, way, 50), text), (way, text[:9])
 
 
-@WAYS
+@pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
 def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     with pytest.raises(TextError, match="no text to train on"):
         trained.trained_tokenizer("", way, 20)

@@ -11,10 +11,9 @@ from explorer.catalog.tokenizers import TYPE_IDS, TypedTokenIds
 from explorer.text import TextError, steps
 
 NUMBERS = TypedTokenIds(50)
-SPACES = st.text(" \t\n\u00a0", min_size=1, max_size=3)
 
 
-@given(st.lists(st.tuples(st.integers(0, 49), SPACES)))
+@given(st.lists(st.tuples(st.integers(0, 49), st.text(" \t\n\u00a0", min_size=1, max_size=3))))
 def test_every_number_is_a_token_at_its_place(typed: list[tuple[int, str]]) -> None:
     text = "".join(f"{number}{space}" for number, space in typed)
     tokens = NUMBERS.encode(text)

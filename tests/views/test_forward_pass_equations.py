@@ -17,7 +17,6 @@ TEXT = "the white cat does not see the black house"
 HEAD, NUMBER, KEY = 0, 5, 1
 ROWS = {"encoder": 2, "decoder": 3}
 """What is followed: a number of these tokens' vectors, in this head; they attend to this key."""
-BEGINNING = {"{0}.embed": (), "{0}.sum": ("{0}.embed", "{0}.pos_embed")}
 LAYER = {
     "self_attn.products": (),
     "self_attn.weights": ("self_attn.scores",),
@@ -37,7 +36,7 @@ def stops() -> dict[str, tuple[str, ...]]:
     """The stages to stop at, and of which others the equation has numbers at its beginning."""
     found: dict[str, tuple[str, ...]] = {}
     for stack in ROWS:
-        for stage, reads in BEGINNING.items():
+        for stage, reads in {"{0}.embed": (), "{0}.sum": ("{0}.embed", "{0}.pos_embed")}.items():
             found[stage.format(stack)] = tuple(each.format(stack) for each in reads)
         behind = CROSS if stack == "decoder" else {"resid_post": ("resid_mid", "mlp.out")}
         for stage, reads in (LAYER | behind).items():

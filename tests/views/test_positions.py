@@ -31,7 +31,6 @@ from tests.views.drawing import long_model, press, put_state, sent
 VIEWS = ("Scheme", "Permutation", "Length extrapolation", "Doubled exponent")
 ORDER, LONGER = VIEWS[1:3]
 KEYS = ("", "other_")
-OWN_ORDER = {"lab": ORDER, "order_of": "Custom order"}
 
 pytestmark = pytest.mark.usefixtures("small_models")
 page = partial(apps.page, "input/positions", model="letters")
@@ -157,7 +156,7 @@ def test_the_figures_of_two_schemes_are_exported_by_their_names(shipped_models: 
 
 
 def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
-    at = page(**OWN_ORDER)
+    at = page(lab=ORDER, order_of="Custom order")
     as_it_was = "The order is the same, so nothing changes."
     assert as_it_was in said(at)
     at.text_input(key="text").set_value("the cat and the hat").run()

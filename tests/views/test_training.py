@@ -43,7 +43,6 @@ from tests.tiny import tiny_run, trained_run
 from tests.views.drawing import pasted, press, sent
 from tests.views.fake_cluster import FakeCluster
 
-PAGE = str(ROOT / "pages" / "training" / "training.py")
 pytestmark = pytest.mark.usefixtures("at_the_machine", "cluster")
 
 
@@ -186,7 +185,7 @@ def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> N
 
 def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(tmp_path: Path) -> None:
     run = trained_run(tmp_path)
-    at = apps.at_address(PAGE, run=run.name)
+    at = apps.at_address(str(ROOT / "pages" / "training" / "training.py"), run=run.name)
     at.session_state["text"] = "hello"
     apps.run(at)
     assert at.text_input(key="sentence").value == "hello"

@@ -49,10 +49,7 @@ def changed_bytes(draw: st.DrawFn, sound: bytes, header: int) -> bytes:
             raw[field : field + size] = draw(NUMBERS).to_bytes(8, "little")[:size]
         elif edit == "swap":
             one, other = draw(fields), draw(fields)
-            raw[one : one + 8], raw[other : other + 8] = (
-                raw[other : other + 8],
-                raw[one : one + 8],
-            )
+            raw[one : one + 8], raw[other : other + 8] = raw[other:][:8], raw[one:][:8]
         elif edit == "repeat":
             raw[at:at] = raw[at : at + draw(lengths)]
         elif edit == "remove":

@@ -264,9 +264,8 @@ def test_a_hostile_file_is_one_sentence(gguf_folder: Path, opener: Opener) -> No
 def test_none_of_several_files_preferred(gguf_folder: Path, tmp_path: Path, opener: Opener) -> None:
     folder = Path(shutil.copytree(gguf_folder, tmp_path / "two"))
     shutil.copy(folder / NAME, folder / "another.gguf")
-    assert refused(opener, folder) == (
-        "two holds 2 GGUF files; open one of them, such as another.gguf."
-    )
+    sentence = "two holds 2 GGUF files; open one of them, such as another.gguf."
+    assert refused(opener, folder) == sentence
     assert opener.ask(folder / NAME).error is None
 
 

@@ -17,14 +17,13 @@ NAME = r"[^\r\n\p{L}\p{N}]?\p{L}+"
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 FREE = r"[^\r\n\p{L}\p{N}]?"
 PATHS = r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-CODE = (r"\p{N}", GPT2)
 LLAMA3 = (rf"{SHORT}|{NAME}|\p{{N}}{{1,3}}|{REST}",)
 QWEN2 = (rf"{SHORT}|{NAME}|\p{{N}}|{REST}",)
 BLOOM = " ?[^(\\s|.,!?…。，、।۔،)]+"
 PATTERNS: dict[str, Sequence[str]] = {
     "default": [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"],
     **dict.fromkeys(("gpt-2", "phi-2", "roberta-bpe", "trillion", "olmo", "mpt"), (GPT2,)),
-    **dict.fromkeys(("starcoder", "smollm", "refact", "command-r", "minerva-7b"), CODE),
+    **dict.fromkeys(("starcoder", "smollm", "refact", "command-r", "minerva-7b"), (r"\p{N}", GPT2)),
     **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "falcon3", "midm-2.0"), LLAMA3),
     **dict.fromkeys(("dbrx", "smaug-bpe"), LLAMA3),
     **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "stablelm2", "megrez"), QWEN2),

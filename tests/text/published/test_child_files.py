@@ -12,8 +12,7 @@ from explorer.text.checked_text import MAX_CHARACTERS
 from tests.text.published.conftest import Made, OpenModel
 from tests.text.published.tokenizer_folders import BERT, END, FAIRSEQ, FOLDERS, TEXTS, byte_level
 
-FEW = ("bert", "gpt2", "xlm-roberta", "t5", "llama", "marian")
-SEVERAL = pytest.mark.parametrize("name", FEW)
+SEVERAL = pytest.mark.parametrize("name", ["bert", "gpt2", "xlm-roberta", "t5", "llama", "marian"])
 MAT = "the cat sat on the mat"
 
 

@@ -27,9 +27,6 @@ LIKELY = st.lists(
 )
 
 
-FEW = pytest.mark.parametrize("name", ["gpt2", "bert", "llama.json", "t5.json", "marian"])
-
-
 def assert_ends_in_the_encoding(
     tokenizer: PublishedTokenizer, text: str
 ) -> tuple[TokenizerStep, ...]:
@@ -53,7 +50,7 @@ def test_the_texts(opened: OpenModel, name: str) -> None:
         assert taking.OWN not in [step.action for step in taken]
 
 
-@FEW
+@pytest.mark.parametrize("name", ["gpt2", "bert", "llama.json", "t5.json", "marian"])
 @given(text=st.text(max_size=60) | LIKELY.map("".join))
 def test_any_text(opened: OpenModel, name: str, text: str) -> None:
     assert_ends_in_the_encoding(opened(name), text[:200])
