@@ -309,9 +309,7 @@ def test_pooling_keeps_the_largest() -> None:
             assert torch.equal(cells[:, :, q, k], block.amax((2, 3))), shape
 
 
-def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
-    small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_thumbnails_last_as_a_reading(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = opened_model.open_checkpoint(small_models / "translation", "translation")
     read = dataclasses.replace(forward_pass.run_text(opened, opened.example))  # kept by nobody else
     monkeypatch.setattr(forward_pass, "WEIGHTS_HELD", 1)

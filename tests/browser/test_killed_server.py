@@ -72,9 +72,7 @@ def begins_a_download(visitor: Visitor, name: str) -> None:
     wait_until(lambda: fetched_bytes(folder) >= HALF, "half of the weights")
 
 
-def test_a_click_downloads_a_model_which_opens_when_it_is_there(
-    both: tuple[Server, Server], site: Site, visit: Visit
-) -> None:
+def test_a_click_downloads_a_model(both: tuple[Server, Server], site: Site, visit: Visit) -> None:
     """Another reader, who comes to the other server, sees it too."""
     reader, other = (visit(server.url) for server in both)
     begins_a_download(reader, "gpt2")

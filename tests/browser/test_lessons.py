@@ -201,9 +201,7 @@ def test_lessons_reach_their_end(visitor: Visitor, subtests: pytest.Subtests, pa
             visitor.no_mishap()
 
 
-def test_lessons_with_a_pretrained_model_are_walked(
-    tmp_path: Path, visit: Visit, subtests: pytest.Subtests
-) -> None:
+def test_pretrained_lessons_end(tmp_path: Path, visit: Visit, subtests: pytest.Subtests) -> None:
     with Server(tmp_path / "runs", env={"EXPLORER_EXAMPLES": str(folder_with_smollm2())}) as server:
         reader = visit(server.url)
         for name in OF_SMOLLM2:

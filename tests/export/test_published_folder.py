@@ -86,9 +86,7 @@ def test_what_no_family_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_line_exports_and_never_replaces_files_of_somebody(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_never_replaces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained("llama", tmp_path)
     export = ["export", str(tmp_path / "llama")]
     for _ in range(2):  # an export is made again

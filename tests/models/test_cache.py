@@ -19,9 +19,7 @@ from tests.tiny import config_of, inputs_of, keep_of_lengths, shaken
     *(("decoder", "encoder-decoder"), POSITIONS),
     *([(1, 1, 1, 1, 1, 1), (4, 2), (1, 5)], [False, True]),
 )
-def test_reading_in_pieces_is_reading_at_once(
-    kind: str, positions: str, pieces: tuple[int, ...], padded: bool
-) -> None:
+def test_reading_pieces(kind: str, positions: str, pieces: tuple[int, ...], padded: bool) -> None:
     config = config_of(kind, positions=positions, n_kv_heads=1, max_len=7)
     model, (*source, target) = shaken(config), inputs_of(config, length=7 - (kind == "decoder"))
     keep = keep_of_lengths([6, 3, 1] if padded else [6, 6, 6], 6, "left")

@@ -61,9 +61,7 @@ def test_without_a_word_about_padding(tmp_path: Path) -> None:
         ("bart", "config.json", True),
     ],
 )
-def test_writes_what_the_folder_says_of_writing(
-    name: str, file: str, forced: int | None, tmp_path: Path
-) -> None:
+def test_writes_as_folders_say(name: str, file: str, forced: int | None, tmp_path: Path) -> None:
     """As the reference does by its own reading of the folder, told the length alone.
 
     True forces the token that begins a text, as older files have it.

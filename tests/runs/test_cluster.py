@@ -298,9 +298,7 @@ def test_where_nobody_answers_is_one_sentence(root: Path, monkeypatch: pytest.Mo
     assert run.status().state == "waiting"
 
 
-def test_starting_keeps_nobody_waiting_happens_once_and_is_tried_again_after_a_failure(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_starting_waits_for_nobody_and_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tries: list[Cluster] = []
     go_on = threading.Event()
 

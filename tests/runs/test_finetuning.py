@@ -40,9 +40,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
-def test_what_is_trained_changes_and_all_else_is_the_parents(
-    tmp_path: Path, letters: OpenModel, settings: dict[str, Any]
-) -> None:
+def test_what_is_trained(tmp_path: Path, letters: OpenModel, settings: dict[str, Any]) -> None:
     run = tuned_run(tmp_path, letters, **settings)
     assert train_to_end(run.folder) == "done"
     before = dict(letters.model.named_parameters())
@@ -65,9 +63,7 @@ def test_what_is_trained_changes_and_all_else_is_the_parents(
 
 
 @pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
-def test_a_resumed_run_and_one_trained_again_are_the_same_bit_for_bit(
-    tmp_path: Path, letters: OpenModel, settings: dict[str, Any]
-) -> None:
+def test_a_resumed_run(tmp_path: Path, letters: OpenModel, settings: dict[str, Any]) -> None:
     run, parted = (tuned_run(tmp_path / name, letters, **settings) for name in ("one", "two"))
     train_to_end(run.folder)
     for _ in range(3):
@@ -85,9 +81,7 @@ def test_a_resumed_run_and_one_trained_again_are_the_same_bit_for_bit(
 
 
 @pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
-def test_a_published_model_gets_a_head_and_keeps_its_tokenizer_when_it_is_gone(
-    tmp_path: Path, bert: Path, settings: dict[str, Any]
-) -> None:
+def test_a_head_for_a_published_model(tmp_path: Path, bert: Path, settings: dict[str, Any]) -> None:
     theirs = tmp_path / "bert"
     shutil.copytree(bert, theirs)
     opened = open_folder(theirs)

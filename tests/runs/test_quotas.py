@@ -130,9 +130,7 @@ def test_many_cookies_leave_others_room(queue: Cluster, monkeypatch: pytest.Monk
             assert keeping_fault(queue.root, MANY, elsewhere) is None, limit
 
 
-def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
-    queue: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_stopped_leaves_the_queue(queue: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "3")
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "3")
     first, stopped, deleted = (add(queue, MANY) for _ in range(3))

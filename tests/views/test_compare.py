@@ -77,9 +77,7 @@ def test_answers_and_other_texts_have_no_difference(monkeypatch: pytest.MonkeyPa
         assert exported(at, monkeypatch).title.endswith("head 0"), "the first map is exported"
 
 
-def test_the_other_model_is_at_first_one_that_reads_all_of_the_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_other_model_reads_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def other(at: AppTest) -> tuple[str, str]:
         return str(at.selectbox(key="other_model").value), said(at)
 

@@ -93,9 +93,7 @@ def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(runs: Path
     assert loss_at(made, 2) == pytest.approx(report.loss, rel=1e-6)
 
 
-def test_where_training_again_takes_too_long_the_gradient_is_shown_alone(
-    trained: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_long_a_training_is_not_made(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_update_view, "MOST", 0)
     at = apps.page(PAGE, run=trained.name, update_after="2", update_stage="2")
     assert "so the gradient is shown without the update" in said(at)

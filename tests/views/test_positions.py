@@ -80,9 +80,7 @@ def expected_views(scheme: str, key: str) -> set[str]:
     return {f"{key}products"} | ({f"{key}positions_table"} if scheme in HAS_TABLE else set())
 
 
-def test_any_two_schemes_stand_side_by_side_at_one_size_and_scale(
-    own_models: Path, subtests: pytest.Subtests
-) -> None:
+def test_two_schemes_have_one_size_and_scale(own_models: Path, subtests: pytest.Subtests) -> None:
     save_model(own_models, "plain", d_model=32)
     save_model(own_models, "taught", positions="learned")
     for first, second in combinations(SCHEMES, 2):

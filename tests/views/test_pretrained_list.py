@@ -167,9 +167,7 @@ def test_there_is_no_offer_beside_a_model_that_the_app_was_started_for(
     assert buttons(offer()) == {}
 
 
-def test_the_pretrained_model_is_met_first_and_an_address_says_which_model_it_means(
-    examples: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pretrained_one_is_met_first(examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(SMOLLM2.folder)
     assert apps.page("attention/attention").selectbox(key="model").value == "smollm2"
     asked = apps.page("attention/attention", text="the cat")

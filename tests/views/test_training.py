@@ -49,9 +49,7 @@ pytestmark = pytest.mark.usefixtures("at_the_machine", "cluster")
 page = partial(apps.page_alone, "training/training")
 
 
-def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_click_makes_the_run_of_the_form(cluster: FakeCluster, tmp_path: Path) -> None:
     at = page()
     assert cluster.starts, "the processes are started while the form is read"
     at.number_input(key="reverse_layers").set_value(2)
@@ -88,9 +86,7 @@ def can_start(at: AppTest) -> bool:
     return not next(each for each in at.button if each.label == "Start training").disabled
 
 
-def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_run_takes_is_said_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_RUN_STEPS", "20000")
     at = page()
     assert re.search(r"89,758 parameters · [\d.]+ MB of memory · about [\d.]+ steps/s", said(at))
@@ -201,9 +197,7 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(tmp_path
     assert "tokens long" in said(at)
 
 
-def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_long_curve_says_and_keeps_its_points(cluster: FakeCluster, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     cluster.submit(run)
     path = run.folder / "metrics.jsonl"
@@ -394,9 +388,7 @@ def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(tmp_path: Path) ->
     assert "on the expected pattern" not in said(at), "that would be the other run's attention"
 
 
-def test_a_task_of_a_text_starts_at_once_or_with_a_text_of_ones_own_that_is_looked_at_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_of_ones_own_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(task="characters")
     assert "plays of William Shakespeare, in the public domain" in said(at)
     assert "text = None" in pasted(at)

@@ -128,9 +128,7 @@ def test_what_was_interrupted_is_kept_while_a_server_is_busy_and_goes_on_where_i
 
 
 @pytest.mark.parametrize("takes_ranges", [True, False])
-def test_a_connection_that_breaks_is_made_again(
-    takes_ranges: bool, site: Site, model: PretrainedModel, large: str
-) -> None:
+def test_a_broken_line(takes_ranges: bool, site: Site, model: PretrainedModel, large: str) -> None:
     """Where ranges are not served it begins anew."""
     site.takes_ranges = takes_ranges
     site.cut_after[large] = 1000
@@ -280,9 +278,7 @@ def test_offline_the_cache_of_the_hub_serves(
     assert not (hub_model.folder / "other.safetensors").exists()
 
 
-def test_pickled_weights_are_taken_from_the_hubs_own_conversion(
-    site: Site, hub_model: PretrainedModel, published: Path
-) -> None:
+def test_pickles_are_converted(site: Site, hub_model: PretrainedModel, published: Path) -> None:
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     weights = files.pop("model.safetensors")
     site.put_model("someone/old", files | {"pytorch_model.bin": b"PK"})

@@ -125,9 +125,7 @@ HARMFUL = {
 }
 
 
-def test_a_template_that_would_do_harm_is_refused_in_one_sentence(
-    ours: PublishedTokenizer, subtests: pytest.Subtests
-) -> None:
+def test_a_harmful_template_is_refused(ours: PublishedTokenizer, subtests: pytest.Subtests) -> None:
     for template, why in HARMFUL.items():
         with subtests.test(template=template[:60]):
             with pytest.raises(TextError) as caught:

@@ -64,9 +64,7 @@ def test_a_folder_reads_as_reference(opened: OpenModel, reference: Reference, na
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "roberta", "xlm-roberta", "t5", "llama", "gemma"])
-def test_the_file_that_the_reference_saves_is_the_same_tokenizer(
-    made: Made, opened: OpenModel, reference: Reference, name: str
-) -> None:
+def test_the_saved_file(made: Made, opened: OpenModel, reference: Reference, name: str) -> None:
     """tokenizer.json is read in its own right, by the core too, and wins over the older forms."""
     older, whole = opened(name), opened(f"{name}.json")
     assert whole.form == "tokenizer.json"

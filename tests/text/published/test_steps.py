@@ -57,9 +57,7 @@ def test_any_text(opened: OpenModel, name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama.json"])
-def test_each_merge_is_what_the_library_makes_of_the_rules_up_to_it(
-    made: Made, opened: OpenModel, name: str
-) -> None:
+def test_each_merge_is_what_the_library_makes(made: Made, opened: OpenModel, name: str) -> None:
     """A library that has only the rules up to this one makes exactly this step."""
     tokenizer, text = opened(name), "the cat sat on the mat, 東 the dog"
     folder = made(name.removesuffix(".json") + ".json")
