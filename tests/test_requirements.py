@@ -41,9 +41,8 @@ def normal(package: str) -> str:
 
 def imported(*rooms: str) -> set[str]:
     """The packages these rooms import, under the names they are installed by."""
-    modules = {
-        module.partition(".")[0] for path in python_files(*rooms) for module in imports(path)
-    }
+    paths = python_files(*rooms)
+    modules = {module.partition(".")[0] for path in paths for module in imports(path)}
     outside = modules - OURS - set(sys.stdlib_module_names)
     packages = packages_distributions()
     return {normal(packages.get(module, [module])[0]) for module in outside}
@@ -84,9 +83,8 @@ def test_they_may_read_and_know_no_secret() -> None:
 
 def test_what_they_use_has_a_version() -> None:
     used = [step["uses"] for recipe in recipes() for step in steps(recipe) if "uses" in step]
-    assert [
-        name for name in used if not re.fullmatch(r"actions/[a-z-]+@v\d+\.\d+\.\d+", name)
-    ] == []
+    pinned = re.compile(r"actions/[a-z-]+@v\d+\.\d+\.\d+")
+    assert [name for name in used if not pinned.fullmatch(name)] == []
 
 
 def test_they_test_every_python_that_the_package_names() -> None:

@@ -27,7 +27,7 @@ from tests.analysis.conftest import inputs_of
 from tests.closeness import assert_close_to
 
 GRAPHS = some.tuples(
-    some.integers(1, 3), some.integers(1, 3), some.integers(0, 9999), some.booleans()
+    some.integers(1, 3), some.integers(1, 3), some.integers(0, 99), some.booleans()
 )
 
 

@@ -27,10 +27,7 @@ from tests.analysis.recompute import FORMULAS
 from tests.analysis.recompute import difference as from_formula
 from tests.closeness import assert_close_to
 
-TRAINED = (
-    *("translation", "shakespeare", "negation", "reviews", "reverse", "induction"),
-    "induction-learned",
-)
+TRAINED = "translation shakespeare negation reviews reverse induction induction-learned".split()
 EXACT = 1e-6
 
 
@@ -51,10 +48,8 @@ def values_of(of: ForwardPass, head: int = 0) -> PassValues:
 
 def worst(of: ForwardPass) -> float:
     """The largest difference of any stage, of the first and the last head."""
-    each_head = [values_of(of, head) for head in {0, of.config.n_heads - 1}]
-    return max(
-        max(differences(values, stage)) for values in each_head for stage in values.stages.values()
-    )
+    heads = [values_of(of, head) for head in {0, of.config.n_heads - 1}]
+    return max(max(differences(each, stage)) for each in heads for stage in each.stages.values())
 
 
 def differences(

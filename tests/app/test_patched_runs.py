@@ -139,9 +139,8 @@ def settled(
         _enqueue_forward_msg=lambda message: told.append(message.page_info_changed.query_string),
     )
     states = WidgetStates(widgets=[WidgetState(id=at.radio[0].proto.id, string_value=view)])
-    request = ClientState(
-        query_string=address, widget_states=states, **{"page_script_hash": "a"} | asks
-    )
+    asked = {"page_script_hash": "a"} | asks
+    request = ClientState(query_string=address, widget_states=states, **asked)
     streamlit_patches.settle_address(session, request)
     return request.query_string, told
 

@@ -99,9 +99,8 @@ def test_files_of_a_session_are_freed_and_it_runs_again(monkeypatch: pytest.Monk
     files = running.uploaded_file_mgr
     for name in "fg":
         files.add_file("a", UploadedFileRec(name, name, "", b"12345678"))
-    one, two, other = (
-        UploadedFile(files.file_storage["a"][name], FileURLs()) for name in ("f", "f", "g")
-    )
+    kept = files.file_storage["a"]
+    one, two, other = (UploadedFile(kept[name], FileURLs()) for name in "ffg")
     state = running._session_mgr.get_session_info("a").session.session_state
     state._old_state |= {"one": one, "none": None}
     state._new_widget_state.set_from_value("folder", [two, other])

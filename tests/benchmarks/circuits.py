@@ -130,9 +130,8 @@ def circuit() -> Iterator[Row]:
     """How few edges restore 90 % of the indirect object's metric, the strongest by the mean."""
     question = asked(INDIRECT, FEW)
     for method, steps in METHODS.items():
-        scores = circuit_scores.scores_of(
-            opened(), list(circuit_scores.attributions(opened(), question, steps))
-        )
+        found = list(circuit_scores.attributions(opened(), question, steps))
+        scores = circuit_scores.scores_of(opened(), found)
         circuits = circuit_scores.nested_circuits(opened(), question, scores)
         points = list(circuits.curve())
         yield of_circuit(method, scores, points, circuits.smallest(points))

@@ -116,11 +116,9 @@ def models_with_a_large_one() -> Iterator[Path]:
     )
     run = {"title": LARGE, "example": "ab" * 15 + " "}  # 32 tokens with that which begins it
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        folder_of_models = Path(folder)
-        save_checkpoint(
-            folder_of_models / LARGE, Transformer(config), tokenizer=letters.to_json(), run=run
-        )
-        yield folder_of_models
+        model, path = Transformer(config), Path(folder) / LARGE
+        save_checkpoint(path, model, tokenizer=letters.to_json(), run=run)
+        yield path.parent
 
 
 @contextmanager
@@ -152,9 +150,8 @@ def on_a_bare_page(visitor: Visitor) -> Iterator[float]:
     page.evaluate(driver.LISTEN)
     for turn in range(CLICKS):
         head = str(1 - turn % 2)
-        yield driver.seconds_of(
-            page.get_by_role("radio", name=head, exact=True).click, shown, driver.CHANGED
-        )
+        button = page.get_by_role("radio", name=head, exact=True)
+        yield driver.seconds_of(button.click, shown, driver.CHANGED)
         expect(shown).to_have_text(f"head {head}")
         visitor.rest()
 
@@ -171,9 +168,8 @@ def on_heads(model: str, visitor: Visitor) -> Iterator[float]:
     for at in islice(count(1), CLICKS):
         layer, head = at % layers, at // layers % heads
         before = visitor.picture("attention_head")
-        yield driver.seconds_of(
-            partial(visitor.pick, "overview", layer=layer, head=head), view, driver.ANOTHER
-        )
+        pick = partial(visitor.pick, "overview", layer=layer, head=head)
+        yield driver.seconds_of(pick, view, driver.ANOTHER)
         assert visitor.picture("attention_head") != before, "no other head was painted"
         expect(page.get_by_text(re.compile(rf"Layer {layer}, head {head}\b")).first).to_be_visible()
         visitor.rest()

@@ -136,9 +136,8 @@ class Decoder(nn.Module):
         width, length = CONFIG.d_model, CONFIG.max_len
         self.tokens = nn.Embedding(CONFIG.vocab_size, width)
         self.positions = nn.Embedding(length, width)
-        layer = nn.TransformerEncoderLayer(
-            width, CONFIG.n_heads, CONFIG.d_ff, 0.0, batch_first=True, norm_first=True
-        )
+        sizes = (width, CONFIG.n_heads, CONFIG.d_ff)
+        layer = nn.TransformerEncoderLayer(*sizes, 0.0, batch_first=True, norm_first=True)
         norm = nn.LayerNorm(width)
         self.body = nn.TransformerEncoder(layer, CONFIG.n_layers, norm, enable_nested_tensor=False)
         self.head = nn.Linear(width, CONFIG.vocab_size)

@@ -151,9 +151,8 @@ def typing() -> Iterator[Row]:
     """From the Enter key behind a new sentence until its picture is painted."""
     with smollm2_open() as (visitor, _):
         taken = list(new_sentences(visitor))
-    yield within(
-        f"another sentence of {TOKENS} tokens to SmolLM2's map, key to paint", taken, p50=0.5
-    )
+    what = f"another sentence of {TOKENS} tokens to SmolLM2's map, key to paint"
+    yield within(what, taken, p50=0.5)
 
 
 def new_sentences(visitor: Visitor) -> Iterator[float]:
@@ -255,12 +254,10 @@ def memory() -> Iterator[Row]:
     with driver.an_app() as server:
         toy = asyncio.run(held(server, ["model=translation"] * len(texts)))
     with driver.an_app_with_smollm2() as server:
-        ours = asyncio.run(
-            held(server, [driver.address(text).removeprefix("/?") for text in texts])
-        )
-    weights = (
-        opened().bytes * 4 / next(opened().model.parameters()).element_size() / driver.MEGABYTE
-    )
+        queries = [driver.address(text).removeprefix("/?") for text in texts]
+        ours = asyncio.run(held(server, queries))
+    size = next(opened().model.parameters()).element_size()
+    weights = opened().bytes * 4 / size / driver.MEGABYTE
     more = ours - toy
     beside = f"{weights:.0f} MB of its weights in float32"
     what = "server memory with SmolLM2's map open, beyond that of the app with a toy"

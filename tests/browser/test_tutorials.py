@@ -21,10 +21,8 @@ NUMBER = re.compile(r"\*\*([^*]*\d[^*]*)\*\*")
 def claims(page: Path) -> list[tuple[str, list[str]]]:
     """Every address of a tutorial with the numbers after it, up to the next address."""
     _, *found = LINK.split(" ".join(page.read_text("utf-8").split()))
-    return [
-        (address, NUMBER.findall(after))
-        for address, after in zip(found[::2], found[1::2], strict=True)
-    ]
+    numbers = map(NUMBER.findall, found[1::2])
+    return list(zip(found[::2], numbers, strict=True))
 
 
 def said_on(visitor: Visitor) -> str:

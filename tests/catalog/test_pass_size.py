@@ -168,7 +168,6 @@ def test_a_pass_that_is_followed_backwards_takes_what_is_said(
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     model, given = Transformer(config).eval().requires_grad_(False), inputs(config, 1, tokens)
 
-    most = most_held(
-        lambda: gradients(model, *given, of=torch.sum, sites=("*.embed",), read_at=LAST)
-    )
+    asked: Any = {"of": torch.sum, "sites": ("*.embed",), "read_at": LAST}
+    most = most_held(lambda: gradients(model, *given, **asked))
     assert most <= pass_size(config, shape_of(config, given, LAST)).peak <= 2 * WITHIN * most

@@ -138,9 +138,8 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
     assert keep(tmp_path, owner="somebody").parent != kept.parent, "nobody learns what is there"
     assert (kept.parent / uploads.OWNER_MARK).read_text() == "me me"
     (tmp_path / f"{folders.UPLOAD}gone").symlink_to("nowhere")
-    assert (0, uploads.NOBODY) in [
-        (each.bytes, each.whose) for each in uploads.list_uploads(tmp_path)
-    ]
+    listed = uploads.list_uploads(tmp_path)
+    assert (0, uploads.NOBODY) in [(each.bytes, each.whose) for each in listed]
     key = mine.parent.name
     for name in [
         *("", "upload-", "upload-../x", f"upload-{'0' * 24}", f"{key}/..", "x" * 9999),

@@ -126,10 +126,8 @@ def test_the_labels_of_a_map_overlap_nothing_and_stay_inside() -> None:
 def domains(chart: dict[str, Any], axis: str) -> list[list[float] | None]:
     """The ends of this axis in every layer that has it."""
     sides = [part["encoding"].get(axis) for part in chart["layer"]]
-    scales = [
-        side.get("scale", {}) for side in sides if side and side.get("type") == "quantitative"
-    ]
-    return [scale.get("domain") for scale in scales]
+    numbers = [side for side in sides if side and side.get("type") == "quantitative"]
+    return [side.get("scale", {}).get("domain") for side in numbers]
 
 
 def test_the_axes_are_fixed_before_the_data_comes() -> None:

@@ -122,8 +122,7 @@ def without_numbers(flow: InformationFlow) -> InformationFlow:
 
 def nothing_across(tokens: int) -> InformationFlow:
     """One layer in which every token has all of itself."""
-    shares = AttentionShares(
-        torch.zeros(tokens, tokens), torch.ones(tokens), torch.zeros(tokens, tokens).long()
-    )
+    nothing = torch.zeros(tokens, tokens)
+    shares = AttentionShares(nothing, torch.ones(tokens), nothing.long())
     block = BlockShares({"decoder.self_attn": shares}, torch.zeros(tokens), parallel=False)
     return InformationFlow({"decoder": (block,)}, torch.eye(tokens))

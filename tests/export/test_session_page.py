@@ -26,9 +26,7 @@ WORDS = dict.fromkeys(("row", "column", "masked", "absent", "unit", "title"), "w
     "idle": "Point at a cell to read it; click to pin it.",
 }
 WEIGHTS, ALLOWED = heads(2, 3, 4, 4), torch.ones(4, 4).tril().bool()
-SVG = (
-    b'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="260"><text y="20">A</text></svg>'
-)
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="60" height="26"><text y="20">A</text></svg>'
 
 
 def matrix(layer: int, head: int) -> OfflineView:

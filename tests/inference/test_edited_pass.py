@@ -286,10 +286,8 @@ def test_a_history_reads_a_few_other_texts_only() -> None:
         assert (why_not_applicable(found, forward, patches[: 2 * MOST_TEXTS], patch) == "") == fits
     assert again.applied == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
     texts = [*map(" ".join, product(words, repeat=2)), "the cat and", "the hat and"]
-    steers = tuple(
-        Steer(D, 0, None, 1.0, (one, other))
-        for one, other in zip(texts[::2], texts[1::2], strict=True)
-    )
+    both = zip(texts[::2], texts[1::2], strict=True)
+    steers = tuple(Steer(D, 0, None, 1.0, each) for each in both)
     again = run_edited(found, forward, steers)
     assert list(again.not_applicable) == [8]
     assert "at most 16 texts in all" in again.not_applicable[8]

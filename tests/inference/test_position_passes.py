@@ -92,11 +92,9 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
         again = in_scheme(opened, "sinusoidal", 2_000).model
         turned = [found.tokens[place] for place in order]
         for passed, tokens in ((result.before, found.tokens), (result.after, turned)):
-            inputs = (
-                (ids_of([tokens]), ids_of([found.target])) if found.source else (ids_of([tokens]),)
-            )
+            inputs = [tokens, found.target] if found.source else [tokens]
             with torch.no_grad():
-                output = again(*inputs)
+                output = again(*(ids_of([each]) for each in inputs))
             assert_close_to(passed.trace.output[0, -1], output[0, -1], what=kind)
 
 
@@ -120,9 +118,8 @@ def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -
     opened, found = make("encoder", "sinusoidal")
     assert permuted(opened, found, reversed_order(found), "none").largest < 1e-5, "taken away"
     opened, found = make("decoder", "rotary")
-    assert permuted(opened, found, swapped_order(found, 2, 2), "rotary").largest < 1e-6, (
-        "the same order"
-    )
+    same = swapped_order(found, 2, 2)
+    assert permuted(opened, found, same, "rotary").largest < 1e-6
     _, found = make("encoder", "none")
     order = reversed_order(found)
     assert order == [0, *range(len(order) - 1, 0, -1)]

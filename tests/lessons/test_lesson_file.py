@@ -46,9 +46,8 @@ def test_a_lesson_is_what_its_file_says() -> None:
 
 
 def test_a_step_is_done_when_the_address_says_so() -> None:
-    step = LessonStep(
-        "t", "/attention?layer=1&hide=2", "x", done={"layer": "2", "pinned": "*", "hide": ""}
-    )
+    done = {"layer": "2", "pinned": "*", "hide": ""}
+    step = LessonStep("t", "/attention?layer=1&hide=2", "x", done=done)
     assert is_done(step, "attention", {"layer": "2", "pinned": "q1k1", "head": "3"})
     assert not is_done(step, "attention", {"layer": "2"})
     assert not is_done(step, "masks", {"layer": "2", "pinned": "q1k1"})

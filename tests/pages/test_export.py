@@ -134,9 +134,8 @@ def on_screen(at: AppTest) -> tuple[set[str], int]:
     """The keys of all views but players and titles, and how many charts there are beside them."""
     keys = {str(key) for key in views(at)}
     charts = len(at.get("vega_lite_chart")) + len(at.get("plotly_chart"))
-    return {
-        key for key in keys if not key.endswith(("-choice", "-ask", "_steps", "_title"))
-    }, charts
+    left_out = ("-choice", "-ask", "_steps", "_title")
+    return {key for key in keys if not key.endswith(left_out)}, charts
 
 
 @cache
@@ -157,10 +156,8 @@ def test_the_lines_export_every_head_of_the_layer() -> None:
     assert sorted(titles) == [f"{whose}, head {head}" for head in range(len(titles))]
     at.session_state["export"] = True
     offered = at.run().selectbox(key="export_figure").options
-    assert [one.partition(" · ")[2] for one in offered[:2]] == [
-        "Layer 0, head 1",
-        "Layer 0, head 0",
-    ]
+    first = [one.partition(" · ")[2] for one in offered[:2]]
+    assert first == ["Layer 0, head 1", "Layer 0, head 0"]
 
 
 def test_the_list_of_figures_leaves_out_what_all_begin_with() -> None:

@@ -78,9 +78,8 @@ class Reference(nn.Module):
         # Every weight is overwritten. With dropout 0 it stays in training: in eval mode torch
         # leaves this path for another.
         self.transformer.load_state_dict(torch_values(weights), strict=True)
-        self.table = (
-            sinusoids(torch.arange(7), config.d_model).float().to(weights["head.bias"].dtype)
-        )
+        table = sinusoids(torch.arange(7), config.d_model).float()
+        self.table = table.to(weights["head.bias"].dtype)
         self.source = nn.Parameter(weights["encoder.embedding.weight"])
         self.target = nn.Parameter(weights["decoder.embedding.weight"])
         self.out = nn.Parameter(weights["head.weight"])
@@ -157,9 +156,8 @@ def test_attention_has_a_mask_of_its_own_in_every_head(dtype: torch.dtype) -> No
     mask[..., 0] = True  # torch gives NaN to a query that sees nothing
     tap = RecordingTap()
     watched, fused = ours(x, memory, mask, tap=tap), ours(x, memory, mask)
-    answer, expected = theirs(
-        x, memory, memory, attn_mask=~mask.flatten(0, 1), average_attn_weights=False
-    )
+    hidden = ~mask.flatten(0, 1)
+    answer, expected = theirs(x, memory, memory, attn_mask=hidden, average_attn_weights=False)
     assert_close_to(tap.values["weights"], expected)
     assert_close_to(watched, answer)
     assert_close_to(fused, answer)

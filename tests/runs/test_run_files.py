@@ -65,9 +65,8 @@ def test_a_lock_has_one_holder_and_asking_takes_it_from_nobody(tmp_path: Path) -
 def test_notes_are_kept_as_far_as_they_are_short(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     assert run.notes() == RunNotes()
-    run.note(
-        RunNotes(("good", "good", "  two \n words ", ""), "x" * 2 * LONGEST_NOTE, "0" * 12, "T")
-    )
+    tags = ("good", "good", "  two \n words ", "")
+    run.note(RunNotes(tags, "x" * 2 * LONGEST_NOTE, "0" * 12, "T"))
     found = run.notes()
     assert found.tags == ("good", "two words")
     assert (len(found.note), found.sweep, found.sweep_title) == (LONGEST_NOTE, "0" * 12, "T")

@@ -56,10 +56,8 @@ def test_runs_from_a_trained_model_differ_in_how_it_is_trained() -> None:
     ]
     assert {spec.parent for spec in specs} == {"induction"}
     assert title_of({"lora_rank": [0, 2]}) == "LoRA rank 0, 2"
-    assert what_differs(grid(task, {"lora_rank": [2, 4]}, parent=parent)) == [
-        "LoRA rank 2",
-        "LoRA rank 4",
-    ]
+    ranks = grid(task, {"lora_rank": [2, 4]}, parent=parent)
+    assert what_differs(ranks) == ["LoRA rank 2", "LoRA rank 4"]
     no_difference: list[dict[str, list[Any]]] = [
         {"lora_rank": [0], "lora_alpha": [4.0, 8.0]},
         {"weights_seed": [1, 2]},
@@ -105,14 +103,10 @@ def test_a_name_has_what_differs_and_nothing_else() -> None:
         "2 layers, warm-up 50",
         "2 layers, no warm-up",
     ]
-    assert what_differs([spec(positions="none"), spec(positions="rotary")]) == [
-        "no positions",
-        "rotary positions",
-    ]
-    assert what_differs([spec(norm_position="pre"), spec(norm_position="post")]) == [
-        "pre-norm",
-        "post-norm",
-    ]
+    both = [spec(positions="none"), spec(positions="rotary")]
+    assert what_differs(both) == ["no positions", "rotary positions"]
+    both = [spec(norm_position="pre"), spec(norm_position="post")]
+    assert what_differs(both) == ["pre-norm", "post-norm"]
     assert what_differs([spec(heads=2), spec(heads=4)]) == ["2 heads", "4 heads"], "not d_head too"
 
 

@@ -163,9 +163,8 @@ def websocket(monkeypatch: pytest.MonkeyPatch) -> Any:
     """One of uvicorn's, open, as the server makes it."""
     config = Config(Inside(), log_config=None)
     config.load()
-    monkeypatch.setattr(
-        message_limits.WEBSOCKET, "connection_made", message_limits.WEBSOCKET.connection_made
-    )
+    theirs = message_limits.WEBSOCKET
+    monkeypatch.setattr(theirs, "connection_made", theirs.connection_made)
     message_limits.limit_frames()
     connection: Any = config.ws_protocol_class(config, ServerState(), {}, Mock())  # type: ignore[misc, call-arg]
     connection.conn = ServerProtocol(state=OPEN)

@@ -301,9 +301,8 @@ def test_a_named_proxy_counts(other: str, said: str, tmp_path: Path, played: lis
     lines = lines.replace("203.0.113.0/24", other)
     lines = lines if "https" in said else lines.replace("set $by https;", "")
     with in_front(tmp_path, played, lines) as front:
-        request = urllib.request.Request(
-            f"{front.url}/", headers={"X-Forwarded-For": "203.0.113.7"}
-        )
+        claimed = {"X-Forwarded-For": "203.0.113.7"}
+        request = urllib.request.Request(f"{front.url}/", headers=claimed)
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.status == 200
     assert said in {each.said for each in played}

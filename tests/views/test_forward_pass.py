@@ -148,9 +148,8 @@ def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> 
     at = page("decoder.0.cross_attn.weights", model="translation")
     opened = opened_model.open_model("translation")
     of = forward_pass.run_text(opened, opened.example)
-    both = [
-        f"{a.label}{BETWEEN}{b.label}" for a, b in zip(of.target, of.output_tokens, strict=True)
-    ]
+    pairs = zip(of.target, of.output_tokens, strict=True)
+    both = [f"{one.label}{BETWEEN}{other.label}" for one, other in pairs]
     assert picture(at)["rows"] == both
     assert picture(at)["words"]["row"] == "reads / writes"
     assert at.selectbox(key="stage_decoder_token").options[-1].endswith(both[-1])

@@ -148,9 +148,8 @@ def test_3_the_lost_target(notebook: Transformer) -> None:
 
 
 def test_4_writing_that_never_appends() -> None:
-    config = config_of(
-        "encoder-decoder", bos_id=1, generation=GenerationConfig(eos_ids=(2,)), dropout=0.5
-    )
+    ends = GenerationConfig(eos_ids=(2,))
+    config = config_of("encoder-decoder", bos_id=1, generation=ends, dropout=0.5)
     _, bad, (source, target) = wrong(config, "never-appends")
     assert bad.generate(source, max_length=9).shape == (1, 10), "it knows no end"
     bad.train()

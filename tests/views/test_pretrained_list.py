@@ -85,9 +85,8 @@ def test_a_click_begins_shows_how_far_it_is_and_ends_it(states: dict[str, Downlo
     at = press(page(), "get_gpt2")
     assert [state.kind for state in states.values()] == ["running"]
     assert "get_gpt2" not in buttons(at)
-    states["gpt2"] = fetched = DownloadState(
-        "running", DownloadProgress("fetching", 110_000_000, 551_000_000, 9e6)
-    )
+    progress = DownloadProgress("fetching", 110_000_000, 551_000_000, 9e6)
+    states["gpt2"] = fetched = DownloadState("running", progress)
     again = page()
     assert "cancel_list_gpt2" in buttons(again)
     assert progress_words(fetched) == "110 MB of 551 MB, 9.00 MB a second, 49 s left"

@@ -133,9 +133,8 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
 def test_what_the_scores_of_a_unigram_sum_to_is_said() -> None:
     at = page(learn_how=UNIGRAM, learn_from=trained_tokenizers.PAPER, learn_rules="20")
     text = trained_tokenizers.shipped_text(trained_tokenizers.PAPER)
-    scores = trained_tokenizers.unigram_pieces(
-        text, trained_tokenizers.unigram_sizes(text, 20)[0]
-    ).scores.values()
+    size = trained_tokenizers.unigram_sizes(text, 20)[0]
+    scores = trained_tokenizers.unigram_pieces(text, size).scores.values()
     assert f"e^score sums to {sum(map(math.exp, scores)):.3g} over" in said(at)
 
 
@@ -176,9 +175,8 @@ def test_the_pasted_lines_give_what_is_on_screen() -> None:
         assert printed[-1] == str(found.counts_after(1).tokens)
 
     _, printed = run(training_code(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1).text()[0])
-    pieces = trained_tokenizers.unigram_pieces(
-        paper, trained_tokenizers.unigram_sizes(paper, 20)[1]
-    ).pieces[1:13]
+    size = trained_tokenizers.unigram_sizes(paper, 20)[1]
+    pieces = trained_tokenizers.unigram_pieces(paper, size).pieces[1:13]
     scores = [score for _, score in ast.literal_eval("\n".join(printed))]
     same = [score for _, score in pieces]  # of equal pieces any may be the first
     assert scores == pytest.approx(same, abs=1e-3)

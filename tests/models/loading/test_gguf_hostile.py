@@ -67,10 +67,8 @@ def claimed(**fields: Any) -> Damage:
 
 def said(**changes: Value | None) -> Damage:
     """Other values; `__` stands for a point, and a name without one is Llama's."""
-    named = {
-        name.replace("__", ".") if "__" in name else f"llama.{name}": value
-        for name, value in changes.items()
-    }
+    names = [each.replace("__", ".") if "__" in each else f"llama.{each}" for each in changes]
+    named = dict(zip(names, changes.values(), strict=True))
     return changed(lambda draft: draft.with_values(named))
 
 

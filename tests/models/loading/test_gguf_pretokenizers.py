@@ -72,9 +72,7 @@ def library(name: str) -> tokenizers.pre_tokenizers.PreTokenizer:
 @pytest.mark.parametrize("name", sorted(PATTERNS.keys() | PRE_TOKENIZERS.keys()))
 def test_words_are_those_of_the_patterns(name: str, request: pytest.FixtureRequest) -> None:
     thorough = request.config.getoption("--thorough")
-    patterns = [
-        regex.compile(pattern.replace(r"\s", r"\p{White_Space}")) for pattern in PATTERNS[name]
-    ]
+    patterns = [regex.compile(each.replace(r"\s", r"\p{White_Space}")) for each in PATTERNS[name]]
     ours = library(name)
     for text in many_texts(5_000 if thorough else 500):
         spans = [span for _, span in ours.pre_tokenize_str(text)]

@@ -34,9 +34,8 @@ COUNTS = st.lists(st.integers(-2, 40) | st.integers(), max_size=3) | ANY_JSON
 ENTRIES = st.fixed_dictionaries(
     {"dtype": st.sampled_from(sorted(TYPES)) | ANY_JSON, "shape": COUNTS, "data_offsets": COUNTS}
 )
-HEADERS = (
-    st.dictionaries(st.sampled_from("ab") | st.text(), ENTRIES | ANY_JSON, max_size=4) | ANY_JSON
-)
+NAMES = st.sampled_from("ab") | st.text()
+HEADERS = st.dictionaries(NAMES, ENTRIES | ANY_JSON, max_size=4) | ANY_JSON
 IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

@@ -40,9 +40,8 @@ def word_pieces() -> tokenizers.Tokenizer:
     made.normalizer = normalizers.BertNormalizer()
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    made.train_from_iterator(
-        CORPUS, trainers.WordPieceTrainer(vocab_size=60, special_tokens=special)
-    )
+    trainer = trainers.WordPieceTrainer(vocab_size=60, special_tokens=special)
+    made.train_from_iterator(CORPUS, trainer)
     made.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )

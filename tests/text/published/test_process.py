@@ -116,9 +116,8 @@ def test_children_end_with_the_app(made: Made) -> None:
         "open_published(Path(sys.argv[1]), 'gpt2'); import psutil\n"
         "print(psutil.Process().children()[0].pid, flush=True); os.kill(os.getpid(), 9)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(made("gpt2"))], cwd=ROOT, capture_output=True, text=True
-    )
+    call = [sys.executable, "-c", code, str(made("gpt2"))]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True)
     pid = int(done.stdout)
     wait_until(lambda: ended(pid), "the end of the child")
 
