@@ -222,9 +222,7 @@ def test_the_list_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "is there already." in capsys.readouterr().out
 
 
-def test_the_folder_of_another_model_is_not_taken_for_the_one_that_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_models_folder_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (mine := tmp_path / "mine").mkdir()
     (mine / "config.json").touch()
     ask = ["get", "smollm2", "--to", str(mine)]

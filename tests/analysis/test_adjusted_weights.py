@@ -35,9 +35,7 @@ SELF = "encoder.self_attn"
 
 @SIZES
 @given(some.integers(1, 9), some.integers(2, 12), some.integers(0, 10_000), some.data())
-def test_hiding_keeps_every_row_a_distribution(
-    rows: int, columns: int, seed: int, data: some.DataObject
-) -> None:
+def test_rows_stay_distributions(rows: int, columns: int, seed: int, data: some.DataObject) -> None:
     keys = data.draw(some.sets(some.integers(0, columns - 1), max_size=columns - 1))
     weights = heads(rows, columns, seed=seed)
     left, removed = hide_keys(weights, sorted(keys))

@@ -52,12 +52,9 @@ def test_a_batch_of_changes_is_one_change_each() -> None:
     to_stream, to_heads = (torch.randn(3, 6, width, generator=random) for width in (12, 4))
     q_input = f"{LAST}.q_input"
     to_inputs = to_stream.flip(0)
+    added = ((STREAM, to_stream, None), (OUT, to_heads, heads), (q_input, to_inputs, heads))
     for row, head in enumerate(heads):
-        for site, values, at in (
-            (STREAM, to_stream, None),
-            (OUT, to_heads, heads),
-            (q_input, to_inputs, heads),
-        ):
+        for site, values, at in added:
             found = trace(MODEL, ids, edits=[AddByRow(site, values, at)])
             value = PLAIN[site][:1].clone()
             (value if at is None else value[:, head])[:] += values[row]

@@ -231,10 +231,8 @@ def test_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_computed_of_the_text() -> None:
     """All of it where an edit names all positions, always the position that is read."""
-    for starts_at, patched in {
-        0: Patched(CONFIGS["decoder"], Scale("decoder.0.mlp.out")),
-        PLACE: Patched(parts_at=PLACE),
-    }.items():
+    everywhere = Patched(CONFIGS["decoder"], Scale("decoder.0.mlp.out"))
+    for starts_at, patched in {0: everywhere, PLACE: Patched(parts_at=PLACE)}.items():
         assert patched.has_every_part_alone().start(SELF) == starts_at
     assert Patched(parts_at=PLACE + 1).has_every_part_alone().start(SELF) == PLACE
     costs = [multiplications(Recorded().base(shared), SELF, 0) for shared in (0, 3)]

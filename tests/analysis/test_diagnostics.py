@@ -70,9 +70,8 @@ def of_model(model: Transformer) -> list[Diagnostic]:
 
 def of_attention(opened: OpenModel) -> list[Diagnostic]:
     forward = run_text(opened, opened.example)
-    return diagnostics.attention_findings(
-        [join_layers(list(metrics_by_layer(forward, each.name))) for each in forward.parts]
-    )
+    measured = [join_layers([*metrics_by_layer(forward, each.name)]) for each in forward.parts]
+    return diagnostics.attention_findings(measured)
 
 
 def test_a_shipped_model_is_sound_and_an_untrained_one_is_not(subtests: pytest.Subtests) -> None:

@@ -94,9 +94,8 @@ def test_paths_of_a_head_and_into_it_and_their_grid() -> None:
     into = edges_into(wiring, 1, 2, "v")
     senders = [wiring.columns[column].kind for _, column in into]
     assert senders == ["embedding", *["head"] * 3, "feed-forward"]
-    assert {wiring.rows[row] for row, _ in into} == {
-        place for place in wiring.rows if (place.layer, place.head, place.reads) == (1, 2, "v")
-    }
+    reading = [row for row in wiring.rows if (row.layer, row.head, row.reads) == (1, 2, "v")]
+    assert {wiring.rows[row] for row, _ in into} == {*reading}
     found = edge_grid(wiring, ends, [float(at) for at in range(len(ends))])
     assert found.shape == (4, 3)
     assert found[:, 2].tolist() == [1, 2, 3, 4]
@@ -105,9 +104,7 @@ def test_paths_of_a_head_and_into_it_and_their_grid() -> None:
 
 
 @EACH_MODEL
-def test_a_circuit_lies_between_the_corrupted_and_the_recorded_text(
-    config: TransformerConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_circuit_lies_between(config: TransformerConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     """All edges are the clean one and none the corrupted one; a batch of them is one by one."""
     contrast = contrast_of(config)
     base = corrupted_pass(contrast)

@@ -167,8 +167,7 @@ def test_what_heads_write_to_the_logits_is_what_attribution_says(found: ForwardP
             for head in range(config.n_heads):
                 writes = value_writes(found, part, layer, head)
                 sources = direct_logits(found, layer, place, writes)
-                assert float(
-                    found.weights(part, layer, head)[place] @ sources[:, option]
-                ) == pytest.approx(float(parts[layer, head]), rel=1e-6, abs=1e-9)
+                written = float(found.weights(part, layer, head)[place] @ sources[:, option])
+                assert written == pytest.approx(float(parts[layer, head]), rel=1e-6, abs=1e-9)
                 few = direct_logits(found, layer, place, writes, torch.tensor([option, 2]))
                 assert_close_to(few, sources[:, [option, 2]])

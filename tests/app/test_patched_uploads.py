@@ -119,9 +119,8 @@ def test_a_folder_of_too_many_files_is_one_sentence() -> None:
     ours = streamlit_patches.bound_files_of_an_upload
     assert (AppSession, "_handle_file_urls_request", ours) in streamlit_patches.REPLACED
     sent: list[ForwardMsg] = []
-    session: Any = SimpleNamespace(
-        id="a", _uploaded_file_mgr=MemoryUploadedFileManager(""), _enqueue_forward_msg=sent.append
-    )
+    files: Any = {"id": "a", "_uploaded_file_mgr": MemoryUploadedFileManager("")}
+    session: Any = SimpleNamespace(**files, _enqueue_forward_msg=sent.append)
     most = streamlit_patches.UPLOADS_AT_ONCE
     for answer in (ours, streamlit_patches.STREAMLITS_ADDRESSES):
         for count in (most, most + 1):

@@ -198,10 +198,8 @@ def on_stages(stack: str, visitor: Visitor) -> Iterator[float]:
 
 def on_merges(visitor: Visitor) -> Iterator[float]:
     """The first merges of a megabyte of text, then back from the last."""
-    page = visitor.open(
-        "/tokenizer_training?"
-        + urlencode({"learn_from": FILE, "learn_rules": MERGES, "learn_step": 0})
-    )
+    asked = {"learn_from": FILE, "learn_rules": MERGES, "learn_step": 0}
+    page = visitor.open(f"/tokenizer_training?{urlencode(asked)}")
     mine = FilePayload(name="mine.txt", mimeType="text/plain", buffer=made_up().encode())
     page.locator("input[type=file]").set_input_files(mine)
     page.evaluate(driver.LISTEN)

@@ -73,10 +73,8 @@ def heads_of_a_folder() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder, a_browser() as browser:
         bert = tiny.reference_bert(Path(folder) / "bert")
         begun = time.monotonic()
-        with (
-            an_app(env={"EXPLORER_MODELS": str(bert)}) as server,
-            a_visitor(browser, server) as visitor,
-        ):
+        app = an_app(env={"EXPLORER_MODELS": str(bert)})
+        with app as server, a_visitor(browser, server) as visitor:
             visitor.open("/attention")
             visitor.drawn("overview")
             visitor.drawn("attention_head")

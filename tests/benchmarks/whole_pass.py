@@ -165,9 +165,8 @@ def new_sentences(visitor: Visitor) -> Iterator[float]:
         view = visitor.widget(KEY).locator("[data-painted]").first
         field.fill(text)
         yield driver.seconds_of(partial(field.press, "Enter"), view, driver.PAINTED)
-        expect(visitor.widget(KEY).locator("canvas")).to_have_attribute(
-            "aria-label", f"{opened().title}: the forward pass over “{text}”"
-        )
+        says = f"{opened().title}: the forward pass over “{text}”"
+        expect(visitor.widget(KEY).locator("canvas")).to_have_attribute("aria-label", says)
         visitor.rest()
 
 

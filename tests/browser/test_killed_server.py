@@ -160,9 +160,7 @@ def a_reader_behind_nginx(
         assert not any(SECRET in log for log in (replicas.proxy.log, killed.log, left.log))
 
 
-def test_who_reads_goes_on_what_trains_goes_on_and_a_download_ends(
-    both: tuple[Server, Server], visit: Visit, tmp_path: Path
-) -> None:
+def test_all_but_downloads_go_on(both: tuple[Server, Server], visit: Visit, tmp_path: Path) -> None:
     killed, left = both
     run = tiny_run(killed.runs, steps=1_000_000)
     run.command("step")

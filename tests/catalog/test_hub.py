@@ -116,9 +116,8 @@ def test_what_opens_nothing_is_not_fetched(site: Site, subtests: pytest.Subtests
 def test_what_is_too_large(site: Site, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site.put_model(ID, {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()})
     monkeypatch.setenv("EXPLORER_LIMIT_DOWNLOAD_BYTES", "1000")
-    with pytest.raises(
-        ModelError, match=r"^This model is .* MB; the limit is 0.001 MB\. Choose a smaller one\.$"
-    ):
+    sentence = r"^This model is .* MB; the limit is 0.001 MB\. Choose a smaller one\.$"
+    with pytest.raises(ModelError, match=sentence):
         hub.fetch_from_hub(ID)
     assert not any("/resolve/" in path for path, _ in site.asked)
 

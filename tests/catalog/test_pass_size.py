@@ -120,9 +120,7 @@ def test_cached_steps_take_what_is_said(kind: str, positions: str, oddity: str, 
 
 
 @grid("kind, positions, oddity, tokens", ("encoder", "decoder"), POSITIONS, ODDITIES, (24, 150))
-def test_scores_of_every_edge_and_circuits_take_what_is_said(
-    kind: str, positions: str, oddity: str, tokens: int
-) -> None:
+def test_circuits_take_what_is_said(kind: str, positions: str, oddity: str, tokens: int) -> None:
     """Every head reads inputs of its own, forward and backward, and what is written is held."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     if config.norm_position == "post":  # has no edges
@@ -161,9 +159,7 @@ def test_points_on_the_way_are_passed_together_without_copies_of_weights() -> No
 
 
 @grid("kind, positions, oddity, tokens", KINDS, POSITIONS, ODDITIES, (24, 150))
-def test_a_pass_that_is_followed_backwards_takes_what_is_said(
-    kind: str, positions: str, oddity: str, tokens: int
-) -> None:
+def test_a_gradient_takes_what_is_said(kind: str, positions: str, oddity: str, tokens: int) -> None:
     """As the museum does for the gradients at the embeddings: all that was computed is kept."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     model, given = Transformer(config).eval().requires_grad_(False), inputs(config, 1, tokens)

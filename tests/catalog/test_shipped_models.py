@@ -188,11 +188,8 @@ def test_translation_crosses() -> None:
     source, target, weights = attention("translation", text)
     words, written = ([token.label for token in tokens] for tokens in (source, target[1:]))
     assert " ".join(written) == "le chat noir ne voit pas la maison blanche"
-    for french, english, least in [
-        ("chat", "cat", 0.7),
-        ("noir", "black", 0.8),
-        ("maison", "house", 0.4),
-    ]:
+    expected = [("chat", "cat", 0.7), ("noir", "black", 0.8), ("maison", "house", 0.4)]
+    for french, english, least in expected:
         looking = weights.mean(0)[written.index(french)]
         assert looking.argmax() == words.index(english)
         assert looking.max() > least

@@ -122,10 +122,8 @@ def demo_rounded(show: str) -> None:
 
 
 def demo_board(show: str) -> None:
-    rows = [
-        Row(name, [Cell("0.5", 0.5), Cell("cut", None, "cut")], pickable=at < 2)
-        for at, name in enumerate(["the", "<b>x</b>", "\u202eabc"])
-    ]
+    both, names = [Cell("0.5", 0.5), Cell("cut", None, "cut")], ["the", "<b>x</b>", "\u202eabc"]
+    rows = [Row(name, both, pickable=at < 2) for at, name in enumerate(names)]
     columns = [Column("before", "sums to 1"), Column("after")]
     board(columns, rows, key="board", title="demo", pick="Take {row}", on_pick=choose, **SPOKEN)
     columns = [Column(str(at)) for at in range(60)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Barrier, Event, Lock, get_ident
 from typing import Any
@@ -197,10 +198,8 @@ def test_a_waiting_reader_may_leave_and_work_goes_on(letters: OpenModel, tmp_pat
         made = pool.submit(cached, letters, "result", make, lambda _: 1)
         begun.wait()
         try:
-            for ask in (
-                lambda: cached(letters, "result", object, lambda _: 1),
-                lambda: open_entry(entry),
-            ):
+            result = partial(cached, letters, "result", object, lambda _: 1)
+            for ask in (result, partial(open_entry, entry)):
                 with pytest.raises(Left), cooperative.run_in_thread(Leaves()):
                     ask()
         finally:

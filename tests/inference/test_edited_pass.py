@@ -343,9 +343,7 @@ SOMETHING: tuple[Intervention, ...] = (
 
 
 @pytest.mark.parametrize("name", ["translation", "t5"])
-def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
-    name: str, published: Path, subtests: pytest.Subtests
-) -> None:
+def test_edits_hold_while_it_writes(name: str, published: Path, subtests: pytest.Subtests) -> None:
     """Passed whole over it, with the same edits; of a published model with some of them."""
     model = opened_model.open_checkpoint((published if name == "t5" else SHIPPED) / name, name)
     forward = run_text(model, "hello world" if name == "t5" else model.example)

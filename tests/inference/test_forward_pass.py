@@ -179,10 +179,8 @@ def test_the_next_token_is_that_of_a_whole_pass(gpt2: OpenModel) -> None:
 
 
 def test_texts_of_a_batch_are_answered_as_alone(gpt2: OpenModel, bert: OpenModel) -> None:
-    for opened, texts in [
-        (bert, ("the [MASK] is a good dog", "a good [MASK]")),
-        (gpt2, ("5 17 3", "1 2 4")),
-    ]:
+    masked = ("the [MASK] is a good dog", "a good [MASK]")
+    for opened, texts in [(bert, masked), (gpt2, ("5 17 3", "1 2 4"))]:
         for text, forward in zip(texts, run_batch(opened, texts), strict=True):
             alone = run_text(opened, text).answer
             assert forward.answer.text == alone.text
@@ -211,10 +209,8 @@ def test_as_much_as_fits_is_kept_and_of_two_texts_the_second_is_cut_first(bert: 
     assert len(PIECES.encode(text[:more])) > 5
     assert found.in_words == f"its first {len(found.kept_text)} characters"
     assert truncate(PIECES.encode, "the cat", "", 1) is None, "special tokens take all"
-    for text, pair, said in [
-        ("the cat", "the dog " * 60, "all of it and the first "),
-        ("the cat " * 60, "the dog", "its first "),
-    ]:
+    longer = ("the cat", "the dog " * 60, "all of it and the first ")
+    for text, pair, said in [longer, ("the cat " * 60, "the dog", "its first ")]:
         with pytest.raises(ForwardPassError, match="at most 64: shorten it to " + said) as error:
             run_text(bert, text, pair)
         found = error.value.cut

@@ -90,9 +90,7 @@ INPUTS_OF = {
 
 @pytest.mark.usefixtures("shapes_unchecked")
 @grid("way, pieces, config", WAYS, [(1, 1, 1, 1, 1, 1), (4, 2), (1, 5)], INPUTS_OF.values())
-def test_inputs_of_heads_are_remembered_as_they_were_read_at_once(
-    config: TransformerConfig, way: str, pieces: tuple[int, ...]
-) -> None:
+def test_head_inputs_are_kept(config: TransformerConfig, way: str, pieces: tuple[int, ...]) -> None:
     """One head reads another residual stream, in every piece."""
     model, (ids,) = shaken(config), inputs_of(config)
     edits = [Scale(f"decoder.{layer}.self_attn.{way}", 0.5, head=2 - layer) for layer in (0, 1)]

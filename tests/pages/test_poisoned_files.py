@@ -73,10 +73,8 @@ def poison_world(world: Path, bad: str) -> int:
     poison_copies(world / "lessons" / "whole.toml", bad)
     for path in (*run.glob("*.json"), *run.glob("s*/*/run.json"), world / "finding"):
         poison_file(path, bad)
-    return sum(
-        path.read_text("utf-8").count(json.dumps(bad)[1:])
-        for path in (*world.rglob("*.*son"), *world.rglob("*.toml"), world / "finding")
-    )
+    files = (*world.rglob("*.*son"), *world.rglob("*.toml"), world / "finding")
+    return sum(path.read_text("utf-8").count(json.dumps(bad)[1:]) for path in files)
 
 
 def drawn(path: str, world: Path, **address: str) -> AppTest:

@@ -65,17 +65,13 @@ STEERED: dict[str, tuple[str, str]] = {
 BOTH = ("text", "corrupted")
 READERS = ("letters", "reviews", "bert")
 """Those that read words, not token IDs."""
-TRACED: tuple[dict[str, str], ...] = (
-    {},
-    {"patched_value": "Attention output", "patch_way": "Noising", "patch_number": "Metric"},
-)
+NOISED = {"patched_value": "Attention output", "patch_way": "Noising", "patch_number": "Metric"}
+TRACED: tuple[dict[str, str], ...] = ({}, NOISED)
 
 PERMUTED = {"lab": ORDER, "order_of": "Custom order"}
 ENCODER_IN_3D = {"of_stack": "Encoder", "in_3d": "true"}
-PATHS: tuple[dict[str, str], ...] = (
-    {"layer": "0", "head": "1"},
-    {"layer": "1", "head": "0", "path_end": "Into this head", "path_reads": "Values"},
-)
+INTO = {"layer": "1", "head": "0", "path_end": "Into this head", "path_reads": "Values"}
+PATHS = ({"layer": "0", "head": "1"}, INTO)
 
 
 def each_once(
@@ -195,9 +191,7 @@ def test_the_lines_of_two_schemes_open_the_learned_model(shipped_models: None) -
         assert page.made["positions"].table is not None
 
 
-def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
-    folders: dict[str, Path], subtests: pytest.Subtests
-) -> None:
+def test_lines_of_every_kind_of_stage(folders: dict[str, Path], subtests: pytest.Subtests) -> None:
     """Of each kind the last stage of the first model that has it."""
     configs = {entry.name: entry.config for entry in available_models.list_models()}
     seen = set[str]()
@@ -220,9 +214,7 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
                 page.shows("stage_values", "drawn")
 
 
-def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
-    small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_of_too_many_shares(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.analysis.forward_pass.pass_values.MOST_LOGITS", 10)
     for address in [{"decoder_token": "1"}, {}]:
         asked = {"model": "letters", "stage": "probabilities", **address}

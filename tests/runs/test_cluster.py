@@ -100,10 +100,8 @@ def says_hello(port: int) -> None:
     """As a stranger, who has no certificate; what every port of the cluster must refuse."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with (
-        socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
-        context.wrap_socket(plain) as stranger,
-    ):
+    plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+    with plain, context.wrap_socket(plain) as stranger:
         stranger.sendall(b"hello")
         stranger.recv(1)
 

@@ -216,10 +216,8 @@ def test_what_cannot_be_begun_says_why(tmp_path: Path) -> None:
     spec = tiny_spec()
     without_text = dataclasses.replace(spec, task="characters")
     few_words = dataclasses.replace(spec, model=spec.model.replace(vocab_size=8))
-    for refused, sentence in (
-        (without_text, "text of the run characters-1 is missing"),
-        (few_words, "does not read the task reverse"),
-    ):
+    said = ("text of the run characters-1 is missing", "does not read the task reverse")
+    for refused, sentence in zip((without_text, few_words), said, strict=True):
         run = create(tmp_path, refused)
         with pytest.raises(RunError, match=sentence):
             train_to_end(run.folder)
@@ -265,9 +263,8 @@ def test_two_processes_make_the_updates_of_one_and_save_when_interrupted(tmp_pat
     both.wait(60)
     assert two.status().state == "interrupted"
     assert two.checkpoint() is not None
-    for (step, loss), (of_one, expected) in zip(
-        two.metrics().losses()[:8], one.metrics().losses(), strict=True
-    ):
+    losses = zip(two.metrics().losses()[:8], one.metrics().losses(), strict=True)
+    for (step, loss), (of_one, expected) in losses:
         assert step == of_one
         assert abs(loss - expected) <= 1e-5
     seventh = [weights(dict(run.snapshots())[7]) for run in (two, one)]
@@ -296,9 +293,7 @@ for progress in training:
 """
 
 
-def test_a_disk_that_fills_while_it_trains_is_a_sentence_and_the_run_goes_on_after(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     run = tiny_run(tmp_path)
     training = advance(run.folder)

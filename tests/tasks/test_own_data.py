@@ -151,11 +151,8 @@ def test_measuring_reads_held_out_text_or_all_for_a_shipped_model(characters: La
     few = characters.measure(model).value
     assert few == pytest.approx(characters.measuring_everything().measure(model).value, rel=0.2)
     assert 1 < few < 10
-    for recipe in (
-        Recipe("characters"),
-        Recipe("twin", twin_of="characters", positions="learned"),
-        Recipe("same", twin_of="characters"),
-    ):
+    twin = Recipe("twin", twin_of="characters", positions="learned")
+    for recipe in (Recipe("characters"), twin, Recipe("same", twin_of="characters")):
         task = recipe.task(BODY + ENDING)
         assert isinstance(task, LanguageTask)
         assert task.measured_windows == len(task.held_out_windows), recipe.name
@@ -226,9 +223,8 @@ def test_pairs_teach_the_target_shifted_by_one_and_a_source_is_on_one_side() -> 
         length = int((labels != IGNORE).sum())
         assert labels[length - 1] == row[int((row != 0).sum()) - 1] == ends
         assert torch.equal(given[1:length], labels[: length - 1])
-    table = "source,target\n" + "\n".join(
-        f"{a} {b},{end}" for a in NUMBERS for b in NUMBERS for end in ("first", "second")
-    )
+    pairs = [f"{a} {b}" for a in NUMBERS for b in NUMBERS]
+    table = "source,target\n" + "\n".join(f"{both},first\n{both},second" for both in pairs)
     task = task_of("pairs", table)
     sources, targets = task.held_out_batch.inputs
     assert len(rows(sources)) * 2 == len(targets) == 40

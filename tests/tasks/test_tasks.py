@@ -148,11 +148,8 @@ def test_the_order_of_a_row_decides_and_neither_padding_nor_company_does() -> No
 
 
 def test_answers() -> None:
-    for name, word, answer in [
-        ("reverse", "hello", "olleh"),
-        ("copy", "hello", "hello"),
-        ("sort", "banana", "aaabnn"),
-    ]:
+    sort = ("sort", "banana", "aaabnn")
+    for name, word, answer in [("reverse", "hello", "olleh"), ("copy", "hello", "hello"), sort]:
         task = letter_task(name)
         ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
         assert task.tokenizer.decode(task.answers(ids)[0].tolist()) == answer

@@ -55,9 +55,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"sentences": run.folder, "reverse": trained_run(root).folder}
 
 
-def test_a_run_of_another_task_and_a_cut_text_are_one_sentence(
-    whole: dict[str, Path], tmp_path: Path
-) -> None:
+def test_another_task_or_a_cut_text_is_one_sentence(whole: dict[str, Path], tmp_path: Path) -> None:
     for file in ("spec.json", "text"):
         run = shutil.copytree(whole["sentences"], tmp_path / f"sentences-{len(file)}")
         damage(run / "spec.json", run, "another task" if file == "spec.json" else "")

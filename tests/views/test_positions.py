@@ -172,10 +172,8 @@ def test_a_long_text_is_turned_and_only_lengths_that_run_are_offered(own_models:
     apps.run(at.segmented_control(key="order_of").set_value("Custom order"))
     assert "name each position from 0 to 1,9" in said(at)
     left_out = "Texts of more than 2,048 tokens are not run here, so 1.5 × and 2 × are not offered."
-    for model, times, longest, is_left_out in (
-        ("some", ["1.25 ×"], "1,875", True),
-        ("few", ["1.25 ×", "1.5 ×", "2 ×"], "128", False),
-    ):
+    few = ("few", ["1.25 ×", "1.5 ×", "2 ×"], "128", False)
+    for model, times, longest, is_left_out in (("some", ["1.25 ×"], "1,875", True), few):
         at = page(model=model, lab=LONGER)
         assert at.segmented_control(key="times").options == times
         assert f"repeated to {longest} tokens, in one forward pass" in said(at)

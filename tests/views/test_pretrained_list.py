@@ -132,9 +132,7 @@ def test_only_who_runs_the_app_can_add_models(
     assert buttons(offer()) == {}
 
 
-def test_the_offer_is_one_line_and_one_button_until_the_model_is_there(
-    examples: Path, states: dict[str, DownloadState]
-) -> None:
+def test_the_offer_is_a_line_and_a_button(examples: Path, states: dict[str, DownloadState]) -> None:
     at = offer()
     label = "Get SmolLM2, a pretrained language model (93 MB)"
     assert buttons(at) == {"get_offer": label}

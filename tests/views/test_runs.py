@@ -188,9 +188,8 @@ def test_a_sweep_from_a_trained_model_says_what_it_stores() -> None:
 
 
 def test_places_are_ordinals() -> None:
-    assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 111)] == [
-        *("1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "111th")
-    ]
+    called = "1st 2nd 3rd 4th 11th 12th 13th 21st 111th".split()
+    assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 111)] == called
 
 
 def test_what_the_runs_hold_on_disk_is_said(trained: list[Run]) -> None:

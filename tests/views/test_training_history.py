@@ -64,10 +64,8 @@ def test_a_guess_is_answered_with_the_pattern_over_the_heads(run: Run) -> None:
 def test_two_moments_are_two_snapshots_and_their_difference(run: Run) -> None:
     at = page(run, history_view="Two moments", first_step="1", second_step="10")
     assert {"Step 1", "Step 10"} < {*titles(at)}
-    first, second, change = (
-        np.frombuffer(sent(at, key)[1]["exact"], "<f4")
-        for key in ("moment_first", "moment_second", "map_difference")
-    )
+    keys = ("moment_first", "moment_second", "map_difference")
+    first, second, change = (np.frombuffer(sent(at, key)[1]["exact"], "<f4") for key in keys)
     assert np.allclose(second - first, change, atol=1e-6)
 
 

