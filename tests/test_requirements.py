@@ -124,15 +124,10 @@ def test_its_command_runs_the_others_from_any_folder(wheel: Path, tmp_path: Path
     packages = installed(wheel, tmp_path)
     kept = {name: each for name, each in os.environ.items() if not name.startswith("EXPLORER_")}
     homes = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "LOCALAPPDATA")}
-    ran = subprocess.run(
-        [*COMMAND, "train", "reverse", *"--layers 1 --heads 1 --d-model 8 --steps 1".split()],
-        env=kept | homes | {"PYTHONPATH": str(packages)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "It opens in the app as reverse-1." in ran.stdout
+    call = [*COMMAND, *"train reverse --layers 1 --heads 1 --d-model 8 --steps 1".split()]
+    env = kept | homes | {"PYTHONPATH": str(packages)}
+    said = subprocess.check_output(call, env=env, cwd=tmp_path, text=True)
+    assert "It opens in the app as reverse-1." in said
     (run,) = tmp_path.rglob("reverse-1")
     assert run.is_relative_to(tmp_path)
     assert not run.is_relative_to(packages)

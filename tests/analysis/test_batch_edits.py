@@ -34,10 +34,8 @@ MISFITS: dict[str, Edit] = {
 
 def test_a_batch_of_edits_is_one_edit_each() -> None:
     heads, ids, value = (2, 0, 1), IDS[:1].expand(3, -1), OTHER[OUT][0]
-    zeroed, patched = (
-        trace(MODEL, ids, edits=[edit])[OUT]
-        for edit in (AblateHeads(OUT, heads), PatchHeads(OUT, heads, value))
-    )
+    edits = (AblateHeads(OUT, heads), PatchHeads(OUT, heads, value))
+    zeroed, patched = (trace(MODEL, ids, edits=[edit])[OUT] for edit in edits)
     for row, head in enumerate(heads):
         close(zeroed[row], edited(Scale(OUT, head=head))[OUT][0])
         others = [each for each in range(3) if each != head]

@@ -62,12 +62,8 @@ def test_parts_stand_in_the_order_they_run_and_read_what_is_there(found: Forward
     for stack, layer in blocks(found):
         parts = block_inside.block_inside(found, stack, layer).parts
         own = [p.name for p in parts if (p.stage.stack, p.stage.layer) == (stack, layer)]
-        assert own == [
-            stage.name
-            for stage in every.values()
-            if (stage.stack, stage.layer) == (stack, layer)
-            and stage.kind not in block_inside.LEFT_OUT
-        ]
+        there = [each for each in every.values() if (each.stack, each.layer) == (stack, layer)]
+        assert own == [each.name for each in there if each.kind not in block_inside.LEFT_OUT]
         seen: set[str] = set()
         for part in parts:
             assert set(part.reads) <= seen, part.name

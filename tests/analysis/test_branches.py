@@ -304,13 +304,8 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch, subtests: pytest.S
 
 
 SITES = (RESIDUAL, causal_tracing.ATTENTION, causal_tracing.FEED_FORWARD)
-TRACED = {
-    name: CONFIGS[name]
-    for name in (
-        *("decoder", "rotary", "alibi, windows", "beside", "after", "masked"),
-        *("first", "the last token decides"),
-    )
-}
+NAMES = ("decoder", "rotary", "alibi, windows", "beside", "after", "masked", "first")
+TRACED = {name: CONFIGS[name] for name in (*NAMES, "the last token decides")}
 
 
 def grid_of(contrast: Contrast, site: str, denoising: bool) -> TracedGrid:
@@ -343,10 +338,8 @@ def test_the_embedding_of_the_only_other_token_is_the_whole_difference() -> None
 
 
 def test_a_shorter_rest_costs_less_and_a_mean_is_over_pairs() -> None:
-    decoder, encoder = (
-        Tracing(contrast_of(config_of(kind, head=head)), RESIDUAL, True)
-        for kind, head in (("decoder", "language-model"), ("encoder", "masked-language-model"))
-    )
+    configs = (config_of(), config_of("encoder", head="masked-language-model"))
+    decoder, encoder = (Tracing(contrast_of(each), RESIDUAL, True) for each in configs)
     assert decoder.cost < encoder.cost
     one, other = (TracedGrid(torch.full((2, 3), n), n, -n, True) for n in (1.0, 3.0))
     mean = mean_grid([one, other])

@@ -61,11 +61,9 @@ def shaken(config: TransformerConfig = TINY) -> Transformer:
 
 def of_model(model: Transformer) -> list[Diagnostic]:
     found = list(summarized(model))
-    return [
-        *diagnostics.value_findings(found),
-        *diagnostics.training_findings(model, found),
-        *diagnostics.dead_head_findings(model),
-    ]
+    of_values, of_training = diagnostics.value_findings, diagnostics.training_findings
+    dead = diagnostics.dead_head_findings(model)
+    return [*of_values(found), *of_training(model, found), *dead]
 
 
 def of_attention(opened: OpenModel) -> list[Diagnostic]:

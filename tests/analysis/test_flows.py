@@ -164,10 +164,8 @@ def attention_by_hand(
 
         for key in range(keys):
             parts = [
-                weights[head, query, key]
-                * attention.o_proj.weight[:, head * width :][:, :width]
-                @ values[head // each, key]
-                for head in range(heads)
+                weights[head, query, key] * matrix @ values[head // each, key]
+                for head, matrix in enumerate(attention.o_proj.weight.split(width, 1))
             ]
             longest[query, key] = int(torch.stack([through(p).norm() for p in parts]).argmax())
             shares[query, key] = share(after[query], through(torch.stack(parts).sum(0)))

@@ -89,11 +89,7 @@ def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
             for block in blocks[layer:2]:  # what stands in the stream itself (post-norm)
                 for residual in (block.self_residual, block.mlp_residual):
                     ov = folded(sum_norm(residual), config.d_model) @ ov
-            expected = [
-                (qk.T @ ov).norm() / qk.norm() / ov.norm(),
-                (qk @ ov).norm() / qk.norm() / ov.norm(),
-                (own @ ov).norm() / own.norm() / ov.norm(),
-            ]
+            expected = [(each @ ov).norm() / each.norm() / ov.norm() for each in (qk.T, qk, own)]
             assert_close_to(found[:, layer, head], torch.stack(expected))
 
 

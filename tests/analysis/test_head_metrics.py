@@ -215,10 +215,8 @@ def test_special_tokens_are_of_columns_and_left_out_rows_not_counted(forward: Fo
     assert choosing < rows
     for name, counted in {"entropy": rows, "previous": rows - 1, "spread": choosing}.items():
         assert found.counted[name].tolist() == [counted] * same, name
-    copies = sum(
-        token.id in [before.id for before in forward.target[:at]] and not token.special
-        for at, token in enumerate(forward.target)
-    )
+    ids = [token.id for token in forward.target if not token.special]
+    copies = sum(number in ids[:at] for at, number in enumerate(ids))
     assert found.counted["duplicate"].tolist() == [copies] * same
 
 

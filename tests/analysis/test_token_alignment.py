@@ -186,14 +186,7 @@ def test_a_map_made_by_hand_over_groups() -> None:
     """Over “ab cd” in letters and in words: keys are added, queries averaged."""
     letters, words = spans("abcd", "a", "b", "c", "d"), spans("abcd", "ab", "cd")
     found = align_tokens(letters, words, "abcd")
-    first = torch.tensor(
-        [
-            [1.0, 0.0, 0.0, 0.0],
-            [0.5, 0.5, 0.0, 0.0],
-            [0.25, 0.25, 0.5, 0.0],
-            [0.125, 0.125, 0.25, 0.5],
-        ]
-    )
+    first = torch.tensor([[8, 0, 0, 0], [4, 4, 0, 0], [2, 2, 4, 0], [1, 1, 2, 4]]) / 8
     second = torch.tensor([[0.75, 0.25], [0.0, 1.0]])
     pooled = pool_map(first, found.first, found.first)
     assert pooled.tolist() == [[1.0, 0.0], [0.375, 0.625]]

@@ -223,10 +223,8 @@ def test_both_losses_are_those_of_the_weights_as_they_are() -> None:
     model.eval()
     with torch.no_grad():
         first = cross_entropy(model(*training.inputs), training.labels)
-        rest = cross_entropy(
-            model(*(ids[:MOST_EXAMPLES] for ids in held_out.inputs)),
-            held_out.labels[:MOST_EXAMPLES],
-        )
+        logits = model(*(ids[:MOST_EXAMPLES] for ids in held_out.inputs))
+        rest = cross_entropy(logits, held_out.labels[:MOST_EXAMPLES])
     assert [found.training, found.held_out] == pytest.approx([float(first), float(rest)], rel=1e-5)
     assert found.gap == found.held_out - found.training
 

@@ -77,14 +77,9 @@ MOVED = WidgetState(id="slider", int_value=3)
 def runs_of(request: Any, drawn: str, state: WidgetState, **asked: Any) -> list[RerunData]:
     """What a session runs that drew this page last, when a browser asks this of page a."""
     runs = list[RerunData]()
-    session = SimpleNamespace(
-        _state=None,
-        _scriptrunner=None,
-        _client_state=ClientState(page_script_hash=drawn),
-        session_state=SessionState(),
-        _create_scriptrunner=runs.append,
-        has_fragment=lambda _: False,
-    )
+    session = SimpleNamespace(_state=None, _scriptrunner=None, session_state=SessionState())
+    session._client_state = ClientState(page_script_hash=drawn)
+    session._create_scriptrunner, session.has_fragment = runs.append, lambda _: False
     states = WidgetStates(widgets=[state])
     request(session, ClientState(page_script_hash="a", widget_states=states, **asked))
     return runs

@@ -76,14 +76,10 @@ def connected(session: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
         request_rerun=runs.append, _client_state="as it is", session_state=SessionState()
     )
     sessions = {session: SimpleNamespace(session=found)}
-    running = SimpleNamespace(
-        uploaded_file_mgr=MemoryUploadedFileManager(""),
-        is_active_session=sessions.__contains__,
-        get_client={session: client}.get,
-        _session_mgr=SimpleNamespace(
-            get_active_session_info=sessions.get, get_session_info=sessions.get
-        ),
-    )
+    kept = SimpleNamespace(get_active_session_info=sessions.get, get_session_info=sessions.get)
+    running = SimpleNamespace(_session_mgr=kept, is_active_session=sessions.__contains__)
+    running.uploaded_file_mgr = MemoryUploadedFileManager("")
+    running.get_client = {session: client}.get
     monkeypatch.setattr(streamlit_patches.runtime, "exists", lambda: True)
     monkeypatch.setattr(streamlit_patches.runtime, "get_instance", lambda: running)
     return running, runs

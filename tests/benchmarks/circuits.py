@@ -38,13 +38,8 @@ def texts() -> Contrast:
     """Two texts that differ in one token, of a model whose weights are fixed, as in the app."""
     clean, corrupted = ids(TOKENS) % 49_152, ids(TOKENS) % 49_152
     corrupted[0, 9] += 1
-    return Contrast(
-        Transformer(LLAMA).eval().requires_grad_(False),
-        clean,
-        corrupted,
-        TOKENS - 1,
-        lambda logits: logits[:, 7] - logits[:, 8],
-    )
+    model, last = Transformer(LLAMA).eval().requires_grad_(False), TOKENS - 1
+    return Contrast(model, clean, corrupted, last, lambda logits: logits[:, 7] - logits[:, 8])
 
 
 def forward_and_backward() -> Tensor:

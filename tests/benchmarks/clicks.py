@@ -26,7 +26,6 @@ from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
 from explorer.views.shared.tokenizer_source import FILE
 from models import Transformer, save_checkpoint
-from models.config import GenerationConfig
 from tests.benchmarks import driver
 from tests.benchmarks.learning import MERGES, made_up
 from tests.benchmarks.measuring import Row, at_most, milliseconds, quantile, spread, within
@@ -34,6 +33,7 @@ from tests.benchmarks.published import LLAMA
 from tests.benchmarks.readers import READERS
 from tests.browser.visiting import Visitor
 from tests.served import Server
+from tests.tiny import reading
 
 SERVED_GOALS, DRAWN_HERE_GOALS = {"p50": 0.150, "p95": 0.400}, {"p50": 0.040, "p95": 0.080}
 """p50 and p95 of an answer by the server, and of one by the browser alone."""
@@ -108,15 +108,9 @@ def head_of_smollm2() -> Iterator[Row]:
 def models_with_a_large_one() -> Iterator[Path]:
     """A model of random weights with SmolLM2's layers, heads and widths, which reads letters."""
     letters = character_tokenizer("ab ", DECODER)
-    config = LLAMA.replace(
-        vocab_size=letters.vocab_size,
-        pad_id=letters.pad_id,
-        bos_id=letters.bos_id,
-        generation=GenerationConfig.ending_with(letters.eos_id),
-    )
     run = {"title": LARGE, "example": "ab" * 15 + " "}  # 32 tokens with that which begins it
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        model, path = Transformer(config), Path(folder) / LARGE
+        model, path = Transformer(reading(letters, LLAMA)), Path(folder) / LARGE
         save_checkpoint(path, model, tokenizer=letters.to_json(), run=run)
         yield path.parent
 

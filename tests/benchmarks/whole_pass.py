@@ -192,14 +192,9 @@ def frames() -> Iterator[Row]:
     between = [later - sooner for sooner, later in pairwise(times)]
     rate = 1000 * len(between) / sum(between)
     longest = f"longest {quantile(between, 1):.0f} ms"
-    yield Row(
-        f"frames while SmolLM2's map at {TOKENS} tokens plays",
-        f"{rate:.0f} a second, {longest}",
-        "60 a second",
-        rate / 60,
-        "≥ 50 a second",
-        rate >= 50,
-    )
+    what, ours = f"frames while SmolLM2's map at {TOKENS} tokens plays", f"{rate:.0f} a second"
+    beside, goal = "60 a second", "≥ 50 a second"
+    yield Row(what, f"{ours}, {longest}", beside, rate / 60, goal, rate >= 50)
 
 
 WATCH = """() => {

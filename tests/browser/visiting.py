@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import (
     Browser,
-    BrowserContext,
     ConsoleMessage,
     Dialog,
     FloatRect,
@@ -205,12 +205,8 @@ class Visitor:
         self.notes = Notes()
         self._socket: WebSocket | None = None
         self._underway = set[Request]()
-        self.context: BrowserContext = browser.new_context(
-            viewport=self.size,
-            color_scheme="dark" if dark else "light",
-            reduced_motion="reduce",
-            has_touch=touch,
-        )
+        how: Any = {"color_scheme": "dark" if dark else "light", "reduced_motion": "reduce"}
+        self.context = browser.new_context(viewport=self.size, has_touch=touch, **how)
         self.context.set_default_timeout(60_000)
         self.context.on("request", lambda request: self.notes.asked(request.url))
         self.context.on("request", lambda request: self._underway.add(request))

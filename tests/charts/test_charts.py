@@ -249,12 +249,8 @@ def test_a_long_loss_is_a_mean_of_neighbours_at_whole_steps() -> None:
 def test_32_runs_have_32_looks() -> None:
     spec = overlaid_curves([f"lr {n}" for n in range(32)], "step", "loss", LIGHT, is_stepped=False)
     encoding = spec["layer"][0]["encoding"]
-    looks = zip(
-        encoding["color"]["scale"]["range"],
-        map(tuple, encoding["strokeDash"]["scale"]["range"]),
-        strict=True,
-    )
-    assert len(set(looks)) == 32
+    colours, dashes = (encoding[name]["scale"]["range"] for name in ("color", "strokeDash"))
+    assert len(set(zip(colours, map(tuple, dashes), strict=True))) == 32
     assert len(spec["layer"][1]["encoding"]["tooltip"]) == 33
 
 

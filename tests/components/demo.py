@@ -452,14 +452,8 @@ def demo_stage_list(show: str) -> None:
         *(StageSection(f"Layer {at}", stages, branches, on_line, 2, "") for at in range(layers)),
         StageSection("Answer", ("Logits",), ("",), (False,), 0.0, ""),
     ]
-    stage_list(
-        sections,
-        key="stage_list",
-        at=told((0,))[0],
-        on_move=choose,
-        title="demo",
-        note="a note",
-    )
+    named = {"key": "stage_list", "title": "demo", "note": "a note"}
+    stage_list(sections, at=told((0,))[0], on_move=choose, **named)
     st.text_input("Words", key="words")
     if show == "beside":
         matrix(attention(n), WORDS, WORDS, key="matrix")

@@ -3,7 +3,7 @@
 import base64
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -53,12 +53,9 @@ def others(part: str, values: Tensor) -> Tensor:
 
 def every_share(flow: InformationFlow) -> int:
     """How many keys have a share in another token."""
-    return sum(
-        int((others(part, found.keys) > 0).sum())
-        for blocks in flow.stacks.values()
-        for block in blocks
-        for part, found in block.attentions.items()
-    )
+    every = [block.attentions for blocks in flow.stacks.values() for block in blocks]
+    parts = [others(part, found.keys) for each in every for part, found in each.items()]
+    return sum(int((shares > 0).sum()) for shares in parts)
 
 
 def percent(value: Tensor | float) -> str:
@@ -170,11 +167,8 @@ def test_an_answer_is_traced_and_a_token_is_followed_as_in_torch(open_demo: Open
         shown = of_kind(kind)
         flow = as_sent(shown.flow)
         answers = {(-1, at): route(flow, start) for at, start in enumerate(flow.starts)}
-        tokens = {
-            (at, token): forwards(flow, stack, token)
-            for at, stack in enumerate(flow.stacks)
-            for token in (0, 3)
-        }
+        places = product(enumerate(flow.stacks), (0, 3))
+        tokens = {(at, token): forwards(flow, name, token) for (at, name), token in places}
         true = answers | tokens
         for (start, walk), seen in zip(true.items(), walked(visitor, shown, [*true]), strict=True):
             assert_same(seen, flow, walk)

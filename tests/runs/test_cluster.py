@@ -170,13 +170,8 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
         sys.modules["explorer.runs.cluster_processes"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
 
     run = tiny_run(root, steps=ENDLESS)
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(root), run.name],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    call, pipe = [sys.executable, "-c", SERVER, str(root), run.name], subprocess.PIPE
+    server = subprocess.Popen(call, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
     assert server.stdout is not None
     address = server.stdout.readline().strip()
     wait_for_step(run, 3)

@@ -105,12 +105,8 @@ def test_a_held_cell_is_changed_by_one_click() -> None:
     at = page(text="the cat", layer="0", head="1")
     put_persistent(at, "pinned", pinned="q2k1")
     labels = [each.label for each in at.button if str(each.key).startswith("held_edit")]
-    assert labels == [
-        "Cut this edge in head 1",
-        "Cut it in every head of layer 0",
-        "Mask this cell in layer 0",
-        "Mask the key in layer 0",
-    ]
+    assert labels[:2] == ["Cut this edge in head 1", "Cut it in every head of layer 0"]
+    assert labels[2:] == ["Mask this cell in layer 0", "Mask the key in layer 0"]
     assert edits(press(at, "held_edit_2")) == "1.1~c.d.0.2.1.0"
     assert at.button(key="held_edit_0").label == "Unmask this cell in layer 0"
     assert edits(press(at, "held_edit_0")) == ""

@@ -61,21 +61,16 @@ def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: OpenMode
     for metric in metrics_of(opened.config):
         question = example_question(opened, metric)
         contrast, pair = contrast_of(opened, question.pairs[0]), question.pairs[0]
-        ends = [
-            float(
-                contrast.metric_of(trace(contrast.model, text, read_at=contrast.read_at).output)[0]
-            )
-            for text in (contrast.clean, contrast.corrupted)
-        ]
-        assert ends == pytest.approx([pair.clean_value, pair.corrupted_value], abs=1e-4)
+        both, at = (contrast.clean, contrast.corrupted), contrast.read_at
+        ends = [trace(contrast.model, text, read_at=at).output for text in both]
+        expected = pytest.approx([pair.clean_value, pair.corrupted_value], abs=1e-4)
+        assert [float(contrast.metric_of(output)[0]) for output in ends] == expected
         found = list(exact_writers(contrast))
         assert len(found) == pieces_of_writers(opened)
         wiring = scores_of(opened, [attribute_writers(contrast)]).wiring
-        by_column = {
-            column: float(lost)
-            for columns, values in found
-            for column, lost in zip(columns, values, strict=True)
-        }
+        by_column: dict[int, float] = {}
+        for columns, values in found:
+            by_column |= zip(columns, map(float, values), strict=True)
         assert sorted(by_column) == list(range(len(wiring.columns)))
         sites = [(site, place) for site, places in wiring.writers.items() for place in places]
         for column in range(0, len(sites), max(1, len(sites) // 8)):

@@ -96,15 +96,9 @@ def qwen2(folder: Path) -> None:
 
 def pieces(path: Path, size: int = 120, kind: str = "unigram", **options: Any) -> None:
     made = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(CORPUS),
-        model_writer=made,
-        vocab_size=size,
-        model_type=kind,
-        hard_vocab_limit=False,
-        minloglevel=3,
-        **options,
-    )
+    options |= {"vocab_size": size, "model_type": kind, "hard_vocab_limit": False, "minloglevel": 3}
+    train = sentencepiece.SentencePieceTrainer.train
+    train(sentence_iterator=iter(CORPUS), model_writer=made, **options)
     path.write_bytes(made.getvalue())
 
 
@@ -114,15 +108,8 @@ def unigram(folder: Path, name: str, said: dict[str, Any], **options: Any) -> No
 
 
 def bpe_pieces(folder: Path, said: dict[str, Any], **options: Any) -> None:
-    pieces(
-        folder / "tokenizer.model",
-        size=500,
-        kind="bpe",
-        byte_fallback=True,
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
-        **options,
-    )
+    options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
+    pieces(folder / "tokenizer.model", size=500, kind="bpe", byte_fallback=True, **options)
     settings(folder, **said)
 
 
