@@ -33,6 +33,10 @@ def contrast_of(
     return Contrast(shaken(config), clean, corrupted, TOKENS - 1, outcome)
 
 
+def texts_of(contrast: Contrast) -> tuple[Tensor, Tensor]:
+    return contrast.clean, contrast.corrupted
+
+
 def metric_of(contrast: Contrast, text: Tensor, *edits: Edit) -> float:
     passed = trace(contrast.model, text, sites=(), read_at=contrast.read_at, edits=edits)
     return float(contrast.metric_of(passed.output)[0])
@@ -106,8 +110,7 @@ def without_edge(contrast: Contrast, wiring: Wiring, reader: int, writer: int) -
         for site, places in wiring.readers.items()
         if wiring.rows[reader] in places
     )
-    both = (contrast.clean, contrast.corrupted)
-    clean, corrupted = (written(contrast, wiring, text)[writer] for text in both)
+    clean, corrupted = (written(contrast, wiring, text)[writer] for text in texts_of(contrast))
     corrupted = beside(contrast, clean, corrupted)
     value = trace(contrast.model, contrast.clean, sites=[site])[site].clone()
     at = value[0, row] if value.dim() == 4 else value[0]

@@ -167,6 +167,10 @@ def _linear(one: Again) -> Tensor:
     return linear(one.read(), one.module.weight, one.module.bias)
 
 
+def _norm(one: Again) -> Tensor:
+    return norm(one.read(), one.module)
+
+
 def _turned(one: Again) -> Tensor:
     """Every pair of numbers turned by position × its frequency; the rest is left alone."""
     config, x = one.config, one.read()
@@ -257,11 +261,7 @@ FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "segments": _segments,
     "sum": lambda one: torch.stack([one.read(i) for i in range(len(one.stage.reads))]).sum(0),
     "add": lambda one: one.read() + one.read(1),
-    "norm": lambda one: norm(one.read(), one.module),
-    "output norm": lambda one: norm(one.read(), one.module),
-    "stream norm": lambda one: norm(one.read(), one.module),
-    "final norm": lambda one: norm(one.read(), one.module),
-    "head norm": lambda one: norm(one.read(), one.module),
+    **dict.fromkeys(("norm", "output norm", "stream norm", "final norm", "head norm"), _norm),
     "projected": _projected,
     "rotated": _turned,
     "products": lambda one: one.read() @ one.whole(1).mT,
@@ -271,10 +271,7 @@ FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "weights": lambda one: softmax(one.read()),
     "head out": lambda one: one.read() @ one.whole(1),
     "concat": _concat,
-    "output projection": _linear,
-    "gate": _linear,
-    "up": _linear,
-    "down": _linear,
+    **dict.fromkeys(("output projection", "gate", "up", "down"), _linear),
     "activation": _activation,
     "transform": _transform,
     "pooled": _pooled,

@@ -30,7 +30,6 @@ from tests.closeness import assert_close_to as close
 from tests.source import ROOT
 
 SELF = "decoder.self_attn"
-SHIPPED = sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json"))
 
 
 def every_head(found: ForwardPass) -> Iterator[tuple[str, int, int]]:
@@ -52,7 +51,7 @@ def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> HeadS
 
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
     """Of a weight, as long as its scores are below four: float32 rounds larger ones by more."""
-    for model in SHIPPED:
+    for model in sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json")):
         opened = opened_model.open_model(model)
         found = forward_pass.run_text(opened, opened.example)
         for part, layer, head in every_head(found):
@@ -62,9 +61,8 @@ def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_milli
             queries = range(len(found.rows(part)))
             for query in queries:
                 assert query_key_pair(found, part, layer, head, query, 0).difference <= most, model
-            assert key_contribution(found, part, layer, head, queries[-1], 0).difference <= 1e-6, (
-                model
-            )
+            last = key_contribution(found, part, layer, head, queries[-1], 0)
+            assert last.difference <= 1e-6, model
 
 
 def test_a_planted_mistake_is_seen_in_every_difference(found: ForwardPass) -> None:
@@ -101,10 +99,8 @@ def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: Fo
 def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: ForwardPass) -> None:
     part = found.parts[0].name
     last = len(found.rows(part))
-    one, some = (
-        whole(found, part),
-        head_stages_of(found, part, 0, 0, range(last - 2, last), range(1, 3)),
-    )
+    one = whole(found, part)
+    some = head_stages_of(found, part, 0, 0, range(last - 2, last), range(1, 3))
     for name in ("dots", "scaled", "logits", "weights"):
         close(getattr(some, name), getattr(one, name)[last - 2 :, 1:3])
     close(some.out, one.out[last - 2 :])
@@ -235,9 +231,8 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass
         close(way.after, normed(found, part.name, way) if is_post else way.before + added)
 
         rows = stream_terms(way)
-        assert ("attention output, as it is added" in rows) == (
-            found.config.norm_position == "sandwich"
-        )
+        is_added = "attention output, as it is added" in rows
+        assert is_added == (found.config.norm_position == "sandwich")
         assert ("residual stream after: sum, normed" in rows) == is_post
         close(list(rows.values())[-1], way.after)
         *_, written, before, after = [v for k, v in rows.items() if "sum, normed" not in k]

@@ -128,14 +128,11 @@ def forward() -> Iterator[Row]:
         text, of = ids(tokens), f"{TITLE}, {tokens} tokens"
         beside = partial(unwatched, theirs, text, output_attentions=True)
         assert len(beside().attentions) == LAYERS
-        all_weights = timed(partial(all_weights_of, model, text), beside, rounds)
+        watched = partial(trace, model, text, sites=("*.weights", "logits"))
+        all_weights = timed(watched, beside, rounds)
         yield compared(f"all attention weights and all logits, {of}", all_weights, name, 1.05)
         a_page = timed(partial(one_head_of, model, text), beside, rounds)
         yield compared(f"what a page asks for, {of}", a_page, name, page_goal)
-
-
-def all_weights_of(model: Transformer, text: torch.Tensor) -> Trace:
-    return trace(model, text, sites=("*.weights", "logits"))
 
 
 def one_head_of(model: Transformer, text: torch.Tensor) -> object:

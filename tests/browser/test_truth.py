@@ -29,7 +29,6 @@ from tests.source import ROOT
 from tests.tiny import tiny_run
 
 SHAKESPEARE = "model=shakespeare&part=Decoder&layer=1&head=2&text=To+be,+or+not+to+be"
-TRANSLATION = "model=translation&layer=0&head=1&text=the+black+cat+sees+the+white+house&order=0"
 INDUCTION = (
     "part=Decoder&layer=0&head=0&text=abcdeabcdeab&corrupted=adcbeadcbeab&answer_token=c"
     "&against_token=e&attributed_by=EAP&steer_strength=1.5&path_reads=Keys&composed_by=K"
@@ -196,7 +195,7 @@ ASKS = {
 def address_of(page: str, name: str, runs: dict[str, str]) -> str:
     """What the address of a view asks for, but for the view."""
     if name.startswith(page_views.FIND):
-        return TRANSLATION
+        return "model=translation&layer=0&head=1&text=the+black+cat+sees+the+white+house&order=0"
     return runs.get(name) or runs.get(page) or f"{SHAKESPEARE}&{ASKS.get(page, '')}"
 
 

@@ -129,10 +129,8 @@ def test_the_labels_of_a_map_overlap_nothing_and_stay_inside() -> None:
 def domains(chart: dict[str, Any], axis: str) -> list[list[float] | None]:
     """The ends of this axis in every layer that has it."""
     sides = [part["encoding"].get(axis) for part in chart["layer"]]
-    scales = [
-        side.get("scale", {}) for side in sides if side and side.get("type") == "quantitative"
-    ]
-    return [scale.get("domain") for scale in scales]
+    numbers = [side for side in sides if side and side.get("type") == "quantitative"]
+    return [side.get("scale", {}).get("domain") for side in numbers]
 
 
 def test_the_axes_are_fixed_before_the_data_comes() -> None:
@@ -254,12 +252,8 @@ def test_a_long_loss_is_a_mean_of_neighbours_at_whole_steps() -> None:
 def test_32_runs_have_32_looks() -> None:
     spec = overlaid_curves([f"lr {n}" for n in range(32)], "step", "loss", LIGHT, is_stepped=False)
     encoding = spec["layer"][0]["encoding"]
-    looks = zip(
-        encoding["color"]["scale"]["range"],
-        map(tuple, encoding["strokeDash"]["scale"]["range"]),
-        strict=True,
-    )
-    assert len(set(looks)) == 32
+    colours, dashes = (encoding[name]["scale"]["range"] for name in ("color", "strokeDash"))
+    assert len(set(zip(colours, map(tuple, dashes), strict=True))) == 32
     assert len(spec["layer"][1]["encoding"]["tooltip"]) == 33
 
 

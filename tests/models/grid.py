@@ -8,13 +8,10 @@ from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling, 
 from tests.grids import grid
 from tests.tiny import config_of
 
-GRID = grid(
-    "kind, positions, norm, norm_position, kv_heads",
-    *(KINDS, POSITIONS, NORMS, NORM_POSITIONS, (3, 1)),
-)
-SOME_OF_EACH = pytest.mark.parametrize(
-    ("kind", "positions"), list(zip(KINDS * 2, POSITIONS, strict=True))
-)
+NAMES = "kind, positions, norm, norm_position, kv_heads"
+GRID = grid(NAMES, KINDS, POSITIONS, NORMS, NORM_POSITIONS, (3, 1))
+PAIRS = list(zip(KINDS * 2, POSITIONS, strict=True))
+SOME_OF_EACH = pytest.mark.parametrize(("kind", "positions"), PAIRS)
 """Every kind twice and every way to tell positions once."""
 WRITERS = grid("kind, positions", ("decoder", "encoder-decoder"), POSITIONS)
 

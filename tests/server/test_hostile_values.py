@@ -19,7 +19,6 @@ from tests.tiny import tiny_spec
 from tests.views.test_damaged_runs import damage
 
 PAGES = sorted(path.stem for path in python_files("pages"))
-FIRST = "overview"
 EVENTS_OF = "$$STREAMLIT_INTERNAL_KEY_{}__events"
 """What Streamlit calls that which happened in a view."""
 
@@ -59,7 +58,7 @@ async def errors(url: str, runs: Path) -> list[str]:
             train_to_end(run.folder)
             damage(run.folder / "spec.json", run.folder, "another task")
             query = f"run={run.name}&model={run.name}"
-        reader = Reader(url, page="" if page == FIRST else page, query=query)
+        reader = Reader(url, page="" if page == "overview" else page, query=query)
         reader.key = key
         await reader.open()
         drawn[page + query] = reader, await reader.act()

@@ -119,9 +119,7 @@ def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None
     assert "The branches in the address do not fit" not in said(at)
 
 
-def test_a_dimension_of_the_forward_pass_is_said_to_be_missing_until_a_text_or_a_click_brings_one(
-    subtests: pytest.Subtests,
-) -> None:
+def test_a_dimension_is_missing_until_one_is_there(subtests: pytest.Subtests) -> None:
     path, asked = "forward_pass/forward_pass", {"model": "letters", "decoder_token": "999"}
     vain = "There is no token “999” here"
     at = page(path, **asked, stage="decoder.embed", number="x")

@@ -75,9 +75,7 @@ def by_whole_passes(model: Transformer, source: Tensor, steps: int) -> Tensor:
 
 
 @grid("mistake, telling", WRITING, TELLING)
-def test_what_is_written_is_what_whole_passes_give(
-    mistake: tuple[str, str], telling: tuple[float, int]
-) -> None:
+def test_writing_is_that_of_passes(mistake: tuple[str, str], telling: tuple[float, int]) -> None:
     """A cache must not hide a mistake, nor show another one."""
     (name, kind), source = mistake, ids_of(1, 5)
     model = MISTAKES[name].make(shake(Transformer(config_of(kind, **SIZES)), *telling).eval())
@@ -150,9 +148,8 @@ def test_3_the_lost_target(notebook: Transformer) -> None:
 
 
 def test_4_writing_that_never_appends() -> None:
-    config = config_of(
-        "encoder-decoder", bos_id=1, generation=GenerationConfig(eos_ids=(2,)), dropout=0.5
-    )
+    ends = GenerationConfig(eos_ids=(2,))
+    config = config_of("encoder-decoder", bos_id=1, generation=ends, dropout=0.5)
     _, bad, (source, target) = wrong(config, "never-appends")
     assert bad.generate(source, max_length=9).shape == (1, 10), "it knows no end"
     bad.train()

@@ -72,10 +72,8 @@ def test_answers_that_nobody_typed_are_the_likeliest(induction: OpenModel) -> No
 
 
 def test_the_metrics_are_those_of_the_logits(induction: OpenModel) -> None:
-    logits = [
-        induction.model(torch.tensor([induction.tokenizer.ids(text)]))[0, -1]
-        for text in (CLEAN, SWAPPED)
-    ]
+    model, ids = induction.model, induction.tokenizer.ids
+    logits = [model(torch.tensor([ids(text)]))[0, -1] for text in (CLEAN, SWAPPED)]
     c, e = (induction.tokenizer.id_of(letter) for letter in "ce")
     p, q = (each.log_softmax(-1) for each in logits)
     expected = {
