@@ -10,7 +10,7 @@ Explanation (Jain and Wallace 2019) and Attention is not not Explanation (Wiegre
 2019), on the question.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -67,7 +67,8 @@ class ChosenAnswer:
     def embedded(self) -> dict[str, Tensor]:
         """The embeddings (t, d), and their sums with positions and segments. Costs a pass."""
         sites = [f"{self.stack}.embed", f"{self.stack}.sum"]
-        return {site: trace_of(self, sites)[site][0] for site in sites}
+        passed = trace(self.base.model, *self.base.inputs, sites=sites, **self.segments_of(1))
+        return {site: passed[site][0] for site in sites}
 
     @property
     def embedding(self) -> Tensor:
@@ -82,17 +83,13 @@ class ChosenAnswer:
         changed[list(self.deletable)] = mean
         return changed
 
+    def segments_of(self, rows: int) -> dict[str, Any]:
+        """The segments of a batch, as an argument of a model that has them."""
+        return {} if self.segments is None else {"segments": self.segments.expand(rows, -1)}
+
     def log_probability(self, logits: Tensor) -> Tensor:
         """ln p of the option, (b,), from logits (b, options)."""
         return -outcome_of(self.forward.config, LOSS, self.option, 0, logits)(logits)
-
-
-def trace_of(answer: ChosenAnswer, sites: Sequence[str]) -> Any:
-    return trace(answer.base.model, *answer.base.inputs, sites=sites, **_segments(answer, 1))
-
-
-def _segments(answer: ChosenAnswer, rows: int) -> dict[str, Tensor]:
-    return {} if answer.segments is None else {"segments": answer.segments.expand(rows, -1)}
 
 
 def begins_plainly(forward: ForwardPass) -> bool:
@@ -191,7 +188,7 @@ def _gradient(answer: ChosenAnswer, points: Tensor) -> tuple[Tensor, Tensor]:
         sites=[site],
         edits=[Replace(site, points)],
         read_at=read_at,
-        **_segments(answer, rows),
+        **answer.segments_of(rows),
     )
     return passed.gradients[site], logs[0].detach()
 
@@ -247,15 +244,6 @@ def _together(answer: ChosenAnswer) -> int:
     return max(1, BYTES_HELD // pass_size(answer.forward.config, shape).peak)
 
 
-def cost_of_gradients(answer: ChosenAnswer, steps: int = STEPS) -> int:
-    """Multiplications: a backward pass takes those of two forward passes."""
-    return 3 * (steps + 1) * _cost(answer)
-
-
-def _cost(answer: ChosenAnswer) -> int:
-    return multiplications(answer.base, answer.forward.parts[0].name, 0)
-
-
 # ---- deletion ------------------------------------------------------------------------------
 
 
@@ -281,7 +269,7 @@ class DeletionCurves:
 
 
 def points_of(answer: ChosenAnswer) -> tuple[int, ...]:
-    """The numbers of deleted tokens on a curve, from 0 to all, evenly chosen where there are many."""
+    """The numbers of deleted tokens on a curve, from 0 to all; of many, some evenly chosen."""
     count = len(answer.deletable)
     points = min(count, MOST_POINTS)
     return tuple(round(at * count / points) for at in range(points + 1))
@@ -329,11 +317,6 @@ def deletion_curves(
     return DeletionCurves(counts, by_method, curves[len(values) :])
 
 
-def cost_of_deletion(answer: ChosenAnswer, methods: int = len(METHODS), draws: int = DRAWS) -> int:
-    """Multiplications of all passes."""
-    return ((methods + draws) * (len(points_of(answer)) - 2) + 2) * _cost(answer)
-
-
 def _logits(answer: ChosenAnswer, points: Tensor) -> Tensor:
     """The logits (b, options) with these embeddings (b, t, d)."""
     return _logits_of(answer, len(points), lambda rows: points[rows.start : rows.stop])
@@ -356,3 +339,46 @@ def _logits_of(
         return Replace(f"{stack}.0.resid_pre", streams)
 
     return run_branches(answer.base, part, 0, count, edit_of, report=report)
+
+
+# ---- all of it -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TokenAttribution:
+    """The numbers (t,) of every method, and their deletion curves."""
+
+    values: dict[str, Tensor]
+    integrated: IntegratedGradients
+    curves: DeletionCurves
+
+
+def attribute_tokens(
+    opened: OpenModel,
+    answer: ChosenAnswer,
+    steps: int = STEPS,
+    report: Report = lambda done: None,
+) -> TokenAttribution:
+    """Every method and every deletion curve; `cost_of` says what they cost."""
+    share = _cost_of_gradients(answer, steps) / cost_of(answer, steps)
+    values = attention_shares(answer) | map_share(opened, answer)
+    values[GRADIENT] = gradient_times_input(answer)
+    integrated = integrated_gradients(answer, steps, lambda done: report(done * share))
+    values[INTEGRATED] = integrated.tokens
+    curves = deletion_curves(answer, values, report=lambda done: report(share + done * (1 - share)))
+    return TokenAttribution(values, integrated, curves)
+
+
+def cost_of(answer: ChosenAnswer, steps: int = STEPS) -> int:
+    """Multiplications of all passes."""
+    orders, inner = len(METHODS) + DRAWS, len(points_of(answer)) - 2
+    return _cost_of_gradients(answer, steps) + (orders * inner + 2) * _cost(answer)
+
+
+def _cost_of_gradients(answer: ChosenAnswer, steps: int) -> int:
+    """A backward pass takes the multiplications of two forward passes."""
+    return 3 * (steps + 1) * _cost(answer)
+
+
+def _cost(answer: ChosenAnswer) -> int:
+    return multiplications(answer.base, answer.forward.parts[0].name, 0)

@@ -209,6 +209,9 @@ _on(
     option("arranged", "Order of the heads", "the order of the heads"),
     option("through", "Through layer", "from 0 to the last layer", "the last layer"),
     token("flow_to", "Token"),
+    option("answer_of", "Answer", "one of the likeliest options"),
+    option("path_steps", "Steps", "the number of steps of integrated gradients", "32"),
+    switch("delete_first", "Delete the first token too"),
 )
 _on(
     "head_steps",
@@ -325,7 +328,7 @@ _on(
         help="The text in the address: a link with it has the same interventions.",
     ),
 )
-_on("interventions logit_lens", token("expected_at", "Output position", "an output position"))
+_on("interventions logit_lens heads", token("expected_at", "Output position", "an output position"))
 _on(
     "interventions",
     option("look", "View", "what is shown of the changed pass"),

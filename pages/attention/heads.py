@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from explorer.analysis import head_metrics, head_similarity, rollout
+from explorer.analysis import head_metrics, head_similarity, rollout, token_attribution
 from explorer.app import controls
 from explorer.app.context import page_context
-from explorer.views.attention import head_finder, rollout_and_flow
+from explorer.views.attention import head_finder, rollout_and_flow, token_attribution_view
 from explorer.views.shared import widgets
 
 SIDES = {
@@ -13,12 +13,18 @@ SIDES = {
     "Similarity": head_finder.draw_similarity,
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
+    "Attribution": token_attribution_view.draw_attribution,
 }
 CODE = {
     "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
     "Similarity": (head_similarity.js_divergence,),
     "Rollout": (rollout.half_residual, rollout.rollout),
     "Flow": (rollout.half_residual, rollout.flow_to),
+    "Attribution": (
+        token_attribution.gradient_times_input,
+        token_attribution.integrated_gradients,
+        token_attribution.deletion_curves,
+    ),
 }
 
 widgets.opening(

@@ -5,24 +5,21 @@ import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
+from explorer.analysis.output_change import logits_at
 from explorer.analysis.token_attribution import (
+    ATTENTION,
     DRAWS,
-    GRADIENT,
-    INTEGRATED,
-    METHODS,
+    STEPS,
     AttributionError,
     ChosenAnswer,
     DeletionCurves,
     IntegratedGradients,
+    TokenAttribution,
     attention_shares,
+    attribute_tokens,
     begins_plainly,
     chosen_answer,
-    cost_of_deletion,
-    cost_of_gradients,
-    deletion_curves,
-    gradient_times_input,
-    integrated_gradients,
-    map_share,
+    cost_of,
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, switch
@@ -33,6 +30,7 @@ from explorer.components.chart import chart
 from explorer.components.matrix import matrix
 from explorer.inference.answers import option_name, score_words
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.text.visible_text import in_quotes, literal
@@ -40,87 +38,72 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import input_key
 from explorer.views.shared.measurement import Report, measurement
-from models.output_heads import LanguageModelHead
 
 OPTIONS = 12
-STEPS = ("32", "16", "64", "128", "256")
+STEP_NUMBERS = ("16", "32", "64", "128", "256")
 LARGE_ERROR = 0.05
 CHART_HEIGHT = 300
-TOO_LONG = "So many passes of this model take too long: shorten the text."
+TOO_LONG = "So many passes of this model take too long: shorten the text, or choose fewer steps."
 ABOUT = (
-    "A row is a method, a column a token; the absolute values of each row sum to 1. Attention is "
-    "the last layer's row that the answer is read from, the mean over its heads{cross}; rollout "
-    "follows it through all layers, and the map of the pass splits each sum by how much every part "
-    "brings (Overview). Gradients are those of ln p of the answer; a negative share argues against "
-    "it. "
+    "Each row is divided by the sum of its absolute values. Attention is the mean over the heads "
+    "of the last layer, in the row that the answer is read from{cross}. Gradients are those of "
+    "ln p; a negative share is against the answer."
 )
 DELETED = (
-    "To delete a token, its embedding is replaced by the mean of the vocabulary's{stay}. Each "
-    "method deletes its largest share first, and a negative one last. The area under a curve is "
-    "the mean probability while tokens are deleted. Jain & Wallace 2019, Attention is not "
-    "Explanation; Wiegreffe & Pinter 2019, Attention is not not Explanation."
+    "A deleted token has the mean embedding of the vocabulary. The largest share is deleted first."
+    "{stay} The area is the mean probability during deletion; the band is the range of {draws} "
+    "random orders. On the question: Jain & Wallace 2019, Attention is not Explanation; Wiegreffe "
+    "& Pinter 2019, Attention is not not Explanation."
 )
 
 
 def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None:
-    """Methods down, tokens across, then the deletion curves; controls in the `row`."""
+    """Methods down, tokens across, beside the deletion curves; controls in the `row`."""
     opened, forward = context.opened, context.forward
     try:
-        with row:
-            answer, steps = _choose(context)
+        answer, steps = _choose(context, row)
     except AttributionError as error:
         say(str(error))
         return None
     where = answer.base.position, answer.option
-    lines = script(attribution_code, opened, forward, *where, steps)
-    key = "token attribution", *input_key(forward), *where, answer.deletable, steps
+    key = "token attribution", input_key(forward), *where, answer.deletable, steps
+
+    def measure(report: Report) -> TokenAttribution:
+        return attribute_tokens(opened, answer, steps, report)
+
     picture, beside = widgets.side_by_side(5, 5)
-    with picture:
-        integrated = measurement(
-            opened,
-            "integrated",
-            key,
-            lambda report: integrated_gradients(answer, steps, report),
-            cost=cost_of_gradients(answer, steps),
-            doing="Integrated gradients",
-            too_long=TOO_LONG,
-        )
-        values = _values(opened, answer, integrated)
-        _draw_shares(context, answer, values)
-        st.caption(_about(answer, integrated, steps))
     with beside:
-        curves = measurement(
+        found = measurement(
             opened,
-            "deletion",
-            ("deletion", *key, tuple(values)),
-            lambda report: deletion_curves(answer, values, report=report),
-            cost=cost_of_deletion(answer),
-            doing="Deletion curves",
+            "token_attribution",
+            key,
+            measure,
+            cost=cost_of(answer, steps),
+            doing="Gradients and deletions",
             too_long=TOO_LONG,
         )
-        if curves is not None:
-            _draw_curves(context, answer, curves)
-    return lines
+        if found is not None:
+            _draw_curves(context, answer, found.curves)
+    with picture:
+        values = _attention(context, answer) if found is None else found.values
+        _draw_shares(context, answer, values)
+        st.caption(_about(answer, None if found is None else found.integrated, steps))
+    return script(attribution_code, opened, forward, *where, steps)
 
 
-def _choose(context: PageContext) -> tuple[ChosenAnswer, int]:
+def _choose(context: PageContext, row: DeltaGenerator) -> tuple[ChosenAnswer, int]:
     """The answer and the number of steps, as the controls of the row say."""
     opened, forward = context.opened, context.forward
-    place = widgets.choose_output_position(context)
-    chosen_answer(opened, forward, place, 0)
-    logits = _logits(forward, place)
-    best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
-    names = [f"{_name(opened, option)} ({option})" for option in best]
-    option = best[names.index(one_of("answer_of", names, as_list=True, width=200))]
-    steps = int(one_of("path_steps", STEPS, as_list=True, width=100))
-    first = begins_plainly(forward) and switch("delete_first")
+    with row:
+        place = widgets.choose_output_position(context)
+        chosen_answer(opened, forward, place, 0, deletes_first=True)
+        logits = logits_at(forward.trace, place, forward.row)
+        best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
+        names = [f"{_name(opened, option)} ({option})" for option in best]
+        option = best[names.index(one_of("answer_of", names, as_list=True, width=180))]
+        steps = int(one_of("path_steps", STEP_NUMBERS, str(STEPS), as_list=True, width=90))
+        first = begins_plainly(forward) and switch("delete_first")
     return chosen_answer(opened, forward, place, option, deletes_first=first), steps
-
-
-def _logits(forward: ForwardPass, place: int) -> Tensor:
-    from explorer.analysis.output_change import logits_at
-
-    return logits_at(forward.trace, place, forward.row)
 
 
 def _name(opened: OpenModel, option: int) -> str:
@@ -128,20 +111,14 @@ def _name(opened: OpenModel, option: int) -> str:
     return name if opened.config.head == "classifier" else text_of(name)
 
 
-def _values(
-    opened: OpenModel, answer: ChosenAnswer, integrated: IntegratedGradients | None
-) -> dict[str, Tensor]:
-    """The numbers of every method that is computed, in the order of METHODS."""
-    values = attention_shares(answer) | map_share(opened, answer)
-    values[GRADIENT] = gradient_times_input(answer)
-    if integrated is not None:
-        values[INTEGRATED] = integrated.tokens
-    return {method: values[method] for method in METHODS if method in values}
+def _attention(context: PageContext, answer: ChosenAnswer) -> dict[str, Tensor]:
+    """What needs no other pass, while the rest is not measured."""
+    key = "attention shares", input_key(context.forward), answer.base.position
+    return cached(context.opened, key, lambda: attention_shares(answer))
 
 
 def _draw_shares(context: PageContext, answer: ChosenAnswer, values: dict[str, Tensor]) -> None:
     shares = torch.stack([of.double() / of.double().abs().sum() for of in values.values()])
-    option = literal(_name(context.opened, answer.option))
     matrix(
         shares,
         [*values],
@@ -150,8 +127,75 @@ def _draw_shares(context: PageContext, answer: ChosenAnswer, values: dict[str, T
         scale="diverging",
         row_name="method",
         column_name="token",
-        sentence="{row} of {column}: {value}",
+        sentence="{column} by {row}: {value}",
         unit="share",
-        title=f"{context.choice.called} · Tokens behind “{option}”",
+        title=f"{context.choice.called} · “{_name(context.opened, answer.option)}” by token",
         scaling="row",
     )
+
+
+def _about(answer: ChosenAnswer, integrated: IntegratedGradients | None, steps: int) -> str:
+    """What the rows are, and how complete the integrated gradients are."""
+    two = answer.forward.config.kind == "encoder-decoder"
+    text = ABOUT.format(cross=", of cross-attention" if two else "")
+    if integrated is None:
+        return text
+    total = float(integrated.tokens.double().sum())
+    text += (
+        f" Integrated gradients with {steps} steps sum to {three(total)} nats; ln p changes by "
+        f"{three(integrated.difference)} from the deleted tokens to the text: completeness error "
+        f"{integrated.error:.2%}."
+    )
+    if not integrated.error <= LARGE_ERROR:
+        text += f" That is more than {LARGE_ERROR:.0%}, so choose more steps before you read them."
+    return text
+
+
+def _draw_curves(context: PageContext, answer: ChosenAnswer, curves: DeletionCurves) -> None:
+    words = score_words(context.opened.config)
+    option = in_quotes(_name(context.opened, answer.option))
+    st.markdown(literal(verdict(curves)))
+    title = f"Probability of {option} by the number of deleted tokens"
+    spec = deletion_curves_chart(curves.counts, curves.curves, curves.random, words.score)
+    chart(spec, height=CHART_HEIGHT, key="deletion_curves", title=title)
+    kept = [place for place in range(len(answer.forward.tokens)) if place not in answer.deletable]
+    st.caption(DELETED.format(stay=_stay(answer, kept), draws=DRAWS))
+
+
+def _stay(answer: ChosenAnswer, kept: list[int]) -> str:
+    """Which tokens are not deleted, and why."""
+    if kept == [0] and begins_plainly(answer.forward):
+        return (
+            " The first token stays: without a start token, many heads attend to it whatever it is "
+            "(Xiao et al. 2024)."
+        )
+    return " Special tokens stay, and tokens that the answer cannot see." if kept else ""
+
+
+def verdict(curves: DeletionCurves) -> str:
+    """Which order finds the tokens that the answer depends on most, in one or two sentences."""
+    areas, random = curves.areas, curves.area(curves.random)
+    least = min(areas.values())
+    names = " and ".join(name for name, area in areas.items() if area <= least * (1 + 1e-6))
+    low, high = three(float(random.min())), three(float(random.max()))
+    chance = f"{DRAWS} random orders: {low} to {high}, mean {three(float(random.mean()))}"
+    if least < float(random.min()):
+        text = f"The answer depends most on the tokens that {names} puts first: area {three(least)}"
+    else:
+        text = f"No method is better than chance here; the least area is {three(least)}, of {names}"
+    attention = areas[ATTENTION]
+    better = sum(attention < area for area in random.tolist())
+    return (
+        f"{text} ({chance}). Attention: {three(attention)}, less than {better} of the {DRAWS} "
+        "random orders."
+    )
+
+
+def attribution_code(
+    opened: OpenModel, forward: ForwardPass, position: int, option: int, steps: int
+) -> None:
+    answer = chosen_answer(opened, forward, position, option)
+    result = attribute_tokens(opened, answer, steps)
+    for method, values in result.values.items():
+        print(method, values, result.curves.areas[method])  # a number per token, and the area
+    print(result.integrated.error, result.curves.area(result.curves.random))
