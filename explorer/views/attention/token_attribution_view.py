@@ -9,6 +9,7 @@ from explorer.analysis.output_change import logits_at
 from explorer.analysis.token_attribution import (
     ATTENTION,
     DRAWS,
+    INTEGRATED,
     STEPS,
     AttributionError,
     ChosenAnswer,
@@ -32,8 +33,8 @@ from explorer.inference.answers import option_name, score_words
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
-from explorer.text.token_labels import text_of
-from explorer.text.visible_text import in_quotes, literal
+from explorer.text.token_labels import VisibleText, text_of
+from explorer.text.visible_text import in_quotes, literal_sentence
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import input_key
@@ -43,6 +44,7 @@ OPTIONS = 12
 STEP_NUMBERS = ("16", "32", "64", "128", "256")
 LARGE_ERROR = 0.05
 CHART_HEIGHT = 300
+SHORT = {INTEGRATED: "integrated grad."}
 TOO_LONG = "So many passes of this model take too long: shorten the text, or choose fewer steps."
 ABOUT = (
     "Each row is divided by the sum of its absolute values. Attention is the mean over the heads "
@@ -73,7 +75,7 @@ def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None
 
     picture, beside = widgets.side_by_side(5, 5)
     with beside:
-        found = measurement(
+        measured = measurement(
             opened,
             "token_attribution",
             key,
@@ -82,12 +84,12 @@ def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None
             doing="Gradients and deletions",
             too_long=TOO_LONG,
         )
-        if found is not None:
-            _draw_curves(context, answer, found.curves)
+        if measured is not None:
+            _draw_curves(context, answer, measured.curves)
     with picture:
-        values = _attention(context, answer) if found is None else found.values
+        values = _attention(context, answer) if measured is None else measured.values
         _draw_shares(context, answer, values)
-        st.caption(_about(answer, None if found is None else found.integrated, steps))
+        st.caption(_about(answer, None if measured is None else measured.integrated, steps))
     return script(attribution_code, opened, forward, *where, steps)
 
 
@@ -101,7 +103,7 @@ def _choose(context: PageContext, row: DeltaGenerator) -> tuple[ChosenAnswer, in
         best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
         names = [f"{_name(opened, option)} ({option})" for option in best]
         option = best[names.index(one_of("answer_of", names, as_list=True, width=180))]
-        steps = int(one_of("path_steps", STEP_NUMBERS, str(STEPS), as_list=True, width=90))
+        steps = int(one_of("path_steps", STEP_NUMBERS, str(STEPS), as_list=True, width=130))
         first = begins_plainly(forward) and switch("delete_first")
     return chosen_answer(opened, forward, place, option, deletes_first=first), steps
 
@@ -121,7 +123,7 @@ def _draw_shares(context: PageContext, answer: ChosenAnswer, values: dict[str, T
     shares = torch.stack([of.double() / of.double().abs().sum() for of in values.values()])
     matrix(
         shares,
-        [*values],
+        [VisibleText(SHORT.get(method, method)) for method in values],
         answer.forward.tokens,
         key="attribution",
         scale="diverging",
@@ -154,40 +156,40 @@ def _about(answer: ChosenAnswer, integrated: IntegratedGradients | None, steps: 
 def _draw_curves(context: PageContext, answer: ChosenAnswer, curves: DeletionCurves) -> None:
     words = score_words(context.opened.config)
     option = in_quotes(_name(context.opened, answer.option))
-    st.markdown(literal(verdict(curves)))
+    st.markdown(literal_sentence(verdict(curves)))
     title = f"Probability of {option} by the number of deleted tokens"
     spec = deletion_curves_chart(curves.counts, curves.curves, curves.random, words.score)
     chart(spec, height=CHART_HEIGHT, key="deletion_curves", title=title)
-    kept = [place for place in range(len(answer.forward.tokens)) if place not in answer.deletable]
-    st.caption(DELETED.format(stay=_stay(answer, kept), draws=DRAWS))
+    st.caption(DELETED.format(stay=_stay(answer), draws=DRAWS))
 
 
-def _stay(answer: ChosenAnswer, kept: list[int]) -> str:
+def _stay(answer: ChosenAnswer) -> str:
     """Which tokens are not deleted, and why."""
-    if kept == [0] and begins_plainly(answer.forward):
+    if begins_plainly(answer.forward) and 0 not in answer.deletable:
         return (
             " The first token stays: without a start token, many heads attend to it whatever it is "
             "(Xiao et al. 2024)."
         )
-    return " Special tokens stay, and tokens that the answer cannot see." if kept else ""
+    specials = any(token.special for token in answer.forward.tokens)
+    return " Special tokens stay." if specials else ""
 
 
 def verdict(curves: DeletionCurves) -> str:
     """Which order finds the tokens that the answer depends on most, in one or two sentences."""
     areas, random = curves.areas, curves.area(curves.random)
     least = min(areas.values())
-    names = " and ".join(name for name, area in areas.items() if area <= least * (1 + 1e-6))
-    low, high = three(float(random.min())), three(float(random.max()))
-    chance = f"{DRAWS} random orders: {low} to {high}, mean {three(float(random.mean()))}"
+    best = [name for name, area in areas.items() if area <= least * (1 + 1e-6)]
+    names = f"{', '.join(best[:-1])} and {best[-1]}" if len(best) > 1 else best[0]
     if least < float(random.min()):
-        text = f"The answer depends most on the tokens that {names} puts first: area {three(least)}"
+        text = f"Deleting tokens in the order of {names} takes the answer away fastest"
     else:
-        text = f"No method is better than chance here; the least area is {three(least)}, of {names}"
-    attention = areas[ATTENTION]
-    better = sum(attention < area for area in random.tolist())
+        text = f"No method beats all {DRAWS} random orders on this sentence; the best is {names}"
+    ends = f"{three(float(random.min()))} to {three(float(random.max()))}"
+    better = sum(areas[ATTENTION] < area for area in random.tolist())
     return (
-        f"{text} ({chance}). Attention: {three(attention)}, less than {better} of the {DRAWS} "
-        "random orders."
+        f"{text}: area {three(least)}. The random orders have {ends}, on average "
+        f"{three(float(random.mean()))}. Attention has {three(areas[ATTENTION])}, less than "
+        f"{better} of {DRAWS} random orders."
     )
 
 
