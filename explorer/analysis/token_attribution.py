@@ -32,9 +32,9 @@ from models.gradients import gradients
 from models.interventions import Edit, Replace
 from models.trace import trace
 
-ATTENTION, ROLLOUT, MAP = "attention", "rollout", "map of the pass"
+ATTENTION, ROLLOUT, IMPORTANCE = "attention", "rollout", "importance"
 GRADIENT, INTEGRATED = "gradient × input", "integrated gradients"
-METHODS = (ATTENTION, ROLLOUT, MAP, GRADIENT, INTEGRATED)
+METHODS = (ATTENTION, ROLLOUT, IMPORTANCE, GRADIENT, INTEGRATED)
 STEPS, DRAWS, MOST_POINTS = 32, 8, 12
 BYTES_HELD = 64_000_000
 """The most memory for the points of one batch."""
@@ -159,12 +159,12 @@ def _last_mean(forward: ForwardPass, part: str) -> Tensor:
     return total / of.heads
 
 
-def map_share(opened: OpenModel, answer: ChosenAnswer) -> dict[str, Tensor]:
+def importance_share(opened: OpenModel, answer: ChosenAnswer) -> dict[str, Tensor]:
     """The importance of every token in the map of the pass, (t,); empty for too long a text."""
     if not is_computable(answer.forward):
         return {}
     at = answer.base.position if has_words(opened.config) else 0
-    return {MAP: cached_route(opened, answer.forward, at).streams[answer.stack][0]}
+    return {IMPORTANCE: cached_route(opened, answer.forward, at).streams[answer.stack][0]}
 
 
 # ---- gradients -----------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def attribute_tokens(
 ) -> TokenAttribution:
     """Every method and every deletion curve; `cost_of` says what they cost."""
     share = _cost_of_gradients(answer, steps) / cost_of(answer, steps)
-    values = attention_shares(answer) | map_share(opened, answer)
+    values = attention_shares(answer) | importance_share(opened, answer)
     values[GRADIENT] = gradient_times_input(answer)
     integrated = integrated_gradients(answer, steps, lambda done: report(done * share))
     values[INTEGRATED] = integrated.tokens

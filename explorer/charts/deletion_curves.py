@@ -17,6 +17,8 @@ from explorer.charts.vega_lite import (
 )
 
 RANDOM = "random orders"
+DASHES = [[1, 0], [6, 2], [2, 2], [1, 3], [6, 2, 1, 2], [10, 4]]
+"""One for each method and one for random orders: the usual ones repeat after the fifth."""
 
 
 def deletion_curves_chart(
@@ -38,10 +40,13 @@ def deletion_curves_chart(
         {"tokens": count} | {which: number_text(float(of[at])) for which, of in means.items()}
         for at, count in enumerate(counts)
     ]
-    top = max(1e-6, *(row["value"] for row in rows), *high)
+    ends = [*low, *high, *(row["value"] for row in rows)]
+    least, top = min(ends), max(1e-6, *ends)
+    bottom = 0.0 if least < top / 2 else 2 * least - top
     x = quantity("tokens", title="tokens deleted", axis={"tickMinStep": 1})
-    y = quantity("value", title=score, scale=fixed(0, top, zero=True))
+    y = quantity("value", title=score, scale=fixed(bottom, top))
     legend = {"legend": {"columns": 3, "symbolOpacity": 1}}
     lines = curves_in_bands(x, y, rows, ("least", "most"), band, RANDOM, sort=[*means], **legend)
+    lines[1]["encoding"]["strokeDash"]["scale"] = {"range": DASHES[: len(means)]}
     tooltip = [number_line("tokens", places=0), *map(text_line, means)]
     return chart(*lines, ruler(x, tooltip, numbers))

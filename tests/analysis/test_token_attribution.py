@@ -1,5 +1,6 @@
 """Tokens behind an answer: against central differences and against separate edited passes."""
 
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -107,22 +108,22 @@ def test_a_curve_is_that_of_separate_passes(answer: ChosenAnswer, whole: TokenAt
     curves = whole.curves
     assert curves.counts == tuple(range(len(answer.deletable) + 1))
     for name, values in whole.values.items():
-        order = sorted(answer.deletable, key=lambda place: -float(values[place]))  # noqa: B023
+        order = sorted(answer.deletable, key=lambda place: -float(values[place]))
         expected = [
             float(probability(answer, *deletions(answer, tuple(order[:count]))))
             for count in curves.counts
         ]
         assert curves.curves[name].tolist() == pytest.approx(expected)
-        between = [(one + other) / 2 for one, other in zip(expected, expected[1:], strict=False)]
+        between = [(one + other) / 2 for one, other in pairwise(expected)]
         assert curves.areas[name] == pytest.approx(sum(between) / len(between))
     ends = curves.random[:, [0, -1]]
-    assert_close_to(ends, curves.curves[tokens.MAP][[0, -1]].expand_as(ends))
+    assert_close_to(ends, curves.curves[tokens.IMPORTANCE][[0, -1]].expand_as(ends))
     again = tokens.deletion_curves(answer, whole.values).random
     assert torch.equal(again, curves.random), "the seed is fixed"
     assert len({tuple(row) for row in curves.random.tolist()}) > 1
 
 
-def test_attention_rollout_and_map_are_those_of_the_position(
+def test_attention_rollout_and_importance_are_those_of_the_position(
     answer: ChosenAnswer, whole: TokenAttribution
 ) -> None:
     forward, config = answer.forward, answer.forward.config
@@ -145,14 +146,15 @@ def test_attention_rollout_and_map_are_those_of_the_position(
     flow = information_flow(forward)
     at = 0 if config.head == "classifier" else answer.base.position
     mapped = route(flow, flow.starts[at]).streams[answer.stack][0]
-    assert torch.equal(whole.values[tokens.MAP], mapped)
+    assert torch.equal(whole.values[tokens.IMPORTANCE], mapped)
     assert 0 <= float(mapped.sum()) <= 1 + 1e-9
 
 
 def test_what_stays_is_not_deleted(tmp_path: Path) -> None:
-    opened, answer = answer_of(tmp_path, "decoder")
+    _, answer = answer_of(tmp_path, "decoder")
     specials = [at for at, token in enumerate(answer.forward.tokens) if token.special]
-    assert specials and not set(specials) & set(answer.deletable)
+    assert specials
+    assert not set(specials) & set(answer.deletable)
     assert max(answer.deletable) <= answer.base.position, "a later token is not seen"
     assert tokens.begins_plainly(answer.forward) is (0 not in specials)
     unseen = tokens.integrated_gradients(answer, 2).tokens

@@ -96,6 +96,7 @@ READS: dict[View, Read] = {
     ("heads", "Similarity"): cell("similarity", 6, 1),
     ("heads", "Rollout"): cell("rollout", 7, 6),
     ("heads", "Flow"): cell("flow", 1, 2),
+    ("heads", "Attribution"): cell("attribution", 1, 2),
     ("head_steps", ""): texts("stages", SENTENCE, pinned_weight),
     ("query_key", ""): table("score", "weight"),
     ("logit_lens", ""): table("after"),

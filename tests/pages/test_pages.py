@@ -42,6 +42,7 @@ NOTHING_DRAWN = (
     NO_STACK,
     "The weights of every head are NaN, so no metric has a value",
     "The weights of this head are NaN, so it has no similarity to others.",
+    "An answer is attributed to at least two tokens that are not special",
 )
 NOTHING = "There is nothing to read yet: type a sentence."
 UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "

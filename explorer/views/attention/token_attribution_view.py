@@ -42,14 +42,19 @@ from explorer.views.shared.measurement import Report, measurement
 
 OPTIONS = 12
 STEP_NUMBERS = ("16", "32", "64", "128", "256")
-LARGE_ERROR = 0.05
+LARGE_ERROR, LITTLE = 0.05, 0.1
+"""Of the completeness error, and of the change of ln p in nats."""
 CHART_HEIGHT = 300
 SHORT = {INTEGRATED: "integrated grad."}
 TOO_LONG = "So many passes of this model take too long: shorten the text, or choose fewer steps."
 ABOUT = (
     "Each row is divided by the sum of its absolute values. Attention is the mean over the heads "
-    "of the last layer, in the row that the answer is read from{cross}. Gradients are those of "
-    "ln p; a negative share is against the answer."
+    "of the last layer, in the row that the answer is read from{cross}; importance is that of the "
+    "picture of the pass. Gradients are those of ln p; a negative share is against the answer."
+)
+LITTLE_CHANGE = (
+    "The answer is about as likely without these tokens, so it depends little on them: choose "
+    "another answer or text."
 )
 DELETED = (
     "A deleted token has the mean embedding of the vocabulary. The largest share is deleted first."
@@ -90,7 +95,8 @@ def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None
         values = _attention(context, answer) if measured is None else measured.values
         _draw_shares(context, answer, values)
         st.caption(_about(answer, None if measured is None else measured.integrated, steps))
-    return script(attribution_code, opened, forward, *where, steps)
+    first = 0 in answer.deletable and begins_plainly(forward)
+    return script(attribution_code, opened, forward, *where, steps, first)
 
 
 def _choose(context: PageContext, row: DeltaGenerator) -> tuple[ChosenAnswer, int]:
@@ -148,8 +154,10 @@ def _about(answer: ChosenAnswer, integrated: IntegratedGradients | None, steps: 
         f"{three(integrated.difference)} from the deleted tokens to the text: completeness error "
         f"{integrated.error:.2%}."
     )
+    if abs(integrated.difference) < LITTLE:
+        return f"{text} {LITTLE_CHANGE}"
     if not integrated.error <= LARGE_ERROR:
-        text += f" That is more than {LARGE_ERROR:.0%}, so choose more steps before you read them."
+        text += f" That is more than {LARGE_ERROR:.0%}: choose more steps before you read them."
     return text
 
 
@@ -179,25 +187,27 @@ def verdict(curves: DeletionCurves) -> str:
     areas, random = curves.areas, curves.area(curves.random)
     least = min(areas.values())
     best = [name for name, area in areas.items() if area <= least * (1 + 1e-6)]
-    names = f"{', '.join(best[:-1])} and {best[-1]}" if len(best) > 1 else best[0]
+    names = " and ".join(map(in_quotes, best))
     if least < float(random.min()):
-        text = f"Deleting tokens in the order of {names} takes the answer away fastest"
+        text = f"The answer falls fastest when tokens are deleted by {names}"
     else:
         text = f"No method beats all {DRAWS} random orders on this sentence; the best is {names}"
     ends = f"{three(float(random.min()))} to {three(float(random.max()))}"
     better = sum(areas[ATTENTION] < area for area in random.tolist())
     return (
-        f"{text}: area {three(least)}. The random orders have {ends}, on average "
+        f"{text}: area {three(least)}. {DRAWS} random orders have {ends}, on average "
         f"{three(float(random.mean()))}. Attention has {three(areas[ATTENTION])}, less than "
-        f"{better} of {DRAWS} random orders."
+        f"{better} of them."
     )
 
 
 def attribution_code(
-    opened: OpenModel, forward: ForwardPass, position: int, option: int, steps: int
+    opened: OpenModel, forward: ForwardPass, position: int, option: int, steps: int, first: bool
 ) -> None:
-    answer = chosen_answer(opened, forward, position, option)
+    answer = chosen_answer(opened, forward, position, option, deletes_first=first)
     result = attribute_tokens(opened, answer, steps)
-    for method, values in result.values.items():
-        print(method, values, result.curves.areas[method])  # a number per token, and the area
-    print(result.integrated.error, result.curves.area(result.curves.random))
+    values = torch.stack([*result.values.values()]).double()
+    shares = values / values.abs().sum(-1, keepdim=True)
+    print(shares)  # a row per method, a column per token
+    print(result.integrated.error)  # of completeness
+    print(result.curves.areas, result.curves.area(result.curves.random))
