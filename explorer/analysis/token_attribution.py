@@ -3,13 +3,14 @@
 Every method gives each token a number. To delete a token is to replace its embedding by the mean
 embedding of the vocabulary; its position stays. The integrated gradients begin where all of these
 tokens are deleted, so the end of every deletion curve is their baseline. Special tokens stay.
-Shapes: t tokens of the first stack, n of them deleted, s steps, d width of the model.
+Shapes: t tokens of the first stack, n of them deleted, d width of the model.
 Sources: Axiomatic Attribution for Deep Networks (Sundararajan et al. 2017), section 3; ERASER
 (DeYoung et al. 2020), section 4.2, on deletion in the order of an attribution; Attention is not
 Explanation (Jain and Wallace 2019) and Attention is not not Explanation (Wiegreffe and Pinter
 2019), on the question.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,8 +35,7 @@ from models.trace import trace
 
 ATTENTION, ROLLOUT, IMPORTANCE = "attention", "rollout", "importance"
 GRADIENT, INTEGRATED = "gradient × input", "integrated gradients"
-METHODS = (ATTENTION, ROLLOUT, IMPORTANCE, GRADIENT, INTEGRATED)
-STEPS, DRAWS, MOST_POINTS = 32, 8, 12
+METHODS, STEPS, DRAWS, MOST_POINTS = 5, 32, 8, 12
 BYTES_HELD = 64_000_000
 """The most memory for the points of one batch."""
 
@@ -92,20 +92,17 @@ class ChosenAnswer:
         return -outcome_of(self.forward.config, LOSS, self.option, 0, logits)(logits)
 
 
-def begins_plainly(forward: ForwardPass) -> bool:
-    """Whether a decoder reads a text whose first token is not a special one."""
+def keeps_first(forward: ForwardPass) -> bool:
+    """Whether the first token stays: a decoder reads a text that begins with no special token.
+
+    Heads that find nothing attend to it then, so that without it every answer changes. Source:
+    Efficient Streaming Language Models with Attention Sinks (Xiao et al. 2024), section 3.1.
+    """
     return forward.config.kind == "decoder" and not forward.tokens[0].special
 
 
-def chosen_answer(
-    opened: OpenModel, forward: ForwardPass, place: int, option: int, *, deletes_first: bool = False
-) -> ChosenAnswer:
-    """The answer to attribute; AttributionError where there is none.
-
-    Where a decoder's text begins without a special token, heads attend to the first token
-    whenever they have nothing to read, so it stays unless `deletes_first`. Source: Efficient
-    Streaming Language Models with Attention Sinks (Xiao et al. 2024), section 3.1.
-    """
+def chosen_answer(opened: OpenModel, forward: ForwardPass, place: int, option: int) -> ChosenAnswer:
+    """The answer to attribute; AttributionError where there is none."""
     config = opened.config
     if config.head == "none":
         raise AttributionError("This model has no output head, so it gives no answer to attribute.")
@@ -116,8 +113,8 @@ def chosen_answer(
         )
     tokens = forward.tokens
     end = place + 1 if config.kind == "decoder" and has_words(config) else len(tokens)
-    first = int(begins_plainly(forward) and not deletes_first)
-    deletable = tuple(at for at in range(first, end) if not tokens[at].special)
+    places = range(int(keeps_first(forward)), end)
+    deletable = tuple(at for at in places if not tokens[at].special)
     if len(deletable) < 2:
         raise AttributionError(
             "An answer is attributed to at least two tokens that are not special: enter a longer "
@@ -159,89 +156,48 @@ def _last_mean(forward: ForwardPass, part: str) -> Tensor:
     return total / of.heads
 
 
-def importance_share(opened: OpenModel, answer: ChosenAnswer) -> dict[str, Tensor]:
-    """The importance of every token in the map of the pass, (t,); empty for too long a text."""
-    if not is_computable(answer.forward):
-        return {}
-    at = answer.base.position if has_words(opened.config) else 0
-    return {IMPORTANCE: cached_route(opened, answer.forward, at).streams[answer.stack][0]}
-
-
 # ---- gradients -----------------------------------------------------------------------------
 
 
-def _gradient(answer: ChosenAnswer, points: Tensor) -> tuple[Tensor, Tensor]:
-    """∂ ln p / ∂ embedding at these points (b, t, d), of the same shape, and ln p, (b,)."""
+def _gradient(answer: ChosenAnswer, points: Tensor) -> Tensor:
+    """∂ ln p / ∂ embedding at these points (b, t, d), of the same shape."""
     site, base, rows = f"{answer.stack}.embed", answer.base, len(points)
-    place = base.position
-    read_at = slice(place, place + 1) if has_words(answer.forward.config) else slice(None)
-    logs: list[Tensor] = []
-
-    def of(output: Tensor) -> Tensor:
-        logs.append(answer.log_probability(output[:, 0] if output.dim() == 3 else output))
-        return logs[0].sum()
-
-    passed = gradients(
+    at = slice(base.position, base.position + 1)
+    return gradients(
         base.model,
         *(ids.expand(rows, -1) for ids in base.inputs),
-        of=of,
+        of=lambda out: answer.log_probability(out[:, 0] if out.dim() == 3 else out).sum(),
         sites=[site],
         edits=[Replace(site, points)],
-        read_at=read_at,
+        read_at=at if has_words(answer.forward.config) else slice(None),
         **answer.segments_of(rows),
-    )
-    return passed.gradients[site], logs[0].detach()
+    ).gradients[site]
 
 
 def gradient_times_input(answer: ChosenAnswer) -> Tensor:
     """(∂ ln p / ∂ embedding) · embedding of every token, (t,). A forward and a backward pass."""
-    gradient, _ = _gradient(answer, answer.embedding[None])
-    return (gradient[0] * answer.embedding).sum(-1)
-
-
-@dataclass(frozen=True, eq=False)
-class IntegratedGradients:
-    """The part of every token, (t,), in the change of ln p from the baseline to the text.
-
-    By completeness they would sum to that change, `difference`, if the steps were infinitely many.
-    """
-
-    tokens: Tensor
-    difference: float
-
-    @property
-    def error(self) -> float:
-        """|Σ − difference| as a share of |difference|."""
-        return abs(float(self.tokens.double().sum()) - self.difference) / abs(self.difference)
+    return (_gradient(answer, answer.embedding[None])[0] * answer.embedding).sum(-1)
 
 
 def integrated_gradients(
     answer: ChosenAnswer, steps: int = STEPS, report: Report = lambda done: None
-) -> IntegratedGradients:
-    """The mean gradient at s points between baseline and embedding, times their difference.
+) -> Tensor:
+    """The mean gradient between baseline and embedding, times their difference, (t,).
 
-    The points are the middles of s equal parts of the line. Costs s forward and backward passes,
-    in batches of bounded memory.
+    The gradients are those at the middles of `steps` equal parts of the line. By completeness they
+    would sum to the change of ln p if there were infinitely many. Costs a forward and a backward
+    pass for each, in batches of bounded memory.
     """
-    embedding, baseline = answer.embedding, answer.baseline
-    ends = torch.stack([baseline, embedding])
-    with torch.no_grad():
-        before, after = answer.log_probability(_logits(answer, ends)).tolist()
-    total, done = torch.zeros_like(embedding), 0
-    shares = (torch.arange(steps, dtype=torch.float64) + 0.5) / steps
-    for some in shares.split(_together(answer)):
-        points = torch.lerp(baseline, embedding, some[:, None, None].to(embedding))
-        total += _gradient(answer, points)[0].sum(0)
-        done += len(some)
-        report(done / steps)
-    return IntegratedGradients((total / steps * (embedding - baseline)).sum(-1), after - before)
-
-
-def _together(answer: ChosenAnswer) -> int:
-    """The number of points of one batch with its graph."""
     lengths = [ids.shape[1] for ids in answer.base.inputs]
     shape = PassShape(lengths[0], sum(lengths[1:]), leaves="graph")
-    return max(1, BYTES_HELD // pass_size(answer.forward.config, shape).peak)
+    together = max(1, BYTES_HELD // pass_size(answer.forward.config, shape).peak)
+    embedding, baseline = answer.embedding, answer.baseline
+    total, shares = torch.zeros_like(embedding), (torch.arange(steps) + 0.5) / steps
+    for first in range(0, steps, together):
+        some = shares[first : first + together, None, None].to(embedding)
+        total += _gradient(answer, torch.lerp(baseline, embedding, some)).sum(0)
+        report(min(1.0, (first + together) / steps))
+    return (total / steps * (embedding - baseline)).sum(-1)
 
 
 # ---- deletion ------------------------------------------------------------------------------
@@ -252,16 +208,17 @@ class DeletionCurves:
     """The answer's probability after `counts` tokens are deleted in the order of each method.
 
     `curves` are (points,) by method, `random` is (draws, points): their orders are random.
+    `change` is that of ln p from the text with everything deleted to the text.
     """
 
     counts: tuple[int, ...]
     curves: dict[str, Tensor]
     random: Tensor
+    change: float
 
     def area(self, curve: Tensor) -> Tensor:
         """The area under curves (…, points) over the share of deleted tokens, between 0 and 1."""
-        shares = torch.tensor(self.counts, dtype=curve.dtype) / self.counts[-1]
-        return torch.trapezoid(curve, shares)
+        return torch.trapezoid(curve, torch.tensor(self.counts).to(curve) / self.counts[-1])
 
     @property
     def areas(self) -> dict[str, float]:
@@ -270,75 +227,42 @@ class DeletionCurves:
 
 def points_of(answer: ChosenAnswer) -> tuple[int, ...]:
     """The numbers of deleted tokens on a curve, from 0 to all; of many, some evenly chosen."""
-    count = len(answer.deletable)
-    points = min(count, MOST_POINTS)
+    points = min(count := len(answer.deletable), MOST_POINTS)
     return tuple(round(at * count / points) for at in range(points + 1))
 
 
-def order_of(answer: ChosenAnswer, values: Tensor) -> Tensor:
-    """The deletable places from the largest value to the smallest, (n,).
-
-    The sign counts: a token that argues against the answer comes last.
-    """
-    places = torch.tensor(answer.deletable)
-    return places[values[places].argsort(descending=True, stable=True)]
-
-
 def deletion_curves(
-    answer: ChosenAnswer,
-    values: dict[str, Tensor],
-    seed: int = 0,
-    draws: int = DRAWS,
-    report: Report = lambda done: None,
+    answer: ChosenAnswer, values: dict[str, Tensor], report: Report = lambda done: None
 ) -> DeletionCurves:
-    """The deletion curve of every method and of random orders.
+    """The deletion curve of every method, its largest value first, and of random orders.
 
-    Costs (methods + draws) × (points − 1) passes, in batches.
+    The sign counts: a token that speaks against the answer comes last. Costs about
+    (methods + draws) × points passes, in batches.
     """
-    generator = torch.Generator().manual_seed(seed)
-    places = torch.tensor(answer.deletable)
-    orders = [order_of(answer, numbers) for numbers in values.values()]
-    orders += [places[torch.randperm(len(places), generator=generator)] for _ in range(draws)]
-    counts, embedding, baseline = points_of(answer), answer.embedding, answer.baseline
+    generator, places = torch.Generator().manual_seed(0), torch.tensor(answer.deletable)
+    orders = [places[of[places].argsort(descending=True, stable=True)] for of in values.values()]
+    orders += [places[torch.randperm(len(places), generator=generator)] for _ in range(DRAWS)]
+    counts, baseline, stack = points_of(answer), answer.baseline, answer.stack
     deleted = [order[:count] for order in orders for count in counts[1:-1]]
     deleted += [places[:0], places]
-    inner = len(counts) - 2
-
-    def of_rows(rows: range) -> Tensor:
-        changed = embedding.repeat(len(rows), 1, 1)
-        for row, at in enumerate(rows):
-            changed[row, deleted[at]] = baseline[deleted[at]]
-        return changed
-
-    logs = answer.log_probability(_logits_of(answer, len(deleted), of_rows, report))
-    *between, first, last = logs.exp().split([inner] * len(orders) + [1, 1])
-    curves = torch.stack([torch.cat([first, curve, last]) for curve in between])
-    by_method = dict(zip(values, curves, strict=False))
-    return DeletionCurves(counts, by_method, curves[len(values) :])
-
-
-def _logits(answer: ChosenAnswer, points: Tensor) -> Tensor:
-    """The logits (b, options) with these embeddings (b, t, d)."""
-    return _logits_of(answer, len(points), lambda rows: points[rows.start : rows.stop])
-
-
-def _logits_of(
-    answer: ChosenAnswer,
-    count: int,
-    embeddings: Callable[[range], Tensor],
-    report: Report = lambda done: None,
-) -> Tensor:
-    """The logits (count, options) of passes with these embeddings, in batches."""
-    part, stack = answer.forward.parts[0].name, answer.stack
     of_stack: Any = getattr(answer.base.model, stack)
     around = answer.embedded[f"{stack}.sum"] - answer.embedding
 
     def edit_of(rows: range) -> Edit:
+        changed = answer.embedding.repeat(len(rows), 1, 1)
+        for row, at in enumerate(rows):
+            changed[row, deleted[at]] = baseline[deleted[at]]
         with torch.no_grad():
-            streams = of_stack.embedding_norm(embeddings(rows) + around)
-        return Replace(f"{stack}.0.resid_pre", streams)
+            return Replace(f"{stack}.0.resid_pre", of_stack.embedding_norm(changed + around))
 
-    return run_branches(answer.base, part, 0, count, edit_of, report=report)
+    part = answer.forward.parts[0].name
+    logits = run_branches(answer.base, part, 0, len(deleted), edit_of, report=report)
+    logs = answer.log_probability(logits)
+    between = logs[:-2].exp().view(len(orders), -1)
+    first, last = (end.exp().expand(len(orders), 1) for end in logs[-2:])
+    curves = torch.cat([first, between, last], 1)
+    by_method = dict(zip(values, curves, strict=False))
+    return DeletionCurves(counts, by_method, curves[len(values) :], float(logs[-2] - logs[-1]))
 
 
 # ---- all of it -----------------------------------------------------------------------------
@@ -349,8 +273,13 @@ class TokenAttribution:
     """The numbers (t,) of every method, and their deletion curves."""
 
     values: dict[str, Tensor]
-    integrated: IntegratedGradients
     curves: DeletionCurves
+
+    @property
+    def error(self) -> float:
+        """Of completeness: |Σ of integrated gradients − change| ÷ |change|."""
+        total, change = float(self.values[INTEGRATED].double().sum()), self.curves.change
+        return abs(total - change) / abs(change) if change else math.inf
 
 
 def attribute_tokens(
@@ -359,23 +288,28 @@ def attribute_tokens(
     steps: int = STEPS,
     report: Report = lambda done: None,
 ) -> TokenAttribution:
-    """Every method and every deletion curve; `cost_of` says what they cost."""
-    share = _cost_of_gradients(answer, steps) / cost_of(answer, steps)
-    values = attention_shares(answer) | importance_share(opened, answer)
+    """Every method and every deletion curve; `cost_of` says what they cost.
+
+    Too long a text has no importance.
+    """
+    share = cost_of_gradients(answer, steps) / cost_of(answer, steps)
+    values = attention_shares(answer)
+    if is_computable(answer.forward):
+        at = answer.base.position if has_words(opened.config) else 0
+        values[IMPORTANCE] = cached_route(opened, answer.forward, at).streams[answer.stack][0]
     values[GRADIENT] = gradient_times_input(answer)
-    integrated = integrated_gradients(answer, steps, lambda done: report(done * share))
-    values[INTEGRATED] = integrated.tokens
-    curves = deletion_curves(answer, values, report=lambda done: report(share + done * (1 - share)))
-    return TokenAttribution(values, integrated, curves)
+    values[INTEGRATED] = integrated_gradients(answer, steps, lambda done: report(done * share))
+    curves = deletion_curves(answer, values, lambda done: report(share + done * (1 - share)))
+    return TokenAttribution(values, curves)
 
 
 def cost_of(answer: ChosenAnswer, steps: int = STEPS) -> int:
     """Multiplications of all passes."""
-    orders, inner = len(METHODS) + DRAWS, len(points_of(answer)) - 2
-    return _cost_of_gradients(answer, steps) + (orders * inner + 2) * _cost(answer)
+    passes = (METHODS + DRAWS) * (len(points_of(answer)) - 2) + 2
+    return cost_of_gradients(answer, steps) + passes * _cost(answer)
 
 
-def _cost_of_gradients(answer: ChosenAnswer, steps: int) -> int:
+def cost_of_gradients(answer: ChosenAnswer, steps: int) -> int:
     """A backward pass takes the multiplications of two forward passes."""
     return 3 * (steps + 1) * _cost(answer)
 

@@ -210,14 +210,7 @@ _on(
     option("through", "Through layer", "from 0 to the last layer", "the last layer"),
     token("flow_to", "Token"),
     option("answer_of", "Answer", "one of the likeliest options"),
-    option(
-        "path_steps",
-        "Steps",
-        "the number of steps of integrated gradients",
-        "32",
-        help="Gradients are computed at so many points between the deleted tokens and the text.",
-    ),
-    switch("delete_first", "Delete the first token too"),
+    option("path_steps", "Steps", "the number of steps of integrated gradients", "32"),
 )
 _on(
     "head_steps",

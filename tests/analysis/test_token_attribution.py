@@ -77,7 +77,7 @@ def test_gradients_are_those_of_central_differences(
     answer: ChosenAnswer, whole: TokenAttribution
 ) -> None:
     embedding, baseline = answer.embedding, answer.baseline
-    middle = tokens.integrated_gradients(answer, steps=1).tokens
+    middle = tokens.integrated_gradients(answer, steps=1)
     for place in (*answer.deletable[:2], answer.deletable[-1]):
         expected = slope(answer, embedding, of_one_token(embedding, place))
         assert float(whole.values[tokens.GRADIENT][place]) == pytest.approx(expected, abs=1e-6)
@@ -89,12 +89,12 @@ def test_gradients_are_those_of_central_differences(
 def test_integrated_gradients_are_complete(answer: ChosenAnswer, whole: TokenAttribution) -> None:
     deleted = probability(answer, *deletions(answer, answer.deletable))
     change = float(probability(answer).log() - deleted.log())
-    assert whole.integrated.difference == pytest.approx(change)
+    assert whole.curves.change == pytest.approx(change)
     assert float(whole.values[tokens.INTEGRATED].sum()) == pytest.approx(change, rel=0.02)
-    assert whole.integrated.error < 0.02
+    assert whole.error < 0.02
     few = tokens.integrated_gradients(answer, steps=2)
-    by_hand = abs(float(few.tokens.sum()) - change) / abs(change)
-    assert few.error == pytest.approx(by_hand)
+    less = tokens.TokenAttribution({tokens.INTEGRATED: few}, whole.curves)
+    assert less.error == pytest.approx(abs(float(few.sum()) - change) / abs(change))
 
 
 def deletions(answer: ChosenAnswer, places: tuple[int, ...]) -> list[ReplaceAt]:
@@ -156,8 +156,8 @@ def test_what_stays_is_not_deleted(tmp_path: Path) -> None:
     assert specials
     assert not set(specials) & set(answer.deletable)
     assert max(answer.deletable) <= answer.base.position, "a later token is not seen"
-    assert tokens.begins_plainly(answer.forward) is (0 not in specials)
-    unseen = tokens.integrated_gradients(answer, 2).tokens
+    assert tokens.keeps_first(answer.forward) is (0 not in specials)
+    unseen = tokens.integrated_gradients(answer, 2)
     rest = [at for at in range(len(unseen)) if at not in answer.deletable]
     assert not unseen[rest].any()
 

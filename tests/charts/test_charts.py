@@ -12,10 +12,10 @@ import torch
 from explorer.charts import training_curves
 from explorer.charts.bars import before_after_bars, dimension_bars, score_bars
 from explorer.charts.circuit_charts import (
+    deletion_curves_chart,
     edge_cut_curves,
     steering_chart,
 )
-from explorer.charts.deletion_curves import deletion_curves_chart
 from explorer.charts.network import Stroke, network
 from explorer.charts.position_curves import (
     distance_curve,

@@ -12,7 +12,7 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
     ("attention/heads", "Similarity"): {"nearest_heads", "similarity"},
     ("attention/heads", "Rollout"): {"rollout"},
     ("attention/heads", "Flow"): {"flow"},
-    ("attention/heads", "Attribution"): {"attribution", "deletion_curves"},
+    ("attention/heads", "Attribution"): {"attribution"},
     ("generation/generation", "Token by token"): {
         *("decoded", "stages", "branches_tree", "decoded_head", "written_steps")
     },

@@ -81,11 +81,11 @@ def test_the_verdict_is_about_the_areas() -> None:
     """Areas by hand: (p₀ + p₁) / 4 + (p₁ + p₂) / 4 over two tokens."""
     random = torch.tensor([[0.8, 0.6, 0.2]] * (DRAWS - 1) + [[0.8, 0.2, 0.2]])  # 0.55 and 0.35
     fast, slow = torch.tensor([0.8, 0.1, 0.2]), torch.tensor([0.8, 0.4, 0.2])  # 0.30 and 0.45
-    said_of = DeletionCurves((0, 1, 2), {"attention": slow, "rollout": fast}, random)
+    said_of = DeletionCurves((0, 1, 2), {"attention": slow, "rollout": fast}, random, 1.0)
     assert "falls fastest when tokens are deleted by “rollout”: area 0.300" in verdict(said_of)
     assert f"{DRAWS} random orders have 0.350 to 0.550" in verdict(said_of)
     assert f"Attention has 0.450, less than {DRAWS - 1} of them" in verdict(said_of)
-    both = DeletionCurves((0, 1, 2), {"attention": slow, "rollout": slow}, random)
+    both = DeletionCurves((0, 1, 2), {"attention": slow, "rollout": slow}, random, 1.0)
     assert f"No method beats all {DRAWS} random orders" in verdict(both)
     assert "the best is “attention” and “rollout”: area 0.450" in verdict(both)
 

@@ -1,10 +1,13 @@
 """One answer attributed to the tokens of the input by five methods, and their deletion curves."""
 
+from functools import partial
+
 import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
+from explorer.analysis import token_attribution
 from explorer.analysis.output_change import logits_at
 from explorer.analysis.token_attribution import (
     ATTENTION,
@@ -14,31 +17,27 @@ from explorer.analysis.token_attribution import (
     AttributionError,
     ChosenAnswer,
     DeletionCurves,
-    IntegratedGradients,
     TokenAttribution,
-    attention_shares,
     attribute_tokens,
-    begins_plainly,
     chosen_answer,
-    cost_of,
 )
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of, switch
+from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.deletion_curves import deletion_curves_chart
+from explorer.charts.circuit_charts import deletion_curves_chart
 from explorer.components.chart import chart
 from explorer.components.matrix import matrix
-from explorer.inference.answers import option_name, score_words
+from explorer.inference.answers import score_words
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
-from explorer.text.token_labels import VisibleText, text_of
+from explorer.text.token_labels import VisibleText
 from explorer.text.visible_text import in_quotes, literal_sentence
+from explorer.views.forward_pass.lens_and_attribution import option_text
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import input_key
-from explorer.views.shared.measurement import Report, measurement
+from explorer.views.shared.measurement import measurement
 
 OPTIONS = 12
 STEP_NUMBERS = ("16", "32", "64", "128", "256")
@@ -52,13 +51,14 @@ ABOUT = (
     "of the last layer, in the row that the answer is read from{cross}; importance is that of the "
     "picture of the pass. Gradients are those of ln p; a negative share is against the answer."
 )
-LITTLE_CHANGE = (
-    "The answer is about as likely without these tokens, so it depends little on them: choose "
-    "another answer or text."
+SPECIALS_STAY = "Special tokens stay."
+FIRST_STAYS = (
+    "The first token stays: without a start token, many heads attend to it whatever it is (Xiao "
+    "et al. 2024)."
 )
 DELETED = (
     "A deleted token has the mean embedding of the vocabulary. The largest share is deleted first."
-    "{stay} The area is the mean probability during deletion; the band is the range of {draws} "
+    " {stay} The area is the mean probability during deletion; the band is the range of {draws} "
     "random orders. On the question: Jain & Wallace 2019, Attention is not Explanation; Wiegreffe "
     "& Pinter 2019, Attention is not not Explanation."
 )
@@ -67,62 +67,38 @@ DELETED = (
 def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None:
     """Methods down, tokens across, beside the deletion curves; controls in the `row`."""
     opened, forward = context.opened, context.forward
-    try:
-        answer, steps = _choose(context, row)
-    except AttributionError as error:
-        say(str(error))
-        return None
-    where = answer.base.position, answer.option
-    key = "token attribution", input_key(forward), *where, answer.deletable, steps
-
-    def measure(report: Report) -> TokenAttribution:
-        return attribute_tokens(opened, answer, steps, report)
-
+    with row:
+        place = widgets.choose_output_position(context)
+        try:
+            chosen_answer(opened, forward, place, 0)
+        except AttributionError as error:
+            say(str(error))
+            return None
+        logits = logits_at(forward.trace, place, forward.row)
+        best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
+        names = [f"{option_text(opened, option)} ({option})" for option in best]
+        option = best[names.index(one_of("answer_of", names, as_list=True, width=180))]
+        steps = int(one_of("path_steps", STEP_NUMBERS, str(STEPS), as_list=True, width=130))
+    answer = chosen_answer(opened, forward, place, option)
     picture, beside = widgets.side_by_side(5, 5)
     with beside:
         measured = measurement(
             opened,
             "token_attribution",
-            key,
-            measure,
-            cost=cost_of(answer, steps),
+            ("token attribution", input_key(forward), place, option, steps),
+            partial(attribute_tokens, opened, answer, steps),
+            cost=token_attribution.cost_of(answer, steps),
             doing="Gradients and deletions",
             too_long=TOO_LONG,
         )
-        if measured is not None:
-            _draw_curves(context, answer, measured.curves)
     with picture:
-        values = _attention(context, answer) if measured is None else measured.values
-        _draw_shares(context, answer, values)
-        st.caption(_about(answer, None if measured is None else measured.integrated, steps))
-    first = 0 in answer.deletable and begins_plainly(forward)
-    return script(attribution_code, opened, forward, *where, steps, first)
-
-
-def _choose(context: PageContext, row: DeltaGenerator) -> tuple[ChosenAnswer, int]:
-    """The answer and the number of steps, as the controls of the row say."""
-    opened, forward = context.opened, context.forward
-    with row:
-        place = widgets.choose_output_position(context)
-        chosen_answer(opened, forward, place, 0, deletes_first=True)
-        logits = logits_at(forward.trace, place, forward.row)
-        best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
-        names = [f"{_name(opened, option)} ({option})" for option in best]
-        option = best[names.index(one_of("answer_of", names, as_list=True, width=180))]
-        steps = int(one_of("path_steps", STEP_NUMBERS, str(STEPS), as_list=True, width=130))
-        first = begins_plainly(forward) and switch("delete_first")
-    return chosen_answer(opened, forward, place, option, deletes_first=first), steps
-
-
-def _name(opened: OpenModel, option: int) -> str:
-    name = option_name(opened, option)
-    return name if opened.config.head == "classifier" else text_of(name)
-
-
-def _attention(context: PageContext, answer: ChosenAnswer) -> dict[str, Tensor]:
-    """What needs no other pass, while the rest is not measured."""
-    key = "attention shares", input_key(context.forward), answer.base.position
-    return cached(context.opened, key, lambda: attention_shares(answer))
+        attention = token_attribution.attention_shares
+        _draw_shares(context, answer, attention(answer) if measured is None else measured.values)
+        st.caption(_about(answer, measured, steps))
+    if measured is not None:
+        with beside:
+            _draw_curves(context, answer, measured.curves)
+    return script(attribution_code, opened, forward, place, option, steps)
 
 
 def _draw_shares(context: PageContext, answer: ChosenAnswer, values: dict[str, Tensor]) -> None:
@@ -137,49 +113,39 @@ def _draw_shares(context: PageContext, answer: ChosenAnswer, values: dict[str, T
         column_name="token",
         sentence="{column} by {row}: {value}",
         unit="share",
-        title=f"{context.choice.called} · “{_name(context.opened, answer.option)}” by token",
+        title=f"{context.choice.called} · “{option_text(context.opened, answer.option)}” by token",
         scaling="row",
     )
 
 
-def _about(answer: ChosenAnswer, integrated: IntegratedGradients | None, steps: int) -> str:
+def _about(answer: ChosenAnswer, measured: TokenAttribution | None, steps: int) -> str:
     """What the rows are, and how complete the integrated gradients are."""
     two = answer.forward.config.kind == "encoder-decoder"
     text = ABOUT.format(cross=", of cross-attention" if two else "")
-    if integrated is None:
+    if measured is None:
         return text
-    total = float(integrated.tokens.double().sum())
+    total, change = float(measured.values[INTEGRATED].sum()), measured.curves.change
     text += (
         f" Integrated gradients with {steps} steps sum to {three(total)} nats; ln p changes by "
-        f"{three(integrated.difference)} from the deleted tokens to the text: completeness error "
-        f"{integrated.error:.2%}."
+        f"{three(change)} from the deleted tokens to the text: completeness error "
+        f"{measured.error:.2%}."
     )
-    if abs(integrated.difference) < LITTLE:
-        return f"{text} {LITTLE_CHANGE}"
-    if not integrated.error <= LARGE_ERROR:
+    if abs(change) < LITTLE:
+        text += " The answer is about as likely without these tokens: it depends little on them."
+    elif not measured.error <= LARGE_ERROR:
         text += f" That is more than {LARGE_ERROR:.0%}: choose more steps before you read them."
     return text
 
 
 def _draw_curves(context: PageContext, answer: ChosenAnswer, curves: DeletionCurves) -> None:
-    words = score_words(context.opened.config)
-    option = in_quotes(_name(context.opened, answer.option))
     st.markdown(literal_sentence(verdict(curves)))
+    score = score_words(context.opened.config).score
+    option = in_quotes(option_text(context.opened, answer.option))
+    spec = deletion_curves_chart(curves.counts, curves.curves, curves.random, score)
     title = f"Probability of {option} by the number of deleted tokens"
-    spec = deletion_curves_chart(curves.counts, curves.curves, curves.random, words.score)
     chart(spec, height=CHART_HEIGHT, key="deletion_curves", title=title)
-    st.caption(DELETED.format(stay=_stay(answer), draws=DRAWS))
-
-
-def _stay(answer: ChosenAnswer) -> str:
-    """Which tokens are not deleted, and why."""
-    if begins_plainly(answer.forward) and 0 not in answer.deletable:
-        return (
-            " The first token stays: without a start token, many heads attend to it whatever it is "
-            "(Xiao et al. 2024)."
-        )
-    specials = any(token.special for token in answer.forward.tokens)
-    return " Special tokens stay." if specials else ""
+    stay = FIRST_STAYS if token_attribution.keeps_first(answer.forward) else SPECIALS_STAY
+    st.caption(DELETED.format(stay=stay, draws=DRAWS))
 
 
 def verdict(curves: DeletionCurves) -> str:
@@ -202,12 +168,12 @@ def verdict(curves: DeletionCurves) -> str:
 
 
 def attribution_code(
-    opened: OpenModel, forward: ForwardPass, position: int, option: int, steps: int, first: bool
+    opened: OpenModel, forward: ForwardPass, place: int, option: int, steps: int
 ) -> None:
-    answer = chosen_answer(opened, forward, position, option, deletes_first=first)
+    answer = chosen_answer(opened, forward, place, option)
     result = attribute_tokens(opened, answer, steps)
     values = torch.stack([*result.values.values()]).double()
     shares = values / values.abs().sum(-1, keepdim=True)
     print(shares)  # a row per method, a column per token
-    print(result.integrated.error)  # of completeness
+    print(result.error)  # of completeness
     print(result.curves.areas, result.curves.area(result.curves.random))
