@@ -244,6 +244,7 @@ _on(
     place("key_token", "Key token", "a place among the keys", "the key with the largest weight"),
     place("option", "Option", "a token ID, or a class", "the likeliest"),
     panel("notebook_batch", "The notebook's batch, 32 × 10"),
+    panel("neuron_lines", "Lines that fire this neuron"),
 )
 _on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
 _on(
