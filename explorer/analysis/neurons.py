@@ -77,7 +77,8 @@ def line_activations(
 
 
 def top_lines_of(activations: tuple[Tensor, Tensor], neuron: int, count: int) -> list[TopLine]:
-    """The lines that fire a neuron most, by the size of its activation."""
+    """The lines that fire a neuron most, by the size of its activation; none where it is 0."""
     values, places = (of[:, neuron] for of in activations)
     order = values.abs().argsort(descending=True, stable=True)[:count].tolist()
-    return [TopLine(line, float(values[line]), int(places[line])) for line in order]
+    best = [TopLine(line, float(values[line]), int(places[line])) for line in order]
+    return [top for top in best if top.value]

@@ -29,7 +29,7 @@ from explorer.views.shared.measurement import measurement
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition
 from explorer.views.shared.tables import table
 
-SHOWN, TOKENS_SHOWN, LINES_SHOWN, LONGEST = 8, 4, 5, 100
+SHOWN, TOKENS_SHOWN, LINES_SHOWN, LONGEST = 8, 3, 5, 100
 KEY = "stage_neuron"
 
 
