@@ -56,29 +56,31 @@ def promoted_logits(
 def line_activations(
     opened: OpenModel, text: TokenizedLines, layer: int, report: Callable[[float], None]
 ) -> tuple[Tensor, Tensor]:
-    """The activation of every neuron in every line that is largest in size, (l, n), and its token.
+    """The largest and the smallest activation of every neuron in every line, and their tokens.
 
-    Of a model of one stack. The first token and special tokens do not count. Costs a pass over
-    all tokens.
+    Both are (2, l, n), of a model of one stack. The first token and special tokens do not count.
+    Costs a pass over all tokens.
     """
     config, rows, done = opened.config, text.rows, 0
     site = f"{config.stacks[0]}.{layer}.mlp.hidden"
-    largest = torch.zeros(len(rows), config.d_ff)
-    places = torch.zeros(len(rows), config.d_ff, dtype=torch.int16)
+    values = torch.zeros(2, len(rows), config.d_ff)
+    places = torch.zeros(values.shape, dtype=torch.int16)
     equal = config.pad_id is None and config.kind == "encoder"
     for some in batches(rows, config.n_heads, equal_lengths=equal):
         padded, counts = padded_lines(opened, [rows[at] for at in some])
         hidden = record(opened, padded, sites=[site], read_at=slice(0))[site]
-        at = hidden.abs().masked_fill(~counts[..., None], -1.0).argmax(1, keepdim=True)
-        largest[some] = (hidden * counts[..., None]).gather(1, at)[:, 0].float()
-        places[some] = at[:, 0].to(torch.int16)
+        hidden = hidden.float() * counts[..., None]
+        for end, (value, place) in enumerate((hidden.max(1), hidden.min(1))):
+            values[end, some], places[end, some] = value, place.to(torch.int16)
         report((done := done + len(some)) / len(rows))
-    return largest, places
+    return values, places
 
 
-def top_lines_of(activations: tuple[Tensor, Tensor], neuron: int, count: int) -> list[TopLine]:
-    """The lines that fire a neuron most, by the size of its activation; none where it is 0."""
-    values, places = (of[:, neuron] for of in activations)
-    order = values.abs().argsort(descending=True, stable=True)[:count].tolist()
+def top_lines_of(
+    activations: tuple[Tensor, Tensor], neuron: int, sign: float, count: int
+) -> list[TopLine]:
+    """The lines with the largest activation of this sign of a neuron; none where it is 0."""
+    values, places = (of[int(sign < 0), :, neuron] for of in activations)
+    order = (values * sign).argsort(descending=True, stable=True)[:count].tolist()
     best = [TopLine(line, float(values[line]), int(places[line])) for line in order]
-    return [top for top in best if top.value]
+    return [top for top in best if top.value * sign > 0]

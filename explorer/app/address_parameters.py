@@ -246,6 +246,10 @@ _on(
     panel("notebook_batch", "The notebook's batch, 32 × 10"),
     panel("neuron_lines", "Lines that fire this neuron"),
 )
+_on(
+    "circuits forward_pass",
+    option("lines_from", "Lines from", "a text whose lines are searched"),
+)
 _on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
 _on(
     "generation",
@@ -383,7 +387,6 @@ _on(
     option("circuit_values", "Values", "estimates or exact values"),
     place("circuit_step", "Training step", "a snapshot of the training", "the last"),
     number("patched_edges", "Edges patched exactly", 1, 200, 40),
-    option("lines_from", "Lines from", "a text whose lines are searched"),
     option("excited_by", "Activation", "how a head's activation in a line is measured"),
     place("drawn_edges", "Edges drawn", "how many edges the picture draws", "up to 40 strong ones"),
     state("drawn_part", "a head in it, such as 23.3, or an edge, such as e7"),

@@ -67,19 +67,19 @@ def test_lines_are_those_with_the_largest_activation(tmp_path: Path) -> None:
     expected = []
     for line in LINES:
         alone = hidden_of(run_text(opened, line), "decoder")[1:, NEURON]  # the first does not count
-        place = int(alone.abs().argmax())
+        place = int((-alone).argmax())
         expected.append((float(alone[place]), place + 1))
-    best = top_lines_of(measured, NEURON, 3)
-    assert sorted(top.line for top in best) == [0, 1, 2]
-    sizes = [abs(top.value) for top in best]
-    assert sizes == sorted(sizes, reverse=True)
+    best = top_lines_of(measured, NEURON, -1.0, 3)
+    negative = [line for line in range(3) if expected[line][0] < 0]
+    assert [top.line for top in best] == sorted(negative, key=lambda line: expected[line][0])
+    assert negative
     for top in best:
         value, place = expected[top.line]
         assert top.value == pytest.approx(value)
         assert top.token == place
     assert shares[-1] == 1
-    nothing = torch.zeros(3, 9), torch.zeros(3, 9)
-    assert not top_lines_of(nothing, NEURON, 3), "a neuron that never fires has no lines"
+    nothing = torch.zeros(2, 3, 9), torch.zeros(2, 3, 9)
+    assert not top_lines_of(nothing, NEURON, 1.0, 3), "a neuron that never fires has no lines"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from explorer.analysis.neurons import (
 from explorer.analysis.output_change import has_words
 from explorer.app import widget_state
 from explorer.app.choosing import draw_page_link
-from explorer.app.controls import expander
+from explorer.app.controls import expander, one_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateNeuron
@@ -42,7 +42,7 @@ def draw_neurons(opened: OpenModel, values: PassValues, at: PassPosition) -> Non
     columns = {
         "neuron": [str(neuron) for neuron in best.tolist()],
         "activation": [three(value) for value in activations[best].tolist()],
-        "× norm of its write": [three(value) for value in strengths[best].tolist()],
+        "norm of its write": [three(value) for value in strengths[best].tolist()],
     }
     right = tuple(columns)
     is_read = stage.stack == values.config.stacks[-1] and has_words(values.config)
@@ -53,8 +53,8 @@ def draw_neurons(opened: OpenModel, values: PassValues, at: PassPosition) -> Non
     st.markdown("**Strongest neurons at this token**")
     table(columns, right=right)
     promoted = (
-        " Promoted and suppressed: the largest direct logits of what it writes here, with the "
-        "later norms frozen."
+        " Promoted and suppressed are the tokens with the largest and smallest direct logits of "
+        "what it writes here, with later norms frozen; the number is that of the first."
     )
     st.caption(
         f"{len(best)} of {len(strengths):,}, by |activation| × the norm of its row of W₂."
@@ -67,13 +67,14 @@ def draw_neurons(opened: OpenModel, values: PassValues, at: PassPosition) -> Non
     if len(values.config.stacks) == 1:
         with expander("neuron_lines") as panel:
             if panel.open:
-                _draw_lines(opened, layer, neuron)
+                _draw_lines(opened, layer, neuron, float(activations[neuron]))
 
 
 def _options(opened: OpenModel, logits: Tensor, *, largest: bool) -> str:
+    """The most promoted tokens, or the most suppressed, with the logit of the first."""
     best = logits.topk(min(TOKENS_SHOWN, len(logits)), largest=largest)
-    pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    return "  ".join(f"{option_text(opened, option)} {signed(value)}" for option, value in pairs)
+    first, *others = (option_text(opened, option) for option in best.indices.tolist())
+    return "  ".join([f"{first} {signed(float(best.values[0]))}", *others])
 
 
 def _choose(best: list[int], chosen: int | None, count: int) -> int:
@@ -89,9 +90,9 @@ def _choose(best: list[int], chosen: int | None, count: int) -> int:
     return neuron
 
 
-def _draw_lines(opened: OpenModel, layer: int, neuron: int) -> None:
-    """The lines of the first built-in text that fire this neuron most."""
-    source = built_in_texts(opened)[0]
+def _draw_lines(opened: OpenModel, layer: int, neuron: int, activation: float) -> None:
+    """The lines of a built-in text that fire this neuron most, with the sign that it has here."""
+    source = one_of("lines_from", built_in_texts(opened))
     try:
         text = tokenize_lines(opened, built_in_lines(opened, source))
     except TextError as error:
@@ -107,13 +108,13 @@ def _draw_lines(opened: OpenModel, layer: int, neuron: int) -> None:
     )
     if activations is None:
         return
-    lines = top_lines_of(activations, neuron, LINES_SHOWN)
+    lines = top_lines_of(activations, neuron, -1.0 if activation < 0 else 1.0, LINES_SHOWN)
     rows = [text.rows[top.line] for top in lines]
     places = [label_at(row, top.token) for row, top in zip(rows, lines, strict=True)]
     shown = {"activation": [three(top.value) for top in lines], "at": places}
     shown["text"] = [cut(text.lines[top.line], LONGEST) for top in lines]
     table(shown, right=("activation",))
     st.caption(
-        f"{source}, {len(text.rows):,} lines: those where neuron {neuron} has its largest "
-        "activation, of either sign. The first token and special tokens do not count."
+        f"Of {len(text.rows):,} lines, those with the largest activation of neuron {neuron} of the "
+        "sign that it has here. The first token and special tokens do not count."
     )
