@@ -63,6 +63,10 @@ class ChosenAnswer:
     def stack(self) -> str:
         return self.forward.config.stacks[0]
 
+    @property
+    def part(self) -> str:
+        return f"{self.stack}.self_attn"
+
     @cached_property
     def embedded(self) -> dict[str, Tensor]:
         """The embeddings (t, d), and their sums with positions and segments. Costs a pass."""
@@ -136,23 +140,22 @@ def attention_shares(answer: ChosenAnswer) -> dict[str, Tensor]:
     several positions, the mean of their rows. In an encoder-decoder it is the row of the last
     cross-attention, and rollout is that row times the rollout of the encoder.
     """
-    forward, place = answer.forward, answer.base.position
-    part = forward.parts[0]
-    rolled = rollout(half_residual_layers(forward, part.name, part.layers))
+    forward, place, part = answer.forward, answer.base.position, answer.part
+    rolled = rollout(half_residual_layers(forward, part, forward.part(part).layers))
     if forward.config.kind == "encoder-decoder":
         attention = _last_mean(forward, "decoder.cross_attn")[place]
         return {ATTENTION: attention, ROLLOUT: attention @ rolled}
     places, shares = positions_read(forward, place)
     read = rolled.new_zeros(len(rolled))
     read[places] = shares[:, 0].to(read)
-    return {ATTENTION: read @ _last_mean(forward, part.name), ROLLOUT: read @ rolled}
+    return {ATTENTION: read @ _last_mean(forward, part), ROLLOUT: read @ rolled}
 
 
 def _last_mean(forward: ForwardPass, part: str) -> Tensor:
     """The mean weights over the heads of the last layer, (queries, keys)."""
-    of = forward.part(part)
-    total = sum(weights.sum(0) for weights in forward.some_heads(part, of.layers - 1))
-    assert isinstance(total, Tensor)
+    of, total = forward.part(part), torch.zeros(())
+    for weights in forward.some_heads(part, of.layers - 1):
+        total = total + weights.sum(0)
     return total / of.heads
 
 
@@ -255,8 +258,7 @@ def deletion_curves(
         with torch.no_grad():
             return Replace(f"{stack}.0.resid_pre", of_stack.embedding_norm(changed + around))
 
-    part = answer.forward.parts[0].name
-    logits = run_branches(answer.base, part, 0, len(deleted), edit_of, report=report)
+    logits = run_branches(answer.base, answer.part, 0, len(deleted), edit_of, report=report)
     logs = answer.log_probability(logits)
     between = logs[:-2].exp().view(len(orders), -1)
     first, last = (end.exp().expand(len(orders), 1) for end in logs[-2:])
@@ -292,7 +294,8 @@ def attribute_tokens(
 
     Too long a text has no importance.
     """
-    share = cost_of_gradients(answer, steps) / cost_of(answer, steps)
+    of_gradients, of_deletions = passes_of(answer, steps)
+    share = of_gradients / (of_gradients + of_deletions)
     values = attention_shares(answer)
     if is_computable(answer.forward):
         at = answer.base.position if has_words(opened.config) else 0
@@ -303,16 +306,11 @@ def attribute_tokens(
     return TokenAttribution(values, curves)
 
 
+def passes_of(answer: ChosenAnswer, steps: int) -> tuple[int, int]:
+    """How many passes the gradients and the deletions take; a backward pass counts as two."""
+    return 3 * (steps + 1), (METHODS + DRAWS) * (len(points_of(answer)) - 2) + 2
+
+
 def cost_of(answer: ChosenAnswer, steps: int = STEPS) -> int:
     """Multiplications of all passes."""
-    passes = (METHODS + DRAWS) * (len(points_of(answer)) - 2) + 2
-    return cost_of_gradients(answer, steps) + passes * _cost(answer)
-
-
-def cost_of_gradients(answer: ChosenAnswer, steps: int) -> int:
-    """A backward pass takes the multiplications of two forward passes."""
-    return 3 * (steps + 1) * _cost(answer)
-
-
-def _cost(answer: ChosenAnswer) -> int:
-    return multiplications(answer.base, answer.forward.parts[0].name, 0)
+    return sum(passes_of(answer, steps)) * multiplications(answer.base, answer.part, 0)

@@ -16,7 +16,7 @@ from explorer.app import widget_state
 from explorer.app.choosing import draw_page_link
 from explorer.app.controls import expander, one_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.interventions.address_text import to_address
+from explorer.interventions.address_text import has_room_for, to_address
 from explorer.interventions.edits import AblateNeuron
 from explorer.text import TextError
 from explorer.text.number_format import signed, three
@@ -24,7 +24,7 @@ from explorer.text.token_labels import label_at
 from explorer.text.visible_text import cut
 from explorer.views.circuits.question_scores import cost_per_token
 from explorer.views.forward_pass.lens_and_attribution import option_text
-from explorer.views.shared.edit_history import current_history
+from explorer.views.shared.edit_history import FULL, current_history
 from explorer.views.shared.measurement import measurement
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition
 from explorer.views.shared.tables import table
@@ -62,8 +62,11 @@ def draw_neurons(opened: OpenModel, values: PassValues, at: PassPosition) -> Non
     )
     neuron = _choose(best.tolist(), at.columns.get("number"), len(strengths))
     edit = AblateNeuron(f"{stage.stack}.self_attn", layer, neuron)
-    edits = to_address(current_history().add(edit))
-    draw_page_link("interventions", f"Ablate neuron {neuron} of layer {layer}", edits=edits)
+    if has_room_for(history := current_history(), edit):
+        edits = to_address(history.add(edit))
+        draw_page_link("interventions", f"Ablate neuron {neuron} of layer {layer}", edits=edits)
+    else:
+        st.caption(FULL)
     if len(values.config.stacks) == 1:
         with expander("neuron_lines") as panel:
             if panel.open:
@@ -111,9 +114,9 @@ def _draw_lines(opened: OpenModel, layer: int, neuron: int, activation: float) -
     lines = top_lines_of(activations, neuron, -1.0 if activation < 0 else 1.0, LINES_SHOWN)
     rows = [text.rows[top.line] for top in lines]
     places = [label_at(row, top.token) for row, top in zip(rows, lines, strict=True)]
-    shown = {"activation": [three(top.value) for top in lines], "at": places}
-    shown["text"] = [cut(text.lines[top.line], LONGEST) for top in lines]
-    table(shown, right=("activation",))
+    columns = {"activation": [three(top.value) for top in lines], "at": places}
+    columns["text"] = [cut(text.lines[top.line], LONGEST) for top in lines]
+    table(columns, right=("activation",))
     st.caption(
         f"Of {len(text.rows):,} lines, those with the largest activation of neuron {neuron} of the "
         "sign that it has here. The first token and special tokens do not count."
