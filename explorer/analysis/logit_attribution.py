@@ -23,17 +23,23 @@ from models.output_heads import ClassifierHead, LanguageModelHead
 
 
 def direct_logits(
-    forward: ForwardPass, layer: int, place: int, write: Tensor, options: Tensor | None = None
+    forward: ForwardPass,
+    layer: int,
+    place: int,
+    write: Tensor,
+    options: Tensor | None = None,
+    *,
+    by_mlp: bool = False,
 ) -> Tensor:
     """(n, options): the direct logits of what attention in this layer writes at a place, (n, d).
 
-    For models of one stack with a head over tokens. `options` are token IDs, by default all.
-    Costs n × options × d.
+    With `by_mlp` the feed-forward layer writes it. For a last stack with a head over tokens.
+    `options` are token IDs, by default all. Costs n × options × d.
     """
     model = forward.trace.model
     stack, count = last_streams(forward.config)
     with torch.no_grad():
-        for frozen in _later(forward, layer, place):
+        for frozen in _later(forward, layer, place, by_mlp):
             write = frozen.linear(write)
         last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, [place]]
         norm, head = model.last_stack.norm, model.head
@@ -43,8 +49,8 @@ def direct_logits(
         return logits.linear(write)
 
 
-def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
-    """The frozen norms and factors that change what attention in this layer wrote, in order.
+def _later(forward: ForwardPass, layer: int, place: int, by_mlp: bool) -> Iterator[Frozen]:
+    """The frozen norms and factors that change what this sub-layer wrote, in order.
 
     It yields nothing where the residual stream is a plain sum.
     """
@@ -55,8 +61,9 @@ def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
     for n in range(layer, len(blocks)):
         block = block_writes(forward, stack, n, torch.tensor([place]))
         parts = [*block.attentions.values(), *([block.mlp] if block.mlp else [])]
-        for at, part in enumerate(parts):
-            if (n, at) == (layer, 0):
+        first = len(parts) - 1 if by_mlp and n == layer else 0
+        for at, part in enumerate(parts[first:], first):
+            if (n, at) == (layer, first):
                 yield part.frozen.write
             yield part.frozen.summed
 

@@ -213,6 +213,8 @@ _on(
     text("own_lines", "Your lines", "a text of several lines", "built-in lines"),
     option("through", "Through layer", "from 0 to the last layer", "the last layer"),
     token("flow_to", "Token"),
+    option("answer_of", "Answer", "one of the likeliest options"),
+    option("path_steps", "Steps", "the number of steps of integrated gradients", "32"),
 )
 _on(
     "head_steps",
@@ -249,6 +251,11 @@ _on(
     place("key_token", "Key token", "a place among the keys", "the key with the largest weight"),
     place("option", "Option", "a token ID, or a class", "the likeliest"),
     panel("notebook_batch", "The notebook's batch, 32 × 10"),
+    panel("neuron_lines", "Lines that fire this neuron"),
+)
+_on(
+    "circuits forward_pass",
+    option("lines_from", "Lines from", "a text whose lines are searched"),
 )
 _on(
     "overview logit_lens",
@@ -336,7 +343,7 @@ _on(
         help="The text in the address: a link with it has the same interventions.",
     ),
 )
-_on("interventions logit_lens", token("expected_at", "Output position", "an output position"))
+_on("interventions logit_lens heads", token("expected_at", "Output position", "an output position"))
 _on(
     "interventions",
     option("look", "View", "what is shown of the changed pass"),
@@ -392,7 +399,6 @@ _on(
     option("circuit_values", "Values", "estimates or exact values"),
     place("circuit_step", "Training step", "a snapshot of the training", "the last"),
     number("patched_edges", "Edges patched exactly", 1, 200, 40),
-    option("lines_from", "Lines from", "a text whose lines are searched"),
     option("excited_by", "Activation", "how a head's activation in a line is measured"),
     place("drawn_edges", "Edges drawn", "how many edges the picture draws", "up to 40 strong ones"),
     state("drawn_part", "a head in it, such as 23.3, or an edge, such as e7"),

@@ -33,12 +33,15 @@ def check_applicable(opened: OpenModel, forward: ForwardPass, edit: Intervention
         raise NotApplicableError("This model has no such attention.")
     part = parts[edit.part]
     rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
+    is_encoder = edit.part.startswith("encoder")
+    neurons = (opened.config.of_encoder if is_encoder else opened.config).d_ff
     for name, what, count in (
         ("layer", "layer", part.layers),
         ("head", "head", part.heads),
         ("query", "query", rows),
         ("position", "token", rows),
         ("key", "key", columns),
+        ("neuron", "neuron", neurons),
     ):
         number = getattr(edit, name, None)
         if number is not None and number >= count:
@@ -49,7 +52,7 @@ def check_applicable(opened: OpenModel, forward: ForwardPass, edit: Intervention
             raise NotApplicableError("In cross-attention, queries and keys are of two texts.")
         case edits.PresetMask(n=n) if n < 1:
             raise NotApplicableError("The size must be at least 1.")
-        case edits.AblateMlp() if is_cross or not opened.config.d_ff:
+        case edits.AblateMlp() | edits.AblateNeuron() if is_cross or not opened.config.d_ff:
             raise NotApplicableError("There is no feed-forward layer there.")
         case edits.ReplaceToken(token=token, word=word):
             vocab_size = opened.config.vocab_size
@@ -93,6 +96,8 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             return _ablation(f"{at}.out", to)
         case edits.AblateMlp(to=to):
             return _ablation(f"{block}.mlp.out", to)
+        case edits.AblateNeuron(neuron=neuron, to=to):
+            return core.SetNeuron(f"{block}.mlp.hidden", neuron, None if to == "mean" else 0.0)
         case edits.CutEdge(head=head, query=query, key=key, to=to):
             return core.SetCell(f"{at}.weights", query, key, None if to == "mean" else 0.0, head)
         case edits.PresetMask():

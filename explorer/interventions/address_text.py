@@ -37,6 +37,7 @@ KINDS: dict[str, type[Any]] = {
     "h": edits.AblateHead,
     "a": edits.AblateAttention,
     "f": edits.AblateMlp,
+    "n": edits.AblateNeuron,
     "x": edits.CutEdge,
     "m": edits.PresetMask,
     "c": edits.MaskCell,

@@ -34,6 +34,16 @@ class AblateMlp:
 
 
 @dataclass(frozen=True)
+class AblateNeuron:
+    """The same for one neuron of a layer's feed-forward."""
+
+    part: str
+    layer: int
+    neuron: int
+    to: str = "zero"
+
+
+@dataclass(frozen=True)
 class CutEdge:
     """One attention weight becomes zero, or its mean over queries; `head` None is every head."""
 
@@ -125,6 +135,7 @@ Intervention = (
     AblateHead
     | AblateAttention
     | AblateMlp
+    | AblateNeuron
     | CutEdge
     | PresetMask
     | MaskCell

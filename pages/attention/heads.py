@@ -2,13 +2,20 @@
 
 import streamlit as st
 
-from explorer.analysis import head_metrics, head_similarity, rollout, weight_distribution
+from explorer.analysis import (
+    head_metrics,
+    head_similarity,
+    rollout,
+    token_attribution,
+    weight_distribution,
+)
 from explorer.app import controls
 from explorer.app.context import page_context
 from explorer.views.attention import (
     head_finder,
     heads_scatter,
     rollout_and_flow,
+    token_attribution_view,
     weight_distribution_view,
 )
 from explorer.views.shared import widgets
@@ -20,6 +27,7 @@ SIDES = {
     "Distribution": weight_distribution_view.draw_distribution,
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
+    "Attribution": token_attribution_view.draw_attribution,
 }
 CODE = {
     "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
@@ -28,6 +36,11 @@ CODE = {
     "Distribution": (weight_distribution.weight_deciles,),
     "Rollout": (rollout.half_residual, rollout.rollout),
     "Flow": (rollout.half_residual, rollout.flow_to),
+    "Attribution": (
+        token_attribution.gradient_times_input,
+        token_attribution.integrated_gradients,
+        token_attribution.deletion_curves,
+    ),
 }
 
 widgets.opening(

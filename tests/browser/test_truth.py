@@ -97,6 +97,7 @@ READS: dict[View, Read] = {
     ("heads", "Distribution"): in_text(rf"{N} visible cells; {N} are masked"),
     ("heads", "Rollout"): cell("rollout", 7, 6),
     ("heads", "Flow"): cell("flow", 1, 2),
+    ("heads", "Attribution"): cell("attribution", 1, 2),
     ("head_steps", ""): texts("stages", SENTENCE, pinned_weight),
     ("query_key", "Why"): in_text(rf"The score is {N} (?:above|below) the mean"),
     ("query_key", "Table"): cell("source_table", 0, 0),

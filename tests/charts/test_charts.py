@@ -12,6 +12,7 @@ import torch
 from explorer.charts import training_curves
 from explorer.charts.bars import before_after_bars, dimension_bars, score_bars
 from explorer.charts.circuit_charts import (
+    deletion_curves_chart,
     edge_cut_curves,
     steering_chart,
 )
@@ -81,6 +82,9 @@ CHARTS: dict[str, dict[str, Any]] = {
         [1, 2], torch.tensor([0.5, NAN]), torch.tensor([[NAN, INF], [0.0, 0.0]])
     ),
     "no edge with a number": edge_cut_curves([1], torch.tensor([NAN]), torch.tensor([[NAN]])),
+    "deleted": deletion_curves_chart(
+        [0, 2], {"attention": torch.tensor([0.5, 0.1])}, torch.tensor([[0.5, 0.2]]), "probability"
+    ),
     "steered": steering_chart(
         "layer", [-1, 2], torch.arange(6.0).view(3, 2), torch.zeros(3, 2), "loss", 1.0
     ),

@@ -14,6 +14,7 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
     ("attention/heads", "Distribution"): {"decile_0"},
     ("attention/heads", "Rollout"): {"rollout"},
     ("attention/heads", "Flow"): {"flow"},
+    ("attention/heads", "Attribution"): {"attribution"},
     ("generation/generation", "Token by token"): {
         *("decoded", "stages", "branches_tree", "decoded_head", "written_steps")
     },

@@ -103,6 +103,7 @@ VIEWS: list[View] = [
     ("attention/heads", {"side": "Distribution"}, checks.deciles, ("letters", "reviews")),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), OTHERS),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, checks.flow, SOME),
+    ("attention/heads", {"side": "Attribution"}, drawn(attribution="shares"), (*SOME, "reviews")),
     ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, checks.stages, (*FEW, "t5")),
     ("attention/head_steps", {}, checks.stages, ("letters", "reviews", "reverse", "gpt2")),
     ("generation/generation", DRAWN, checks.choice, WRITING),

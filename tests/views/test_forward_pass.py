@@ -15,6 +15,7 @@ from explorer.components import mounting
 from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
 from explorer.text.visible_text import readable
+from explorer.views.forward_pass.neurons_view import KEY
 from explorer.views.forward_pass.stage_values import NOTEBOOK_BATCH, NOTEBOOK_IDS, notebook_shapes
 from explorer.views.shared.pass_position import StageBar, StageClicks
 from models import Transformer
@@ -188,3 +189,15 @@ def test_the_shapes_of_the_notebooks_batch_are_those_of_a_pass_that_runs() -> No
             assert run == shape.rpartition(" → ")[2]
     opened = page(notebook_batch="true")
     assert any("shape" in table.value for table in opened.dataframe)
+
+
+def test_a_neuron_is_chosen_among_the_strongest_and_its_lines_are_listed() -> None:
+    at = page("decoder.0.mlp.hidden", neuron_lines="true")
+    neurons = at.segmented_control(key=KEY)
+    assert "Strongest neurons at this token" in said(at)
+    assert f"largest activation of neuron {neurons.options[0]} of the sign" in said(at)
+    other = int(neurons.options[1])
+    apps.run(neurons.set_value(other))
+    assert kept(at)["number"] == str(other)
+    assert f"largest activation of neuron {other} of the sign" in said(at)
+    assert "Strongest neurons" not in said(page("decoder.0.mlp.out"))

@@ -237,6 +237,8 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
             return f"{where}, attention: {to} ablation"
         case edits.AblateMlp(to=to):
             return f"{where}, feed-forward: {to} ablation"
+        case edits.AblateNeuron(neuron=neuron, to=to):
+            return f"{where}, neuron {neuron}: {to} ablation"
         case edits.CutEdge(head=head, query=query, key=key, to=to):
             which = "every head" if head is None else f"head {head}"
             edge = f"{_named(rows, query)} → {_named(columns, key)}"
