@@ -209,6 +209,7 @@ _on(
     option("arranged", "Order of the heads", "the order of the heads"),
     option("through", "Through layer", "from 0 to the last layer", "the last layer"),
     token("flow_to", "Token"),
+    text("first_token", "Another first token", "one token", most=60),
 )
 _on(
     "head_steps",
