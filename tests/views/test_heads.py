@@ -80,11 +80,13 @@ def test_where_there_is_no_sink_the_page_says_why(monkeypatch: pytest.MonkeyPatc
     assert "In cross-attention the keys are another text's" in said(at)
     assert "sinks" in views(press(at, "follow_Encoder"))
     monkeypatch.setattr(ForwardPass, "mask", lambda self, *_: torch.eye(len(self.target)).bool())
-    assert "enter a text of at least two tokens" in said(page(side="Sinks", model="letters"))
+    assert "enter a text of at least two tokens" in said(
+        page(side="Sinks", model="letters", text="a hat")
+    )
 
 
 def test_the_experiments_are_drawn_with_the_typed_first_token() -> None:
-    at = page(side="Sinks", model="letters", text="the cat that sat", first_token="cat")
+    at = page(side="Sinks", model="letters", text="that cat", first_token="cat")
     (_, experiments) = at.dataframe
     assert experiments.value["experiment"][1] == "First token replaced by “cat”"
     assert (experiments.value["loss before"] == experiments.value["loss before"][0]).all()
