@@ -129,7 +129,9 @@ def build_norm(config: TransformerConfig) -> nn.Module:
 
 
 def build_attention(config: TransformerConfig) -> MultiHeadAttention:
-    norms = [RMSNorm(config.head_width, config.norm_eps) if config.qk_norm else None for _ in "qk"]
+    q_norm, k_norm = (
+        RMSNorm(config.head_width, config.norm_eps) if config.qk_norm else None for _ in "qk"
+    )
     return MultiHeadAttention(
         config.d_model,
         config.n_heads,
@@ -139,7 +141,9 @@ def build_attention(config: TransformerConfig) -> MultiHeadAttention:
         config.has_out_bias,
         config.scale,
         config.attention_cap,
-        *norms,
+        q_norm,
+        k_norm,
+        config.sink_logit,
     )
 
 

@@ -172,7 +172,9 @@ class Trace:
         else:
             scores, bias = self._scores(attention, heads), self.bias(attention, heads)
             bias = None if bias is None else bias.to(scores.dtype)
-            weights = attention_weights(scores, self[f"{attention}.mask"], bias)
+            sink = self._attention(attention).sink_logit
+            sink = None if sink is None else sink[heads]
+            weights = attention_weights(scores, self[f"{attention}.mask"], bias, sink=sink)
         return weights if head is None else weights[:, 0]
 
     def bias(self, attention: str, heads: slice = slice(None)) -> Tensor | None:

@@ -250,6 +250,17 @@ def _probabilities(one: Again) -> Tensor:
     return 1 / (1 + (-x).exp()) if is_own else softmax(x)
 
 
+def _weights(one: Again) -> Tensor:
+    """The softmax of a row with the sink logit behind it, whose own weight is left out."""
+    stack = getattr(one.values.model, one.stage.stack)
+    sink = getattr(stack.blocks[one.stage.layer], one.stage.branch).sink
+    x = one.read()
+    if sink is None:
+        return softmax(x)
+    logit = sink.bias.detach()[one.values.head].double().expand(*x.shape[:-1], 1)
+    return softmax(torch.cat([x, logit], -1))[..., :-1]
+
+
 FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "tokens": lambda one: one.values.ids(one.stage.stack)[one.rows].double(),
     "embedding": _embed,
@@ -268,7 +279,7 @@ FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "scores": lambda one: bend(one.read() * one.config.scale, one.config.attention_cap),
     "bias": _bias,
     "masked": _masked,
-    "weights": lambda one: softmax(one.read()),
+    "weights": _weights,
     "head out": lambda one: one.read() @ one.whole(1),
     "concat": _concat,
     "output projection": _linear,

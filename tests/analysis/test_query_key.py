@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from explorer.analysis.query_key import (
     HeadStages,
     by_distance,
     head_stages_of,
     query_key_pair,
+    sink_logit,
     strongest,
 )
 from explorer.analysis.residual_writes import KeyContribution, block_writes, key_contribution
@@ -93,7 +95,9 @@ def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: Fo
         close(one.scaled, bent)
         close(one.logits, one.scaled + one.added)
         assert torch.equal(one.added.isneginf(), ~one.allowed)
-        close(one.weights, one.logits.softmax(-1))
+        sink = sink_logit(found, part, layer, head)
+        logit = -torch.inf if sink is None else float(sink)
+        close(one.weights, F.pad(one.logits, (0, 1), value=logit).softmax(-1)[:, :-1])
         close(one.out, one.weights @ one.v)
         assert one.difference < 1e-6
 

@@ -6,6 +6,8 @@ Shapes: t tokens, q queries, k keys, d width of the input; always of the head th
 import math
 from typing import Any
 
+import torch
+
 from explorer.analysis.forward_pass.equation import (
     ACTIVATIONS,
     Equation,
@@ -84,6 +86,30 @@ class Softmax(Kind):
 
     def equation(self, cell: StageCell) -> Equation | None:
         return softmax(cell.read(), cell.column)
+
+
+class AttentionWeights(Softmax):
+    """Of the keys of a row, with the head's sink logit in the sum if the model has one."""
+
+    def sentence(self, config: TransformerConfig) -> str:
+        return WITH_SINK if config.sink_logit else self.text
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        return self.latex.replace(SUM, rf"e^{{b_h}} + {SUM}") if config.sink_logit else self.latex
+
+    def equation(self, cell: StageCell) -> Equation | None:
+        block = getattr(cell.model, cell.stage.stack).blocks[cell.stage.layer]
+        sink, row = getattr(block, cell.stage.branch).sink_logit, cell.read()
+        if sink is not None:
+            row = torch.cat([row, sink.detach()[cell.head, None].to(row)])
+        return softmax(row, cell.column)
+
+
+SUM = r"\sum_{j'}"
+WITH_SINK = (
+    "The softmax of each row over its visible keys and a learned logit of the head, whose weight "
+    "is left out: a row sums to less than 1, or is all 0 where every key is masked."
+)
 
 
 class Probabilities(Softmax):
@@ -562,7 +588,7 @@ KINDS: dict[str, Kind] = {
     "scores": Scores("scores"),
     "bias": PositionBias("bias"),
     "masked": MaskedScores("masked"),
-    "weights": Softmax(
+    "weights": AttentionWeights(
         "Attention weights",
         "The softmax of each row over its visible keys: its weights sum to 1, or are all 0 where "
         "every key is masked.",
