@@ -27,42 +27,20 @@ def attention_scores(q: Queries, k: Keys, scale: float, cap: float | None = None
 
 
 def attention_weights(
-    scores: Scores,
-    mask: Mask | None = None,
-    bias: Bias | None = None,
-    tap: Tap = NO_TAP,
-    sink: Float[Tensor, "h"] | None = None,
+    scores: Scores, mask: Mask | None = None, bias: Bias | None = None, tap: Tap = NO_TAP
 ) -> Scores:
     """Softmax of the scores over the keys that are not masked; all zeros where every key is.
 
     Masked scores become the lowest finite number, whose softmax is exactly zero. Not −∞, so
     that a fully masked row is free of NaN, forward and backward, until the last line.
-    `sink` is the logit of each head that joins the sum, so that a row may sum to less than 1: the
-    softmax off by one where it is 0 (Miller 2023), learned in gpt-oss (OpenAI 2025).
     """
     scores = scores if bias is None else scores + bias
     if mask is None:
-        return softmax_with_sink(tap("masked", scores), sink)
-    masked = tap("masked", scores.where(mask, torch.finfo(scores.dtype).min))
-    weights = softmax_with_sink(masked, sink)
+        return tap("masked", scores).softmax(-1)
+    weights = tap("masked", scores.where(mask, torch.finfo(scores.dtype).min)).softmax(-1)
     # The same as `any`, which takes longer than a softmax; the maximum of bytes is quick.
     has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
     return weights if has_key.all() else weights * has_key
-
-
-def softmax_with_sink(scores: Scores, sink: Float[Tensor, "h"] | None) -> Scores:
-    if sink is None:
-        return scores.softmax(-1)
-    logit = sink.to(scores.dtype)[:, None, None].expand(*scores.shape[:-1], 1)
-    return torch.cat([scores, logit], -1).softmax(-1)[..., :-1]
-
-
-class SinkLogit(nn.Module):
-    """A learned logit (h) for each head: see `attention_weights`."""
-
-    def __init__(self, n_heads: int) -> None:
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(n_heads))
 
 
 def repeat_groups(x: Keys, n_heads: int) -> Float[Tensor, "b h k d"]:
@@ -79,7 +57,6 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     cap: float | None = None,
     tap: Tap = NO_TAP,
-    sink: Float[Tensor, "h"] | None = None,
 ) -> tuple[Queries, Scores]:
     """softmax(QKᵀ / √d + bias) V and the weights themselves, every step shown to the tap.
 
@@ -87,7 +64,7 @@ def scaled_dot_product_attention(
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = tap("scores", attention_scores(q, k, scale, cap))
-    weights = tap("weights", attention_weights(scores, boolean_mask(mask), bias, tap, sink))
+    weights = tap("weights", attention_weights(scores, boolean_mask(mask), bias, tap))
     return weights @ repeat_groups(v, q.shape[1]), weights
 
 
@@ -107,7 +84,7 @@ class MultiHeadAttention(nn.Module):
     With `memory` the keys and values come from there (cross-attention), else from `x`.
     `n_kv_heads` below `n_heads` shares keys and values between heads (grouped-query
     attention, Ainslie et al. 2023); `q_norm` and `k_norm` norm every query and key
-    (Query-Key Normalization for Transformers, Henry et al. 2020). `scale` stands for 1/√d.
+    (Query-Key Normalization, Henry et al. 2020). `scale` stands for 1/√d; `rows` is RowScales.
     ValueError when the heads do not divide the width.
     Source: Attention Is All You Need, section 3.2.2.
     """
@@ -124,7 +101,7 @@ class MultiHeadAttention(nn.Module):
         cap: float | None = None,
         q_norm: nn.Module | None = None,
         k_norm: nn.Module | None = None,
-        sink_logit: bool = False,
+        rows: nn.Module | None = None,
     ) -> None:
         super().__init__()
         if d_head is None and d_model % n_heads:
@@ -139,8 +116,7 @@ class MultiHeadAttention(nn.Module):
         self.v_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.o_proj = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
         self.q_norm = q_norm or nn.Identity()
-        self.k_norm = k_norm or nn.Identity()
-        self.sink = SinkLogit(n_heads) if sink_logit else None
+        self.k_norm, self.rows = k_norm or nn.Identity(), rows
 
     def forward(
         self,
@@ -160,6 +136,7 @@ class MultiHeadAttention(nn.Module):
         else:
             k, v = self.keys_and_values(x if memory is None else memory, rotate, tap)
             k, v = (k, v) if cache is None else cache.append(k, v)
+        tap = tap if self.rows is None else self.rows(x, tap)
         return self.combine(q, k, v, mask, bias, tap)
 
     def keys_and_values(
@@ -182,19 +159,13 @@ class MultiHeadAttention(nn.Module):
         self, q: Queries, k: Keys, v: Keys, mask: Mask | None, bias: Bias | None, tap: Tap
     ) -> Queries:
         """The weighted mean of the values; torch's fused kernel never holds the weights."""
-        sink, watched = self.sink_logit, ("scores", "masked", "weights")
-        if self.cap is not None or sink is not None or any(map(tap.wants, watched)):
-            how = self.scale, self.cap, tap, sink
-            return scaled_dot_product_attention(q, k, v, mask, bias, *how)[0]
+        if self.cap is not None or any(map(tap.wants, ("scores", "masked", "weights"))):
+            return scaled_dot_product_attention(q, k, v, mask, bias, self.scale, self.cap, tap)[0]
         if bias is not None:
             bias = bias.to(q.dtype)
             mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
         grouped = k.shape[1] != q.shape[1]
         return F.scaled_dot_product_attention(q, k, v, mask, scale=self.scale, enable_gqa=grouped)
-
-    @property
-    def sink_logit(self) -> Tensor | None:
-        return None if self.sink is None else self.sink.bias
 
     def split(self, x: Float[Tensor, "b t hd"]) -> Float[Tensor, "b h t d"]:
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)

@@ -64,7 +64,9 @@ def head_stages_of(
     mask = forward.mask(part, layer)[down]
     weights = forward.weights(part, layer, head)[down]
     scaled = forward.scores(part, layer, head)[down, across]
-    some, sink = None if bias is None else bias[down], sink_logit(forward, part, layer, head)
+    some = None if bias is None else bias[down]
+    scales = row_scale(forward, part, layer, head)
+    scales = None if scales is None else scales[down]
     added = torch.zeros_like(scaled) if some is None else some[:, across].to(scaled.dtype)
     allowed = mask[:, across]
     masked = -torch.inf
@@ -84,18 +86,14 @@ def head_stages_of(
         scale=config.scale,
         cap=config.attention_cap,
         has_bias=bias is not None,
-        difference=weights_difference(q, k, some, mask, weights, config, sink),
+        difference=weights_difference(q, k, some, mask, weights, config, scales),
     )
 
 
-def sink_logit(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor | None:
-    """The logit (1,) that joins the softmax of a head in float64, in models that have one."""
-    stack, kind = part.split(".")
-    attention = getattr(getattr(forward.trace.model, stack).blocks[layer], kind)
-    if attention.sink_logit is None:
-        return None
-    logit: Tensor = attention.sink_logit.detach().double()[head : head + 1]
-    return logit
+def row_scale(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor | None:
+    """The factor (q, 1) of each row of a head, in models with a sink logit or gated attention."""
+    scales = forward.trace.values.get(f"{site(part, layer)}.row_scale")
+    return None if scales is None else scales[forward.row, head].double()
 
 
 def weights_difference(
@@ -105,13 +103,14 @@ def weights_difference(
     mask: Tensor,
     weights: Tensor,
     config: TransformerConfig,
-    sink: Tensor | None = None,
+    rows: Tensor | None = None,
 ) -> float:
     """The error of the weights (q, all k) against float64, relative to each row's largest."""
     q, k = q.double()[None, None], k.double()[None, None]
     scores = attention_scores(q, k, config.scale, config.attention_cap)
     bias = None if bias is None else bias.double()
-    recomputed = attention_weights(scores, mask[None, None], bias, sink=sink)[0, 0]
+    recomputed = attention_weights(scores, mask[None, None], bias)[0, 0]
+    recomputed = recomputed if rows is None else recomputed * rows
     largest = weights.amax(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
     return float(((recomputed - weights) / largest).abs().max()) if weights.numel() else 0.0
 
@@ -129,9 +128,9 @@ class QueryKeyPair:
     `q`, `k` and `products` are (d): query and key after any norm and rotation, and their
     product per dimension. `score` is the sum of the products times `scale`, bounded by the
     `cap` if there is one; `biased` is score + `bias`, the input of the softmax. `weight` is
-    e^(biased − largest) / total, with `largest` and `total` over the `visible_keys`, the total with
-    any sink logit; a masked key has weight 0. `row_scores`, `row_weights` and `mask` are (n): the
-    same for every key of this query. `difference` is the largest over the row between the weights
+    e^(biased − largest) / total, with `largest` and `total` over the `visible_keys`, and times any
+    `row_scale`; a masked key has weight 0. `row_scores`, `row_weights` and `mask` are (n): the same
+    for every key of this query. `difference` is the largest over the row between the weights
     of the pass and those recomputed from q and k in float64, relative to the row's largest
     weight. `sharing` are the heads that share this key, more than one if keys are grouped.
     """
@@ -153,6 +152,7 @@ class QueryKeyPair:
     total: float
     difference: float
     sharing: range
+    row_scale: float | None = None
 
     @property
     def allowed(self) -> bool:
@@ -201,11 +201,9 @@ def query_key_pair(
     weights = forward.weights(part, layer, head)[query].double()
     scored = scores if added is None else scores + added
     visible = scored[mask]
-    largest, sink = (
-        float(visible.max()) if len(visible) else 0.0,
-        sink_logit(forward, part, layer, head),
-    )
-    summed = visible if sink is None or not len(visible) else torch.cat([visible, sink])
+    rows = row_scale(forward, part, layer, head)
+    rows = None if rows is None else rows[query]
+    largest = float(visible.max()) if len(visible) else 0.0
     return QueryKeyPair(
         query=query,
         key=key,
@@ -221,11 +219,12 @@ def query_key_pair(
         row_weights=weights,
         mask=mask,
         largest=largest,
-        total=float((summed - largest).exp().sum()),
+        total=float((visible - largest).exp().sum()),
         difference=weights_difference(
-            q[None], keys, added, mask[None], weights[None], forward.config, sink
+            q[None], keys, added, mask[None], weights[None], forward.config, rows
         ),
         sharing=sharing,
+        row_scale=None if rows is None else float(rows),
     )
 
 

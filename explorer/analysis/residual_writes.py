@@ -107,15 +107,16 @@ def head_outs(
     q, k, v = (trace[f"{at}.{name}"][row : row + 1].to(dtype=dtype) for name in "qkv")
     mask = trace[f"{at}.mask"]
     mask = mask.expand(max(row + 1, len(mask)), -1, -1, -1)[row : row + 1, :, places]
-    bias, (stack, layer, kind) = None, at.split(".")
-    attention: MultiHeadAttention = getattr(getattr(trace.model, stack).blocks[int(layer)], kind)
-    if kind == "self_attn":
+    bias = None
+    if at.endswith("self_attn"):
+        stack = at.split(".")[0]
         here = positions_of(forward, stack)
         bias = getattr(trace.model, stack).positions.bias(here[places], here)
     k, v = (repeat_groups(vectors, config.n_heads) for vectors in (k, v))
     scores = attention_scores(q[:, :, places], k, config.scale, config.attention_cap)
-    bias = None if bias is None else bias.to(scores.dtype)
-    weights = attention_weights(scores, mask, bias, sink=attention.sink_logit)
+    weights = attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))
+    if f"{at}.row_scale" in trace:
+        weights = weights * trace[f"{at}.row_scale"][row : row + 1, :, places]
     return (weights @ v)[0]
 
 

@@ -91,6 +91,10 @@ MODEL_SETTINGS = (
         *("sink_logit", "Sink logit"),
         help="A learned logit of each head joins its softmax, so that a row may attend to nothing.",
     ),
+    _model(
+        *("gated_attention", "Gated attention"),
+        help="Each head's output is multiplied by a sigmoid of a projection of its token.",
+    ),
     _model("norm", "Norm"),
     _model(
         *("norm_position", "Norm placement"),

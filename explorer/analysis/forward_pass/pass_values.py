@@ -338,9 +338,7 @@ class _CheckingTap(RecordingTap):
     def __call__(self, name: str, value: Tensor) -> Tensor:
         stage = self.by_site.get(self._prefix + name)
         if stage is None or stage.kind == "masked":
-            config = self.of_pass.config  # a sink logit of every head joins what follows
-            is_shared = stage is not None and config.sink_logit
-            return value.expand(-1, config.n_heads, -1, -1) if is_shared else value
+            return value
         if stage is self.stage:
             own = value[0]
             if stage.per_head:
