@@ -1,5 +1,6 @@
 """Attention sinks: the sink weight of every head, what the chosen one does, and experiments."""
 
+from dataclasses import fields
 from typing import Any
 
 import streamlit as st
@@ -68,18 +69,18 @@ MEANING = (
     "writes is along one direction. Fesser et al. 2026, A Unifying View of Attention Sinks; the "
     "thresholds of norm and direction are ours."
 )
-SENTENCES = {
-    NO_SINK: "No sink: a weight of {weight} on {token}, where {least} is enough.",
-    NOTHING: "A sink that does nothing: {token} gets a weight of {weight}, and writes {write} of "
-    "what another token writes; {first} of what the head writes is along one direction.",
-    BROADCAST: "A sink that broadcasts: {token} gets a weight of {weight} and writes {write} of "
-    "what another token writes; {first} of what the head writes is along one direction.",
-    NEITHER: "A sink, but neither mechanism: {token} gets a weight of {weight} and writes {write} "
-    "of what another token writes, too much for nothing; {first} of what the head writes is along "
-    "one direction, too little for a broadcast.",
-    "": "This head has no sink weight on this text: its rows are masked, or its numbers are not "
-    "finite.",
+VERDICTS = {
+    NOTHING: "A sink that does nothing",
+    BROADCAST: "A sink that broadcasts",
+    NEITHER: "A sink that neither does nothing nor broadcasts",
 }
+SINK = (
+    "{verdict}: {token} gets a weight of {weight} and writes {write} of what another token writes; "
+    "{first} of what the head writes is along one direction."
+)
+NO_WEIGHT = "No sink: {token} gets a weight of {weight}, where {least} is enough."
+NO_VALUE = "This head has no sink weight: its rows are masked, or its numbers are not finite."
+SHOWN = fields(Sinks)
 UNLABELLED: dict[str, Any] = {"label_visibility": "collapsed", "width": 200}
 NAMES = (
     "First token removed",
@@ -145,33 +146,20 @@ def _count(sinks: Sinks) -> str:
 def _draw_numbers(context: PageContext, sinks: Sinks) -> None:
     """The chosen head's verdict and the numbers behind it."""
     at, forward = context.choice, context.forward
-    place = at.layer, at.head
-    weight, uniform, value, write, first, rank = (
-        three(float(number[place]))
-        for number in (
-            *(sinks.weight, sinks.uniform, sinks.value),
-            *(sinks.write, sinks.first, sinks.rank),
-        )
-    )
+    place, verdict = (at.layer, at.head), sinks.verdict(at.layer, at.head)
     sink, rows = sink_rows(forward.mask(at.part, at.layer))
-    least = three(max(SINK_WEIGHT, float(sinks.uniform[place])))
-    token = named_at(forward.columns(at.part), sink)
-    st.markdown(f"**Layer {at.layer}, head {at.head}**")
-    st.text(
-        SENTENCES[sinks.verdict(*place)].format(
-            token=token, weight=weight, least=least, write=write, first=first
-        )
-    )
-    most = min(int(rows.sum()), forward.config.head_width)
-    row = {
-        "sink weight": weight,
-        "if uniform": uniform,
-        "value": value,
-        "write": write,
-        "first direction": first,
-        f"rank, of {most}": rank,
+    numbers = {field.name: three(float(getattr(sinks, field.name)[place])) for field in SHOWN}
+    sentence = NO_WEIGHT if verdict == NO_SINK else SINK if verdict else NO_VALUE
+    words = {
+        "verdict": VERDICTS.get(verdict),
+        "token": named_at(forward.columns(at.part), sink),
+        "least": three(max(SINK_WEIGHT, float(sinks.uniform[place]))),
     }
-    table([row], right=list(row))
+    st.markdown(f"**Layer {at.layer}, head {at.head}**")
+    st.text(sentence.format(**words, **numbers))
+    most = min(int(rows.sum()), forward.config.head_width)
+    titles = "sink weight", "if uniform", "value", "write", "first direction", f"rank, of {most}"
+    table([dict(zip(titles, numbers.values(), strict=True))], right=titles)
     st.caption("The norms of its value and its write are relative to the mean of other tokens.")
 
 
@@ -226,25 +214,38 @@ def _draw_experiments(context: PageContext, other: int) -> None:
     if effects[0].before is not None:
         whose = "its own answer" if forward.source else "the same tokens"
         st.caption(
-            f"Loss in nats per token, over {whose} in every row, without the first prediction. A "
-            "cut weight goes to the other keys, a zeroed value goes nowhere. Sink weight is that "
-            "of this head, on the token that is first then."
+            f"{_compared(effects, label)} The loss is in nats per token, over {whose} in every "
+            "row, without the first prediction. A cut weight goes to the other keys. Sink weight "
+            "is that of this head, on the token that is first then."
         )
+
+
+def _compared(effects: list[SinkEffect], other: str) -> str:
+    """What the first token, another one and its values do for the model, in a sentence."""
+    removed, replaced, *_, zeroed = map(_change, effects)
+    return (
+        f"Without the first token the loss changes by {removed}, with {other} in its place by "
+        f"{replaced}, with its value zeroed in every head by {zeroed}."
+    )
+
+
+def _change(effect: SinkEffect) -> str:
+    before = effect.before or 0.0
+    change = three(effect.after - before, error_of(before, effect.after))
+    return f"+{change}" if change != "0" and effect.after > before else change
 
 
 def _cells(context: PageContext, effect: SinkEffect) -> dict[str, str]:
     at, config = context.choice, context.opened.config
     weight = "" if effect.weights is None else three(float(effect.weights[at.layer, at.head]))
-    cells = {"sink weight": weight}
-    if effect.before is not None:
-        change = three(effect.after - effect.before, error_of(effect.before, effect.after))
-        plus = "+" if change != "0" and effect.after > effect.before else ""
-        losses = {"loss before": three(effect.before), "loss after": three(effect.after)}
-        return losses | {"change": plus + change} | cells
     words, name = score_words(config), "change of the last residual stream"
     if config.head != "none":
         name = f"{words.divergence}{words.unit and f' in {words.unit}'}"
-    return {name: three(effect.after)} | cells
+    cells = {name: three(effect.after)}
+    if effect.before is not None:
+        losses = {"loss before": three(effect.before), "loss after": three(effect.after)}
+        cells = losses | {"change": _change(effect)}
+    return cells | {"sink weight": weight}
 
 
 def sinks_code(
