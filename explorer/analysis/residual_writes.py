@@ -145,7 +145,10 @@ def _weights_and_values(
     k, v = (repeat_groups(vectors, config.n_heads) for vectors in (k, v))
     scores = attention_scores(q[:, :, places], k, config.scale, config.attention_cap)
     weights = attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))
-    return weights[0], v[0]
+    weights, v = weights[0], v[0]
+    if f"{at}.row_scale" in trace:
+        weights = weights * trace[f"{at}.row_scale"][row, :, places]
+    return weights, v
 
 
 def value_writes(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor:

@@ -215,6 +215,7 @@ _on(
     token("flow_to", "Token"),
     option("answer_of", "Answer", "one of the likeliest options"),
     option("path_steps", "Steps", "the number of steps of integrated gradients", "32"),
+    text("first_token", "Another first token", "one token", most=60),
 )
 _on(
     "head_steps",

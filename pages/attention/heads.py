@@ -3,9 +3,11 @@
 import streamlit as st
 
 from explorer.analysis import (
+    attention_sinks,
     head_metrics,
     head_similarity,
     rollout,
+    sink_experiments,
     token_attribution,
     weight_distribution,
 )
@@ -15,6 +17,7 @@ from explorer.views.attention import (
     head_finder,
     heads_scatter,
     rollout_and_flow,
+    sinks_view,
     token_attribution_view,
     weight_distribution_view,
 )
@@ -25,6 +28,7 @@ SIDES = {
     "Similarity": head_finder.draw_similarity,
     "Map of heads": heads_scatter.draw_scatter,
     "Distribution": weight_distribution_view.draw_distribution,
+    "Sinks": sinks_view.draw_sinks,
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
     "Attribution": token_attribution_view.draw_attribution,
@@ -34,6 +38,7 @@ CODE = {
     "Similarity": (head_similarity.js_divergence,),
     "Map of heads": (head_metrics.metrics_of_heads,),
     "Distribution": (weight_distribution.weight_deciles,),
+    "Sinks": (attention_sinks.sinks_by_layer, sink_experiments.CutKey),
     "Rollout": (rollout.half_residual, rollout.rollout),
     "Flow": (rollout.half_residual, rollout.flow_to),
     "Attribution": (

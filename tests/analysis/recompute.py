@@ -254,6 +254,20 @@ def _probabilities(one: Again) -> Tensor:
     return 1 / (1 + (-x).exp()) if is_own else softmax(x)
 
 
+def _row_scale(one: Again) -> Tensor:
+    """The share of the keys in e^s with the sink beside them, times the gate."""
+    block = getattr(one.values.model, one.stage.stack).blocks[one.stage.layer]
+    rows, head, scale = getattr(block, one.stage.branch).rows, one.values.head, torch.ones(1)
+    for at, name in enumerate(one.stage.reads):
+        if name.endswith(".masked"):
+            keys = one.read(at).exp().sum(-1, keepdim=True)
+            scale = scale * keys / (keys + rows.bias[head].detach().double().exp())
+        else:
+            product = one.read(at) @ rows.gate.weight[head].detach().double()
+            scale = scale / (1 + (-product[:, None]).exp())
+    return scale
+
+
 FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "tokens": lambda one: one.values.ids(one.stage.stack)[one.rows].double(),
     "embedding": _embed,
@@ -268,7 +282,8 @@ FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "scores": lambda one: bend(one.read() * one.config.scale, one.config.attention_cap),
     "bias": _bias,
     "masked": _masked,
-    "weights": lambda one: softmax(one.read()),
+    "row scale": _row_scale,
+    "weights": lambda one: softmax(one.read()) * (one.read(1) if len(one.stage.reads) > 1 else 1),
     "head out": lambda one: one.read() @ one.whole(1),
     "concat": _concat,
     **dict.fromkeys(("output projection", "gate", "up", "down"), _linear),

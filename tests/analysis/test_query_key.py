@@ -14,6 +14,7 @@ from explorer.analysis.query_key import (
     by_distance,
     head_stages_of,
     query_key_pair,
+    row_scale,
     strongest,
 )
 from explorer.analysis.residual_writes import KeyContribution, block_writes, key_contribution
@@ -91,7 +92,8 @@ def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: Fo
         close(one.scaled, bent)
         close(one.logits, one.scaled + one.added)
         assert torch.equal(one.added.isneginf(), ~one.allowed)
-        close(one.weights, one.logits.softmax(-1))
+        rows = row_scale(found, part, layer, head)
+        close(one.weights, one.logits.softmax(-1) * (1 if rows is None else rows))
         close(one.out, one.weights @ one.v)
         assert one.difference < 1e-6
 
@@ -134,7 +136,7 @@ def test_every_number_of_a_pair_is_that_of_the_pass(found: ForwardPass) -> None:
             assert bent == pytest.approx(one.score, abs=1e-6)
             assert one.biased == pytest.approx(one.score + (one.bias or 0.0), abs=1e-6)
             share = math.exp(one.biased - one.largest) / one.total if one.allowed else 0.0
-            assert share == pytest.approx(one.weight, abs=1e-6)
+            assert share * (one.row_scale or 1) == pytest.approx(one.weight, abs=1e-6)
             assert one.difference < 1e-6
             assert one.allowed == bool(found.mask(part, layer)[query, key])
             assert one.visible_keys == int(found.mask(part, layer)[query].sum())

@@ -19,6 +19,7 @@ HELD_BY_THE_ADDRESS = [
     "attention/heads?side=Similarity&arranged=By+similarity",
     "attention/heads?side=Rollout&through=0",
     "attention/heads?side=Flow&flow_to=1+·+the",
+    "attention/heads?side=Sinks&first_token=a",
     "attention/head_steps?up_to=softmax",
     "generation/generation?temperature=0.5&top_k=4&top_p=0.7&seed=3&length=5",
     "generation/generation?way=Beam+search&beams=3&alpha=1.5",

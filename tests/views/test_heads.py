@@ -35,7 +35,7 @@ def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch
         return torch.zeros(len(forward.rows(part)), len(forward.columns(part)), dtype=torch.bool)
 
     monkeypatch.setattr(ForwardPass, "mask", nothing)
-    for side in ["Finder", "Similarity"]:
+    for side in ["Finder", "Similarity", "Sinks"]:
         at = page(side=side, model="letters", text="the cat that sat")
         assert "Every row of this attention is fully masked" in said(at)
 
@@ -114,3 +114,24 @@ def test_a_text_of_one_token_is_not_attributed() -> None:
     assert "at least two tokens" in said(page(side="Attribution", model="letters", text="t"))
     at = page(side="Attribution", model="letters", text="that cat", path_steps="64")
     assert "Integrated gradients with 64 steps sum to " in said(at)
+
+
+def test_where_there_is_no_sink_the_page_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = page(side="Sinks", model="translation", part="Cross")
+    assert "In cross-attention the keys are another text's" in said(at)
+    assert "sinks" in views(press(at, "follow_Encoder"))
+    monkeypatch.setattr(ForwardPass, "mask", lambda self, *_: torch.eye(len(self.target)).bool())
+    assert "enter a text of at least two tokens" in said(
+        page(side="Sinks", model="letters", text="a hat")
+    )
+
+
+def test_the_experiments_are_drawn_with_the_typed_first_token() -> None:
+    at = page(side="Sinks", model="letters", text="that cat", first_token="cat")
+    (_, experiments) = at.dataframe
+    assert experiments.value["experiment"][1] == "First token replaced by “cat”"
+    assert (experiments.value["loss before"] == experiments.value["loss before"][0]).all()
+    at = page(side="Sinks", model="reviews", text="not a cat", first_token="the cat")
+    assert "is 2 tokens here" in said(at)
+    assert "KL divergence in nats" in at.dataframe[1].value
+    assert "at least 3 tokens" in said(page(side="Sinks", model="letters", text="t"))

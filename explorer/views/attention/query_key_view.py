@@ -139,6 +139,8 @@ def weight_steps(pair: QueryKeyPair) -> list[tuple[str, str]]:
             ("e^(score − largest)", three(share)),
             (f"÷ sum of these over {keys}", three(pair.total)),
         ]
+        if pair.row_scale is not None:
+            steps.append(("× scale of the row", three(pair.row_scale)))
     return [*steps, ("weight", three(pair.weight))]
 
 
