@@ -1,0 +1,1 @@
+"""Small programs over tokens that describe what a head attends to."""
