@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from explorer.analysis.head_programs.measured_programs import (
+from explorer.analysis.head_programs import (
     DESCRIBED,
     LONGEST,
     MOST_LINES,

@@ -10,13 +10,15 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.word_groups import PIECE, group_words
+from explorer.inference.program_list import PROGRAMS
+from explorer.text.checked_text import ForwardPassError
 from explorer.text.token import Token
-from explorer.text.visible_text import SPACE, cut
+from explorer.text.visible_text import cut
 
 FUNCTION_WORDS = frozenset(
     "a an the and or but nor if then than that this these those of to in on at by for with from as "
@@ -29,7 +31,7 @@ OPENING, CLOSING = (*"([{",), (*")]}",)
 MOST_CHARACTERS, MOST_NESTED = 160, 12
 
 
-class ProgramError(ValueError):
+class ProgramError(ForwardPassError):
     """A program or the lines that it is measured on cannot be used; the message is a sentence."""
 
 
@@ -45,19 +47,21 @@ class LineTokens:
 
     @classmethod
     def of(cls, tokens: Sequence[Token], text: str, pair: str = "") -> "LineTokens":
-        """Tokens of a text, or of an answer, whose tokens have no place in it."""
-        characters = tuple(
-            (pair if token.second else text)[token.start : token.end].strip(" ")
-            or token.label.removeprefix(PIECE).strip(SPACE).replace("↵", "\n")
-            for token in tokens
-        )
-        word, words = [0] * len(tokens), [""] * len(tokens)
-        for number, group in enumerate(group_words(tokens, text, pair)):
-            for at in group:
-                word[at], words[at] = number, "".join(characters[place] for place in group).lower()
+        """The tokens of a text or a pair; a word ends where letters and digits do."""
+        cuts = [(pair if token.second else text)[token.start : token.end] for token in tokens]
+        word = [0]
+        for at, (left, right) in enumerate(pairwise(tokens), 1):
+            both = not (left.special or right.special) and (cuts[at - 1] + cuts[at]) != ""
+            inside = cuts[at - 1][-1:].isalnum() and cuts[at][:1].isalnum()
+            touch = right.start < left.end or (right.start == left.end and inside)
+            word.append(word[-1] + (not (both and touch and left.second == right.second)))
+        words = [""] * (word[-1] + 1)
+        for number, some in zip(word, cuts, strict=True):
+            words[number] += some.strip().lower()
         special = torch.tensor([token.special for token in tokens], dtype=torch.bool)
-        ids = torch.tensor([token.id for token in tokens])
-        return cls(ids, characters, torch.tensor(word), tuple(words), special)
+        ids, places = torch.tensor([token.id for token in tokens]), torch.tensor(word)
+        characters = tuple(some.strip(" ") for some in cuts)
+        return cls(ids, characters, places, tuple(words[number] for number in word), special)
 
     @property
     def distance(self) -> Tensor:
@@ -146,6 +150,8 @@ PREDICATES = (
     f"{', '.join(f'{name}(n)' for name in SIZED)}; joined by and, or, not, nearest, else and "
     "parentheses"
 )
+Mixture = tuple[tuple[str, float], ...]
+"""Programs and their shares, the largest first: names of `PROGRAMS`, or texts of the grammar."""
 Evaluate = Callable[[LineTokens, Tensor], Tensor]
 WORD = re.compile(r"[a-z]+\(\s*[0-9]+\s*\)|[()]|[^\s()]+")
 JOINING: tuple[dict[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
@@ -260,3 +266,9 @@ def program_map(program: str, line: LineTokens, visible: Tensor) -> Tensor:
     total = weights.sum(-1, keepdim=True)
     first = visible & (visible.cumsum(-1) == 1)
     return torch.where(total > 0, weights / total.clamp(min=1e-30), first.float())
+
+
+def mixture_map(mixture: Mixture, line: LineTokens, visible: Tensor) -> Tensor:
+    """The sum of the maps of programs times their shares, (q, k)."""
+    maps = [share * program_map(PROGRAMS.get(name, name), line, visible) for name, share in mixture]
+    return torch.stack(maps).sum(0)

@@ -1,4 +1,4 @@
-"""The programs of the app, each by its name: texts of the grammar of `token_predicates`."""
+"""The programs of the app, each by its name: texts of the grammar of `token_programs`."""
 
 _LIST = """
 self | previous(1) | previous(2) | previous(3) | next(1) | next(2) | decay(1) | decay(2) | decay(5)

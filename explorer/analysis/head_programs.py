@@ -8,7 +8,6 @@ Shapes: h heads, p programs, n lines of t tokens, padding included.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate
 
 import torch
@@ -16,18 +15,19 @@ from torch import Tensor
 
 from explorer.analysis.batch_edits import ReplaceMaps
 from explorer.analysis.circuits.top_lines import tokenize_lines
-from explorer.analysis.head_programs.mixtures import SetsOfPrograms, overlap
-from explorer.analysis.head_programs.program_list import NAMES, PROGRAMS
-from explorer.analysis.head_programs.token_predicates import (
+from explorer.analysis.program_mixtures import SetsOfPrograms, overlap
+from explorer.catalog.attention_parts import Part, parts, site
+from explorer.catalog.opened_model import OpenModel
+from explorer.inference.model_inputs import ids_of, record
+from explorer.inference.program_list import NAMES, PROGRAMS
+from explorer.inference.results_cache import cached
+from explorer.inference.token_programs import (
     LineTokens,
+    Mixture,
     ProgramError,
     parsed,
     program_map,
 )
-from explorer.catalog.attention_parts import Part, parts, site
-from explorer.catalog.opened_model import OpenModel
-from explorer.inference.model_inputs import ids_of, record
-from explorer.inference.results_cache import cached
 from explorer.system.cooperative import interruptible
 from explorer.tasks.bundled_text import PLAYS
 from explorer.text import Token
@@ -47,8 +47,6 @@ EXAMPLES, PASSAGE = 12, 240
 """Lines of the app, and the most characters of one from a play."""
 NO_LOSS = "This model predicts no next token, so there is no loss to measure."
 Report = Callable[[float], None]
-Mixture = tuple[tuple[str, float], ...]
-"""Programs and their shares, the largest first: names of `PROGRAMS`, or texts of the grammar."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,18 +214,18 @@ class ProgramMaps:
     @classmethod
     def of(cls, lines: ProgramLines, visible: Tensor, names: Iterable[str]) -> "ProgramMaps":
         """Without programs of which too few rows of the fitted lines have a key that fits."""
-        counted, some = visible.sum(-1) > 1, []
+        counted, some = visible.sum(-1) > 1, list[str]()
         fitted, sizes = range(lines.fitted), [*map(len, lines.rows)]
         for name in names:
             fits = parsed(PROGRAMS.get(name, name).partition(" else ")[0])
             cells = ((lines.tokens[at], visible[at, : sizes[at], : sizes[at]]) for at in fitted)
-            rows = [(fits(line, seen) * seen).sum(-1) > 0 for line, seen in cells]
-            some += [name] * bool(torch.cat(rows).float().mean() >= FEWEST_ROWS)
+            rows = torch.cat([(fits(line, seen) * seen).sum(-1) > 0 for line, seen in cells])
+            some += [name] * bool(rows.float().mean() >= FEWEST_ROWS)
         if not (counted[: lines.fitted].any() and counted[lines.fitted :].any()):
             return cls([], torch.zeros(0), counted, None)
         maps = torch.stack([maps_of(name, lines, visible) for name in some])
-        rows = maps[:, : lines.fitted][:, counted[: lines.fitted]]
-        return cls(some, maps, counted, SetsOfPrograms.of(rows.flatten(1)))
+        cells_fitted = maps[:, : lines.fitted][:, counted[: lines.fitted]].flatten(1)
+        return cls(some, maps, counted, SetsOfPrograms.of(cells_fitted))
 
     def describe(self, lines: ProgramLines, layer: int, weights: Tensor) -> list[HeadPrograms]:
         """The mixtures of the heads of a layer with these weights (h, n, t, t)."""
@@ -307,13 +305,17 @@ def loss_with(opened: OpenModel, lines: ProgramLines, replaced: Sequence[HeadPro
         heads = [head for head in replaced if head.layer == layer]
         names = dict.fromkeys(name for head in heads for name, _ in head.mixture)
         maps = {name: maps_of(name, scored, visible) for name in names}
-        mixed = [sum(share * maps[name] for name, share in head.mixture) for head in heads]
+        mixed = [
+            torch.stack([share * maps[name] for name, share in head.mixture]).sum(0)
+            for head in heads
+        ]
         where = f"{site(lines.part.name, layer)}.weights"
         numbers = tuple(head.head for head in heads)
         edits.append(ReplaceMaps(where, numbers, torch.stack(mixed, 1)))
     labels = ids[:, 1:].masked_fill(~keep[:, 1:], IGNORE)
-    how = {"keep": keep, "read_at": slice(0, size - 1), "sites": ()}
-    return float(cross_entropy(trace(opened.model, ids, edits=edits, **how).output, labels))
+    read = slice(0, size - 1)
+    passed = trace(opened.model, ids, keep=keep, read_at=read, sites=(), edits=edits)
+    return float(cross_entropy(passed.output, labels))
 
 
 def replacement_curve(

@@ -1,1 +1,0 @@
-"""Small programs over tokens that describe what a head attends to."""
