@@ -92,22 +92,6 @@ class KeepCells:
         return value * fit(self.cells, value, self.site)
 
 
-@dataclass(frozen=True, eq=False)
-class ReplaceMaps:
-    """Other maps `maps` (b or 1, n, q, k) in these n heads of the weights (b, h, q, k)."""
-
-    site: str
-    heads: tuple[int, ...]
-    maps: Tensor
-
-    def __call__(self, value: Tensor) -> Tensor:
-        for head in self.heads:
-            check_index("head", head, value.shape[1], self.site)
-        changed = value.clone()
-        changed[:, self.heads] = fit(self.maps, value[:, self.heads], self.site)
-        return changed
-
-
 def _row_by_row(heads: tuple[int, ...], value: Tensor, site: str) -> tuple[Tensor, Tensor]:
     """The index of head `heads[i]` in row i of the batch."""
     for head in heads:

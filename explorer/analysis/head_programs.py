@@ -12,12 +12,13 @@ from itertools import accumulate
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
-from explorer.analysis.batch_edits import ReplaceMaps
 from explorer.analysis.circuits.top_lines import tokenize_lines
 from explorer.analysis.program_mixtures import SetsOfPrograms, overlap
 from explorer.catalog.attention_parts import Part, parts, site
 from explorer.catalog.opened_model import OpenModel
+from explorer.inference.core_edits import ReplaceMaps
 from explorer.inference.model_inputs import ids_of, record
 from explorer.inference.program_list import NAMES, PROGRAMS
 from explorer.inference.results_cache import cached
@@ -40,10 +41,12 @@ SHORTEST, LONGEST, MOST_LINES = 4, 64, 24
 SITES = ("*.positions", "*.q", "*.k", "*.mask")
 FEWEST_ROWS = 0.1
 """A program says too little of a head where a smaller share of rows has a key that fits."""
+ALIKE = 0.999
+"""The cosine similarity of two maps that counts as the same."""
 DESCRIBED, NAMED = 0.75, 0.4
 """The overlap from which on a head counts as described, and as worth a name."""
 SHARES_REPLACED = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
-EXAMPLES, PASSAGE = 12, 240
+EXAMPLES, PASSAGE = 12, 156
 """Lines of the app, and the most characters of one from a play."""
 NO_LOSS = "This model predicts no next token, so there is no loss to measure."
 Report = Callable[[float], None]
@@ -213,7 +216,7 @@ class ProgramMaps:
 
     @classmethod
     def of(cls, lines: ProgramLines, visible: Tensor, names: Iterable[str]) -> "ProgramMaps":
-        """Without programs of which too few rows of the fitted lines have a key that fits."""
+        """Without programs like an earlier one on the fitted lines, or with few rows that fit."""
         counted, some = visible.sum(-1) > 1, list[str]()
         fitted, sizes = range(lines.fitted), [*map(len, lines.rows)]
         for name in names:
@@ -225,7 +228,10 @@ class ProgramMaps:
             return cls([], torch.zeros(0), counted, None)
         maps = torch.stack([maps_of(name, lines, visible) for name in some])
         cells_fitted = maps[:, : lines.fitted][:, counted[: lines.fitted]].flatten(1)
-        return cls(some, maps, counted, SetsOfPrograms.of(cells_fitted))
+        units = normalize(cells_fitted)
+        new = ~((units @ units.mT).triu(1) > ALIKE).any(0)
+        names = [name for name, is_new in zip(some, new.tolist(), strict=True) if is_new]
+        return cls(names, maps[new], counted, SetsOfPrograms.of(cells_fitted[new]))
 
     def describe(self, lines: ProgramLines, layer: int, weights: Tensor) -> list[HeadPrograms]:
         """The mixtures of the heads of a layer with these weights (h, n, t, t)."""
@@ -316,6 +322,12 @@ def loss_with(opened: OpenModel, lines: ProgramLines, replaced: Sequence[HeadPro
     read = slice(0, size - 1)
     passed = trace(opened.model, ids, keep=keep, read_at=read, sites=(), edits=edits)
     return float(cross_entropy(passed.output, labels))
+
+
+def replacement_cost(opened: OpenModel, lines: ProgramLines, head: HeadPrograms) -> float:
+    """What replacing this head by its mixture adds to the loss of the scored lines, in nats."""
+    before = cached(opened, ("loss", *lines.key), lambda: loss_with(opened, lines, ()))
+    return loss_with(opened, lines, (head,)) - before
 
 
 def replacement_curve(

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from explorer.analysis import head_metrics, head_similarity, rollout
+from explorer.analysis import head_metrics, head_programs, head_similarity, rollout
 from explorer.app import controls
 from explorer.app.context import page_context
-from explorer.views.attention import head_finder, rollout_and_flow
+from explorer.inference import token_programs
+from explorer.views.attention import head_finder, programs_view, rollout_and_flow
 from explorer.views.shared import widgets
 
 SIDES = {
@@ -13,12 +14,14 @@ SIDES = {
     "Similarity": head_finder.draw_similarity,
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
+    "Programs": programs_view.draw_programs,
 }
 CODE = {
     "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
     "Similarity": (head_similarity.js_divergence,),
     "Rollout": (rollout.half_residual, rollout.rollout),
     "Flow": (rollout.half_residual, rollout.flow_to),
+    "Programs": (head_programs.loss_with, token_programs.program_map),
 }
 
 widgets.opening(
