@@ -6,7 +6,7 @@ Shapes: h heads, p programs, n lines of t tokens, padding included.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -31,7 +31,8 @@ from explorer.inference.token_programs import (
 )
 from explorer.system.cooperative import interruptible
 from explorer.tasks.bundled_text import PLAYS
-from explorer.text import Token
+from explorer.text import TextError, Token
+from explorer.text.checked_text import ForwardPassError
 from explorer.text.number_format import three
 from models.losses import IGNORE, cross_entropy
 from models.trace import Trace, trace
@@ -104,13 +105,12 @@ class HeadPrograms:
 
     @property
     def in_words(self) -> str:
-        """The mixture, its overlap, and the name of such heads where the overlap is enough."""
+        """The mixture, and its overlap with the spread over lines."""
         if not self.mixture:
             return "No program describes this head: its queries see at most one key."
         shares = " + ".join(f"{share:.0%} `{program}`" for program, share in self.mixture)
         spread = "" if math.isnan(self.spread) else f" ± {three(self.spread)}"
-        name = f"{self.name.capitalize()}: " if self.name else ""
-        return f"{name}{shares}, overlap {three(self.overlap)}{spread} on held-out lines"
+        return f"{shares}, overlap {three(self.overlap)}{spread} on held-out lines"
 
     @property
     def name(self) -> str:
@@ -291,6 +291,21 @@ def measure_programs(
             "describe: choose another model or longer lines."
         )
     return tuple(heads)
+
+
+def programs_key(lines: ProgramLines, own: str = "") -> Hashable:
+    """Under which the programs of all heads are cached."""
+    return "programs", lines.key, own
+
+
+def programs_of(opened: OpenModel) -> tuple[HeadPrograms, ...]:
+    """The programs of every head on the lines of the app, cached; none where none describes it."""
+    try:
+        lines = read_lines(opened, example_lines(opened))
+        key = programs_key(lines)
+        return cached(opened, key, lambda: measure_programs(opened, lines))
+    except (ForwardPassError, TextError):
+        return ()
 
 
 def has_loss(opened: OpenModel) -> bool:

@@ -15,6 +15,7 @@ from explorer.analysis.head_programs import (
     has_loss,
     measure_programs,
     n_described,
+    programs_key,
     ranked,
     read_lines,
     replacement_cost,
@@ -97,7 +98,7 @@ def measured(
     return measurement(
         opened,
         "programs",
-        (*lines.key, own),
+        programs_key(lines, own),
         lambda report: measure_programs(opened, lines, [own] if own else [], report),
         cost=3 * passes,
         doing="Describing all heads",
@@ -136,7 +137,9 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: tuple[HeadProg
 def _draw_chosen(context: PageContext, lines: ProgramLines, of: HeadPrograms) -> None:
     """The mixture of the chosen head in words, and both maps over the sentence."""
     opened, forward, at = context.opened, context.forward, context.choice
-    st.markdown(f"**Layer {of.layer}, head {of.head}** · {of.in_words}{_cost(opened, lines, of)}")
+    st.markdown(
+        f"**Layer {of.layer}, head {of.head}** · {of.in_words}{measured_cost(opened, lines, of)}"
+    )
     if not of.mixture:
         return
     mixture = tuple((program, round(share, 3)) for program, share in of.mixture)
@@ -169,7 +172,7 @@ def _replace(edits: str) -> None:
     session().next_page, session().next_address = "interventions", {"edits": edits}
 
 
-def _cost(opened: OpenModel, lines: ProgramLines, of: HeadPrograms) -> str:
+def measured_cost(opened: OpenModel, lines: ProgramLines, of: HeadPrograms) -> str:
     """What replacing the head costs, where that is quick or was measured."""
     if not has_loss(opened) or not of.mixture:
         return ""
