@@ -30,6 +30,7 @@ from explorer.inference.token_programs import (
     program_map,
 )
 from explorer.system.cooperative import interruptible
+from explorer.tasks import Task
 from explorer.tasks.bundled_text import PLAYS
 from explorer.text import TextError, Token
 from explorer.text.checked_text import ForwardPassError
@@ -138,11 +139,11 @@ def n_described(heads: Iterable[HeadPrograms]) -> int:
     return sum(head.overlap >= DESCRIBED for head in heads)
 
 
-def example_lines(opened: OpenModel) -> tuple[str, ...]:
+def example_lines(opened: OpenModel, task: Task | None = None) -> tuple[str, ...]:
     """Held-out inputs of the model's task, or passages of plays, in each third of which the first
     half occurs twice: without repeated tokens nothing shows a head that looks for them.
     """
-    if (task := opened.task) is not None:
+    if (task := task or opened.task) is not None:
         rows = task.held_out_sample(8 * EXAMPLES).inputs[0].tolist()
         texts = dict.fromkeys(" ".join(task.tokenizer.decode(row).split()) for row in rows)
         long = [text for text in texts if len(opened.tokenizer.ids(text)) >= SHORTEST]

@@ -331,7 +331,7 @@ _on(
     text("head_program", "A program of your own", "a text of the grammar of programs", most=160),
 )
 _on(
-    "heads inside_training",
+    "heads",
     text("program_lines", "Lines", "the lines that programs are fitted and scored on", "the app's"),
 )
 _on(

@@ -24,36 +24,30 @@ TICKS = {"values": [0, *(n * 10**power for power in range(4) for n in (1, 2, 5))
 BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads, by a uniform map"
 
 
-def program_grid(heads: Sequence[tuple[int, int, str, str, float]]) -> Spec:
-    """Layers down and heads across; a row has the layer, head, program, mixture and overlap.
+def program_grid(
+    heads: Sequence[tuple[str | int, int, str, str, float]], down: str, across: str
+) -> Spec:
+    """A coloured cell for each row: where it stands `down` and `across`, its program and mixture.
 
-    The most frequent programs have a colour each, and a smaller overlap a paler one.
+    The most frequent programs have a colour each; a smaller overlap, the last number, is paler.
     """
     counts = Counter(program for _, _, program, _, _ in heads)
     named = [program for program, _ in counts.most_common(NAMED)]
     rows = [
-        {"layer": layer, "head": head, "mixture": mixture, "overlap": finite(overlap)}
+        {down: y, across: x, "mixture": mixture, "overlap": finite(overlap)}
         | {"program": program if program in named else OTHERS}
-        for layer, head, program, mixture, overlap in heads
+        for y, x, program, mixture, overlap in heads
     ]
     axis = {"labelAngle": 0, "labelOverlap": "greedy"}
     domain = [*named, *([OTHERS] if len(counts) > NAMED else [])]
-    return chart(
-        layer(
-            {"type": "rect"},
-            rows,
-            x={"field": "head", "type": "ordinal", "axis": axis},
-            y={"field": "layer", "type": "ordinal", "axis": axis},
-            color=category("program", scale={"domain": domain}, legend=LEGEND | SQUARES),
-            opacity=quantity("overlap", scale=fixed(0, 1, range=[0.25, 1]), legend=None),
-            tooltip=[
-                number_line("layer", places=0),
-                number_line("head", places=0),
-                text_line("mixture"),
-                number_line("overlap"),
-            ],
-        )
-    )
+    colour = category("program", scale={"domain": domain}, legend=LEGEND | SQUARES)
+    shade = quantity("overlap", scale=fixed(0, 1, range=[0.25, 1]), legend=None)
+    where = {
+        name: {"field": field, "type": "ordinal", "sort": None, "axis": axis}
+        for name, field in (("x", across), ("y", down))
+    }
+    words = [text_line(down), text_line(across), text_line("mixture"), number_line("overlap")]
+    return chart(layer({"type": "rect"}, rows, **where, color=colour, opacity=shade, tooltip=words))
 
 
 def replacement_curves(points: Sequence[tuple[int, float, float]]) -> Spec:

@@ -36,7 +36,7 @@ def planted(folder: Path) -> OpenModel:
     """Layer 0 attends to the token before and copies it; layer 1 looks for what followed."""
     letters = character_tokenizer("abcdefghijkl", DECODER)
     width = 2 * LETTERS + PLACES
-    sizes = {"n_layers": 2, "n_heads": 1, "d_model": width, "d_ff": 0, "max_len": PLACES}
+    sizes: dict[str, Any] = {"n_layers": 2, "n_heads": 1, "d_model": width, "d_ff": 0, "max_len": PLACES}
     opened = saved_and_opened(
         folder, "planted", letters, "abcabc", positions="learned", scale_embedding=False, **sizes
     )

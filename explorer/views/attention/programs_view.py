@@ -115,7 +115,8 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: tuple[HeadProg
     ]
     with colours:
         title = map_title(at.called, at.part, "Strongest program of every head")
-        chart(program_grid(rows), key="program_grid", title=title, height=GRID)
+        grid = program_grid(rows, "layer", "head")
+        chart(grid, key="program_grid", title=title, height=GRID)
     with overlaps:
         heads_grid(
             context,
@@ -137,9 +138,8 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: tuple[HeadProg
 def _draw_chosen(context: PageContext, lines: ProgramLines, of: HeadPrograms) -> None:
     """The mixture of the chosen head in words, and both maps over the sentence."""
     opened, forward, at = context.opened, context.forward, context.choice
-    st.markdown(
-        f"**Layer {of.layer}, head {of.head}** · {of.in_words}{measured_cost(opened, lines, of)}"
-    )
+    where = f"Layer {of.layer}, head {of.head}{', ' * bool(of.name)}{of.name}"
+    st.markdown(f"**{where}** · {of.in_words}{measured_cost(opened, lines, of)}")
     if not of.mixture:
         return
     mixture = tuple((program, round(share, 3)) for program, share in of.mixture)
@@ -163,8 +163,8 @@ def _draw_chosen(context: PageContext, lines: ProgramLines, of: HeadPrograms) ->
         widgets.draw_map(forward, *at.place, "head_beside_programs", title, MAPS)
     with other:
         title, allowed = f"{title} · its programs", forward.mask(at.part, at.layer)
-        where = forward, at.part, program, "map_of_programs", title, MAPS
-        widgets.draw_weights(*where, allowed=allowed)
+        what = forward, at.part, program, "map_of_programs", title, MAPS
+        widgets.draw_weights(*what, allowed=allowed)
 
 
 def _replace(edits: str) -> None:
