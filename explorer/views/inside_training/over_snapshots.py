@@ -146,9 +146,9 @@ def _draw_programs(chosen: InsideRun) -> Script | None:
     title = f"Strongest program of every head of {chosen.run.title} over its training"
     chart(program_grid(rows, "head", "step"), height=WINDOW, key="programs", title=title)
     st.caption(
-        f"{lines.part.words.name}: the mixture of every head, fitted on {lines.fitted} lines of the "
-        f"task at every snapshot. Paler cells overlap less on {len(lines.rows) - lines.fitted} "
-        "other lines. The page Heads explains programs."
+        f"{lines.part.words.name}: the mixture of every head, fitted at every snapshot on "
+        f"{lines.fitted} lines of the task. Paler cells overlap less on "
+        f"{len(lines.rows) - lines.fitted} others. The page Heads explains programs."
     )
     return script(programs_code, chosen.run)
 
