@@ -346,6 +346,14 @@ _on(
 )
 _on("interventions logit_lens heads", token("expected_at", "Output position", "an output position"))
 _on(
+    "interventions heads",
+    text("head_program", "A program of your own", "a text of the grammar of programs", most=160),
+)
+_on(
+    "heads",
+    text("program_lines", "Lines", "the lines that programs are fitted and scored on", "the app's"),
+)
+_on(
     "interventions",
     option("look", "View", "what is shown of the changed pass"),
     option("against", "Compared with", "the pass that it is compared with", "the unchanged pass"),

@@ -1,4 +1,4 @@
-"""The commands for models: generate, export, circuit, why, get, checkpoints."""
+"""The commands for models: generate, export, circuit, why, programs, get, checkpoints."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from tqdm import tqdm
 from explorer.catalog import shipped
 from explorer.catalog.model_download import DownloadProgress, download, fetched_bytes, is_in
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
-from explorer.commands import circuit_command, why_command
+from explorer.commands import circuit_command, programs_command, why_command
 from explorer.commands.training_commands import check_can_write, folder_named
 from explorer.export import published_folder
 from explorer.runs.run import newest_in, open_folder
@@ -50,6 +50,10 @@ def add_commands(commands: Any) -> None:
     why = commands.add_parser("why", help="explain one attention score by its sources, as a file")
     why.set_defaults(command=explain_score)
     why_command.add_arguments(why)
+
+    programs = commands.add_parser("programs", help="describe all heads by programs, as a file")
+    programs.set_defaults(command=describe_heads)
+    programs_command.add_arguments(programs)
 
     more = commands.add_parser("get", help="download a pretrained model, or list those there are")
     more.set_defaults(command=get_model)
@@ -102,7 +106,12 @@ def find_circuit(args: argparse.Namespace) -> None:
 
 
 def explain_score(args: argparse.Namespace) -> None:
-    for line in why_command.explain_score(open_folder(args.model), args):
+    for line in why_command.explain_score(open_folder(folder_named(args.model)), args):
+        print(line)
+
+
+def describe_heads(args: argparse.Namespace) -> None:
+    for line in programs_command.describe_heads(open_folder(folder_named(args.model)), args):
         print(line)
 
 

@@ -12,6 +12,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import first_place, masks_in
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
 from explorer.inference.results_cache import cached
+from explorer.inference.token_programs import LineTokens, ProgramError, mixture_map
 from explorer.interventions import edits
 from explorer.interventions.edits import Intervention
 from models import interventions as core
@@ -75,6 +76,10 @@ def check_applicable(opened: OpenModel, forward: ForwardPass, edit: Intervention
                 if head is None
                 else "The output of a head is taken from one text."
             )
+        case edits.ReplaceByProgram() if edit.part != forward.parts[0].name:
+            raise NotApplicableError(
+                f"Programs read a text that is there as a whole: choose {forward.parts[0].title}."
+            )
 
 
 def token_label(opened: OpenModel, token: int) -> str:
@@ -123,11 +128,33 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             return core.Add(
                 f"{stack}.{layer}.resid_post", steering_direction(opened, edit), strength
             )
+        case edits.ReplaceByProgram(layer=layer, head=head, mixture=mixture):
+            line = LineTokens.of(forward.columns(edit.part), forward.text, forward.pair)
+            try:
+                replaced = mixture_map(mixture, line, forward.mask(edit.part, layer))
+            except ProgramError as error:
+                raise NotApplicableError(str(error)) from error
+            return ReplaceMaps(f"{at}.weights", (head,), replaced)
     raise NotApplicableError("A token is replaced before the pass.")
 
 
 def _ablation(where: str, to: str, head: int | None = None) -> core.Edit:
     return core.Mean(where, head) if to == "mean" else core.Scale(where, head=head)
+
+
+@dataclass(frozen=True, eq=False)
+class ReplaceMaps:
+    """Other maps (b or 1, n, q, k) in these n heads of the weights (b, h, q, k)."""
+
+    site: str
+    heads: tuple[int, ...]
+    maps: Tensor
+
+    def __call__(self, value: Tensor) -> Tensor:
+        core.check_index("head", max(self.heads), value.shape[1], self.site)
+        changed = value.clone()
+        changed[:, self.heads] = core.fit(self.maps, value[:, self.heads], self.site)
+        return changed
 
 
 @dataclass(frozen=True)

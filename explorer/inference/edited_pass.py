@@ -14,7 +14,14 @@ from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.generation_limits import longest_answer
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import cached
-from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken, Steer
+from explorer.interventions.edits import (
+    CutEdge,
+    Intervention,
+    Patch,
+    ReplaceByProgram,
+    ReplaceToken,
+    Steer,
+)
 from explorer.text import Token
 from models import interventions as core
 from models.generation import generate
@@ -36,8 +43,8 @@ TOO_MANY_PAIRS = (
     "remove another direction."
 )
 TOO_MANY_WEIGHTS = (
-    "The text is too long to hold all weights of every layer with a cut edge: shorten it, or cut "
-    "edges in fewer layers."
+    "The text is too long to hold all weights of every layer with a cut edge or a replaced map: "
+    "shorten it, or change fewer layers."
 )
 
 
@@ -123,7 +130,7 @@ def _to_core(
                 case Steer(texts=pairs):
                     _check_room(len(steering.union(pairs)), MOST_STEERING_TEXTS, TOO_MANY_PAIRS)
                     steering.update(pairs)
-                case CutEdge(part=part, layer=layer):
+                case CutEdge(part=part, layer=layer) | ReplaceByProgram(part=part, layer=layer):
                     cells = len(forward.rows(part)) * len(forward.columns(part))
                     more = weights | {(part, layer): forward.part(part).heads * cells}
                     _check_room(sum(more.values()), MOST_WEIGHTS, TOO_MANY_WEIGHTS)

@@ -20,6 +20,8 @@ MAX_EDITS_CHARACTERS = 1_500
 MAX_EDITS = 60
 MAX_PATCH_TEXT = 300
 """Characters of a sentence that is patched from."""
+MOST_MIXED = 3
+"""Programs that one head is replaced by."""
 MAX_STRENGTH = 100.0
 """The largest factor of a direction that is added."""
 
@@ -45,6 +47,7 @@ KINDS: dict[str, type[Any]] = {
     "t": edits.ReplaceToken,
     "p": edits.Patch,
     "s": edits.Steer,
+    "r": edits.ReplaceByProgram,
 }
 KIND_LETTERS = {kind: letter for letter, kind in KINDS.items()}
 Codec = tuple[Callable[[Any], str], Callable[[str], Any]]
@@ -83,6 +86,15 @@ def _read_strength(text: str) -> float:
     return strength
 
 
+def _read_mixture(text: str) -> tuple[tuple[str, float], ...]:
+    """Each program behind its share: `0.83 first|0.17 self`."""
+    pairs = [one.partition(" ") for one in _unpack(text, MAX_EDITS_CHARACTERS).split("|")]
+    mixture = tuple((program, float(share)) for share, _, program in pairs)
+    if len(mixture) > MOST_MIXED or not all(0 < share <= 1 for _, share in mixture):
+        raise ValueError(text)
+    return mixture
+
+
 NUMBER: Codec = (str, _read_number)
 NUMBER_OR_ALL: Codec = (
     lambda number: "a" if number is None else str(number),
@@ -98,6 +110,10 @@ CODECS: dict[str, Codec] = {
     "text": (_pack, _unpack),
     "word": (_pack, lambda text: _unpack(text) if text else ""),
     "strength": (lambda number: repr(float(number)).replace(".", "_"), _read_strength),
+    "mixture": (
+        lambda mixture: _pack("|".join(f"{share:g} {program}" for program, share in mixture)),
+        _read_mixture,
+    ),
     "texts": (
         lambda texts: ".".join(map(_pack, texts)),
         lambda text: tuple(_unpack(part, MAX_EDITS_CHARACTERS) for part in text.split(".")),

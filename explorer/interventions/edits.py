@@ -131,6 +131,16 @@ class Steer:
     texts: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class ReplaceByProgram:
+    """The map of one head becomes a mixture of programs over tokens, each with its share."""
+
+    part: str
+    layer: int
+    head: int
+    mixture: tuple[tuple[str, float], ...]
+
+
 Intervention = (
     AblateHead
     | AblateAttention
@@ -143,9 +153,10 @@ Intervention = (
     | ReplaceToken
     | Patch
     | Steer
+    | ReplaceByProgram
 )
 
-VALUE_FIELDS = ("to", "preset", "n", "allowed", "token", "word", "text", "source", "strength")
+VALUE_FIELDS = tuple("to preset n allowed token word text source strength mixture".split())
 """Fields that say what the target becomes; the others say which target it is."""
 
 

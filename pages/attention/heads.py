@@ -5,6 +5,7 @@ import streamlit as st
 from explorer.analysis import (
     attention_sinks,
     head_metrics,
+    head_programs,
     head_similarity,
     rollout,
     sink_experiments,
@@ -13,9 +14,11 @@ from explorer.analysis import (
 )
 from explorer.app import controls
 from explorer.app.context import page_context
+from explorer.inference import token_programs
 from explorer.views.attention import (
     head_finder,
     heads_scatter,
+    programs_view,
     rollout_and_flow,
     sinks_view,
     token_attribution_view,
@@ -32,6 +35,7 @@ SIDES = {
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
     "Attribution": token_attribution_view.draw_attribution,
+    "Programs": programs_view.draw_programs,
 }
 CODE = {
     "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
@@ -46,6 +50,7 @@ CODE = {
         token_attribution.integrated_gradients,
         token_attribution.deletion_curves,
     ),
+    "Programs": (head_programs.loss_with, token_programs.program_map),
 }
 
 widgets.opening(

@@ -30,6 +30,7 @@ from explorer.interventions.edits import (
     MaskCell,
     Patch,
     PresetMask,
+    ReplaceByProgram,
     ReplaceToken,
     Steer,
 )
@@ -66,6 +67,19 @@ def logits(found: OpenModel, forward: ForwardPass) -> torch.Tensor:
     return torch.stack([output_change.logits_at(forward.trace, place) for place in range(count)])
 
 
+@dataclasses.dataclass(frozen=True)
+class FirstKey:
+    """One head attends to the first key alone."""
+
+    site: str
+    head: int
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        changed = value.clone()
+        changed[:, self.head] = torch.nn.functional.one_hot(torch.tensor(0), value.shape[-1])
+        return changed
+
+
 SAME: list[tuple[Intervention, core.Edit]] = [
     (AblateHead(D, 1, 2), core.Scale("decoder.1.self_attn.head_out", head=2)),
     (AblateHead(D, 0, 1, "mean"), core.Mean("decoder.0.self_attn.head_out", 1)),
@@ -78,6 +92,7 @@ SAME: list[tuple[Intervention, core.Edit]] = [
     (MaskCell(D, None, 1, 2, True), core.SetCell("*.self_attn.mask", 1, 2, True)),
     (HideKey(D, 1, 2), RemoveKey("decoder.1.self_attn.weights", 2)),
     (HideKey(D, None, 2), RemoveKey("*.self_attn.weights", 2)),
+    (ReplaceByProgram(D, 1, 2, (("first", 1.0),)), FirstKey("decoder.1.self_attn.weights", 2)),
 ]
 
 
@@ -203,6 +218,7 @@ MISFITS: dict[str, Intervention] = {
     "is taken from one text": Steer(D, 0, 1, 1.0, ("the cat", "the hat")),
     "between these texts has no length": Steer(D, 1, None, 1.0, ("the cat", "the cat")),
     "no layer 9 here: there are 2": Steer(D, 9, None, 1.0, ("the cat", "the hat")),
+    "“key is blue” is no predicate": ReplaceByProgram(D, 0, 0, (("key is blue", 1.0),)),
     "no head 9 here": Steer(D, 0, 9, 1.0, ("the cat",)),
     "There is nothing to read": Steer(D, 0, None, 1.0, ("the cat", " ")),
     "tokens long and this model reads at most": Steer(D, 0, None, 1.0, ("the cat", "cat " * 99)),

@@ -27,6 +27,7 @@ from explorer.interventions.edits import (
     MaskCell,
     Patch,
     PresetMask,
+    ReplaceByProgram,
     ReplaceToken,
     Steer,
 )
@@ -38,6 +39,10 @@ part = st.sampled_from(sorted(address_text.PART_LETTERS))
 to = st.sampled_from(sorted(address_text.TO_LETTERS))
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=MAX_PATCH_TEXT)
 strength = st.floats(-MAX_STRENGTH, MAX_STRENGTH)
+program = st.tuples(
+    st.sampled_from(["first", "key is capital and self"]), st.sampled_from([0.25, 1])
+)
+mixture = st.lists(program, min_size=1, max_size=3).map(tuple)
 any_edit = st.one_of(
     st.builds(AblateHead, part, number, number, to),
     st.builds(AblateAttention, part, number, to),
@@ -50,6 +55,7 @@ any_edit = st.one_of(
     st.builds(ReplaceToken, part, number, number, st.just("") | text),
     st.builds(Patch, part, number, some, number, text, some),
     st.builds(Steer, part, number, some, strength, st.lists(text, min_size=1).map(tuple)),
+    st.builds(ReplaceByProgram, part, number, number, mixture),
 )
 PLAIN = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
 """What an address need not escape."""

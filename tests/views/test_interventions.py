@@ -23,6 +23,7 @@ from explorer.interventions.edits import (
     MaskCell,
     Patch,
     PresetMask,
+    ReplaceByProgram,
     ReplaceToken,
     Steer,
 )
@@ -194,6 +195,7 @@ def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside() -> None:
             ReplaceToken(part, 0, 0),
             Patch(part, 0, 0, 0, "the cat"),
             Steer(part, 0, None, 1.0, ("the cat", "the hat")),
+            ReplaceByProgram(part, 0, 0, (("first", 1.0),)),
         )
         assert {type(edit) for edit in foreign} == set(KIND_LETTERS)
         at = page(model=model, edits=to_address(EditHistory(foreign, len(foreign))))

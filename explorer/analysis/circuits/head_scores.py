@@ -1,6 +1,7 @@
 """The scores of one head on standard prompts, and the name that they justify, if any.
 
-A head gets a name only where the scores for it reach their thresholds. Weight on the first token
+What it attends to gives it a name by its programs (`explorer.analysis.head_programs`), and what it
+writes by the scores here, only where they reach their thresholds. Weight on the first token
 gives none: attention that finds nothing else rests there (Xiao et al. 2023, Efficient Streaming
 Language Models with Attention Sinks).
 
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from explorer.analysis.head_circuits import copying, why_no_copying
 from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cells
+from explorer.analysis.head_programs import NAMED, HeadPrograms, programs_of
 from explorer.analysis.logit_attribution import direct_logits
 from explorer.analysis.output_change import last_streams
 from explorer.analysis.residual_writes import block_writes
@@ -268,10 +270,10 @@ def mover_clause(raised: float, weight: float) -> str:
 
 
 _ON_REPEATS = {
-    "previous": ("Previous token", "weight on the token before", "previous-token head"),
-    "duplicate": ("Duplicate token", "weight on the earlier copy", "duplicate-token head"),
-    "induction": ("Induction", "weight on what followed the copy", "induction head"),
-    "first": ("First token", "weight on the first token", ""),
+    "previous": ("Previous token", "weight on the token before"),
+    "duplicate": ("Duplicate token", "weight on the earlier copy"),
+    "induction": ("Induction", "weight on what followed the copy"),
+    "first": ("First token", "weight on the first token"),
 }
 ON_REPEATS = f"Attention on {ROWS} sequences of random tokens, each repeated once."
 ON_NAMES = (
@@ -286,13 +288,20 @@ NO_NAMES = (
 )
 
 
+def head_in_programs(opened: OpenModel, layer: int, head: int) -> HeadPrograms | None:
+    """The programs of a head of the last stack, measured with those of all heads."""
+    heads = programs_of(opened) if len(opened.config.stacks) == 1 else ()
+    return heads[layer * opened.config.n_heads + head] if heads else None
+
+
 def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
     """The scores of one head. The first head of a model costs passes over the standard prompts."""
     scores, names, notes = [], [], [ON_REPEATS]
     for key, values in standard_scores(opened).items():
-        title, meaning, name = _ON_REPEATS[key]
+        title, meaning = _ON_REPEATS[key]
         scores.append(_ranked(title, values, layer, head, meaning))
-        names.append(name_clause(name, meaning, scores[-1].value) if name else "")
+    if (of := head_in_programs(opened, layer, head)) is not None and of.name:
+        names.append(name_clause(of.name, "overlap with its programs", of.overlap, NAMED))
     if (moved := name_moving(opened)) is not None:
         scores += [
             _ranked("Name moving", moved.raised, layer, head, "logits for the name it attends to"),

@@ -14,6 +14,7 @@ from explorer.analysis.circuits.direct_head_effect import (
 )
 from explorer.analysis.circuits.head_scores import (
     HeadScores,
+    head_in_programs,
     head_scores,
     name_moving,
     standard_scores,
@@ -29,6 +30,7 @@ from explorer.analysis.head_circuits import (
     unrelated,
     why_no_copying,
 )
+from explorer.analysis.head_programs import example_lines, programs_of, read_lines
 from explorer.analysis.output_change import last_streams
 from explorer.app.choosing import choose_head
 from explorer.app.context import PageContext
@@ -44,6 +46,7 @@ from explorer.inference.results_cache import cached
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.text.visible_text import cut, in_quotes, literal
+from explorer.views.attention.programs_view import measured_cost
 from explorer.views.attention.score_sources_view import HeadCell, draw_why
 from explorer.views.circuits.evidence import draw_searched_lines
 from explorer.views.shared import widgets
@@ -168,6 +171,7 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     attention_map, numbers = widgets.side_by_side(5, 6)
     with numbers:
         st.markdown(scores.names_in_words)
+        _draw_programs(opened, layer, head)
         _draw_scores(scores)
         draw_direct_effect(opened, pair, layer, head)
     with attention_map:
@@ -181,12 +185,23 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
         _draw_spectra(opened, layer, head)
 
 
+def _draw_programs(opened: OpenModel, layer: int, head: int) -> None:
+    """What describes the head, as on the page Heads, and what replacing it costs."""
+    if (of := head_in_programs(opened, layer, head)) is None:
+        return
+    lines = read_lines(opened, example_lines(opened))
+    cost = measured_cost(opened, lines, of)
+    st.markdown(f"Programs: {of.in_words}{cost}.")
+
+
 def _measure_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
     """The first head of a model takes seconds, since all heads are measured together."""
     with bar("Scores on standard prompts") as report:
         standard_scores(opened)
         report(0.4)
         name_moving(opened)
+        report(0.6)
+        programs_of(opened)
         report(0.9)
         return head_scores(opened, layer, head)
 

@@ -10,18 +10,29 @@ from torch import Tensor
 from explorer.analysis.dead_units import SMALL, LayerUnits, layer_units
 from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, noise_scale
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
+from explorer.analysis.head_programs import (
+    HeadPrograms,
+    example_lines,
+    measure_programs,
+    read_lines,
+)
 from explorer.analysis.one_update import block_of
 from explorer.analysis.singular_values import SingularValues, singular_values_of
 from explorer.app.choosing import choose_head
 from explorer.app.controls import one_of, text_field
+from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.pass_budget import peak_of, reserve
+from explorer.charts.figure_data import WINDOW
+from explorer.charts.program_charts import program_grid
+from explorer.components.chart import chart
 from explorer.components.events import Place
 from explorer.components.matrix import matrix
-from explorer.inference.forward_pass import run_text
+from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.runs.retraining import training_at
 from explorer.runs.run import Run, open_folder
+from explorer.text import TextError
 from explorer.text.number_format import three
 from explorer.views.inside_training.chosen_run import (
     InsideRun,
@@ -31,6 +42,7 @@ from explorer.views.inside_training.chosen_run import (
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.edit_history import mixture_words
 from explorer.views.shared.tables import facts
 from explorer.views.training.run_chooser import open_run_model
 
@@ -40,6 +52,7 @@ NO_UNITS = "This model has no feed-forward layers, so it has no units that could
 BATCHES = 32
 COPIES = BATCHES + 10
 """Copies of the weights: the model, all gradients, and their sums in double precision."""
+PROGRAMS = "Strongest program"
 
 
 def draw_head_scores(chosen: InsideRun) -> Script | None:
@@ -49,9 +62,12 @@ def draw_head_scores(chosen: InsideRun) -> Script | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         title = one_of("scores_part", [*titles], [*titles][-1])
         name = one_of(
-            "scores_metric", [*metrics], METRICS["largest"].title, as_list=True, width=240
+            "scores_metric", [*metrics, PROGRAMS], METRICS["largest"].title, as_list=True, width=240
         )
-        text = text_field("scores_text", chosen.task.example)
+        if name != PROGRAMS:
+            text = text_field("scores_text", chosen.task.example)
+    if name == PROGRAMS:
+        return _draw_programs(chosen)
     metric, part = metrics[name], titles[title]
 
     def measure(step: int) -> dict[str, torch.Tensor]:
@@ -104,6 +120,45 @@ def head_scores_code(run: Run, text: str, part: str, metric: str) -> None:
         forward = run_text(open_folder(folder), text)
         metrics = join_layers([*metrics_by_layer(forward, part)])
         print(step, metrics.values[metric])
+
+
+def _draw_programs(chosen: InsideRun) -> Script | None:
+    """Draw the strongest program of every head at every step."""
+    try:
+        lines = read_lines(chosen.first, example_lines(chosen.first, chosen.task))
+    except (ForwardPassError, TextError) as error:
+        say(str(error))
+        return None
+
+    def measure(step: int) -> tuple[HeadPrograms, ...]:
+        return measure_programs(chosen.opened(step), lines)
+
+    doing, cost = "Programs at every step", 3 * lines.n_tokens * chosen.parameters
+    steps = of_snapshots(chosen, "programs", measure, cost=cost, doing=doing, of=lines.key)
+    if steps is None:
+        return None
+    rows = [
+        (f"L{of.layer}H{of.head}", step, of.mixture[0][0], mixture_words(of.mixture), of.overlap)
+        for step, heads in zip(chosen.steps, steps, strict=True)
+        for of in heads
+        if of.mixture
+    ]
+    title = f"Strongest program of every head of {chosen.run.title} over its training"
+    chart(program_grid(rows, "head", "step"), height=WINDOW, key="programs", title=title)
+    st.caption(
+        f"{lines.part.words.name}: the mixture of every head, fitted at every snapshot on "
+        f"{lines.fitted} lines of the task. Paler cells overlap less on "
+        f"{len(lines.rows) - lines.fitted} others. The page Heads explains programs."
+    )
+    return script(programs_code, chosen.run)
+
+
+def programs_code(run: Run) -> None:
+    for step, folder in run.snapshots():
+        opened = open_folder(folder)
+        lines = read_lines(opened, example_lines(opened, run.task()))
+        for head in measure_programs(opened, lines):
+            print(step, head.layer, head.head, head.in_words)
 
 
 def draw_singular_values(chosen: InsideRun) -> Script | None:

@@ -26,6 +26,7 @@ from explorer.inference.answers import one_token
 from explorer.inference.core_edits import token_label
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_examples import YOURS
+from explorer.inference.token_programs import PREDICATES
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
@@ -35,6 +36,7 @@ from explorer.interventions.edits import (
     MaskCell,
     Patch,
     PresetMask,
+    ReplaceByProgram,
     ReplaceToken,
     Steer,
 )
@@ -218,6 +220,17 @@ def _draw_steering_form(context: PageContext, after: ForwardPass, places: FormPl
     edit_button(context, edit, f"Steer after layer {at.layer}", "steer", type="primary")
 
 
+def _draw_program_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
+    at = context.choice
+    hint = "nearest key is capital and before query"
+    typed = text_field("head_program", placeholder=hint, width=300, label_visibility="collapsed")
+    program = typed.strip()
+    edit = ReplaceByProgram(at.part, at.layer, at.head, ((program, 1.0),)) if program else None
+    label = f"Replace the map of layer {at.layer}, head {at.head}"
+    edit_button(context, edit, label, "replace_map", type="primary")
+    places.notes.caption(f"A name of a program, as on the page Heads, or your own: {PREDICATES}.")
+
+
 def _draw_mask_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     """One of three ways to change which keys a query may attend to."""
     way = one_of("mask_how", (PRESET, KEY, CELLS), label_visibility="collapsed")
@@ -315,4 +328,5 @@ FORMS = {
     "Token": _draw_token_form,
     "Patch": _draw_patch_form,
     "Steer": _draw_steering_form,
+    "Program": _draw_program_form,
 }

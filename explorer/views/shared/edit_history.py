@@ -263,7 +263,14 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
             )
         case edits.Steer(head=head, strength=strength, texts=texts):
             return f"{where}: {three(strength)} × {direction_words(head, texts)} added"
+        case edits.ReplaceByProgram(head=head, mixture=mixture):
+            return f"{where}, head {head}: map replaced by {mixture_words(mixture)}"
     raise AssertionError(edit)
+
+
+def mixture_words(mixture: Sequence[tuple[str, float]]) -> str:
+    """The programs of a mixture with their shares."""
+    return " + ".join(f"{share:.0%} {cut(program, LONGEST_TEXT)}" for program, share in mixture)
 
 
 def direction_words(head: int | None, texts: Sequence[str]) -> str:
