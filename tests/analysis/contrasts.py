@@ -83,11 +83,9 @@ def _write(contrast: Contrast, wiring: Wiring, place: Place, seen: Trace) -> Ten
 
 def without_edge(contrast: Contrast, wiring: Wiring, reader: int, writer: int) -> float:
     """The metric where one input alone reads what this part wrote in the corrupted text."""
-    site, row = next(
-        (site, places.index(wiring.rows[reader]))
-        for site, places in wiring.readers.items()
-        if wiring.rows[reader] in places
-    )
+    place = wiring.rows[reader]
+    site = next(site for site, places in wiring.readers.items() if place in places)
+    row = wiring.readers[site].index(place)
     clean, corrupted = (written(contrast, wiring, text)[writer] for text in texts_of(contrast))
     value = trace(contrast.model, contrast.clean, sites=[site])[site].clone()
     at = value[0, row] if value.dim() == 4 else value[0]
