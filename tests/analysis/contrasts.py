@@ -105,11 +105,9 @@ def beside(contrast: Contrast, clean: Tensor, corrupted: Tensor) -> Tensor:
 
 def without_edge(contrast: Contrast, wiring: Wiring, reader: int, writer: int) -> float:
     """The metric where one input alone reads what this part wrote in the corrupted text."""
-    site, row = next(
-        (site, places.index(wiring.rows[reader]))
-        for site, places in wiring.readers.items()
-        if wiring.rows[reader] in places
-    )
+    place = wiring.rows[reader]
+    site = next(site for site, places in wiring.readers.items() if place in places)
+    row = wiring.readers[site].index(place)
     clean, corrupted = (written(contrast, wiring, text)[writer] for text in texts_of(contrast))
     corrupted = beside(contrast, clean, corrupted)
     value = trace(contrast.model, contrast.clean, sites=[site])[site].clone()

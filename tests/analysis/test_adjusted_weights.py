@@ -94,12 +94,9 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ForwardPass]
     grouped: dict[str, Any] = {"n_kv_heads": 2, "positions": "rotary", "n_heads": 4}
     save_model(folder, "grouped", **grouped)
     texts = {"letters": "the hat", "reverse": "31415"}
-    return {
-        name: run_text(
-            opened_model.open_checkpoint(folder / name, name), texts.get(name, "the black cat")
-        )
-        for name in (*NAMES, "grouped")
-    }
+    names = (*NAMES, "grouped")
+    opened = {name: opened_model.open_checkpoint(folder / name, name) for name in names}
+    return {name: run_text(opened[name], texts.get(name, "the black cat")) for name in names}
 
 
 def said(made: AdjustedWeights) -> str:

@@ -59,12 +59,9 @@ def draw(name: str, weights: Tensor, into: Path) -> Drawing:
     given, tokens = into / "weights.safetensors", weights.shape[-1]
     page = into / f"{name}-{tokens}.html"
     save_file({"weights": weights.contiguous()}, given)
-    subprocess.run(
-        [sys.executable, "-c", DRAW, str(given), name, str(page)],
-        env={**os.environ, "PYTHONPATH": str(ready() / "python")},
-        check=True,
-        capture_output=True,
-    )
+    call = [sys.executable, "-c", DRAW, str(given), name, str(page)]
+    env = os.environ | {"PYTHONPATH": str(ready() / "python")}
+    subprocess.run(call, env=env, check=True, capture_output=True)
     heads = LAYERS * HEADS
     if name == BERTVIZ:
         return Drawing(page, "svg line", heads * tokens * tokens)

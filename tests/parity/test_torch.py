@@ -86,14 +86,12 @@ class Reference(nn.Module):
         self.out_bias = nn.Parameter(weights["head.bias"])
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        stream = self.transformer(
-            self.embed(source, self.source, SOURCE_KEEP),
-            self.embed(target, self.target, TARGET_KEEP),
-            tgt_mask=torch.ones(5, 5, dtype=torch.bool).triu(1),
-            src_key_padding_mask=~SOURCE_KEEP,
-            tgt_key_padding_mask=~TARGET_KEEP,
-            memory_key_padding_mask=~SOURCE_KEEP,
-        )
+        read = self.embed(source, self.source, SOURCE_KEEP)
+        written = self.embed(target, self.target, TARGET_KEEP)
+        masks = {f"{side}_key_padding_mask": ~SOURCE_KEEP for side in ("src", "memory")}
+        masks |= {"tgt_key_padding_mask": ~TARGET_KEEP}
+        later = torch.ones(5, 5, dtype=torch.bool).triu(1)
+        stream = self.transformer(read, written, tgt_mask=later, **masks)
         return F.linear(stream, self.out, self.out_bias)
 
     def embed(self, ids: Tensor, table: Tensor, keep: Tensor) -> Tensor:

@@ -38,14 +38,12 @@ def messages(page: Answer) -> list[list[WidgetState]]:
     views = {name for kind, name in names if kind == BIDI}
     others = {name for _, name in names} - views
     rounds = zip_longest(for_a_widget(), for_a_view(), for_events(), fillvalue=WidgetState())
-    return [
-        [
-            *(named(of_widget, name) for name in others),
-            *(named(of_view, name) for name in views),
-            *(named(event, EVENTS_OF.format(name)) for name in views),
-        ]
-        for of_widget, of_view, event in rounds
-    ]
+    found = []
+    for of_widget, of_view, event in rounds:
+        states = [named(of_widget, name) for name in others]
+        states += [named(of_view, name) for name in views]
+        found.append([*states, *(named(event, EVENTS_OF.format(name)) for name in views)])
+    return found
 
 
 async def errors(url: str, runs: Path) -> list[str]:

@@ -22,12 +22,9 @@ from tests.tiny import assert_equal_weights, config_of, ids_of, inputs_of, shake
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
 SIZES = {"d_model": 16, "n_heads": 2}
-FITTING = [
-    (name, kind)
-    for name, mistake in MISTAKES.items()
-    for kind in KINDS
-    if mistake.misfit(config_of(kind, **SIZES)) is None
-]
+CONFIGS = {kind: config_of(kind, **SIZES) for kind in KINDS}
+PAIRS = [(name, kind) for name in MISTAKES for kind in KINDS]
+FITTING = [(name, kind) for name, kind in PAIRS if MISTAKES[name].misfit(CONFIGS[kind]) is None]
 WRITING = [(name, kind) for name, kind in FITTING if kind != "encoder" and name != "never-appends"]
 TELLING = ((0.3, 1), (0.3, 4), (0.6, 3))
 """Noise and seed of models that write other words with a cache than without one."""
