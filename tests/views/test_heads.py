@@ -6,9 +6,13 @@ from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from explorer.analysis import rollout
+from explorer.analysis.head_programs import measure_programs, read_lines
 from explorer.app.session import SESSION_KEY
+from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import PageViews
 from explorer.inference.forward_pass import ForwardPass
+from explorer.interventions.address_text import from_address
+from explorer.interventions.edits import ReplaceByProgram
 from explorer.text.number_format import three
 from tests import apps
 from tests.apps import said, views
@@ -73,3 +77,34 @@ def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.Mon
     assert "take too long to solve" in said(page(**address))
     monkeypatch.setattr(rollout, "STEPS_SOLVED", steps)
     assert "flow" in views(page(**address)), "a refusal is not kept"
+
+
+TEXTS = "the cat that sat\nthat hat and that cat\nthe hat the cat"
+
+
+def test_programs_are_said_with_their_overlap_and_replace_a_head_in_a_link() -> None:
+    address = {"model": "letters", "side": "Programs", "layer": "1", "head": "2"}
+    at = page(**address, program_lines=TEXTS, head_program="key is first or self")
+    lines = read_lines(open_model("letters"), TEXTS.splitlines())
+    heads = measure_programs(open_model("letters"), lines, ["key is first or self"])
+    assert heads[6].in_words in said(at)
+    assert "2 lines are fitted, 1 scored" in said(at)
+    assert "Your program is in the mixtures of" in said(at)
+    header, _ = sent(at, "program_overlaps")
+    assert header["high"] == 1.0
+    at = press(at, "replace_map")
+    history, _ = from_address(str(at.text_input(key="edits").value))
+    mixture = tuple((name, round(share, 3)) for name, share in heads[6].mixture)
+    assert history.active == (ReplaceByProgram("decoder.self_attn", 1, 2, mixture),)
+    assert "map replaced by" in said(at)
+
+
+def test_programs_say_what_they_cannot_describe() -> None:
+    for address, why in (
+        ({"program_lines": "the cat sat\na"}, "Line 2 has"),
+        ({"program_lines": "the cat sat"}, "Give at least two lines"),
+        ({"head_program": "key is blue"}, "“key is blue” is no predicate"),
+        ({"model": "translation", "part": "Cross"}, "choose Encoder under Attention"),
+        ({"model": "reviews"}, "This model predicts no next token"),
+    ):
+        assert why in said(page(**{"model": "letters", "side": "Programs", **address}))
