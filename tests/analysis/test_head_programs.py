@@ -1,6 +1,7 @@
 """Mixtures of programs: a planted head is found, the fit is least squares, losses are those of the
 core with the maps put in by hand, and bad input is one sentence."""
 
+import json
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from explorer.__main__ import main
 from explorer.analysis import head_programs
 from explorer.analysis.head_programs import (
     example_lines,
@@ -36,16 +38,9 @@ def planted(folder: Path) -> OpenModel:
     """Layer 0 attends to the token before and copies it; layer 1 looks for what followed."""
     letters = character_tokenizer("abcdefghijkl", DECODER)
     width = 2 * LETTERS + PLACES
-    sizes: dict[str, Any] = {
-        "n_layers": 2,
-        "n_heads": 1,
-        "d_model": width,
-        "d_ff": 0,
-        "max_len": PLACES,
-    }
-    opened = saved_and_opened(
-        folder, "planted", letters, "abcabc", positions="learned", scale_embedding=False, **sizes
-    )
+    how: dict[str, Any] = {"positions": "learned", "scale_embedding": False, "n_layers": 2}
+    how |= {"n_heads": 1, "d_model": width, "d_ff": 0, "max_len": PLACES}
+    opened = saved_and_opened(folder, "planted", letters, "abcabc", **how)
     for name, parameter in opened.model.named_parameters():
         parameter.zero_() if "norm" not in name or "bias" in name else parameter.fill_(1.0)
     stack: Any = opened.model.decoder
@@ -176,3 +171,22 @@ def test_models_without_next_tokens_have_programs_and_no_loss(kind: str, tmp_pat
 
 def test_the_lines_of_the_app_can_be_read(opened: OpenModel) -> None:
     assert len(example_lines(opened)) == 12
+
+
+def test_the_command_writes_what_the_page_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], opened: OpenModel
+) -> None:
+    out, data = tmp_path / "heads.json", tmp_path / "lines.txt"
+    data.write_text("\n".join(LINES))
+    lines = read_lines(opened, LINES)
+    args = ["programs", "--model", str(opened.folder), "--data", str(data), "--out", str(out)]
+    assert main(args) == 0
+    written = json.loads(out.read_text())
+    assert [head["layer"] for head in written["heads"]] == [0, 1]
+    assert {*written["heads"][0]} == {"layer", "head", "mixture", "iou", "iou_spread"}
+    assert [{*point} for point in written["curve"]] == [{"heads", "loss", "loss_random"}] * 3
+    assert written["loss"] == written["curve"][0]["loss"]
+    assert f"{len(lines.rows)} of 5 lines are read" in capsys.readouterr().out
+    data.write_text("a\nabcdef")
+    assert main(args) == 2
+    assert "Line 1 has 2 tokens" in capsys.readouterr().err

@@ -62,7 +62,6 @@ def test_programs_attend_where_their_names_say() -> None:
     assert of("matching bracket")[11] == "("
     assert of(PROGRAMS["start of the sentence"])[16] == "Did"
     assert of(PROGRAMS["last capital"])[9] == "Cat"
-    assert of("mirrored", causal=False) == words[::-1]
     assert of("key is number else key is comma")[5] == ","
     assert of("key is number")[5] == "The", "where no key fits, the first one has the weight"
     assert of("nearest key is capital and before query and not previous(1)")[15] == "Cat"
