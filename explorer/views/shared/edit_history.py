@@ -69,8 +69,7 @@ def draw_history(
     return history, edited
 
 
-BEFORE, AFTER = "Before", "After"
-BOTH = "Side by side"
+BEFORE, AFTER, BOTH = "Before", "After", "Side by side"
 
 
 def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass, str]:
