@@ -29,8 +29,8 @@ from explorer.views.shared.edit_history import add_intervention
 NO_WORDS = "This model predicts no tokens, so its residual streams have no logit lens to drag from."
 SHORT = "Your text is one token, so a patch can reach no other position: type a longer one."
 HOW = (
-    "Drag a cell of the left grid onto a position of the right one, or click both. Its residual "
-    "stream replaces that of your text after the same layer."
+    "Drag a cell of the second text onto a position of yours, or click both. Its residual stream "
+    "replaces that of your text after the same layer."
 )
 COLOURED = (
     "In colour: what the interventions can have changed, later layers at the positions that may "
