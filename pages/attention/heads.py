@@ -17,7 +17,6 @@ from explorer.app.context import page_context
 from explorer.inference import token_programs
 from explorer.views.attention import (
     head_finder,
-    heads_scatter,
     programs_view,
     rollout_and_flow,
     sinks_view,
@@ -29,7 +28,7 @@ from explorer.views.shared import widgets
 SIDES = {
     "Finder": head_finder.draw_finder,
     "Similarity": head_finder.draw_similarity,
-    "Map of heads": heads_scatter.draw_scatter,
+    "Map of heads": head_finder.draw_scatter,
     "Distribution": weight_distribution_view.draw_distribution,
     "Sinks": sinks_view.draw_sinks,
     "Rollout": rollout_and_flow.draw_rollout,

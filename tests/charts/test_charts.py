@@ -16,7 +16,7 @@ from explorer.charts.circuit_charts import (
     edge_cut_curves,
     steering_chart,
 )
-from explorer.charts.head_points import head_points
+from explorer.charts.clickable_charts import head_points
 from explorer.charts.network import Stroke, network
 from explorer.charts.position_curves import (
     distance_curve,

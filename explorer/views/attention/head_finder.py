@@ -1,6 +1,9 @@
-"""Heads by a metric and by their similarity: the best ones, the most similar, and all of them."""
+"""Heads by a metric, by two on a map, and by their similarity; a click chooses a head."""
 
+import math
+from collections.abc import Mapping
 from itertools import product
+from typing import Any
 
 import streamlit as st
 import torch
@@ -25,6 +28,10 @@ from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.opened_model import OpenModel
+from explorer.charts.clickable_charts import head_points
+from explorer.charts.figure_data import WINDOW
+from explorer.components import events
+from explorer.components.chart import chart
 from explorer.components.picker import RankedHead, cells, ranked
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
@@ -45,6 +52,8 @@ from explorer.views.shared.tables import column, facts, table
 HEADS_SHOWN = ("6", "12", "24")
 HIGHEST, LOWEST = "Highest first", "Lowest first"
 FIRST_CHOICES = ("previous", "diagonal")
+AXES = {"across": ("distance", "spread"), "up": ("previous", "diagonal", "largest")}
+"""The metrics of each axis at first: the first of them that has a value."""
 
 
 def draw_finder(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -127,6 +136,54 @@ def _draw_rank(
             f"Rank {rank.place} of {len(places)} by {metric.title.lower()}, {order.lower()}: "
             f"{three(rank.value)}{unit}"
         )
+
+
+def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
+    """All heads on a map of two metrics, and the chosen one; its controls stand in the `row`."""
+    at, metrics = context.choice, measured_heads(context)
+    titles = metrics.by_title
+    if not titles:
+        say(why_unmeasured(metrics))
+        return None
+    by_name = {metric.name: title for title, metric in titles.items()}
+    axes = []
+    for key, names in AXES.items():
+        usual = next((by_name[name] for name in names if name in by_name), "")
+        with row:
+            axes.append(titles[one_of(key, list(titles), usual, as_list=True, width=210)])
+    layers, heads = metrics.values[axes[0].name].shape
+    values = [metrics.values[of.name].tolist() for of in axes]
+    every = [
+        {"layer": layer, "head": head, "x": values[0][layer][head], "y": values[1][layer][head]}
+        for layer, head in product(range(layers), range(heads))
+    ]
+    drawn = [point for point in every if math.isfinite(point["x"]) and math.isfinite(point["y"])]
+
+    def pick(mark: Mapping[str, Any]) -> None:
+        place = events.cell([mark.get("layer"), mark.get("head")], layers, heads)
+        if place is not None:
+            choose_head(*place)
+
+    large, chosen = widgets.side_by_side(3, 2)
+    with large:
+        x, y = (of.title + ("" if of.unit == "weight" else f", {of.unit}") for of in axes)
+        named = " and ".join(of.title for of in axes)
+        chart(
+            head_points(drawn, (x, y), (at.layer, at.head)),
+            key="heads_map",
+            title=map_title(at.called, at.part, f"{named} of every head"),
+            height=WINDOW,
+            on_pick=pick,
+            chosen=at.place,
+        )
+    with chosen:
+        widgets.draw_head(context, key="head_of_map")
+    missing, left = len(every) - len(drawn), ""
+    if missing:
+        left = f" {missing:,} of {len(every):,} heads lack a value and are left out."
+    means = dict.fromkeys(f"{of.title}: {of.meaning} {rows_counted(metrics, of)}" for of in axes)
+    st.caption(f"A point is a head, and a click chooses it.{left} {' '.join(means)}")
+    return script(metrics_code, context.forward, at.part, at.layer)
 
 
 NEAREST_HEADS = 6

@@ -27,8 +27,8 @@ from explorer.app.controls import one_of, token_names
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.catalog.opened_model import OpenModel
+from explorer.charts.clickable_charts import source_bars
 from explorer.charts.figure_data import WINDOW
-from explorer.charts.source_bars import SourceBar, source_bars
 from explorer.components.chart import chart
 from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
@@ -128,7 +128,7 @@ def _draw_bars(context: PageContext, sources: ScoreSources, here: HeadCell) -> N
         _bars(context, here, side, some, sources.position_bias)
         for side, some in zip(sources.sides, largest, strict=True)
     ]
-    values = [bar.value for side in bars for bar in side]
+    values = [value for side in bars for _, _, value in side]
     columns = st.columns(2)
     for column, name, drawn, some in zip(columns, (QUERY, KEY), bars, largest, strict=True):
         with column:
@@ -162,17 +162,16 @@ def _bars(
     side: Sequence[Source],
     largest: Sequence[Source],
     position_bias: float | None,
-) -> list[SourceBar]:
+) -> list[tuple[str, str, float]]:
     """The largest sources, then the sum of the others and the position bias."""
     bars = [
-        SourceBar(one.name.replace("mlp", FEED_FORWARD), _reads(context, one), one.value)
-        for one in largest
+        (one.name.replace("mlp", FEED_FORWARD), _reads(context, one), one.value) for one in largest
     ]
     if more := len(side) - len(largest):
         rest = sum(one.value for one in side) - sum(one.value for one in largest)
-        bars.append(SourceBar(f"{more:,} more", "", rest))
+        bars.append((f"{more:,} more", "", rest))
     if position_bias is not None:
-        bars.append(SourceBar(POSITION_BIAS, "", position_bias))
+        bars.append((POSITION_BIAS, "", position_bias))
     return bars
 
 

@@ -1,0 +1,80 @@
+"""Charts with a click: heads as points on two axes, and the sources of a score as signed bars."""
+
+from collections.abc import Sequence
+
+from explorer.charts.bars import SIGN_NAMES
+from explorer.charts.vega_lite import (
+    MIDDLE,
+    Rows,
+    Spec,
+    around_zero,
+    chart,
+    fixed,
+    layer,
+    number_line,
+    quantity,
+    text_line,
+)
+from explorer.text.number_format import signed
+
+RING = "#d55e00"
+"""An orange with enough contrast on the light and the dark page."""
+
+
+def _clickable(layer: Spec, *fields: str) -> Spec:
+    """The layer, of which a click selects a mark by these `fields`."""
+    select = {"type": "point", "fields": fields, "on": "click"}
+    return layer | {"params": [{"name": "picked", "select": select}]}
+
+
+def head_points(rows: Rows, titles: tuple[str, str], chosen: tuple[int, int]) -> Spec:
+    """The chart of rows with a layer, a head, and finite x and y; a ring is around the `chosen`."""
+    x, y = (
+        quantity(name, title=title, scale=fixed(*around_zero([row[name] for row in rows])))
+        for name, title in zip("xy", titles, strict=True)
+    )
+    last = max((row["layer"] for row in rows), default=0)
+    # The ramp of the theme begins with the page's background, so layer 0 is not at its beginning.
+    scale = {"domain": [-0.25 * (last + 1), last]}
+    steps = {"format": "d", "values": sorted({0, last // 2, last})}
+    legend = {"title": "layer", "orient": "right", **steps}
+    colour = quantity("layer", scale=scale, legend=legend if last else None)
+    dot: Spec = {"type": "circle", "size": 90, "opacity": 1, "stroke": MIDDLE, "strokeWidth": 1}
+    ring: Spec = {"type": "point", "size": 380, "strokeWidth": 3, "opacity": 1, "color": RING}
+    lines = map(number_line, ("layer", "head", "x", "y"), ("layer", "head", *titles))
+    circles = layer({**dot, "cursor": "pointer"}, rows, x=x, y=y, color=colour, tooltip=[*lines])
+    around = [row for row in rows if (row["layer"], row["head"]) == chosen]
+    return chart(_clickable(circles, "layer", "head"), layer(ring, around, x=x, y=y))
+
+
+def source_bars(bars: Sequence[tuple[str, str, float]], ends: tuple[float, float]) -> Spec:
+    """Bars on an axis with these `ends`: a source, the token that it read, its part of the score.
+
+    A click on a row selects its `place`.
+    """
+    rows = [
+        {
+            "place": place,
+            "source": source,
+            "reads": read,
+            "value": value,
+            "number": signed(value),
+            "side": SIGN_NAMES[0] if value > 0 else SIGN_NAMES[1],
+        }
+        for place, (source, read, value) in enumerate(bars)
+    ]
+    names = [f"{' '.join(filter(None, bar[:2]))}  {signed(bar[2])}" for bar in bars]
+    axis = {"labelExpr": "names[datum.value] || ''", "title": None, "labelLimit": 240}
+    y = {"field": "place", "type": "ordinal", "axis": axis}
+    x = quantity("value", title=None, scale=fixed(*around_zero(ends)), axis={"tickCount": 4})
+    colour = {"field": "side", "type": "nominal", "scale": {"domain": SIGN_NAMES}, "legend": None}
+    bar_mark: Spec = {"type": "bar", "height": {"band": 0.62}, "cornerRadiusEnd": 2}
+    whole_row: Spec = {"type": "rect", "opacity": 0, "cursor": "pointer"}
+    tooltip = [text_line("source"), text_line("reads", "token read"), text_line("number", "part")]
+    rows_to_click = layer(whole_row, y=y, x={"value": 0}, x2={"value": "width"}, tooltip=tooltip)
+    return chart(
+        layer(bar_mark, y=y, x=x, color=colour),
+        _clickable(rows_to_click, "place"),
+        rows=rows,
+        params=[{"name": "names", "value": names}],
+    )
