@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 import streamlit as st
 import torch
@@ -46,7 +47,6 @@ from explorer.views.circuits.question_scores import (
     BACKWARD,
     STRONGEST,
     TOO_LONG_FOR_PAIRS,
-    FaithfulnessCurve,
     cached_exact_parts,
     choose_method,
     cost_of_passes,
@@ -61,7 +61,7 @@ from explorer.views.shared.code_panel import code_panel, script
 from explorer.views.shared.heads_grid import heads_grid
 from explorer.views.shared.measurement import Report, measurements
 from explorer.views.shared.step_slider import stepper
-from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
+from explorer.views.shared.training_snapshots import open_snapshot, snapshots_of
 from models.gradients import gradients
 
 ESTIMATE, EXACT = "Estimate", "Exact value"
@@ -71,6 +71,12 @@ LOWER_IS_BETTER = " This metric is lower for the clean text, so what helps the a
 NO_SNAPSHOTS = (
     "This model has no snapshots of its training: choose one that was trained here, or train one "
     "on the page Training."
+)
+CURVES_EXPLAINED = (
+    "In a circuit's pass, its edges carry the clean text and all others the corrupted one: 0 is "
+    "the metric of the corrupted text, 1 that of the clean one. Faithfulness is the share that the "
+    "circuit alone restores, completeness the share that all other edges restore. Random circuits "
+    "have equally many edges; the chart shows their mean and range."
 )
 NO_HEAD_AT_EDGE = "Neither end of this edge is a head, so there is no attention map to show."
 
@@ -94,8 +100,7 @@ def draw_parts(context: PageContext, question: Question, adjust: DeltaGenerator)
         is_measured = exact_of_parts(opened, question) is not None
         exact = cached_exact_parts(opened, question, scores)
         st.markdown("**Strongest parts**")
-        error = question.error
-        scores_table("part", names, method, estimates, exact=exact, spread=spread, error=error)
+        scores_table("part", names, method, estimates, exact, spread, error=question.error)
     with left:
         values = [torch.nan if value is None else value for value in exact]
         grid = edge_grid(wiring, wiring.columns, values if is_exact else estimates).mT
@@ -232,48 +237,27 @@ def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerato
     curves, edge_table = widgets.side_by_side(6, 5)
     with curves:
         st.markdown("**How much of the difference a circuit explains**")
-        curve = curve_of(opened, question, scores, method)
-        if curve is not None:
-            _draw_curve(curve)
+        if curve := curve_of(opened, question, scores, method):
+            points, smallest = curve
+            spec = circuit_curves([vars(point) for point in points], smallest)
+            title = "Share of the difference that circuits of every size restore"
+            chart(spec, height=CURVES_HEIGHT, key="circuit_curves", title=title)
+            st.text(smallest_in_words(smallest, points))
+            st.caption(CURVES_EXPLAINED)
         if any(len(pair.clean) != len(pair.corrupted) for pair in question.pairs):
             st.caption(
                 "Of texts of unequal length, only tokens with a partner carry the corrupted text: "
                 "0 is the metric without any edge."
             )
     with edge_table:
-        _draw_edges(question, edges, method)
+        st.markdown("**Strongest edges**")
+        estimates, values = [edge.estimate for edge in edges], [edge.exact for edge in edges]
+        spread, error = [edge.spread for edge in edges], question.error
+        names, most = [edge.title for edge in edges], len(edges)
+        scores_table("edge", names, method, estimates, values, spread, most=most, error=error)
+        _say_correlation(estimates[: len(exact)], exact, f"these {len(exact)} edges")
     lines = script(circuit_code, opened, question, METHODS[method], count)
     code_panel(attribute, exact_edges, CorruptedPass.metrics, script=lines)
-
-
-def _draw_curve(curve: FaithfulnessCurve) -> None:
-    spec = circuit_curves([vars(point) for point in curve.points], curve.smallest)
-    title = "Share of the difference that circuits of every size restore"
-    chart(spec, height=CURVES_HEIGHT, key="circuit_curves", title=title)
-    st.text(smallest_in_words(curve.smallest, curve.points))
-    st.caption(
-        "In a circuit's pass, its edges carry the clean text and all others the corrupted one: "
-        "0 is the metric of the corrupted text, 1 that of the clean one. Faithfulness is the share "
-        "that the circuit alone restores, completeness the share that all other edges restore. "
-        "Random circuits have equally many edges; the chart shows their mean and range."
-    )
-
-
-def _draw_edges(question: Question, edges: list[Edge], method: str) -> None:
-    st.markdown("**Strongest edges**")
-    scores_table(
-        "edge",
-        [edge.title for edge in edges],
-        method,
-        [edge.estimate for edge in edges],
-        exact=[edge.exact for edge in edges],
-        spread=[edge.spread for edge in edges],
-        most=len(edges),
-        error=question.error,
-    )
-    both = [(edge.estimate, edge.exact) for edge in edges if edge.exact is not None]
-    estimates, exact = [estimate for estimate, _ in both], [exact for _, exact in both]
-    _say_correlation(estimates, exact, f"these {len(both)} edges")
 
 
 def _say_correlation(estimates: Sequence[float], exact: Sequence[float], what: str) -> None:
@@ -307,37 +291,36 @@ def draw_over_training(context: PageContext, question: Question, adjust: DeltaGe
         method = choose_method(question)
     if method is None:
         return
-    history = _measure_snapshots(context.opened, question, snapshots, method)
-    if history is None:
-        return
-    curves, edge_table = widgets.side_by_side(6, 5)
-    with edge_table:
-        at = stepper("circuit_step", len(history), len(history) - 1, names=[*snapshots])
-        _draw_step(history[at])
-    with curves:
-        _draw_edges_over_training(history, history[at].step, question)
-    passes = context.opened, question, context.folder, METHODS[method]
-    code_panel(over_training, attribute, script=script(over_training_code, *passes, STRONGEST))
-
-
-def _measure_snapshots(
-    opened: OpenModel, question: Question, snapshots: Snapshots, method: str
-) -> list[ScoresAtStep] | None:
-    steps = [*snapshots]
+    opened, steps, passes = context.opened, [*snapshots], METHODS[method]
 
     def measure(at: int, _: Report) -> ScoresAtStep:
         snapshot = int(steps[at]), open_snapshot(opened, snapshots[steps[at]])
-        return next(over_training(question, [snapshot], METHODS[method]))
+        return next(over_training(question, [snapshot], passes))
 
-    return measurements(
+    history = measurements(
         opened,
         "over_training",
         [("circuit at a step", question.key, method, step) for step in steps],
         measure,
-        cost=cost_of_passes(opened, question) * (1 + BACKWARD * METHODS[method]) * len(steps),
+        cost=cost_of_passes(opened, question) * (1 + BACKWARD * passes) * len(steps),
         doing="Attribution, snapshot by snapshot",
         too_long=TOO_LONG_FOR_PAIRS,
     )
+    if history is None:
+        return
+    curves, edge_table = widgets.side_by_side(6, 5)
+    with edge_table:
+        at = history[stepper("circuit_step", len(history), len(history) - 1, names=steps)]
+        st.markdown(f"**Strongest edges at step {at.step:,}**")
+        edges = at.scores.strongest_edges(STRONGEST)
+        estimates = [edge.estimate for edge in edges]
+        scores_table("edge", [edge.title for edge in edges], "estimate", estimates)
+        clean, corrupted = (three(fmean(of)) for of in (at.scores.clean, at.scores.corrupted))
+        st.text(f"Metric: {clean} for the clean text, {corrupted} for the corrupted one.")
+    with curves:
+        _draw_edges_over_training(history, at.step, question)
+    measured = opened, question, context.folder, passes, STRONGEST
+    code_panel(over_training, attribute, script=script(over_training_code, *measured))
 
 
 def _draw_edges_over_training(history: list[ScoresAtStep], step: int, question: Question) -> None:
@@ -358,15 +341,6 @@ def _draw_edges_over_training(history: list[ScoresAtStep], step: int, question: 
         f"({metric_in_words(question.metric)}) each carries with the weights of every snapshot. "
         "Steps are on a logarithmic scale."
     )
-
-
-def _draw_step(at: ScoresAtStep) -> None:
-    st.markdown(f"**Strongest edges at step {at.step:,}**")
-    edges = at.scores.strongest_edges(STRONGEST)
-    estimates = [edge.estimate for edge in edges]
-    scores_table("edge", [edge.title for edge in edges], "estimate", estimates)
-    clean, corrupted = (sum(all_) / len(all_) for all_ in (at.scores.clean, at.scores.corrupted))
-    st.text(f"Metric: {three(clean)} for the clean text, {three(corrupted)} for the corrupted one.")
 
 
 def over_training_code(

@@ -1,7 +1,6 @@
 """What the views of the Circuits page share: cached estimates, exact values and circuits."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -135,21 +134,16 @@ def cached_exact_parts(
     return cached_exact_values(opened, _parts_keys(question)) or [None] * len(scores.writers)
 
 
-@dataclass(frozen=True)
-class FaithfulnessCurve:
-    """Circuits of every size, and the number of edges of the smallest that restores 90 %."""
-
-    points: tuple[CircuitPoint, ...] = ()
-    smallest: int | None = None
-
-
 def curve_of(
     opened: OpenModel, question: Question, scores: EdgeScores, method: str
-) -> FaithfulnessCurve | None:
-    """The circuits of every size; cached. None until the reader starts them."""
+) -> tuple[tuple[CircuitPoint, ...], int | None] | None:
+    """Circuits of every size, and the edges of the smallest that restores 90 %; cached.
+
+    None until the reader starts them.
+    """
     key = _key("curve", question, method)
     if (curve := if_cached(opened, key)) is not None:
-        return cast(FaithfulnessCurve, curve)
+        return cast(tuple[tuple[CircuitPoint, ...], int | None], curve)
     counts = sizes(len(scores.order))
     circuits = nested_circuits(opened, question, scores)
     draws = circuits.random_orders()
@@ -164,7 +158,7 @@ def curve_of(
     )
     if points is None:
         return None
-    return cached(opened, key, lambda: FaithfulnessCurve(tuple(points), circuits.smallest(points)))
+    return cached(opened, key, lambda: (tuple(points), circuits.smallest(points)))
 
 
 def cached_measurement(
@@ -177,15 +171,9 @@ def cached_measurement(
     row = address.row_of("patched_edges")
     count = address.whole_number(address.current_value(row.name), int(row.high) + 1) or row.usual
     edges = _edges_keys(question, method, min(count, len(scores.order)))
-    curve = if_cached(opened, _key("curve", question, method)) or FaithfulnessCurve()
-    return CircuitMeasurement(
-        method=method,
-        scores=scores,
-        exact=cached_exact_parts(opened, question, scores),
-        exact_edges=cached_exact_values(opened, edges),
-        points=curve.points,
-        smallest=curve.smallest,
-    )
+    curve = if_cached(opened, _key("curve", question, method)) or ((), None)
+    exact = cached_exact_parts(opened, question, scores)
+    return CircuitMeasurement(method, scores, exact, cached_exact_values(opened, edges), *curve)
 
 
 def _key(kind: str, question: Question, *more: object) -> Key:
@@ -226,9 +214,9 @@ def scores_table(
     names: Sequence[str],
     method: str,
     estimates: Sequence[float],
-    *,
     exact: Sequence[float | None] = (),
     spread: Sequence[float | None] = (),
+    *,
     most: int = STRONGEST,
     error: float = 0.0,
     more: Mapping[str, Sequence[str]] | None = None,
