@@ -10,10 +10,10 @@ from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
 from explorer.views.circuits.circuit_view import draw_circuit, draw_over_training, draw_parts
 from explorer.views.circuits.evidence import draw_evidence
-from explorer.views.circuits.finding_panel import draw_finding
 from explorer.views.circuits.head_card import draw_head_view
 from explorer.views.circuits.patching_view import draw_paths, draw_tracing
 from explorer.views.circuits.question_form import draw_question, question_in_words
+from explorer.views.circuits.question_scores import draw_finding
 from explorer.views.circuits.steering_view import draw_steering
 from explorer.views.shared import export_panel, widgets
 

@@ -47,9 +47,7 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
 
 try:
     with st.container(horizontal=True):
-        algorithm = tokenizer_source.choose_algorithm()
-        name = tokenizer_source.choose_text_name()
-        most = tokenizer_source.choose_most()
+        algorithm, name, most = tokenizer_source.choose_training()
     text = tokenizer_source.text_of(name)
 except TextError as error:
     say(str(error))

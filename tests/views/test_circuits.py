@@ -352,7 +352,7 @@ def opened_finding(data: bytes, **address: str) -> AppTest:
 def downloaded(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> Finding:
     """What the panel gives to whoever opens it now."""
     made: list[bytes] = []
-    offer = "explorer.views.circuits.finding_panel.st.download_button"
+    offer = "explorer.views.circuits.question_scores.st.download_button"
     monkeypatch.setattr(offer, lambda *_, data, **__: made.append(data))
     put_state(at, finding=True)
     return finding_from(made[-1])

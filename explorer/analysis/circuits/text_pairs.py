@@ -50,9 +50,7 @@ def option_of(opened: OpenModel, before: str, typed: str, logits: Tensor) -> tup
         return best.id, f"“{answer}” is read as “{text_of(best)}”." if has_space else ""
     if single or not pieces[0]:
         return None, f"“{answer}” is not in this model's vocabulary: give one token that is."
-    names = [f"“{name}”" for name in texts(pieces[0][:MOST_PIECES])]
-    more = ["…"] if len(pieces[0]) > MOST_PIECES else []
-    tokens = ", ".join([*names, *more])
+    tokens = _first(texts(pieces[0]))
     return None, f"“{answer}” is {len(pieces[0])} tokens, {tokens}: give one token."
 
 
@@ -60,9 +58,14 @@ def _class_of(names: Sequence[str], typed: str, answer: str) -> tuple[int | None
     for number, name in enumerate(names):
         if name.casefold() == typed.strip().casefold():
             return number, ""
-    some = ", ".join(f"“{text_of(cut(name, LONGEST_ANSWER))}”" for name in names[:MOST_PIECES])
-    more = ", …" if len(names) > MOST_PIECES else ""
-    return None, f"“{answer}” is no class of this model: give one of {some}{more}."
+    some = _first([text_of(cut(name, LONGEST_ANSWER)) for name in names])
+    return None, f"“{answer}” is no class of this model: give one of {some}."
+
+
+def _first(names: Sequence[str]) -> str:
+    """The first of these names; dots stand for the others."""
+    more = ["…"] if len(names) > MOST_PIECES else []
+    return ", ".join([*(f"“{name}”" for name in names[:MOST_PIECES]), *more])
 
 
 def pieces_of(opened: OpenModel, before: str, typed: str) -> tuple[Token, ...]:
@@ -267,28 +270,18 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
             f"The metric is {three(clean_value)} for both texts, so there is nothing to explain: "
             "change a word on which the answer depends."
         )
+    names = str(option_name(opened, answer)), str(option_name(opened, against))
+    every = dict.fromkeys((note, *clean.notes, *corrupted.notes, *notes))
+    notes, metrics = tuple(filter(None, every)), (clean_value, corrupted_value)
     return TokenPair(
-        texts,
-        clean=clean.tokens,
-        corrupted=corrupted.tokens,
-        answer=answer,
-        against=against,
-        place=places[0],
-        corrupted_place=places[1],
-        partners=partners,
-        outcome=outcome,
-        clean_value=clean_value,
-        corrupted_value=corrupted_value,
-        names=(str(option_name(opened, answer)), str(option_name(opened, against))),
-        notes=tuple(dict.fromkeys((*filter(None, [note]), *clean.notes, *corrupted.notes, *notes))),
+        texts, *tokens, answer, against, *places, partners, outcome, *metrics, names, notes
     )
 
 
 def _run(opened: OpenModel, text: str, name: str = "corrupted") -> ForwardPass:
     """The pass of a text from the cache if it is there; those of many pairs are not cached."""
     try:
-        passes = if_cached(opened, ((text,), "")) or run_batch_uncached(opened, (text,))
-        return passes[0]
+        return (if_cached(opened, ((text,), "")) or run_batch_uncached(opened, (text,)))[0]
     except ForwardPassError as error:
         raise PairError(str(error).replace("This text", f"The {name} text")) from error
 
@@ -302,10 +295,8 @@ def _output_places(
         if mask is None:
             raise PairError("This model's tokenizer has no mask token: choose another model.")
         if not all(masks):
-            name = opened.tokenizer.label(mask)
-            raise PairError(
-                f"This model fills a mask: put {name} into both texts, at the same place."
-            )
+            put = f"put {opened.tokenizer.label(mask)} into both texts, at the same place"
+            raise PairError(f"This model fills a mask: {put}.")
         if len(clean.tokens) == len(corrupted.tokens) and masks[0] != masks[1]:
             raise PairError(
                 f"The mask is token {masks[0][0]} of the clean text and {masks[1][0]} of the "

@@ -61,33 +61,19 @@ FIRST_LAYER = "No layer comes before this one, so this head composes with none."
 NO_TOKENS = "The output is a class, so there are no tokens that a head raises or lowers."
 
 
-def draw_direct_effect(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> None:
-    """What the head adds to the logits of both answers directly, not through later blocks."""
-    effect = direct_effect(opened, pair, layer, head)
-    answer, against = map(literal, pair.names)
-    st.markdown(
-        f"Direct contribution: {signed(effect.to_answer)} to {in_quotes(answer)}, "
-        f"{signed(effect.to_against)} to {in_quotes(against)}, so {signed(effect.difference)} to a "
-        f"logit difference of {signed(effect.logit_difference)}."
-    )
-
-
 def draw_sources(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> None:
     """The tokens that the head attends to most from the output position, and what each writes."""
-    sources, tokens = source_tokens(opened, pair, layer, head), clean_pass(opened, pair).tokens
+    sources, forward = source_tokens(opened, pair, layer, head), clean_pass(opened, pair)
     if not sources:
         st.caption(NO_TOKENS)
         return
+    tokens, part = forward.tokens, f"{last_streams(opened.config)[0]}.self_attn"
     most = max(sources, key=lambda source: source.weight)
-    part = f"{last_streams(opened.config)[0]}.self_attn"
-    forward = clean_pass(opened, pair)
     draw_why(opened, forward, HeadCell(part, layer, head, pair.place, most.place))
     st.markdown(f"**What it writes when it attends from {literal(named_at(tokens, pair.place))}**")
     table(
         {
-            "attends to": [
-                f"{source.place} · {label_at(tokens, source.place)}" for source in sources
-            ],
+            "attends to": [f"{of.place} · {label_at(tokens, of.place)}" for of in sources],
             "weight": [three(source.weight) for source in sources],
             "answer − against": [signed(source.to_answer) for source in sources],
             "raises most": [_in_words(opened, source.raised) for source in sources],
@@ -171,9 +157,17 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     attention_map, numbers = widgets.side_by_side(5, 6)
     with numbers:
         st.markdown(scores.names_in_words)
-        _draw_programs(opened, layer, head)
+        if of := head_in_programs(opened, layer, head):
+            cost = measured_cost(opened, read_lines(opened, example_lines(opened)), of)
+            st.markdown(f"Programs: {of.in_words}{cost}.")
         _draw_scores(scores)
-        draw_direct_effect(opened, pair, layer, head)
+        effect = direct_effect(opened, pair, layer, head)
+        answer, against = (in_quotes(literal(name)) for name in pair.names)
+        st.markdown(
+            f"Direct contribution: {signed(effect.to_answer)} to {answer}, "
+            f"{signed(effect.to_against)} to {against}, so {signed(effect.difference)} to a logit "
+            f"difference of {signed(effect.logit_difference)}."
+        )
     with attention_map:
         widgets.draw_map(forward, part, layer, head, "card_map", title, WINDOW)
     draw_sources(opened, pair, layer, head)
@@ -183,15 +177,6 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
         draw_composition(opened, layer, head)
     with spectrum:
         _draw_spectra(opened, layer, head)
-
-
-def _draw_programs(opened: OpenModel, layer: int, head: int) -> None:
-    """What describes the head, as on the page Heads, and what replacing it costs."""
-    if (of := head_in_programs(opened, layer, head)) is None:
-        return
-    lines = read_lines(opened, example_lines(opened))
-    cost = measured_cost(opened, lines, of)
-    st.markdown(f"Programs: {of.in_words}{cost}.")
 
 
 def _measure_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
@@ -208,32 +193,20 @@ def _measure_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
 
 def _draw_scores(of_head: HeadScores) -> None:
     scores = of_head.scores
-    static_table(
-        {
-            "score": [_unbroken(score.title) for score in scores],
-            "value": [three(score.value) for score in scores],
-            "rank": [
-                _unbroken(f"{score.place:,} of {score.heads:,}") if score.place else ""
-                for score in scores
-            ],
-            "what it is": [score.meaning for score in scores],
-        },
-        "Scores of this head on standard prompts",
-    )
+    ranks = [f"{of.place:,} of {of.heads:,}" if of.place else "" for of in scores]
+    columns = {  # a space that does not break keeps a text on one line
+        "score": [of.title.replace(" ", "\u00a0") for of in scores],
+        "value": [three(of.value) for of in scores],
+        "rank": [rank.replace(" ", "\u00a0") for rank in ranks],
+        "what it is": [of.meaning for of in scores],
+    }
+    static_table(columns, "Scores of this head on standard prompts")
     st.caption(" ".join(of_head.notes))
 
 
-def _unbroken(text: str) -> str:
-    """The text on one line of a table."""
-    return text.replace(" ", "\u00a0")
-
-
 def _draw_spectra(opened: OpenModel, layer: int, head: int) -> None:
-    qk_and_ov = cached(
-        opened,
-        ("head spectra", layer, head),
-        lambda: spectra(head_weights(opened.model, layer, head)),
-    )
+    key = "head spectra", layer, head
+    qk_and_ov = cached(opened, key, lambda: spectra(head_weights(opened.model, layer, head)))
     st.markdown("**Singular values**")
     for name, column, spectrum in zip(("QK", "OV"), st.columns(2), qk_and_ov, strict=True):
         with column:
@@ -242,8 +215,7 @@ def _draw_spectra(opened: OpenModel, layer: int, head: int) -> None:
             title = f"Singular values of the {name} circuit"
             chart(spec, height=CURVE_HEIGHT, key=f"spectrum_{name}", title=title)
             count = sum(value > random[0] for value in values)
-            above = f"{count} of {len(values)} above the random head's largest"
-            st.caption(f"{name}: {above}.")
+            st.caption(f"{name}: {count} of {len(values)} above the random head's largest.")
     st.caption(
         "W_Qᵀ W_K and W_O W_V with the gains of their norms, beside the product of two random "
         "matrices of the same sizes and Frobenius norm. Biases, the scales of the norms and rotary "

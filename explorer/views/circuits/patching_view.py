@@ -75,9 +75,8 @@ def draw_tracing(context: PageContext, question: Question, adjust: DeltaGenerato
         number = one_of("patch_number", (SHARE, CHANGE))
     on_screen = shown_pair(question)
     pairs = pairs_to_average(question, on_screen)
-    tracings = [
-        Tracing(contrast_of(opened, pair), PATCHED[what], way == DENOISING) for pair in pairs
-    ]
+    site, denoises = PATCHED[what], way == DENOISING
+    tracings = [Tracing(contrast_of(opened, pair), site, denoises) for pair in pairs]
     grid = measurement(
         opened,
         "tracing",
@@ -130,8 +129,7 @@ def draw_tracing(context: PageContext, question: Question, adjust: DeltaGenerato
         tokens = [f"{name} ({place})" for place, name in enumerate(names)]
         axes = {"token": tokens, "layer": range(len(layers))}
         strongest_table(values, axes, unit or number.lower(), error=error)
-    texts, site, metric = on_screen.texts, PATCHED[what], question.metric
-    lines = script(tracing_code, opened, texts, metric, site, grid.denoising)
+    lines = script(tracing_code, opened, on_screen.texts, question.metric, site, denoises)
     code_panel(Tracing.columns, ReplaceAt, script=lines)
 
 
@@ -210,27 +208,23 @@ def _tracing_explained(
     base, source, effect = ("corrupted", "clean", "comes back")
     if way == NOISING:
         base, source, effect = ("clean", "corrupted", "is lost")
-    sentences = [
+    text = (
         f"The model reads the {base} text, and the {what.lower()} of one layer at one token is "
         f"replaced by that of the {source} text. At 1 the whole difference of the metric {effect}, "
         "at 0 none of it."
-    ]
+    )
     if what == "Residual stream":
-        sentences.append(
-            "The residual stream is what a layer reads: that of layer 0 is the embedding."
-        )
+        text += " The residual stream is what a layer reads: that of layer 0 is the embedding."
     if first:
-        sentences.append(
-            f"The first {first} tokens are the same in both texts, so patching there changes "
+        text += (
+            f" The first {first} tokens are the same in both texts, so patching there changes "
             "nothing: they are left out."
         )
     if len(pairs) > 1:
-        sentences.append(
-            f"Mean over {len(pairs)} pairs; the tokens are those of the pair on screen."
-        )
+        text += f" Mean over {len(pairs)} pairs; the tokens are those of the pair on screen."
     elif len(question.pairs) > 1:
-        sentences.append("The pairs have different lengths, so only the pair on screen counts.")
-    return " ".join(sentences)
+        text += " The pairs have different lengths, so only the pair on screen counts."
+    return text
 
 
 def tracing_code(
@@ -352,21 +346,21 @@ def _paths_explained(
     context: PageContext, question: Question, is_sender: bool, reads: Reads
 ) -> str:
     config = context.opened.config
-    sentences = [
+    text = (
         "How much of the metric is lost when the receiver alone reads what the sender wrote for "
-        "the corrupted text: nothing between them changes, everything after the receiver does.",
+        "the corrupted text: nothing between them changes, everything after the receiver does. "
         "MLP is the feed-forward layer; a hatched cell has no edge. A click selects the head at "
-        "the other end of an edge.",
-    ]
+        "the other end of an edge."
+    )
     if is_sender and config.d_ff:
-        sentences.append("MLP layers and logits have only one input.")
+        text += " MLP layers and logits have only one input."
     if reads != "q" and config.kv_heads < config.n_heads:
-        sentences.append(
-            "Heads of a group share keys and values here; only this head's copy of them changes."
+        text += (
+            " Heads of a group share keys and values here; only this head's copy of them changes."
         )
     if len(question.pairs) > 1:
-        sentences.append(f"Mean over {len(question.pairs)} pairs.")
-    return " ".join(sentences)
+        text += f" Mean over {len(question.pairs)} pairs."
+    return text
 
 
 def paths_code(

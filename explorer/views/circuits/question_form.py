@@ -31,7 +31,7 @@ from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.chips import chips
 from explorer.inference.results_cache import cached
-from explorer.system.limits import FINDING_BYTES, MB, PAIRS, TABLE_BYTES
+from explorer.system.limits import FINDING_BYTES, MB, PAIRS, TABLE_BYTES, Limit
 from explorer.text.number_format import three
 from explorer.text.visible_text import cut, literal, readable
 from explorer.views.shared import widgets
@@ -79,11 +79,8 @@ def draw_way_out(context: PageContext) -> None:
 
     A reader who comes to the page sees that model at once.
     """
-    fitting = [
-        entry
-        for entry in context.models.values()
-        if entry.config is not None and not why_no_circuits(entry.config)
-    ]
+    every = context.models.values()
+    fitting = [entry for entry in every if entry.config and not why_no_circuits(entry.config)]
     with st.container(horizontal=True, vertical_alignment="center"):
         if fitting:
             entry = min(fitting, key=lambda entry: entry.name != EXAMPLE)
@@ -133,7 +130,10 @@ def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], 
         return _own(context)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if source == TABLE:
-            return _table(context)
+            about = f"A table with the columns {', '.join(COLUMNS)}; answers may be left out"
+            data, metric = _uploaded(about, "csv", "pair_table", TABLE_BYTES), _metric(context)
+            lines = {} if data is None else pairs_of_csv(data)
+            return {f"Line {line}": pair for line, pair in lines.items()}, metric
         count = whole("pair_count", 1, PAIRS.most, min(USUAL_COUNT, PAIRS.most), width=120)
         seed = whole("pair_seed", width=120)
         metric = _metric(context)
@@ -161,37 +161,27 @@ def _own(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
     return {"": TextPair(clean, corrupted, *answers)}, metric
 
 
-def _table(context: PageContext) -> tuple[Mapping[str, TextPair], str]:
+def _uploaded(about: str, kind: str, key: str, limit: Limit) -> bytes | None:
+    """The content of a file, None before there is one. PairError where it is too large."""
     file = st.file_uploader(
-        f"A table with the columns {', '.join(COLUMNS)}; answers may be left out",
-        type=["csv"],
-        key="pair_table",
-        max_upload_size=-(-TABLE_BYTES.most // MB),
+        about,
+        type=[kind],
+        key=key,
+        max_upload_size=-(-limit.most // MB),
         width=520,
+        help="A link to this page does not contain the file.",
     )
-    metric = _metric(context)
-    if file is None:
-        return {}, metric
-    if not TABLE_BYTES.allows(file.size):
-        raise PairError(TABLE_BYTES.refusal(file.size))
-    return {f"Line {line}": pair for line, pair in pairs_of_csv(file.getvalue()).items()}, metric
+    if file is not None and not limit.allows(file.size):
+        raise PairError(limit.refusal(file.size))
+    return None if file is None else file.getvalue()
 
 
 def _open_finding(opened: OpenModel) -> Finding | None:
     """The finding in an uploaded file, None before there is one. PairError where it is invalid."""
-    file = st.file_uploader(
-        "A finding that this page or the command line wrote",
-        type=["json"],
-        key="finding_file",
-        max_upload_size=-(-FINDING_BYTES.most // MB),
-        width=520,
-        help="A link to this page does not contain the file.",
-    )
-    if file is None:
+    about = "A finding that this page or the command line wrote"
+    data = _uploaded(about, "json", "finding_file", FINDING_BYTES)
+    if data is None:
         return None
-    if not FINDING_BYTES.allows(file.size):
-        raise PairError(FINDING_BYTES.refusal(file.size))
-    data = file.getvalue()
     try:  # every run of the page gets the bytes again
         finding = cached(opened, ("finding", blake2b(data).digest()), lambda: finding_from(data))
     except FindingError as error:
@@ -218,9 +208,8 @@ def _token_pairs(
         try:
             yield token_pair(opened, pair, metric)
         except PairError as error:
-            raise PairError(
-                f"{name} is not a valid pair. {error}" if name else str(error)
-            ) from error
+            start = f"{name} is not a valid pair. " if name else ""
+            raise PairError(f"{start}{error}") from error
 
 
 def draw_pairs(context: PageContext, question: Question) -> None:
@@ -271,15 +260,12 @@ def _metric_of(metric: str, pair: TokenPair) -> str:
 
 def _means(question: Question) -> str:
     pairs, unit = question.pairs, UNITS[question.metric]
-    clean = _mean_and_spread([pair.clean_value for pair in pairs])
-    corrupted = _mean_and_spread([pair.corrupted_value for pair in pairs])
-    difference = _mean_and_spread([pair.clean_value - pair.corrupted_value for pair in pairs])
+    values = [(p.clean_value, p.corrupted_value, p.clean_value - p.corrupted_value) for p in pairs]
+    clean, corrupted, difference = (
+        f"{three(fmean(of))} ± {three(stdev(of))}" for of in zip(*values, strict=True)
+    )
     return (
         f"Mean over {len(pairs)} pairs: {clean} after the clean texts, {corrupted} after the "
         f"corrupted ones; the difference is {f'{difference} {unit}'.strip()} (± the standard "
         "deviation)."
     )
-
-
-def _mean_and_spread(values: list[float]) -> str:
-    return f"{three(fmean(values))} ± {three(stdev(values))}"

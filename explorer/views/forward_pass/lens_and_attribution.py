@@ -29,7 +29,7 @@ from explorer.views.shared.edit_history import AFTER, BEFORE, BOTH
 from explorer.views.shared.heads_grid import CROSS, heads_grid
 from explorer.views.shared.tables import table
 
-PREDICTIONS_SHOWN, LAYERS_IN_SIGHT, POSITIONS_SHOWN = 5, 16, 64
+PREDICTIONS_SHOWN, LAYERS_IN_SIGHT, POSITIONS_SHOWN, OPTIONS = 5, 16, 64, 12
 
 
 def draw_lens(
@@ -50,14 +50,10 @@ def draw_lens(
         st.caption(too_long(forward))
         return
     places = shown_positions(len(tokens), position)
-    rows = [
-        Row(
-            f"layer {layer}",
-            [Cell(*words[at], looks[layer][at] if looks else "") for at in places],
-            is_token=False,
-        )
-        for layer, words in reversed([*enumerate(lens_words(context.opened, forward))])
-    ]
+    rows = []
+    for layer, words in reversed([*enumerate(lens_words(context.opened, forward))]):
+        cells = [Cell(*words[at], looks[layer][at] if looks else "") for at in places]
+        rows.append(Row(f"layer {layer}", cells, is_token=False))
     place = "In place of" if forward.config.kind == "encoder" else "After"
     edited = ", with the interventions" if forward.edits else ""
     usual = {
@@ -93,9 +89,7 @@ def lens_words(opened: OpenModel, forward: ForwardPass) -> list[list[tuple[str, 
 def changed_words(opened: OpenModel, before: ForwardPass, after: ForwardPass) -> list[list[str]]:
     """The looks of the grid of `after`: where its likeliest token is not that of `before`."""
     both = zip(lens_words(opened, before), lens_words(opened, after), strict=True)
-    return [
-        ["changed" * (old[0] != new[0]) for old, new in zip(*rows, strict=True)] for rows in both
-    ]
+    return [["changed" * (a[0] != b[0]) for a, b in zip(*rows, strict=True)] for rows in both]
 
 
 def lens_of(opened: OpenModel, forward: ForwardPass, position: int) -> Tensor:
@@ -132,22 +126,16 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor, layer: int) -> Non
     config = opened.config
     scores, output = config.scores(logits.double()), int(logits[-1].argmax())
     best = scores.topk(min(PREDICTIONS_SHOWN, logits.shape[-1]), -1)
+    by_rank = zip(best.indices.T.tolist(), best.values.T.tolist(), strict=True)
     columns = {
-        f"{rank + 1}.": [
-            f"{option_text(opened, index)}  {three(value)}"
-            for index, value in zip(indices, values, strict=True)
-        ]
-        for rank, (indices, values) in enumerate(
-            zip(best.indices.T.tolist(), best.values.T.tolist(), strict=True)
-        )
+        f"{rank}.": [f"{option_text(opened, i)}  {three(v)}" for i, v in zip(*both, strict=True)]
+        for rank, both in enumerate(by_rank, 1)
     }
     ranks = [f"{rank:,}" for rank in ranks_by_layer(logits, output)]
     after = min(layer, len(ranks) - 2)
     name = literal(option_text(opened, output))
-    st.markdown(
-        f"**Output: {name}**, rank {ranks[after + 1]} after layer {after}, rank {ranks[-1]} at the "
-        "end"
-    )
+    then = f"rank {ranks[after + 1]} after layer {after}, rank {ranks[-1]} at the end"
+    st.markdown(f"**Output: {name}**, {then}")
     table({"after": steps, "its rank": ranks, **columns}, most_rows=LAYERS_IN_SIGHT)
     about = f"{score_sentence(config)} " if config.head == "classifier" else ""
     st.caption(
@@ -162,9 +150,6 @@ def option_text(opened: OpenModel, index: int) -> str:
     return name if opened.config.head == "classifier" else text_of(name)
 
 
-OPTIONS = 12
-
-
 def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) -> int:
     """One cell per head and feed-forward layer, and next to them the sums that give the logit.
 
@@ -175,14 +160,11 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     names = [f"{option_text(opened, option)} ({option})" for option in best]
     picked = one_of("logit_of", names, as_list=True, width=320)
     option, forward = best[names.index(picked)], context.forward
-    terms = cached(
-        opened,
-        ("contributions", at.text, at.pair, position, option),
-        lambda: contributions(forward, position, option),
-    )
+    key = "contributions", at.text, at.pair, position, option
+    terms = cached(opened, key, lambda: contributions(forward, position, option))
     grid, numbers = widgets.side_by_side(6, 4)
     with grid:
-        title = f"{at.called} · Direct logit attribution of “{names[best.index(option)]}”"
+        title = f"{at.called} · Direct logit attribution of “{picked}”"
         heads_grid(
             context,
             torch.cat([*terms.heads.values(), terms.feed_forward[:, None]], 1),
@@ -192,10 +174,8 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
             unit="logits",
             scale="diverging",
         )
-        cross = "; x is cross-attention" if CROSS in terms.heads else ""
-        st.caption(
-            f"Heads by number, MLP is the feed-forward layer{cross}. Click a head to select it."
-        )
+        cross = "; x is cross-attention" * (CROSS in terms.heads)
+        st.caption(f"Heads by number, MLP is the feed-forward layer{cross}. A click selects one.")
     with numbers:
         st.markdown("**Sum**")
         rows = sums(terms)
@@ -211,13 +191,12 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
 
 def sums(terms: Contributions) -> dict[str, float]:
     """The terms whose sum is the logit, in the order in which they enter the residual stream."""
-    heads = {
-        f"all heads{' of cross-attention' if part == CROSS else ''}": float(values.sum())
-        for part, values in terms.heads.items()
-    }
     return {
         **{f"embedding: {name}": value for name, value in terms.embedding.items()},
-        **heads,
+        **{
+            f"all heads{' of cross-attention' * (part == CROSS)}": float(values.sum())
+            for part, values in terms.heads.items()
+        },
         "all feed-forward layers": float(terms.feed_forward.sum()),
         "biases": terms.constant,
         "logit": terms.total,

@@ -46,9 +46,11 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
         return None
     of_text, beside = widgets.side_by_side(1, 1)
     beside.caption(HOW)
+    others = (example for example in context.entry.examples if example != forward.text)
+    usual = default_corruption(opened, forward.text) or next(others, "")
     with of_text:
         how: dict[str, Any] = {"placeholder": "Second text", "label_visibility": "collapsed"}
-        text = text_field("lens_from", _second_text(context), **how).strip()
+        text = text_field("lens_from", usual[:MAX_PATCH_TEXT], **how).strip()
     try:
         other = source_pass(opened, forward, text)
     except NotApplicableError as error:
@@ -65,13 +67,13 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
 
     left, right = widgets.side_by_side(1, 1)
     with left:
-        named = {"key": "drag_from", "title": f"{context.choice.called} · Lens of the second text"}
-        idle = "Second text: drag from here"
-        draw_lens(context, other, position, **named, idle=idle, column=-1, drags="from")
+        drag = {"key": "drag_from", "idle": "Second text: drag from here", "drags": "from"}
+        title = f"{context.choice.called} · Lens of the second text"
+        draw_lens(context, other, position, title=title, column=-1, **drag)
     with right:
-        named = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
-        drop: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": patch}
-        draw_lens(context, forward, position, **named, **drop)
+        drop = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
+        to: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": patch}
+        draw_lens(context, forward, position, **drop, **to)
     if edited.applied and is_computable(forward):
         changed = changed_words(opened, forward, edited.forward)
         reach = can_change(edited.forward, edited.applied).tolist()
@@ -82,13 +84,6 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
         draw_lens(context, edited.forward, position, looks)
         st.caption(COLOURED)
     return script(patched_lens_code, edited)
-
-
-def _second_text(context: PageContext) -> str:
-    """The second text at first: your text with a word changed, else another example."""
-    text = context.choice.text
-    others = (example for example in context.entry.examples if example != text)
-    return (default_corruption(context.opened, text) or next(others, ""))[:MAX_PATCH_TEXT]
 
 
 def patched_lens_code(edited: EditedPass) -> None:

@@ -33,6 +33,7 @@ from explorer.text.visible_text import cut, in_quotes
 SHORT_LIST, LIST_HEIGHT = 2, 96
 """More interventions than the first scroll within the second, in pixels."""
 ROW: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
+QUIET: dict[str, Any] = {"type": "tertiary"}
 FULL = "The address has no room for more interventions: remove some."
 
 
@@ -64,9 +65,14 @@ def draw_history(
     if empty is not None and not history.edits:
         listed = empty.container(**ROW)
     with listed:
-        _draw_buttons(history)
         _draw_list(context, history, edited)
-    _draw_notes(edited)
+    draw_notes("edits", _text())
+    if count := len(edited.not_applicable):
+        which = "1 intervention does" if count == 1 else f"{count} interventions do"
+        say(
+            f"{which} not apply to this model and text: the list says why. Such interventions "
+            "are kept and apply again where they can."
+        )
     return history, edited
 
 
@@ -148,13 +154,11 @@ def edit_button(
     context: PageContext, edit: Intervention | None, label: str, key: str, **how: Any
 ) -> None:
     """A button that adds an intervention; disabled, with the reason, where it does not apply."""
-    opened, forward, history = context.opened, context.forward, current_history()
-    why = ""
+    opened, forward, history, why = context.opened, context.forward, current_history(), ""
     if edit is not None:
         why = why_not_applicable(opened, forward, history.active, edit)
         why = why or _why_no_room(history, edit)
-    disabled = edit is None or bool(why)
-    args = opened, forward, edit
+    args, disabled = (opened, forward, edit), edit is None or bool(why)
     st.button(label, key=key, on_click=add_intervention, args=args, disabled=disabled, **how)
     if why:
         st.text(why)
@@ -172,31 +176,17 @@ def _why_no_room(history: EditHistory, edit: Intervention) -> str:
     )
 
 
-def _draw_notes(edited: EditedPass) -> None:
-    """What was dropped from the address, and how many interventions do not apply."""
-    draw_notes("edits", _text())
-    if count := len(edited.not_applicable):
-        which = "1 intervention does" if count == 1 else f"{count} interventions do"
-        say(
-            f"{which} not apply to this model and text: the list says why. Such interventions "
-            "are kept and apply again where they can."
-        )
-
-
-def _draw_buttons(history: EditHistory) -> None:
+def _draw_list(context: PageContext, history: EditHistory, edited: EditedPass) -> None:
+    """The buttons, and every intervention in words, the newest first, with its state."""
     can_redo = history.done < len(history.edits)
     for label, key, icon, next_history, enabled in (
         ("Undo", "undo", ":material/undo:", history.undo(), history.done),
         ("Redo", "redo", ":material/redo:", history.redo(), can_redo),
         ("Clear", "clear", ":material/clear_all:", history.clear(), history.done),
     ):
-        args = (next_history,)
-        how: dict[str, Any] = {"type": "tertiary", "disabled": not enabled}
+        args, how = (next_history,), {"disabled": not enabled, **QUIET}
         st.button(label, key=key, icon=icon, on_click=store_history, args=args, **how)
 
-
-def _draw_list(context: PageContext, history: EditHistory, edited: EditedPass) -> None:
-    """Every intervention in words, the newest first, with its state and a button."""
     height: Any = "content" if len(history.edits) <= SHORT_LIST else LIST_HEIGHT
     with st.container(height=height, border=False, key="edits_made", gap=None):
         if not history.edits:
@@ -208,13 +198,8 @@ def _draw_list(context: PageContext, history: EditHistory, edited: EditedPass) -
                     state = f" (does not apply). {why}"
                 words = describe_edit(context.opened, context.forward, edit)
                 st.text(f"{index + 1}. {words}{state}")
-                st.button(
-                    "Remove",
-                    key=f"remove_{index}",
-                    on_click=store_history,
-                    args=(history.remove(index),),
-                    type="tertiary",
-                )
+                args, how = (history.remove(index),), {"key": f"remove_{index}", **QUIET}
+                st.button("Remove", on_click=store_history, args=args, **how)
 
 
 LONGEST_TEXT = 60
@@ -253,9 +238,8 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
         case edits.AblateNeuron(neuron=neuron, to=to):
             return f"{where}, neuron {neuron}: {to} ablation"
         case edits.CutEdge(head=head, query=query, key=key, to=to):
-            which = "every head" if head is None else f"head {head}"
-            edge = f"{_named(rows, query)} → {_named(columns, key)}"
-            return f"{where}, {which}: edge {edge} set to {to}"
+            edge = f"edge {_named(rows, query)} → {_named(columns, key)} set to {to}"
+            return f"{where}, {'every head' if head is None else f'head {head}'}: {edge}"
         case edits.PresetMask(preset=preset, n=n):
             return f"{where}, mask: {PRESET_WORDS[preset].format(n=n)}"
         case edits.MaskCell(query=query, key=key, allowed=allowed):
@@ -270,10 +254,8 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
         case edits.Patch(head=head, position=position, text=text, source=source):
             what = "residual stream after it" if head is None else f"head {head}"
             place = "" if source is None else f"token {source} of "
-            return (
-                f"{where}, {what} at {_named(rows, position)}: patched from {place}"
-                f"{in_quotes(text[:LONGEST_TEXT])}"
-            )
+            start = f"{where}, {what} at {_named(rows, position)}"
+            return f"{start}: patched from {place}{in_quotes(text[:LONGEST_TEXT])}"
         case edits.Steer(head=head, strength=strength, texts=texts):
             return f"{where}: {three(strength)} × {direction_words(head, texts)} added"
         case edits.ReplaceByProgram(head=head, mixture=mixture):

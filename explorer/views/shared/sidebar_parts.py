@@ -62,17 +62,16 @@ def _draw_behind(context: PageContext, opened: OpenModel, forward: ForwardPass) 
 
 def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None:
     flow = information_flow.cached_flow(opened, forward)
-    answer = 0
-    if len(flow.starts) > 1:
-        answer = shown_place(opened, forward.last_stack_tokens)
+    answer = shown_place(opened, forward.last_stack_tokens) if len(flow.starts) > 1 else 0
+    parts, lit, layer = _marked(context)
     drawing.miniature(
         flow,
         information_flow.cached_route(opened, forward, answer),
         key=KEY,
         title="The forward pass; each part links to its page",
-        parts=[(name, PASS_PARTS[name][0]) for name in _parts()],
-        lit=_lit(),
-        layer=_layer(context),
+        parts=[(name, PASS_PARTS[name][0]) for name in parts],
+        lit=lit,
+        layer=layer,
         height=HEIGHT,
         on_go=partial(_go, context),
     )
@@ -81,23 +80,15 @@ def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None
 
 def mark_layer(context: PageContext) -> None:
     """Mark the chosen layer in the miniature that is already drawn."""
-    drawing.mark(KEY, _parts(), _lit(), _layer(context), by="head-")
+    drawing.mark(KEY, *_marked(context), by="head-")
 
 
-def _lit() -> tuple[str, ...]:
-    """The part that the page shows; none if it shows all of them, or no pass."""
-    row = ROWS.get(session().page)
-    return (row.part,) if row and row.part else ()
-
-
-def _parts() -> list[str]:
-    """The names of the parts whose pages exist."""
-    return [name for name, (_, page) in PASS_PARTS.items() if page in session().pages]
-
-
-def _layer(context: PageContext) -> tuple[str, int]:
-    at = context.choice
-    return at.part.split(".")[0], at.layer
+def _marked(context: PageContext) -> tuple[list[str], tuple[str, ...], tuple[str, int]]:
+    """The parts whose pages exist, that which this page shows, if one, and the stack and layer."""
+    parts = [name for name, (_, page) in PASS_PARTS.items() if page in session().pages]
+    at, row = context.choice, ROWS.get(session().page)
+    lit = (row.part,) if row and row.part else ()
+    return parts, lit, (at.part.split(".")[0], at.layer)
 
 
 def _go(context: PageContext, name: str, layer: int | None) -> None:

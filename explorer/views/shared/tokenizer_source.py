@@ -73,36 +73,23 @@ def _chosen(key: str, first: str) -> str:
     return value
 
 
-def choose_text_name() -> str:
-    """Which training text."""
-    return one_of("learn_from", NAMES, as_list=True, width=TEXT_WIDTH, **PERSISTENT)
-
-
 def text_of(name: str) -> str:
     """The training text of this name. Raises TextError, which says why there is none."""
     if name == OWN:
-        return _choose_own()
+        hint = "Type or paste a text; upload a longer one as a file"
+        how: Any = {"persist_state": "session", **address.bound("learn_own")}
+        typed = st.text_area(placeholder=hint, **how)
+        return _checked_own(str(typed or ""))
     return _choose_file() if name == FILE else trained_tokenizers.shipped_text(name)
 
 
-def choose_algorithm() -> str:
-    """The algorithm of the training."""
-    return one_of("learn_how", ALGORITHMS, **PERSISTENT)
-
-
-def choose_most() -> int:
-    """The most rules that the training may learn."""
-    how: Any = {"as_list": True, "width": MOST_WIDTH, **PERSISTENT}
-    return int(one_of("learn_rules", SIZES_OFFERED, FIRST_SIZE, **how))
-
-
-def _choose_own() -> str:
-    typed = st.text_area(
-        persist_state="session",
-        placeholder="Type or paste a text; upload a longer one as a file",
-        **address.bound("learn_own"),
-    )
-    return _checked_own(str(typed or ""))
+def choose_training() -> tuple[str, str, int]:
+    """The algorithm, the name of the training text, and the most rules that are learned."""
+    how: Any = {"as_list": True, **PERSISTENT}
+    algorithm = one_of("learn_how", ALGORITHMS, **PERSISTENT)
+    name = one_of("learn_from", NAMES, width=TEXT_WIDTH, **how)
+    most = one_of("learn_rules", SIZES_OFFERED, FIRST_SIZE, width=MOST_WIDTH, **how)
+    return algorithm, name, int(most)
 
 
 def _checked_own(text: str) -> str:
