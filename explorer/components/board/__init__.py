@@ -109,11 +109,8 @@ def board(
             on_pick(place)
 
     def written(cell: Cell) -> str:
-        if cell.number is not None:
-            return three(cell.number)
-        return (
-            f"{cell.text} {three(cell.share)}" if coloured and cell.share is not None else cell.text
-        )
+        share = f" {three(cell.share)}" if coloured and cell.share is not None else ""
+        return f"{cell.text}{share}" if cell.number is None else three(cell.number)
 
     def figures() -> list[Figure]:
         table = {corner: texts([row.name for row in rows])}

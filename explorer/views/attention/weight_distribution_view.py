@@ -67,7 +67,14 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
         return None
     bars, examples = widgets.side_by_side(2, 3)
     with bars:
-        _draw_bars(context, deciles)
+        of_heads = deciles.low, deciles.high, deciles.share
+        low, high, share = (values[at.layer, at.head].tolist() for values in of_heads)
+        parts = zip(NUMBERS, low, high, strict=True)
+        names = [f"{number} · {three(least)} to {three(most)}" for number, least, most in parts]
+        st.markdown(f"**Layer {at.layer}, head {at.head}: weights by decile**")
+        title = f"{head_title(at.called, *at.place)}: weights by decile"
+        spec = block_bars(names, share, "share of all weight")
+        chart(spec, key="weight_deciles", title=title, height=height_of(names))
     with examples:
         _draw_examples(context, lines, deciles)
     read = f"{len(lines):,} of {len(every):,} {'lines of yours' if typed else 'built-in lines'}"
@@ -91,23 +98,6 @@ def why_no_deciles(deciles: WeightDeciles, layer: int, head: int) -> str:
     if visible < DECILES:
         return f"Ten deciles need at least 10 visible cells, not {visible}: type longer lines."
     return ""
-
-
-def _draw_bars(context: PageContext, deciles: WeightDeciles) -> None:
-    at = context.choice
-    values = [getattr(deciles, of)[at.layer, at.head].tolist() for of in ("low", "high", "share")]
-    low, high, share = values
-    names = [
-        f"{number} · {three(least)} to {three(most)}"
-        for number, least, most in zip(NUMBERS, low, high, strict=True)
-    ]
-    st.markdown(f"**Layer {at.layer}, head {at.head}: weights by decile**")
-    chart(
-        block_bars(names, share, "share of all weight"),
-        key="weight_deciles",
-        title=f"{head_title(at.called, *at.place)}: weights by decile",
-        height=height_of(names),
-    )
 
 
 def _draw_examples(context: PageContext, lines: tuple[str, ...], deciles: WeightDeciles) -> None:

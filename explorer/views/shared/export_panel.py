@@ -59,7 +59,8 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
         return
     mine = {key: make for key, make in (own or {}).items() if key in views}
     with st.container(gap=None):  # elements without height take no room
-        recall()
+        kept = KEPT.of(owner())  # a process that has none takes the list that the browser remembers
+        KEPT.take_back(owner(), remembered(None if kept is None else kept.listed()))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             _draw_export(about, mine, views)
             draw_keep(about, mine)
@@ -147,14 +148,9 @@ ORIGIN_FIELDS = ("model", "training step", "sentence", "second sentence", "run")
 """What tells two views of one page apart."""
 
 
-def current_session() -> KeptSession:
-    """The session that this reader keeps."""
-    return KEPT.of(owner()) or KeptSession()
-
-
 @st.dialog("Session", width="large", icon=":material/slideshow:", on_dismiss="rerun")
 def draw_session() -> None:
-    kept_session = current_session()
+    kept_session = KEPT.of(owner()) or KeptSession()
     if not kept_session.views:
         st.markdown(
             "Nothing is kept yet: “Add to session” under a figure keeps the view on screen."
@@ -204,9 +200,10 @@ def _draw_view(at: int, view: KeptView, count: int) -> None:
             on_change=lambda: KEPT.rename(reader, view.id, note=widget_state.get(note)),
         )
         if not view.is_drawn:
+            link = _base() + quote(view.address, safe="/?=&%+")  # or a character ends the link
             st.markdown(
                 "The picture of this view is no longer here: "
-                f"[open the view]({_markdown_link(view.address)}) and add it again."
+                f"[open the view]({link}) and add it again."
             )
         elif origin := [view.about[name] for name in ORIGIN_FIELDS if name in view.about]:
             st.caption(" · ".join(map(literal, origin)))
@@ -263,11 +260,6 @@ def _open_as_talk(kept_session: KeptSession) -> None:
     switch_page("lessons")
 
 
-def _markdown_link(address: str) -> str:
-    """The address with all characters escaped that could end a link in Markdown."""
-    return _base() + quote(address, safe="/?=&%+")
-
-
 def _base() -> str:
     """The address of this app, without the page."""
     parts = urlsplit(st.context.url or "")
@@ -277,12 +269,6 @@ def _base() -> str:
 
 OF_LINK = {*address_parameters.OF_LESSON, *address_parameters.AROUND, "version"}
 """The parameters of an address that concern the app around a view."""
-
-
-def recall() -> None:
-    """Let the browser remember the list; a process that has none takes the browser's."""
-    kept_session = KEPT.of(owner())
-    KEPT.take_back(owner(), remembered(None if kept_session is None else kept_session.listed()))
 
 
 def draw_keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
@@ -300,7 +286,7 @@ def draw_keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
         on_click=_keep,
         args=(_in_words(about), own),
     )
-    count = len(current_session().views)
+    count = len(kept_session.views) if (kept_session := KEPT.of(owner())) else 0
     if st.button(
         f"Session · {count}" if count else "Session",
         icon=":material/slideshow:",
@@ -323,15 +309,12 @@ def kept_view(
     """
     pictures: list[OfflineView | OfflinePicture] = []
     figures: dict[str, list[Figure]] = {key: [] for key in own}
-    own_first = sorted(views, key=lambda key: key not in own)
-    for key, view in ((key, views[key]) for key in own_first):
-        figures[key] = [_own_copy(figure) for figure in own.get(key, view.figures)()]
-        pictures += _pictures(view, partial(figures.__getitem__, key))
-    origin = {name: text for name, text in about.items() if text}
-    every = [*chain.from_iterable(figures.values())]
-    return KeptView(
-        one_line(title), address, "", origin, pictures, every[:MOST_KEPT_FIGURES], had=len(every)
-    )
+    for key in sorted(views, key=lambda key: key not in own):
+        figures[key] = [_own_copy(figure) for figure in own.get(key, views[key].figures)()]
+        pictures += _pictures(views[key], partial(figures.__getitem__, key))
+    origin, every = {k: text for k, text in about.items() if text}, [*chain(*figures.values())]
+    kept = every[:MOST_KEPT_FIGURES]
+    return KeptView(one_line(title), address, "", origin, pictures, kept, had=len(every))
 
 
 def _own_copy(figure: Figure) -> Figure:
@@ -346,7 +329,7 @@ def _own_copy(figure: Figure) -> Figure:
 def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
     with turn():  # a chart becomes a picture
         view = kept_view(_title(about), _address(), about, drawn_views(), own)
-        last = current_session().views[-1:]
+        last = (KEPT.of(owner()) or KeptSession()).views[-1:]
         if last and (last[0].address, last[0].pictures) == (view.address, view.pictures):
             st.toast("This view is already in your session.")
         elif why := KEPT.add(owner(), view):
