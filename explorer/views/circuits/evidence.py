@@ -1,6 +1,7 @@
 """Text as evidence: the top-activating lines of a chosen text for the chosen head."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -76,7 +77,7 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
             source = one_of("lines_from", (*built_in_texts(opened), PASTED, FILE))
             unit, meaning = MEASURES[one_of("excited_by", tuple(MEASURES))]
         if is_own := source in (PASTED, FILE):
-            lines = lines_in(_pasted_text() if source == PASTED else _file_text())
+            lines = lines_in(_own_text(source))
         else:
             lines = built_in_lines(opened, source)
         text = tokenize_lines(opened, lines)
@@ -88,7 +89,14 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
     _measure_rest(opened, text, activations)
     best = best_lines(activations, unit, at.layer, at.head, LISTED)
     for place, line in enumerate(best[:LARGE]):
-        _draw_line(opened, text, line, unit, (at.layer, at.head), f"line_{place}")
+        tokens = text.rows[line.line]
+        key = "line tokens", tuple(token.id for token in tokens)
+        measured = cached(opened, key, partial(token_activations, opened, [tokens]))
+        values: Tensor = getattr(measured, unit)[0][at.layer, at.head]
+        name = in_quotes(literal(label_at(tokens, line.token)))
+        st.markdown(f"Line {line.line + 1}: {three(line.value)} at {name}")
+        shades, key_of = values.tolist(), f"line_{place}"
+        chips(tokens, key=key_of, highlight=line.token, values=shades, unit=unit)
     _say_how_many(text, activations)
     _draw_list(text, best, unit)
     st.caption(
@@ -102,34 +110,28 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
     code_panel(token_activations, script=code)
 
 
-def _pasted_text() -> str:
-    text = st.text_area(
-        "Your text, line by line",
-        key="evidence_text",
-        max_chars=MOST_PASTED_LINES,
-        placeholder="Type or paste lines; upload a longer text as a file",
-        persist_state="session",
-    )
-    return str(text or "")
-
-
-def _file_text() -> str:
-    """The text of an uploaded file."""
+def _own_text(source: str) -> str:
+    """The pasted text, or that of an uploaded file."""
+    if source == PASTED:
+        pasted = st.text_area(
+            "Your text, line by line",
+            key="evidence_text",
+            max_chars=MOST_PASTED_LINES,
+            placeholder="Type or paste lines; upload a longer text as a file",
+            persist_state="session",
+        )
+        return str(pasted or "")
     lines, characters = limits.LINES.most, limits.LINE_CHARACTERS.most
     st.caption(
         f"Plain text in UTF-8, at most {lines:,} lines of at most {characters:,} characters. The "
         "server does not store it, and a link does not contain it."
     )
     state, most = state_of(EvidenceLines), lines * (characters + 1)
-
-    def forget() -> None:
-        state_of(EvidenceLines).uploaded = None
-
     upload = st.file_uploader(
         "Text file",
         key="evidence_file",
         max_upload_size=max(1, BYTES_OF_CHARACTER * lines * characters // limits.MB),
-        on_change=forget,
+        on_change=lambda: setattr(state_of(EvidenceLines), "uploaded", None),
     )
     if upload is not None and state.uploaded is None:
         content = upload.getvalue()
@@ -166,12 +168,7 @@ def _measure_rest(opened: OpenModel, text: TokenizedLines, activations: LineActi
     if not tokens or not is_started(MEASUREMENT, (opened.name, text.lines), cost):
         return
     with stoppable(MEASUREMENT, cost), bar(f"Reading {len(text.rows):,} lines") as report:
-
-        def measure_rest() -> None:
-            for done in measure(opened, text, activations):
-                report(done)
-
-        or_stop(measure_rest)
+        or_stop(lambda: [report(done) for done in measure(opened, text, activations)])
 
 
 def _say_how_many(text: TokenizedLines, activations: LineActivations) -> None:
@@ -180,31 +177,9 @@ def _say_how_many(text: TokenizedLines, activations: LineActivations) -> None:
     if measured < count:
         sentence = f"{measured:,} of {count:,} lines are measured."
     if text.cut:
-        most = max(map(len, text.rows))
-        sentence += (
-            f" {text.cut:,} are longer than the model reads: their first {most:,} tokens count."
-        )
+        first = f"their first {max(map(len, text.rows)):,} tokens count."
+        sentence += f" {text.cut:,} are longer than the model reads: {first}"
     st.caption(sentence)
-
-
-def _draw_line(
-    opened: OpenModel,
-    text: TokenizedLines,
-    line: TopLine,
-    unit: str,
-    head: tuple[int, int],
-    key: str,
-) -> None:
-    tokens = text.rows[line.line]
-    activations = cached(
-        opened,
-        ("line tokens", tuple(token.id for token in tokens)),
-        lambda: token_activations(opened, [tokens]),
-    )
-    values: Tensor = getattr(activations, unit)[0][head]
-    name = in_quotes(literal(label_at(tokens, line.token)))
-    st.markdown(f"Line {line.line + 1}: {three(line.value)} at {name}")
-    chips(tokens, key=key, highlight=line.token, values=values.tolist(), unit=unit)
 
 
 def _draw_list(text: TokenizedLines, best: list[TopLine], unit: str) -> None:

@@ -46,10 +46,14 @@ def draw_steering(context: PageContext, question: Question, adjust: DeltaGenerat
         head = at.head if one_of("steer_by", (OF_TEXTS, HEAD_OUTPUT)) == HEAD_OUTPUT else None
         steer = steering_of(question, at.part, at.layer, head, slider("steer_strength"))
         button = st.container(width="content")
-    if why := _why_no_direction(context, steer):
-        st.text(why)
-    else:
+    why = ""
+    try:
+        check_applicable(context.opened, context.forward, steer)
         st.text(_in_words(context, question, steer))
+    except NotApplicableError as error:
+        why = str(error)
+        st.text(why)
+    if not why:
         with charts:
             _draw_metrics(context, question, steer)
     prompt = _draw_texts(context, question, None if why else steer)
@@ -63,15 +67,6 @@ def draw_steering(context: PageContext, question: Question, adjust: DeltaGenerat
     if prompt:
         lines += script(steered_text_code, context.opened, steer, prompt)
     code_panel(Add, steering_direction, script=lines)
-
-
-def _why_no_direction(context: PageContext, steer: Steer) -> str:
-    try:
-        check_applicable(context.opened, context.forward, steer)
-        steering_direction(context.opened, steer)
-    except NotApplicableError as error:
-        return str(error)
-    return ""
 
 
 def _in_words(context: PageContext, question: Question, steer: Steer) -> str:
@@ -97,15 +92,14 @@ def _draw_metrics(context: PageContext, question: Question, steer: Steer) -> Non
     with left:
         _draw_over(opened, question, "strength", steer, over_strengths(steer))
     with right:
-        over = "layer" if steer.head is None else "head"
-        _draw_over(opened, question, over, steer, places)
+        _draw_over(opened, question, "layer" if steer.head is None else "head", steer, places)
     pairs = len(question.pairs)
     spread = f": mean and standard deviation over {pairs} pairs" if pairs > 1 else ""
-    right_is = "at this strength, " + ("after every layer" if steer.head is None else "every head")
+    right_is = "after every layer" if steer.head is None else "every head"
     st.caption(
-        f"Left: at every strength. Right: {right_is}. {question.metric} at the output position, "
-        f"after the clean and after the corrupted "
-        f"text{spread}. The dashed line is the current choice."
+        f"Left: at every strength. Right: at this strength, {right_is}. {question.metric} at the "
+        f"output position, after the clean and after the corrupted text{spread}. The dashed line "
+        "is the current choice."
     )
 
 
@@ -141,20 +135,18 @@ def _draw_texts(context: PageContext, question: Question, steer: Steer | None) -
     if not prompt.strip():
         st.text("There is nothing to continue: type a prompt.")
         return ""
-    added: list[tuple[str, Steer | None]] = [("Without the direction", None)]
-    if steer is not None:
-        added.append((f"With {three(steer.strength)} × the direction", steer))
-    texts = []
+    texts = {}
     try:
-        for _, direction in added:
+        for direction in (None, *([steer] if steer else [])):
+            strength = f"With {three(direction.strength)} ×" if direction else "Without"
             with bar("Writing") as report:
-                texts.append(steered_text(opened, prompt, direction, report))
+                texts[strength] = steered_text(opened, prompt, direction, report)
     except (ForwardPassError, NotApplicableError) as error:
         st.text(str(error))
         return ""
-    for place, (title, _), text in zip(widgets.side_by_side(1, 1), added, texts, strict=False):
+    for place, (strength, text) in zip(widgets.side_by_side(1, 1), texts.items(), strict=False):
         with place:
-            st.markdown(f"**{title}**")
+            st.markdown(f"**{strength} the direction**")
             with st.container(border=True, height=TEXT_HEIGHT):
                 st.text(text.strip() or "no readable text")
     st.caption(f"The likeliest token each time, up to {MAX_STEERED} tokens after the prompt.")

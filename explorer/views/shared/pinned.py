@@ -74,7 +74,15 @@ def current_pin(context: PageContext, forward: ForwardPass | None = None) -> Pin
     lines.head = at.head
     if is_new:
         _choose_pinned(cell)
-        notes = [*_pinned_note(text, str(cell)), *_drawn_note(heads_text, heads, count)]
+        notes = []
+        if text != str(cell):
+            instead = f"{cell} is pinned" if str(cell) else "nothing is pinned"
+            can = "“pinned” can be a query and a key of this text, such as q0k0"
+            notes.append(f"{can}, not “{cut(text, 20)}”; {instead}.")
+        if heads_text and not heads:
+            can = f"heads 0 to {count - 1} with dots between them" if count > 1 else "head 0"
+            drawn = f"“drawn” can be {can}, not “{cut(heads_text, 20)}”"
+            notes.append(f"{drawn}; the chosen head is drawn.")
         keep_note("pinned", *notes, until=at)
     IN_ADDRESS.settle({"pinned": str(cell), "drawn": heads_text if heads else ""})
     draw_notes("pinned", at)
@@ -111,11 +119,8 @@ def draw_heads(heads: Sequence[int], context: PageContext) -> None:
     """For a callback: draw these heads as lines."""
     state_of(HeadOfLines).head = head = context.choice.head
     drop_notes("pinned")
-    if tuple(heads) == (head,):
-        text = ""
-    else:
-        text = EVERY if len(heads) == context.part.heads else ".".join(map(str, heads))
-    IN_ADDRESS.put("drawn", text)
+    text = EVERY if len(heads) == context.part.heads else ".".join(map(str, heads))
+    IN_ADDRESS.put("drawn", "" if tuple(heads) == (head,) else text)
 
 
 def row_note(forward: ForwardPass, part: str, query: int) -> list[str]:
@@ -201,18 +206,3 @@ def _choose_pinned(cell: PinnedCell) -> None:
     for name, place in (("query", cell.query), ("key", cell.key)):
         if place is not None:
             choose(name, place)
-
-
-def _pinned_note(text: str, cell: str) -> list[str]:
-    if text == cell:
-        return []
-    instead = f"{cell} is pinned" if cell else "nothing is pinned"
-    can = "“pinned” can be a query and a key of this text, such as q0k0"
-    return [f"{can}, not “{cut(text, 20)}”; {instead}."]
-
-
-def _drawn_note(text: str, heads: Sequence[int], count: int) -> list[str]:
-    if heads or not text:
-        return []
-    can = f"heads 0 to {count - 1} with dots between them" if count > 1 else "head 0"
-    return [f"“drawn” can be {can}, not “{cut(text, 20)}”; the chosen head is drawn."]
