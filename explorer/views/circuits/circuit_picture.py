@@ -47,8 +47,7 @@ def draw_circuit_map(
     Returns the head or edge that is selected in the picture; a selected head is also selected in
     the bar.
     """
-    selection = current_selection(picture)
-    texts = question.pairs[0].texts
+    selection, texts = current_selection(picture), question.pairs[0].texts
     title = f"{opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
     circuit_map(
         picture, key="circuit_map", title=title, selection=selection, on_select=keep_selection
@@ -82,20 +81,22 @@ def picture_of(
         return positions, tuple(moves(clean_pass(opened, pair), part, edges, positions))
 
     positions, moved = cached(opened, ("circuit picture", question.key, method), make)
-    columns = scores.wiring.columns
+    output = question.metric
+    if len(question.pairs) == 1 and ANSWERS_READ[output]:
+        output = f"{output} of {pair.names[0]}"
+        if question.metric == LOGIT_DIFFERENCE:
+            output = "logit of {} − logit of {}".format(*pair.names)
+    shares = zip(scores.writers.tolist(), exact_parts, strict=True)
     return CircuitMap(
         tokens=pair.clean,
         corrupted=pair.counterparts,
         layers=scores.wiring.layers,
         edges=edges,
         positions=positions,
-        nodes={
-            node_of(place): (float(estimate), value)
-            for place, estimate, value in zip(columns, scores.writers, exact_parts, strict=True)
-        },
+        nodes=dict(zip(map(node_of, scores.wiring.columns), shares, strict=True)),
         moves=moved,
         place=pair.place if has_words(opened.config) else None,
-        output=_output(question),
+        output=output,
         difference=scores.difference,
         every=len(scores.order),
     )
@@ -145,12 +146,9 @@ def current_selection(picture: CircuitMap) -> CircuitChoice:
     usual = usual_count(picture)
     count = whole_number(address.get("drawn_edges", ""))
     part = PART.fullmatch(address.get("drawn_part", ""))
-    chosen = [-1 if text is None else int(text) for text in part.groups()] if part else [-1] * 3
-    selection = (
-        selection_in([count, *chosen], picture)
-        or selection_in([usual, *chosen], picture)
-        or CircuitChoice(usual)
-    )
+    chosen = [int(text or -1) for text in part.groups()] if part else [-1] * 3
+    some = (selection_in([most, *chosen], picture) for most in (count, usual))
+    selection = next(filter(None, some), CircuitChoice(usual))
     valid = {"drawn_edges": str(selection.count), "drawn_part": _address_text(selection)}
     for name, text in address.items():
         if is_new and text and text != valid[name]:
@@ -174,13 +172,3 @@ def _address_text(selection: CircuitChoice) -> str:
     if selection.edge is not None:
         return f"e{selection.edge}"
     return "" if selection.head is None else "{}.{}".format(*selection.head)
-
-
-def _output(question: Question) -> str:
-    """The metric at the output position, in a few words."""
-    names = question.pairs[0].names
-    if len(question.pairs) > 1 or not ANSWERS_READ[question.metric]:
-        return question.metric
-    if question.metric == LOGIT_DIFFERENCE:
-        return f"logit of {names[0]} − logit of {names[1]}"
-    return f"{question.metric} of {names[0]}"

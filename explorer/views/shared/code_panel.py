@@ -154,8 +154,11 @@ class _Lines:
         self._open(forward.folder, forward.reads_prompts)
         typed = ", ".join(repr(text) for text in (forward.text, forward.pair) if text)
         call = f"{self._name(run_text)}(opened, {typed})"
+        tokens = forward.source, forward.target
         for earlier, value in self.values.items():
-            if isinstance(value, ForwardPass) and _reads_tokens_of(forward, value):
+            if not isinstance(value, ForwardPass) or value.edits or value.folder == forward.folder:
+                continue
+            if (value.source, value.target) == tokens:
                 again = self._name(rerun)
                 call = f"{again}(opened, {earlier}, {earlier}.source, {earlier}.target, ())"
         self.lines.append(f"{name} = {call}")
@@ -233,9 +236,3 @@ class _Lines:
             start = f"from {module} import" if module else "import"
             groups[group].append(f"{start} {', '.join(sorted(names))}")
         return [line for group in groups if group for line in (*group, "")]
-
-
-def _reads_tokens_of(forward: ForwardPass, first: ForwardPass) -> bool:
-    """Whether this pass reads the tokens of the first with another model."""
-    tokens = (forward.source, forward.target) == (first.source, first.target)
-    return tokens and forward.folder != first.folder and not first.edits

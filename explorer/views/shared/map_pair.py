@@ -71,14 +71,13 @@ class MapSide:
 
 @dataclass(frozen=True, eq=False)
 class AlignedMaps:
-    """Two maps over common groups of queries and keys, each (groups, groups)."""
+    """Two maps over common groups, each (groups, groups), and where either may attend."""
 
     rows: AlignedTokens
     columns: AlignedTokens
     first: Tensor
     second: Tensor
     allowed: tuple[Tensor, Tensor]
-    """Where either may attend."""
 
     @property
     def is_pooled(self) -> bool:
@@ -112,13 +111,9 @@ def align_sides(first: MapSide, second: MapSide) -> AlignedMaps:
         allowed = first.allowed, second.allowed
         return AlignedMaps(rows, columns, first.values, second.values, allowed)
     mine, theirs = (rows.first, columns.first), (rows.second, columns.second)
-    return AlignedMaps(
-        rows,
-        columns,
-        pool_map(first.values, *mine),
-        pool_map(second.values, *theirs),
-        (pool_mask(first.allowed, *mine), pool_mask(second.allowed, *theirs)),
-    )
+    pooled = pool_map(first.values, *mine), pool_map(second.values, *theirs)
+    allowed = pool_mask(first.allowed, *mine), pool_mask(second.allowed, *theirs)
+    return AlignedMaps(rows, columns, *pooled, allowed)
 
 
 def _align(
@@ -160,17 +155,14 @@ def draw_map_pair(
     all three, and the callback that pins another.
     """
     sides, aligned, refusal = (first, second), None, ""
+    axes = [(side.rows, side.columns, side.words) for side in sides]
     try:
         aligned = align_sides(first, second)
+        axes.append((aligned.rows.labels, aligned.columns.labels, second.words))
     except NotAlignedError as error:
         refusal = str(error)
     places = widgets.side_by_side(1, 1, 1)
-    pictures = [
-        MatrixLabels(side.rows, side.columns, side.words.row, side.words.column) for side in sides
-    ]
-    if aligned is not None:
-        labels = aligned.rows.labels, aligned.columns.labels
-        pictures.append(MatrixLabels(*labels, second.words.row, second.words.column))
+    pictures = [MatrixLabels(down, across, of.row, of.column) for down, across, of in axes]
     options = {"neighbours": pictures, **pinning}
     for place, side, key in zip(places, sides, keys, strict=False):
         with place:
@@ -196,8 +188,8 @@ def draw_map_pair(
             aligned.difference,
             "map_difference",
             difference_title(first, second, title),
-            rows=labels[0],
-            columns=labels[1],
+            rows=aligned.rows.labels,
+            columns=aligned.columns.labels,
             allowed=aligned.allowed[0] | aligned.allowed[1],
             heading=title + groups * aligned.is_pooled,
             scale="diverging",

@@ -113,13 +113,9 @@ def bold_title(title: str) -> str:
 def head_summary(context: PageContext) -> str:
     """A summary of the chosen head's map, computed from its weights."""
     at, passed = context.choice, context.forward
-    return summary_of(
-        passed.weights(*at.place),
-        passed.mask(at.part, at.layer),
-        passed.rows(at.part),
-        passed.columns(at.part),
-        passed.part(at.part).words.cell,
-    )
+    weights, allowed = passed.weights(*at.place), passed.mask(at.part, at.layer)
+    rows, columns = passed.rows(at.part), passed.columns(at.part)
+    return summary_of(weights, allowed, rows, columns, passed.part(at.part).words.cell)
 
 
 def draw_head(context: PageContext, key: str) -> None:
@@ -139,8 +135,7 @@ def draw_map(
     ghost: Tensor | None = None,
 ) -> None:
     """The raw attention weights of a head; a cell that is true in `ghost` has a frame."""
-    allowed = forward.mask(part, layer)
-    weights = forward.weights(part, layer, head)
+    weights, allowed = forward.weights(part, layer, head), forward.mask(part, layer)
     draw_weights(forward, part, weights, key, title, height, allowed=allowed, ghost=ghost)
 
 
@@ -176,7 +171,7 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
             chips(forward.output_tokens, key=key)
         else:
             st.text(answer.text)
-        notes([answer.note] if answer.note else [])
+        notes(filter(None, [answer.note]))
         return
     if not answer.guesses:
         st.text(answer.note if answer.kind == "mask" else ENDS_IN_VECTORS)
@@ -215,10 +210,9 @@ PREDICTS = {
 def choose_output_position(context: PageContext) -> int:
     """The chosen output position; 0 if the model gives one answer for the whole text."""
     opened, forward = context.opened, context.forward
-    kind = opened.config.kind
     if not has_words(opened.config):
         return 0
-    inputs = forward.last_stack_tokens
+    kind, inputs = opened.config.kind, forward.last_stack_tokens
     tokens = forward.output_tokens if kind == "encoder-decoder" else inputs
     default = shown_place(opened, inputs)
     picked = token("expected_at", tokens, default, help=PREDICTS[kind], width=360)
