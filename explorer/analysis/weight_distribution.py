@@ -54,11 +54,10 @@ def usual_lines(opened: OpenModel) -> tuple[tuple[str, ...], str]:
     for a model that learned from them, else reviews; evenly from the whole text."""
     if opened.task is not None:
         return (built_in_lines(opened, OF_TASK) or opened.task.examples)[:MOST_BUILT_IN], ""
-    if data_attribution(opened.run) == PLAYS.attribution:
-        source, lines = PLAYS, [line for line in PLAYS.text.splitlines() if len(line) >= SHORTEST]
-    else:
-        source = REVIEWS
-        lines = [text for text, _ in read_pairs(REVIEWS.text, ("text", "label"))[0]]
+    source = PLAYS if data_attribution(opened.run) == PLAYS.attribution else REVIEWS
+    lines = [text for text, _ in read_pairs(REVIEWS.text, ("text", "label"))[0]]
+    if source is PLAYS:
+        lines = [line for line in PLAYS.text.splitlines() if len(line) >= SHORTEST]
     return tuple(lines[:: len(lines) // MOST_BUILT_IN])[:MOST_BUILT_IN], source.attribution
 
 
@@ -103,15 +102,14 @@ def weight_deciles(
     layers: dict[int, list[tuple[Tensor, Tensor, int]]] = {}
     for line, text in enumerate(lines):
         forward = run_batch_uncached(opened, (text,))[0]
-        size = len(forward.rows(part)), len(forward.columns(part))
         for layer in range(forward.part(part).layers):
-            at = forward.mask(part, layer).expand(size).nonzero()
-            weights = torch.cat([*forward.some_heads(part, layer)])[:, at[:, 0], at[:, 1]]
+            every = torch.cat([*forward.some_heads(part, layer)]).float()
+            at = forward.mask(part, layer).expand(every.shape[1:]).nonzero()
             places = torch.cat([torch.full((len(at), 1), line), at], 1).int()
-            masked = size[0] * size[1] - len(at)
-            layers.setdefault(layer, []).append((weights.float(), places, masked))
+            cells = every[:, at[:, 0], at[:, 1]], places, every[0].numel() - len(at)
+            layers.setdefault(layer, []).append(cells)
         report((line + 1) / len(lines))
-    of_layers = [_deciles(*zip(*cells, strict=True)) for cells in layers.values()]
+    of_layers = [_deciles(*zip(*of_lines, strict=True)) for of_lines in layers.values()]
     return WeightDeciles(*map(torch.stack, zip(*of_layers, strict=True)))
 
 

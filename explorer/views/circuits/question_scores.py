@@ -44,9 +44,7 @@ WHAT_EAP_IS = (
     "EAP is edge attribution patching, by the gradient at the clean text. EAP-IG takes the mean "
     f"gradient over {METHODS['EAP-IG']} points on the way from the corrupted text to it."
 )
-TOO_LONG_FOR_PAIRS = (
-    "So many passes of this model take too long: take fewer pairs, or shorten the texts."
-)
+TOO_LONG_FOR_PAIRS = "So many passes take too long here: take fewer pairs, or shorten the texts."
 STRONGEST = 10
 Key = tuple[object, ...]
 

@@ -30,10 +30,9 @@ def draw_example(
     for stack, tokens in enumerate(example.inputs):
         is_last = stack == len(example.inputs) - 1
         below = example.targets[:TOKENS_SHOWN] if is_last and example.targets else None
-        title = name
+        title = f"{name[:1].upper()}{name[1:]}"
         if len(example.inputs) > 1:
-            title += ", encoder" if stack == 0 else ", decoder"
-        title = f"{title[:1].upper()}{title[1:]}"
+            title += ", decoder" if stack else ", encoder"
         if example.label:
             title += f" · class {literal(example.label)}"
             title += f" · {three(losses[0])} nats" if losses else ""

@@ -118,14 +118,10 @@ def progress_words(state: DownloadState) -> str:
         return "Looking for the file"
     if now.phase == "converting":
         return f"Downloaded {megabytes(now.total)}; converting it, which takes some seconds"
-    words = f"{megabytes(now.done)} of {megabytes(now.total)}"
-    if state.seconds_left is None:
+    words, seconds = f"{megabytes(now.done)} of {megabytes(now.total)}", state.seconds_left
+    if seconds is None:
         return words
-    return f"{words}, {megabytes(int(now.speed))} a second, {_time(state.seconds_left)} left"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 60:
-        return f"{max(seconds, 1):.0f} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    left = f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    left = f"{max(seconds, 1):.0f} s" if seconds < 60 else left
+    return f"{words}, {megabytes(int(now.speed))} a second, {left} left"

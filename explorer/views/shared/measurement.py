@@ -30,11 +30,7 @@ class StartedMeasurements(dict[str, Hashable]):
 
 
 def measurement(
-    opened: OpenModel,
-    name: str,
-    key: Hashable,
-    make: Callable[[Report], Result],
-    **how: Any,
+    opened: OpenModel, name: str, key: Hashable, make: Callable[[Report], Result], **how: Any
 ) -> Result | None:
     """The cached result of `make`; None if it is not computed yet, and the page says why.
 

@@ -58,27 +58,15 @@ def key_of(part: str) -> str:
     return "encoder_token" if part == "decoder.cross_attn" else "key_token"
 
 
-def take_pinned(context: PageContext) -> None:
-    """Choose, once, the tokens that another page has pinned in the meantime.
-
-    After the browser's Back, the tokens of the address stay chosen.
-    """
-    cell = pinned.pinned_anywhere()
-    if str(cell) == state_of(StageClicks).pinned:
-        return
-    state_of(StageClicks).pinned = str(cell)
-    if not streamlit_patches.came_back():
-        _choose_tokens(context.choice.part, cell)
-
-
 def pin_chosen(context: PageContext, stage: Stage) -> None:
     """Pin the tokens chosen here for the other pages; a token that nobody chose is not pinned."""
-    part = stage.part or context.choice.part
-    cell = PinnedCell(_place(query_of(part)), _place(key_of(part))).within(context.forward, part)
+    part, texts = stage.part or context.choice.part, STAGE_CHOICES.texts()
+    query, key = (whole_number(texts.get(name, "")) for name in (query_of(part), key_of(part)))
+    cell = PinnedCell(query, key).within(context.forward, part)
     if str(cell) != state_of(StageClicks).pinned:
         state_of(StageClicks).pinned = str(cell)
         pinned.pin(cell)
-    number = STAGE_CHOICES.texts().get("number")
+    number = texts.get("number")
     if number and stage.shapes[-1][-1] == "d_model":
         widget_state.put("number", number)
 
@@ -87,10 +75,6 @@ def _choose_tokens(part: str, cell: PinnedCell) -> None:
     for name, place in ((query_of(part), cell.query), (key_of(part), cell.key)):
         if place is not None:
             STAGE_CHOICES.put(name, str(place))
-
-
-def _place(name: str) -> int | None:
-    return whole_number(STAGE_CHOICES.texts().get(name, ""))
 
 
 def forward_pass_link(context: PageContext, cell: PinnedCell) -> None:
@@ -167,7 +151,11 @@ def chosen_position(context: PageContext) -> PassPosition:
     """The position chosen here or in the address; a note names what is invalid there."""
     forward = context.forward
     is_new = _follow_bar(context)
-    take_pinned(context)
+    cell, clicks = pinned.pinned_anywhere(), state_of(StageClicks)
+    if str(cell) != clicks.pinned:  # another page has pinned it in the meantime
+        clicks.pinned = str(cell)
+        if not streamlit_patches.came_back():  # or the tokens of the address stay chosen
+            _choose_tokens(context.choice.part, cell)
     stages = {stage.name: stage for stage in stages_of(forward.config)}
     texts = {name: str(text or "") for name, text in STAGE_CHOICES.texts().items()}
     invalid: dict[str, str] = {}
@@ -254,10 +242,9 @@ def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
     STAGE_CHOICES.put("stage", stage.name)
     changed = _bar_of(context, stage)
     clicks.was_clicked = not changed
-    if changed:
-        for name, value in changed.items():
-            widget_state.put(name, value)
-        clicks.bar_follows = True
+    clicks.bar_follows |= bool(changed)
+    for name, value in changed.items():
+        widget_state.put(name, value)
 
 
 def _bar(context: PageContext) -> tuple[str, str, int]:
@@ -272,13 +259,13 @@ def _bar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
 
     The browser may not know yet what an earlier click changed in the bar: its report is not enough.
     """
-    model, part, _ = _bar(context)
     if stage.layer is None:
         return {}
+    here, bar, clicks = _bar(context), state_of(StageBar), state_of(StageClicks)
+    model, part, _ = here
     if stage.part or not part.startswith(stage.stack):
         part = stage.part or f"{stage.stack}.self_attn"
     target = model, part, stage.layer
-    here, bar, clicks = _bar(context), state_of(StageBar), state_of(StageClicks)
     if here == target == bar.at:
         return {}
     clicks.outdated |= {here, bar.at or here} - {target}
