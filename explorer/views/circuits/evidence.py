@@ -86,17 +86,22 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
         return
     state_of(EvidenceLines).searched = lines
     activations = activations_of(opened, text)
-    _measure_rest(opened, text, activations)
+    is_measured = activations.measured.tolist()
+    tokens = sum(len(row) for row, done in zip(text.rows, is_measured, strict=True) if not done)
+    cost = tokens * cost_per_token(opened)
+    if tokens and is_started(MEASUREMENT, (opened.name, text.lines), cost):
+        with stoppable(MEASUREMENT, cost), bar(f"Reading {len(text.rows):,} lines") as report:
+            or_stop(lambda: [report(done) for done in measure(opened, text, activations)])
     best = best_lines(activations, unit, at.layer, at.head, LISTED)
     for place, line in enumerate(best[:LARGE]):
-        tokens = text.rows[line.line]
-        key = "line tokens", tuple(token.id for token in tokens)
-        measured = cached(opened, key, partial(token_activations, opened, [tokens]))
+        row = text.rows[line.line]
+        key = "line tokens", tuple(token.id for token in row)
+        measured = cached(opened, key, partial(token_activations, opened, [row]))
         values: Tensor = getattr(measured, unit)[0][at.layer, at.head]
-        name = in_quotes(literal(label_at(tokens, line.token)))
+        name = in_quotes(literal(label_at(row, line.token)))
         st.markdown(f"Line {line.line + 1}: {three(line.value)} at {name}")
         shades, key_of = values.tolist(), f"line_{place}"
-        chips(tokens, key=key_of, highlight=line.token, values=shades, unit=unit)
+        chips(row, key=key_of, highlight=line.token, values=shades, unit=unit)
     _say_how_many(text, activations)
     _draw_list(text, best, unit)
     st.caption(
@@ -158,17 +163,6 @@ def draw_searched_lines(opened: OpenModel, layer: int, head: int) -> None:
     st.markdown("**Top-activating lines of the text that was searched last**")
     _say_how_many(text, activations)
     _draw_list(text, best_lines(activations, "norm", layer, head, LARGE), "norm")
-
-
-def _measure_rest(opened: OpenModel, text: TokenizedLines, activations: LineActivations) -> None:
-    """Measure the lines that are not measured yet, with a button that stops after any batch."""
-    is_measured = activations.measured.tolist()
-    tokens = sum(len(row) for row, done in zip(text.rows, is_measured, strict=True) if not done)
-    cost = tokens * cost_per_token(opened)
-    if not tokens or not is_started(MEASUREMENT, (opened.name, text.lines), cost):
-        return
-    with stoppable(MEASUREMENT, cost), bar(f"Reading {len(text.rows):,} lines") as report:
-        or_stop(lambda: [report(done) for done in measure(opened, text, activations)])
 
 
 def _say_how_many(text: TokenizedLines, activations: LineActivations) -> None:

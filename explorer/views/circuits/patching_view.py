@@ -77,11 +77,22 @@ def draw_tracing(context: PageContext, question: Question, adjust: DeltaGenerato
     pairs = pairs_to_average(question, on_screen)
     site, denoises = PATCHED[what], way == DENOISING
     tracings = [Tracing(contrast_of(opened, pair), site, denoises) for pair in pairs]
+
+    def measure(report: Report) -> TracedGrid:
+        grids, tokens = [], tracings[0].tokens
+        for n, tracing in enumerate(tracings):
+            columns = []
+            for column in tracing.columns():
+                columns.append(column)
+                report((n * tokens + len(columns)) / (tokens * len(tracings)))
+            grids.append(tracing.grid(columns))
+        return mean_grid(grids)
+
     grid = measurement(
         opened,
         "tracing",
         ("tracing", *Question(pairs, question.metric).key, what, way),
-        lambda report: _measure_grids(tracings, report),
+        measure,
         cost=sum(tracing.cost for tracing in tracings),
         doing="Every layer, by token",
         too_long=TOO_LONG_FOR_TRACING,
@@ -137,17 +148,6 @@ def pairs_to_average(question: Question, on_screen: TokenPair) -> tuple[TokenPai
     """All pairs where they are equally long, else the pair on screen alone."""
     lengths = {(len(pair.clean), len(pair.corrupted)) for pair in question.pairs}
     return question.pairs if len(lengths) == 1 else (on_screen,)
-
-
-def _measure_grids(tracings: list[Tracing], report: Report) -> TracedGrid:
-    grids, tokens = [], tracings[0].tokens
-    for n, tracing in enumerate(tracings):
-        columns = []
-        for column in tracing.columns():
-            columns.append(column)
-            report((n * tokens + len(columns)) / (tokens * len(tracings)))
-        grids.append(tracing.grid(columns))
-    return mean_grid(grids)
 
 
 def token_labels(pair: TokenPair, of_corrupted: bool = False) -> list[VisibleText]:

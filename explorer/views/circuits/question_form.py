@@ -223,10 +223,23 @@ def draw_pairs(context: PageContext, question: Question) -> None:
             label = "Make its clean text the sentence of the bar"
             st.button(label, key="clean_to_bar", on_click=widget_state.put, args=("text", clean))
     chips(pair.clean, key="pair_tokens", below=pair.counterparts, highlight=pair.differing_places)
-    st.text(_values(question.metric, pair))
+    of, pairs, unit = _metric_of(question.metric, pair), question.pairs, UNITS[question.metric]
+    values = [(p.clean_value, p.corrupted_value, p.clean_value - p.corrupted_value) for p in pairs]
+    clean_value, corrupted, difference = map(three, values[pairs.index(pair)])
+    st.text(
+        f"{of}: {clean_value} after the clean text (above), {corrupted} after the corrupted one "
+        f"(below); the difference is {f'{difference} {unit}'.strip()}."
+    )
     widgets.notes(pair.notes)
-    if len(question.pairs) > 1:
-        st.text(_means(question))
+    if len(pairs) > 1:
+        by_text = zip(*values, strict=True)
+        means = (f"{three(fmean(of_text))} ± {three(stdev(of_text))}" for of_text in by_text)
+        clean_value, corrupted, difference = means
+        st.text(
+            f"Mean over {len(pairs)} pairs: {clean_value} after the clean texts, {corrupted} after "
+            f"the corrupted ones; the difference is {f'{difference} {unit}'.strip()} (± the "
+            "standard deviation)."
+        )
 
 
 def shown_pair(question: Question) -> TokenPair:
@@ -242,30 +255,7 @@ def _names(question: Question) -> list[str]:
     ]
 
 
-def _values(metric: str, pair: TokenPair) -> str:
-    """The metric of both texts and their difference, in a sentence."""
-    clean, corrupted = pair.clean_value, pair.corrupted_value
-    difference = f"{three(clean - corrupted)} {UNITS[metric]}".strip()
-    return (
-        f"{_metric_of(metric, pair)}: {three(clean)} after the clean text (above), "
-        f"{three(corrupted)} after the corrupted one (below); the difference is {difference}."
-    )
-
-
 def _metric_of(metric: str, pair: TokenPair) -> str:
     """The metric with the answers that it reads."""
     of = {2: " of “{}” and “{}”", 1: " of “{}”", 0: ""}[ANSWERS_READ[metric]]
     return f"{metric}{of.format(*pair.names)}"
-
-
-def _means(question: Question) -> str:
-    pairs, unit = question.pairs, UNITS[question.metric]
-    values = [(p.clean_value, p.corrupted_value, p.clean_value - p.corrupted_value) for p in pairs]
-    clean, corrupted, difference = (
-        f"{three(fmean(of))} ± {three(stdev(of))}" for of in zip(*values, strict=True)
-    )
-    return (
-        f"Mean over {len(pairs)} pairs: {clean} after the clean texts, {corrupted} after the "
-        f"corrupted ones; the difference is {f'{difference} {unit}'.strip()} (± the standard "
-        "deviation)."
-    )

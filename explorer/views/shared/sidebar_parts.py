@@ -120,8 +120,7 @@ ONLY_HERE = "Your text is too long for a link: this server keeps it, and the lin
 def draw_tools() -> None:
     """Draw the tools, which are the same on every page; a page that runs alone has none."""
     reader = session()
-    place = reader.sidebar_foot
-    if place is None:
+    if (place := reader.sidebar_foot) is None:
         return
     with place:
         draw_share()
