@@ -107,13 +107,12 @@ def draw_parts(context: PageContext, question: Question, adjust: DeltaGenerator)
         unit, pairs = UNITS[question.metric], len(question.pairs)
         over = f", the mean over {pairs} pairs" if pairs > 1 else ""
         lower = LOWER_IS_BETTER if question.metric in (LOSS, KL) else ""
+        metric = metric_in_words(question.metric)
         heads_grid(
             context,
             grid,
             key="circuit_heads",
-            title=map_title(
-                at.called, at.part, f"Each head's part of the {metric_in_words(question.metric)}"
-            ),
+            title=map_title(at.called, at.part, f"Each head's part of the {metric}"),
             unit=unit,
             absent="not measured",
             scale="diverging",
@@ -148,14 +147,11 @@ def _draw_agreement(
         heads = [at for at in parts if kinds[at] == "head"]
         for what, some in (("all parts", parts), ("the heads", heads)):
             _say_correlation([estimates[at] for at in some], [exact[at] for at in some], what)
-        st.text(
-            "Where the estimate is furthest from the exact value: "
-            + "; ".join(
-                f"{names[at]} ({three(estimates[at])} estimated, {three(exact[at])} exact)"
-                for at in sorted(parts, key=lambda at: -abs(exact[at] - estimates[at]))[:NAMED]
-            )
-            + "."
+        furthest = "; ".join(
+            f"{names[at]} ({three(estimates[at])} estimated, {three(exact[at])} exact)"
+            for at in sorted(parts, key=lambda at: -abs(exact[at] - estimates[at]))[:NAMED]
         )
+        st.text(f"Where the estimate is furthest from the exact value: {furthest}.")
         st.caption(
             "The estimate is linear: it multiplies the difference of what a part wrote for the two "
             "texts with a gradient. Patching runs the model again, once for every part."

@@ -139,8 +139,7 @@ def origin(context: PageContext) -> dict[str, str]:
     at = context.choice
     pair = {"second sentence": at.pair} if at.pair else {}
     place = {"part": at.part, "layer": str(at.layer), "head": str(at.head)}
-    is_step = at.training_step != TRAINED
-    step = {"training step": str(at.training_step)} if is_step else {}
+    step = {"training step": str(at.training_step)} if at.training_step != TRAINED else {}
     return {"model": own_name(at.model), **step, "sentence": at.text, **pair, **place}
 
 
@@ -248,10 +247,9 @@ def _draw_files(kept_session: KeptSession) -> None:
 
 
 def _open_as_talk(kept_session: KeptSession) -> None:
-    file = session_toml(kept_session.title, kept_session.views)
+    file, name = session_toml(kept_session.title, kept_session.views), kept_session.title
     try:
-        name = f"{lesson_name(kept_session.title)}.toml"
-        lesson = lesson_from(file, name, address_parameters.of_pages())
+        lesson = lesson_from(file, f"{lesson_name(name)}.toml", address_parameters.of_pages())
         OWN_LESSONS.add(owner(), lesson, len(file))
     except LessonError as error:
         st.text(str(error))

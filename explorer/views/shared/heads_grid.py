@@ -22,14 +22,10 @@ NO_WEIGHTS = "The weights of every head are NaN, so no metric has a value: choos
 def measured_heads(context: PageContext, part: str = "") -> HeadMetrics:
     """The head metrics of this `part`, by default the chosen one, with a progress bar."""
     forward, part = context.forward, part or context.choice.part
-    total = forward.part(part).layers
-    return cached(
-        context.opened,
-        ("heads", part, input_key(forward)),
-        lambda: join_layers(
-            with_bar(metrics_by_layer(forward, part), total, "Measuring the heads, by layer")
-        ),
-    )
+    key, total = ("heads", part, input_key(forward)), forward.part(part).layers
+    layers = metrics_by_layer(forward, part)
+    doing = "Measuring the heads, by layer"
+    return cached(context.opened, key, lambda: join_layers(with_bar(layers, total, doing)))
 
 
 def input_key(forward: ForwardPass) -> tuple[tuple[int, int], ...]:
