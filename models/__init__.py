@@ -17,8 +17,8 @@ To be read in this order, in which no module needs a later one. The model:
 
 The small print:
 
-13. `file_text`, `config_fields`, `rotary`, `position_biases`, `config`, `presets`: leaves, and a
-    model as data
+13. `file_text`, `config_fields`, `rotary`, `position_biases`, `row_scales`, `config`, `presets`:
+    leaves, and a model as data
 14. `cache`, `sampling`, `generation`, `beam_search`: from logits to text
 15. `model`: a model from its config, with new weights
 16. `frozen_scales`: modules as linear maps, their scales frozen at their values in one pass

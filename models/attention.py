@@ -84,7 +84,7 @@ class MultiHeadAttention(nn.Module):
     With `memory` the keys and values come from there (cross-attention), else from `x`.
     `n_kv_heads` below `n_heads` shares keys and values between heads (grouped-query
     attention, Ainslie et al. 2023); `q_norm` and `k_norm` norm every query and key
-    (Query-Key Normalization for Transformers, Henry et al. 2020). `scale` stands for 1/√d.
+    (Query-Key Normalization, Henry et al. 2020). `scale` stands for 1/√d; `rows` is RowScales.
     ValueError when the heads do not divide the width.
     Source: Attention Is All You Need, section 3.2.2.
     """
@@ -101,6 +101,7 @@ class MultiHeadAttention(nn.Module):
         cap: float | None = None,
         q_norm: nn.Module | None = None,
         k_norm: nn.Module | None = None,
+        rows: nn.Module | None = None,
     ) -> None:
         super().__init__()
         if d_head is None and d_model % n_heads:
@@ -115,7 +116,7 @@ class MultiHeadAttention(nn.Module):
         self.v_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.o_proj = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
         self.q_norm = q_norm or nn.Identity()
-        self.k_norm = k_norm or nn.Identity()
+        self.k_norm, self.rows = k_norm or nn.Identity(), rows
 
     def forward(
         self,
@@ -135,6 +136,7 @@ class MultiHeadAttention(nn.Module):
         else:
             k, v = self.keys_and_values(x if memory is None else memory, rotate, tap)
             k, v = (k, v) if cache is None else cache.append(k, v)
+        tap = tap if self.rows is None else self.rows(x, tap)
         return self.combine(q, k, v, mask, bias, tap)
 
     def keys_and_values(

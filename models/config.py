@@ -101,6 +101,8 @@ class TransformerConfig(PlainData):
     qk_norm: bool = False
     attention_scale: float | None = number_field(None, 1e-6, 1e6)  # None: 1 / √d_head
     attention_cap: float | None = number_field(None, 1e-3, 1e6)  # of scores, ± this (Gemma 2)
+    sink_logit: bool = False  # a learned logit of each head joins its softmax (gpt-oss)
+    gated_attention: bool = False  # a gate of the output of each head (Qiu et al. 2025)
     windows: tuple[int, ...] = ()  # keys that a query attends to, per layer; 0: all
 
     activation: str = choice_field("relu", ACTIVATIONS)

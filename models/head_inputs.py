@@ -50,6 +50,7 @@ def attention_by_head(
     k = tap("k_norm", of.k_norm(tap("k_proj", k)))
     q, k = (q, k) if rotate is None else (rotate(q), rotate(k))
     k, v = (k, v) if cache is None else cache.append(k, v)
+    tap = tap if of.rows is None else of.rows(inputs[0], tap)
     return of.combine(q, k, v, mask, bias, tap)
 
 

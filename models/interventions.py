@@ -61,6 +61,24 @@ class Mean:
 
 
 @dataclass(frozen=True)
+class SetNeuron:
+    """One number of the vector at every position (…, t, d), for example in an `mlp.hidden`.
+
+    `to` None stands for its mean over positions.
+    """
+
+    site: str
+    neuron: int
+    to: float | None = 0.0
+
+    def __call__(self, value: Tensor) -> Tensor:
+        check_index("neuron", self.neuron, value.shape[-1], self.site)
+        changed, column = value.clone(), value[..., self.neuron]
+        changed[..., self.neuron] = column.mean(-1, keepdim=True) if self.to is None else self.to
+        return changed
+
+
+@dataclass(frozen=True)
 class SetCell:
     """One cell of a matrix (…, q, k): true or false in a `mask`, a number among `weights`.
 

@@ -29,6 +29,7 @@ from models.position_biases import AlibiPositions, RelativePositions
 from models.positional import LearnedPositions, PositionalEncoding, Positions
 from models.presets import preset_of
 from models.rotary import RotaryPositions
+from models.row_scales import RowScales
 from models.shapes import Ids
 from models.stack import Stack
 from models.transformer import TransformerBase
@@ -129,7 +130,8 @@ def build_norm(config: TransformerConfig) -> nn.Module:
 
 
 def build_attention(config: TransformerConfig) -> MultiHeadAttention:
-    norms = [RMSNorm(config.head_width, config.norm_eps) if config.qk_norm else None for _ in "qk"]
+    normed, eps = config.head_width if config.qk_norm else 0, config.norm_eps
+    row_factors = config.sink_logit, config.gated_attention
     return MultiHeadAttention(
         config.d_model,
         config.n_heads,
@@ -139,7 +141,9 @@ def build_attention(config: TransformerConfig) -> MultiHeadAttention:
         config.has_out_bias,
         config.scale,
         config.attention_cap,
-        *norms,
+        RMSNorm(normed, eps) if normed else None,
+        RMSNorm(normed, eps) if normed else None,
+        RowScales(config.d_model, config.n_heads, *row_factors) if any(row_factors) else None,
     )
 
 

@@ -2,8 +2,8 @@
 
 Names of sites, in the order of the pass: `{encoder|decoder}.{embed, positions, pos_embed,
 segment_embed, sum, embed_norm}`; in each layer `….resid_pre`, `….self_attn.{q_input, k_input,
-v_input, norm, q_proj, q_norm, k_proj, k_norm, q, k, v, mask, bias, scores, masked, weights,
-head_out, out, out_norm, add}`, `….resid_mid`, the same of `….cross_attn`, `….resid_cross`,
+v_input, norm, q_proj, q_norm, k_proj, k_norm, q, k, v, mask, bias, scores, masked, row_scale,
+weights, head_out, out, out_norm, add}`, `….resid_mid`, the same of `….cross_attn`, `….resid_cross`,
 `….mlp.{input, norm, gate, up, hidden, out, out_norm, add}`, `….resid_post`; `….final`, `memory`,
 `head.{transform, pooled, hidden}`, `logits`. A step that a model leaves out shows the value
 before it once more.
@@ -34,7 +34,7 @@ from models.transformer import EVERYWHERE, TransformerBase, evaluating
 
 EVERYTHING = ("*",)
 CHEAP_SITES = (
-    *("*.positions", "*.q", "*.k", "*.v", "*.mask"),
+    *("*.positions", "*.q", "*.k", "*.v", "*.mask", "*.row_scale"),
     *("*.resid_pre", "*.resid_post", "memory", "logits"),
 )
 """Enough to derive the weights of any head, in memory of tokens × layers."""
@@ -173,6 +173,8 @@ class Trace:
             scores, bias = self._scores(attention, heads), self.bias(attention, heads)
             bias = None if bias is None else bias.to(scores.dtype)
             weights = attention_weights(scores, self[f"{attention}.mask"], bias)
+            if f"{attention}.row_scale" in self:
+                weights = weights * self[f"{attention}.row_scale"][:, heads]
         return weights if head is None else weights[:, 0]
 
     def bias(self, attention: str, heads: slice = slice(None)) -> Tensor | None:

@@ -43,10 +43,8 @@ def lines() -> Counter[str]:
 
 def used() -> Counter[tuple[str, str]]:
     """What this run has used so far, by folder and kind."""
-    ledger = Path(os.environ.get(LEDGER, os.devnull))
-    return Counter(
-        (folder, kind) for folder, kind in map(str.split, ledger.read_text("utf-8").splitlines())
-    )
+    ledger = Path(os.environ.get(LEDGER, os.devnull)).read_text("utf-8").splitlines()
+    return Counter((folder, kind) for folder, kind in map(str.split, ledger))
 
 
 def spend(kind: str) -> None:

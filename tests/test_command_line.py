@@ -222,9 +222,7 @@ def test_the_list_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "is there already." in capsys.readouterr().out
 
 
-def test_the_folder_of_another_model_is_not_taken_for_the_one_that_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_models_folder_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (mine := tmp_path / "mine").mkdir()
     (mine / "config.json").touch()
     ask = ["get", "smollm2", "--to", str(mine)]
@@ -242,13 +240,8 @@ def test_the_folder_of_another_model_is_not_taken_for_the_one_that_is_asked_for(
 
 def test_an_interruption_while_it_is_imported_is_quiet(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
-    ended = subprocess.run(
-        [sys.executable, "-m", "explorer", "get"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        check=False,
-    )
+    call, env = [sys.executable, "-m", "explorer", "get"], {"PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(call, cwd=ROOT, env=os.environ | env, capture_output=True, check=False)
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
 
 

@@ -43,11 +43,6 @@ def instructions() -> list[tuple[str, str]]:
     return [(word, rest) for word, rest in lines]
 
 
-def has_program(name: str) -> bool:
-    """Whether the packages that the app requires bring it."""
-    return bool(shutil.which(name, path=str(Path(sys.executable).parent)))
-
-
 @pytest.mark.parametrize("name", SERVICES)
 def test_no_container_has_rights_or_writes_into_its_root(name: str) -> None:
     service = SERVICES[name]
@@ -176,7 +171,8 @@ def test_the_commands_are_there() -> None:
     words = dict(instructions())
     commands = [json.loads(words["CMD"]), json.loads(words["HEALTHCHECK"].partition("CMD ")[2])]
     commands += [SERVICES[name]["command"] for name in TRAINING]
-    assert [command[0] for command in commands if not has_program(command[0])] == []
+    required = str(Path(sys.executable).parent)  # what the packages that the app requires bring
+    assert [command[0] for command in commands if not shutil.which(command[0], path=required)] == []
     for command in commands:
         for option, module in pairwise(command):
             if option in ("-m", "--preload", "--preload-nanny"):

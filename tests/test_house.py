@@ -69,12 +69,10 @@ def known(path: Path) -> set[str]:
 
 def written(paths: Iterable[Path], never: dict[str, str]) -> list[str]:
     """Every file that holds what is never to be written, and why not."""
-    return [
-        f"{path}: {pattern}: {reason}"
-        for path in paths
-        for pattern, reason in never.items()
-        if re.search(pattern, (ROOT / path).read_text("utf-8"), re.MULTILINE)
-    ]
+    texts = {path: (ROOT / path).read_text("utf-8") for path in paths}
+    pairs = [(path, pattern) for path in texts for pattern in never]
+    held = [pair for pair in pairs if re.search(pair[1], texts[pair[0]], re.MULTILINE)]
+    return [f"{path}: {pattern}: {never[pattern]}" for path, pattern in held]
 
 
 def test_imports_run_one_way() -> None:
@@ -145,13 +143,11 @@ def test_a_file_name_stands_for_one_thing_and_an_address_for_one_page() -> None:
 
 
 def test_a_public_class_name_stands_for_one_thing() -> None:
-    names = Counter(
-        node.name
-        for path in python_files("explorer", "models")
-        for node in ast.parse((ROOT / path).read_text("utf-8")).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    )
-    assert [name for name, times in names.items() if times > 1] == []
+    names = Counter[str]()
+    for path in python_files("explorer", "models"):
+        body = ast.parse((ROOT / path).read_text("utf-8")).body
+        names.update(node.name for node in body if isinstance(node, ast.ClassDef))
+    assert [name for name, times in names.items() if times > 1 and name[0] != "_"] == []
 
 
 def test_what_has_a_noun_is_named_by_it() -> None:

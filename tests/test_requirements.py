@@ -41,9 +41,8 @@ def normal(package: str) -> str:
 
 def imported(*rooms: str) -> set[str]:
     """The packages these rooms import, under the names they are installed by."""
-    modules = {
-        module.partition(".")[0] for path in python_files(*rooms) for module in imports(path)
-    }
+    paths = python_files(*rooms)
+    modules = {module.partition(".")[0] for path in paths for module in imports(path)}
     outside = modules - OURS - set(sys.stdlib_module_names)
     packages = packages_distributions()
     return {normal(packages.get(module, [module])[0]) for module in outside}
@@ -84,9 +83,8 @@ def test_they_may_read_and_know_no_secret() -> None:
 
 def test_what_they_use_has_a_version() -> None:
     used = [step["uses"] for recipe in recipes() for step in steps(recipe) if "uses" in step]
-    assert [
-        name for name in used if not re.fullmatch(r"actions/[a-z-]+@v\d+\.\d+\.\d+", name)
-    ] == []
+    pinned = re.compile(r"actions/[a-z-]+@v\d+\.\d+\.\d+")
+    assert [name for name in used if not pinned.fullmatch(name)] == []
 
 
 def test_they_test_every_python_that_the_package_names() -> None:
@@ -126,15 +124,10 @@ def test_its_command_runs_the_others_from_any_folder(wheel: Path, tmp_path: Path
     packages = installed(wheel, tmp_path)
     kept = {name: each for name, each in os.environ.items() if not name.startswith("EXPLORER_")}
     homes = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "LOCALAPPDATA")}
-    ran = subprocess.run(
-        [*COMMAND, "train", "reverse", *"--layers 1 --heads 1 --d-model 8 --steps 1".split()],
-        env=kept | homes | {"PYTHONPATH": str(packages)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "It opens in the app as reverse-1." in ran.stdout
+    call = [*COMMAND, *"train reverse --layers 1 --heads 1 --d-model 8 --steps 1".split()]
+    env = kept | homes | {"PYTHONPATH": str(packages)}
+    said = subprocess.check_output(call, env=env, cwd=tmp_path, text=True)
+    assert "It opens in the app as reverse-1." in said
     (run,) = tmp_path.rglob("reverse-1")
     assert run.is_relative_to(tmp_path)
     assert not run.is_relative_to(packages)
@@ -154,10 +147,8 @@ def test_its_options_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert open_app.main(asked.split()) == 0
     ((run, script, *options),) = started
     assert (run, Path(script)) == ("run", ROOT / "app.py")
-    assert options == [
-        *("--server.port", "8600", "--server.address", "0.0.0.0"),
-        *("--server.headless", "true", "--theme.base", "dark"),
-    ]
+    said = "--server.port 8600 --server.address 0.0.0.0 --server.headless true --theme.base dark"
+    assert options == said.split()
     assert os.environ["EXPLORER_MODELS"] == os.pathsep.join(["before", "a", "b"])
 
 

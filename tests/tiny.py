@@ -129,6 +129,13 @@ def save_small_models(folder: Path) -> Path:
     return folder
 
 
+def reading(tokenizer: Tokenizer, config: TransformerConfig) -> TransformerConfig:
+    """This config for a model that reads with this tokenizer."""
+    begins, ends = tokenizer.bos_id, GenerationConfig.ending_with(tokenizer.eos_id)
+    config = config.replace(vocab_size=tokenizer.vocab_size, pad_id=tokenizer.pad_id)
+    return config.replace(bos_id=begins, generation=ends)
+
+
 def save_model(
     folder: Path,
     name: str,
@@ -141,12 +148,7 @@ def save_model(
 ) -> None:
     """One untrained model with its tokenizer, which knows WORDS where none is given."""
     tokenizer = tokenizer or word_tokenizer(WORDS, SPECIAL[kind])
-    config = TINY.replace(
-        vocab_size=tokenizer.vocab_size,
-        pad_id=tokenizer.pad_id,
-        bos_id=tokenizer.bos_id,
-        generation=GenerationConfig.ending_with(tokenizer.eos_id),
-    ).replace(kind=kind, **changes)
+    config = reading(tokenizer, TINY).replace(kind=kind, **changes)
     run = {"title": name.capitalize(), "example": example, **(run or {})}
     save_checkpoint(folder / name, Transformer(config), tokenizer=tokenizer.to_json(), run=run)
 

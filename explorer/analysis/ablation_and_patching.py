@@ -71,12 +71,19 @@ def patch_layers(
     return run_layers(base, part, layers, 1, edit_of)
 
 
-def record_text(contrast: Contrast, *, corrupted: bool = False) -> RecordedPass:
-    """The recorded pass of the clean or the corrupted text, from which patched ones branch off."""
-    text = contrast.corrupted if corrupted else contrast.clean
+def tokens_alike(contrast: Contrast) -> int:
+    """The number of equal tokens at the start of both texts, which are partners."""
+    clean, corrupted = contrast.clean, contrast.corrupted
+    length = min(clean.shape[1], corrupted.shape[1])
+    alike = shared_tokens(clean[:, :length], corrupted[:, :length])
+    return min(alike, contrast.place, contrast.corrupted_place) if contrast.partners else alike
+
+
+def record_text(contrast: Contrast) -> RecordedPass:
+    """The recorded pass of the clean text, from which patched ones branch off."""
+    text = contrast.clean
     passed = trace(contrast.model, text, sites=CHEAP_SITES, read_at=contrast.read_at)
-    alike = shared_tokens(contrast.clean, contrast.corrupted)
-    return RecordedPass(passed, [text], contrast.place, from_position=alike)
+    return RecordedPass(passed, [text], contrast.place, from_position=tokens_alike(contrast))
 
 
 def exact_writers(contrast: Contrast) -> Iterator[tuple[Sequence[int], Tensor]]:
@@ -87,7 +94,7 @@ def exact_writers(contrast: Contrast) -> Iterator[tuple[Sequence[int], Tensor]]:
     wiring, base = plain_wiring(contrast.config), record_text(contrast)
     metric = contrast.metric_of(base.trace.output)[0]
     sites, part = list(wiring.writers), f"{wiring.stack}.self_attn"
-    corrupted = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
+    corrupted = contrast.corrupted_trace(sites)
     layers = range(wiring.layers)
     branches = {
         "self_attn.head_out": patch_every_head(base, corrupted, part, wiring.layers),

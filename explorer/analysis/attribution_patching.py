@@ -49,6 +49,7 @@ class Attribution:
 class Differences:
     """Clean minus corrupted value of every writer, (h, t, …), by site, and both metrics.
 
+    It is 0 at a position of the clean text without a partner.
     `begin` and `end` are the embeddings of the corrupted and the clean text, (1, t, d).
     """
 
@@ -117,13 +118,12 @@ def positions_of_edges(
 
 def differences_of(contrast: Contrast, wiring: Wiring) -> Differences:
     """The differences between both texts. Costs a pass of both."""
-    texts = torch.cat([contrast.clean, contrast.corrupted])
     sites = list(wiring.writers)
-    passes = trace(contrast.model, texts, sites=sites, read_at=contrast.read_at)
-    end, begin = passes[sites[0]].split(1)
-    clean, corrupted = contrast.metric_of(passes.output).tolist()
-    by_site = {site: by_head(passes[site][0] - passes[site][1]) for site in sites}
-    return Differences(by_site, begin, end, clean, corrupted)
+    own = trace(contrast.model, contrast.clean, sites=sites, read_at=contrast.read_at)
+    other = contrast.corrupted_trace(sites)
+    clean, corrupted = (float(contrast.metric_of(passed.output)[0]) for passed in (own, other))
+    by_site = {site: by_head((own[site] - other[site])[0]) for site in sites}
+    return Differences(by_site, other[sites[0]], own[sites[0]], clean, corrupted)
 
 
 def shape_of_points(contrast: Contrast, steps: int) -> PassShape:

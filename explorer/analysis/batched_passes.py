@@ -227,7 +227,7 @@ def _rows_at_once(base: RecordedPass, part: str, widest: int = 0) -> int:
     tokens = base.trace[f"{site(part, 0)}.q"].shape[2] - base.start(part)
     numbers = max(widest, tokens * max(config.d_ff, 4 * config.d_model))
     all_weights = 2 * config.n_heads * base.longest**2
-    if config.attention_cap is not None:  # scores and weights are held, never fused
+    if config.attention_cap is not None or config.sink_logit:  # held, never fused
         numbers = max(numbers, all_weights)
     of_weights = sum(edit.site.endswith(".weights") for edit in base.edits)
     width = max(config.d_model, config.n_heads * config.head_width)

@@ -14,12 +14,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from explorer.analysis.ablation_and_patching import record_text, shared_tokens
+from explorer.analysis.ablation_and_patching import record_text, tokens_alike
 from explorer.analysis.batched_passes import RecordedPass, run_layers
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import plain_wiring
 from models.interventions import Edit, ReplaceAt
-from models.trace import Trace, trace
+from models.trace import Trace
 
 RESIDUAL, ATTENTION, FEED_FORWARD = "resid_pre", "self_attn.out", "mlp.out"
 """The values that can be patched: the input of a layer, and the outputs of its two parts."""
@@ -64,17 +64,20 @@ class Tracing:
     site: str
     denoising: bool
 
+    @property
+    def patched(self) -> Contrast:
+        """The contrast whose clean text is the one that is patched."""
+        return self.contrast.swapped if self.denoising else self.contrast
+
     @cached_property
     def base(self) -> RecordedPass:
         """The recorded pass, from which the patched ones branch off."""
-        return record_text(self.contrast, corrupted=self.denoising)
+        return record_text(self.patched)
 
     @cached_property
     def source(self) -> Trace:
         """The pass of the other text, which the patched values come from."""
-        sites, read_at = [f"*.{self.site}"], self.contrast.read_at
-        text = self.contrast.clean if self.denoising else self.contrast.corrupted
-        return trace(self.contrast.model, text, sites=sites, read_at=read_at)
+        return self.patched.corrupted_trace([f"*.{self.site}"])
 
     @property
     def layers(self) -> int:
@@ -82,7 +85,7 @@ class Tracing:
 
     @property
     def tokens(self) -> int:
-        return self.contrast.clean.shape[1]
+        return self.patched.clean.shape[1]
 
     @property
     def is_causal(self) -> bool:
@@ -91,7 +94,7 @@ class Tracing:
     @property
     def first_changed(self) -> int:
         """The first position where patching can change anything."""
-        return shared_tokens(self.contrast.clean, self.contrast.corrupted) * self.is_causal
+        return tokens_alike(self.contrast) * self.is_causal
 
     @property
     def cost(self) -> int:
@@ -110,11 +113,13 @@ class Tracing:
         """For each position the metric with the value of each layer patched there, (layers,).
 
         In a causal stack the positions before the first difference need no pass, and a pass for
-        another position computes only later layers and positions.
+        another position computes only later layers and positions. A position without a partner
+        needs none either.
         """
         unchanged = self.contrast.metric_of(self.base.trace.output)
+        partners = dict(self.patched.partners)
         for position in range(self.tokens):
-            if position < self.first_changed:
+            if position < self.first_changed or (partners and position not in partners):
                 yield unchanged.expand(self.layers)
             else:
                 yield self._column(position)

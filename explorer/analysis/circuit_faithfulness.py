@@ -2,7 +2,8 @@
 
 In the pass of a circuit a reader reads the corrupted residual stream, and, for every edge that is
 kept, what its writer wrote in this pass minus what it wrote in the corrupted one. With all edges it
-is the pass of the clean text, with none that of the corrupted text.
+is the pass of the clean text, with none that of the corrupted text: of texts of unequal length, the
+pass in which every position with a partner reads the corrupted text, whose metric is then 0.
 Faithfulness: the metric of the circuit alone, 0 for the corrupted text and 1 for the clean one.
 Completeness: the same of all edges but the circuit's. Both may leave the range from 0 to 1, since
 some edges work against the answer.
@@ -14,7 +15,7 @@ section 3.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -24,7 +25,7 @@ from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import Wiring, wiring_of
 from explorer.text.number_format import three
 from models.config_fields import PlainData
-from models.trace import RecordingTap, Trace, trace
+from models.trace import RecordingTap, Trace
 from models.transformer import evaluating
 
 NUMBERS_HELD = 1 << 25
@@ -65,15 +66,18 @@ def corrupted_pass(contrast: Contrast) -> CorruptedPass:
     """The pass of the corrupted text. WiringError where a model has no edges."""
     wiring = wiring_of(contrast.config)
     sites = [*wiring.writers, *wiring.readers]
-    passed: Trace = trace(contrast.model, contrast.corrupted, sites=sites, read_at=contrast.read_at)
+    passed: Trace = contrast.corrupted_trace(sites)
     of_writers = {site: by_head(passed[site][0]) for site in wiring.writers}
-    return CorruptedPass(
+    base = CorruptedPass(
         contrast,
         wiring,
         {site: passed[site] for site in wiring.readers},
         writes(contrast.model, wiring, of_writers),
         float(contrast.metric_of(passed.output)[0]),
     )
+    if not contrast.partners:
+        return base
+    return replace(base, metric=float(base.metrics(torch.zeros_like(wiring.is_edge)[None])[0]))
 
 
 class _CircuitTap(RecordingTap):

@@ -1,7 +1,7 @@
 """The metrics of the output that distinguish a clean text from a corrupted one."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -10,6 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from explorer.analysis.output_change import has_words, with_absence
 from models import Transformer, TransformerConfig
+from models.trace import Trace, trace
 
 LOGIT_DIFFERENCE, PROBABILITY = "Logit difference", "Probability"
 KL, LOSS, CLASS_SCORE, VALUE = "KL divergence", "Loss", "Class score", "Value"
@@ -85,7 +86,8 @@ class Contrast:
     """The IDs (1, t) of a clean and a corrupted text, and the metric that distinguishes them.
 
     `outcome` gives one number per row, (b,), from the logits (b, options) at `place`, which a
-    classifier does not use.
+    classifier does not use. Texts of unequal length have an output position each, and `partners`,
+    the positions (clean, corrupted) that are patched; no other position is.
     """
 
     model: Transformer
@@ -93,6 +95,33 @@ class Contrast:
     corrupted: Tensor
     place: int
     outcome: Callable[[Tensor], Tensor]
+    corrupted_place: int = -1
+    partners: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def swapped(self) -> "Contrast":
+        """The same with the corrupted text as the clean one."""
+        place = self.corrupted_place if self.partners else self.place
+        partners = tuple((b, a) for a, b in self.partners)
+        swapped = replace(self, clean=self.corrupted, corrupted=self.clean, partners=partners)
+        return replace(swapped, place=place, corrupted_place=self.place)
+
+    def corrupted_trace(self, sites: Sequence[str]) -> Trace:
+        """The pass of the corrupted text, with its values at the positions of the clean one.
+
+        A position without a partner has the value of the clean text. Costs a pass of each text, or
+        of the corrupted one where both are equally long.
+        """
+        other = self.swapped
+        passed = trace(self.model, other.clean, sites=sites, read_at=other.read_at)
+        if not self.partners:
+            return passed
+        values = trace(self.model, self.clean, sites=sites, read_at=self.read_at).values
+        here, there = (list(places) for places in zip(*self.partners, strict=True))
+        for site, value in values.items():
+            values[site] = value.clone()
+            values[site][..., here, :] = passed[site][..., there, :]
+        return replace(passed, values=values)
 
     @property
     def config(self) -> TransformerConfig:

@@ -44,9 +44,9 @@ def head_weights(model: Transformer, layer: int, head: int) -> HeadWeights:
     attention, norm = block.self_attn, block.self_residual.input_norm
     with torch.no_grad():
         group = config.kv_head(head)
-        query = _read_with(norm, _rows(attention.q_proj, head, attention.d_head))
+        query = read_with(norm, _rows(attention.q_proj, head, attention.d_head))
         key, value = (
-            _read_with(norm, _rows(projection, group, attention.d_head))
+            read_with(norm, _rows(projection, group, attention.d_head))
             for projection in (attention.k_proj, attention.v_proj)
         )
         # The norm of queries and keys, where there is one, has a gain for every row.
@@ -70,7 +70,7 @@ def ov_of_layer(model: Transformer, layer: int) -> tuple[Tensor, Tensor]:
         value = attention.v_proj.weight.unflatten(0, (-1, attention.d_head))
         value = value.repeat_interleave(config.n_heads // config.kv_heads, 0)
         columns = attention.o_proj.weight.mT.unflatten(0, (-1, attention.d_head))
-        value = _read_with(residual.input_norm, value)
+        value = read_with(residual.input_norm, value)
         output = residual_without_scale(residual)[0](columns).mT
     return value.double(), output.double()
 
@@ -88,7 +88,7 @@ def carry_to_layer(model: Transformer, layer: int, write: Tensor, until: int) ->
     return write
 
 
-def _read_with(norm: nn.Module, rows: Tensor) -> Tensor:
+def read_with(norm: nn.Module, rows: Tensor) -> Tensor:
     """The rows (…, d) as they read the residual stream in front of a norm, without its scale."""
     backward = torch.func.vjp(without_scale(norm), torch.zeros_like(rows))[1]
     through_norm: Tensor = backward(rows)[0]

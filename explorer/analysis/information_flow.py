@@ -6,6 +6,9 @@ layer writes). The share of a part is max(0, ‖y‖₁ − ‖y − part‖₁)
 parts. The biases of an attention are in y and have no share. After a norm the parts are those of
 the norm with its scale frozen, which sum to the same y.
 
+In a pass with interventions, what one writes in place of a part is in y and has no share, and the
+importance of a residual stream that is patched from another text ends there.
+
 Going backwards from an answer, importance starts as 1 at the output position, and every sub-layer
 splits it by the shares. The browser does this (`pass_map/flow.js`); `route` does it in torch.
 Source: Information Flow Routes (Ferrando and Voita 2024), section 2.
@@ -20,10 +23,11 @@ from torch import Tensor, nn
 
 from explorer.analysis.logit_attribution import positions_read
 from explorer.analysis.output_change import has_words, last_streams
-from explorer.analysis.residual_writes import attentions_of, block_writes
+from explorer.analysis.residual_writes import attentions_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached, is_cached
+from explorer.interventions import edits
 from explorer.system.cooperative import interruptible
 from models.attention import MultiHeadAttention, repeat_groups
 from models.block import Block, Residual
@@ -40,7 +44,8 @@ class AttentionShares:
     """One attention: the shares of every key and of the old residual stream in each query.
 
     `keys` (q, k) and `residual` (q,) sum to 1 in every row, or are all NaN where no part brings
-    the stream nearer to its sum. `heads` (q, k) is the head whose part of z has the largest norm.
+    the stream nearer to its sum, or all 0 where it is patched after the block. `heads` (q, k) is
+    the head whose part of z has the largest norm.
     """
 
     keys: Tensor
@@ -74,18 +79,18 @@ class InformationFlow:
 
 def cached_flow(opened: OpenModel, forward: ForwardPass) -> InformationFlow:
     """The shares of a pass that `run_text` made, computed once."""
-    key = "information flow", forward.text, forward.pair
+    key = "information flow", *forward.key
     return cached(opened, key, lambda: information_flow(forward))
 
 
 def has_flow(opened: OpenModel, forward: ForwardPass) -> bool:
     """Whether the shares of this pass are in the cache."""
-    return is_cached(opened, ("information flow", forward.text, forward.pair))
+    return is_cached(opened, ("information flow", *forward.key))
 
 
 def cached_route(opened: OpenModel, forward: ForwardPass, answer: int) -> "Route":
     """The route to one answer of a pass that `run_text` made, computed once."""
-    key = "route", forward.text, forward.pair, answer
+    key = "route", *forward.key, answer
     flow = cached_flow(opened, forward)
     return cached(opened, key, lambda: route(flow, flow.starts[answer]))
 
@@ -125,33 +130,72 @@ def information_flow(forward: ForwardPass) -> InformationFlow:
 def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
     trace, row = forward.trace, forward.row
     block: Block = getattr(trace.model, stack).blocks[layer]
+    here = [edit for edit in forward.edits if _is_in(edit, stack, layer)]
     with torch.no_grad():
-        x = trace[f"{stack}.{layer}.resid_pre"][row]
+        before = x = trace[f"{stack}.{layer}.resid_pre"][row]
         after = trace[f"{stack}.{layer}.resid_post"][row]
         attentions: dict[str, AttentionShares] = {}
         for name, attention, residual in attentions_of(block):
-            at = f"{stack}.{layer}.{name}"
+            at, part = f"{stack}.{layer}.{name}", f"{stack}.{name}"
             weights, values = trace.weights(at)[row], trace[f"{at}.v"][row]
-            shares, x = _attention_shares(attention, residual, weights, values, x)
-            attentions[f"{stack}.{name}"] = shares
-        if block.mlp is None:
-            return BlockShares(attentions, None, block.parallel)
-        stream, write = x, after - x
-        if not isinstance(sum_norm(block.mlp_residual), nn.Identity):  # it changes the stream
-            layer_write = block_writes(forward, stack, layer, torch.arange(len(x))).mlp
-            assert layer_write is not None
-            frozen = layer_write.frozen
-            stream, write = map(frozen.summed.linear, (x, frozen.write(layer_write.out)))
-        mlp = _shares(after, torch.stack([write, stream]))[0]
-        return BlockShares(attentions, mlp, block.parallel)
+            weights = _own_weights(weights, [edit for edit in here if edit.part == part])
+            out = None  # that of these weights and values
+            if f"{at}.out" in trace:
+                out = trace[f"{at}.out"][row]
+            elif f"{at}.head_out" in trace:
+                out = attention.o_proj(trace[f"{at}.head_out"][row].transpose(0, 1).flatten(1))
+            attentions[part], x = _attention_shares(attention, residual, weights, values, x, out)
+        mlp = None
+        if block.mlp is not None:
+            stream, write = x, after - x
+            if here or not isinstance(sum_norm(block.mlp_residual), nn.Identity):
+                reads = block.mlp_residual.input_norm((before if block.parallel else x)[None])
+                name = f"{stack}.{layer}.mlp.out"
+                out = trace[name][row] if name in trace else block.mlp(reads)[0]
+                frozen = freeze_residual(block.mlp_residual, x, out)
+                stream, write = map(frozen.summed.linear, (x, frozen.write(out)))
+            if any(isinstance(edit, edits.AblateMlp) for edit in here):
+                write = torch.zeros_like(write)
+            mlp = _shares(after, torch.stack([write, stream]))[0]
+    for edit in here:
+        if isinstance(edit, edits.Patch) and edit.head is None:
+            for shares in attentions.values():
+                shares.keys[edit.position] = shares.residual[edit.position] = 0
+            if mlp is not None:
+                mlp[edit.position] = 0
+    return BlockShares(attentions, mlp, block.parallel)
+
+
+def _is_in(edit: edits.Intervention, stack: str, layer: int) -> bool:
+    return edit.part.split(".")[0] == stack and getattr(edit, "layer", None) == layer
+
+
+def _own_weights(weights: Tensor, here: list[edits.Intervention]) -> Tensor:
+    """The weights (h, q, k), 0 where an intervention has replaced what the head writes."""
+    weights = weights.clone() if here else weights
+    for edit in here:
+        match edit:
+            case edits.AblateHead(head=head):
+                weights[head] = 0
+            case edits.AblateAttention():
+                weights[:] = 0
+            case edits.Patch(head=int(head), position=position):
+                weights[head, position] = 0
+    return weights
 
 
 def _attention_shares(
-    attention: MultiHeadAttention, residual: Residual, weights: Tensor, values: Tensor, x: Tensor
+    attention: MultiHeadAttention,
+    residual: Residual,
+    weights: Tensor,
+    values: Tensor,
+    x: Tensor,
+    changed: Tensor | None = None,
 ) -> tuple[AttentionShares, Tensor]:
     """The shares in one attention, and the residual stream (q, d) after it.
 
-    `weights` are (h, q, k), `values` (g, k, w), and `x` (q, d) is the residual stream before it.
+    `weights` are (h, q, k), `values` (g, k, w), `x` (q, d) is the residual stream before it, and
+    `changed` (q, d) its output, where that is not the one of these weights and values.
     """
     projection = attention.o_proj.weight.unflatten(1, (attention.n_heads, -1))
     values = repeat_groups(values[None], attention.n_heads)[0]
@@ -168,6 +212,7 @@ def _attention_shares(
         out = z.sum(0)
         if attention.o_proj.bias is not None:
             out = out + attention.o_proj.bias
+        out = out if changed is None else changed[first : first + some]
         stream = x[first : first + some]
         frozen = freeze_residual(residual, stream, out)
         after.append(frozen(stream, out))

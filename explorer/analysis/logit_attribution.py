@@ -23,17 +23,23 @@ from models.output_heads import ClassifierHead, LanguageModelHead
 
 
 def direct_logits(
-    forward: ForwardPass, layer: int, place: int, write: Tensor, options: Tensor | None = None
+    forward: ForwardPass,
+    layer: int,
+    place: int,
+    write: Tensor,
+    options: Tensor | None = None,
+    *,
+    by_mlp: bool = False,
 ) -> Tensor:
     """(n, options): the direct logits of what attention in this layer writes at a place, (n, d).
 
-    For models of one stack with a head over tokens. `options` are token IDs, by default all.
-    Costs n × options × d.
+    With `by_mlp` the feed-forward layer writes it. For a last stack with a head over tokens.
+    `options` are token IDs, by default all. Costs n × options × d.
     """
     model = forward.trace.model
     stack, count = last_streams(forward.config)
     with torch.no_grad():
-        for frozen in _later(forward, layer, place):
+        for frozen in _later(forward, layer, place, by_mlp):
             write = frozen.linear(write)
         last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, [place]]
         norm, head = model.last_stack.norm, model.head
@@ -43,8 +49,8 @@ def direct_logits(
         return logits.linear(write)
 
 
-def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
-    """The frozen norms and factors that change what attention in this layer wrote, in order.
+def _later(forward: ForwardPass, layer: int, place: int, by_mlp: bool) -> Iterator[Frozen]:
+    """The frozen norms and factors that change what this sub-layer wrote, in order.
 
     It yields nothing where the residual stream is a plain sum.
     """
@@ -55,8 +61,9 @@ def _later(forward: ForwardPass, layer: int, place: int) -> Iterator[Frozen]:
     for n in range(layer, len(blocks)):
         block = block_writes(forward, stack, n, torch.tensor([place]))
         parts = [*block.attentions.values(), *([block.mlp] if block.mlp else [])]
-        for at, part in enumerate(parts):
-            if (n, at) == (layer, 0):
+        first = len(parts) - 1 if by_mlp and n == layer else 0
+        for at, part in enumerate(parts[first:], first):
+            if (n, at) == (layer, first):
                 yield part.frozen.write
             yield part.frozen.summed
 
@@ -107,7 +114,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
         places, shares = positions_read(forward, place)
         stack, count = last_streams(forward.config)
         layers = [block_writes(forward, stack, n, places) for n in interruptible(range(count))]
-        embedded = _embedded(forward, places)
+        embedded = embedded_terms(forward, stack, places)
         to_output = _frozen_output(forward, places, shares, option)
     parts = {(EMBEDDED, name): value for name, value in embedded.items()}
     for n, block in enumerate(layers):
@@ -178,11 +185,12 @@ def _frozen_output(
     return lambda x: classes((norm(x) * shares).sum(0))[option]
 
 
-def _embedded(forward: ForwardPass, places: Tensor) -> dict[str, Tensor]:
-    """The terms of the embedding: the token, its position and its segment."""
-    stack = forward.trace.model.last_stack
-    tokens = [forward.last_stack_tokens[int(place)] for place in places]
-    here = positions_of(forward, last_streams(forward.config)[0])[places]
+def embedded_terms(forward: ForwardPass, name: str, places: Tensor) -> dict[str, Tensor]:
+    """The terms of a stack's embedding, (p, d) each: the token, its position and its segment."""
+    stack = getattr(forward.trace.model, name)
+    read = forward.source if name == "encoder" else forward.target
+    tokens = [read[int(place)] for place in places]
+    here = positions_of(forward, name)[places]
     added = {"token": stack.embedding(torch.tensor([t.id for t in tokens])) * stack.embedding_scale}
     if (position := stack.positions.embed(here)) is not None:
         added["position"] = position

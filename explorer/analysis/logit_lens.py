@@ -3,10 +3,14 @@
 Source: interpreting GPT: the logit lens (nostalgebraist 2020).
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from explorer.analysis.output_change import has_words, last_streams
+from explorer.inference.forward_pass import ForwardPass
+from explorer.interventions.edits import Intervention, ReplaceToken
 from explorer.system.cooperative import interruptible
 from models.trace import Trace
 
@@ -50,3 +54,26 @@ def likeliest_by_position(passed: Trace, stream: Tensor, most: int) -> tuple[Ten
         logits = model.read(model.last_stack.norm(stream))[0]
         top = logits.topk(min(most, logits.shape[-1]))
         return (top.values - logits.logsumexp(-1, keepdim=True)).exp(), top.indices
+
+
+def can_change(forward: ForwardPass, edits: Sequence[Intervention]) -> Tensor:
+    """(layers, tokens): whether edits can change the residual stream after a layer, by rule.
+
+    `forward` is the pass with the edits. A change stays at its position, and each layer brings it
+    to every query that may attend to it: in a causal model to later positions, in a bidirectional
+    one to all. One in the encoder can reach the whole decoder. Cost grows with layers × tokens².
+    """
+    stack, layers = last_streams(forward.config)
+    now, rows = torch.zeros(len(forward.last_stack_tokens), dtype=torch.bool), []
+    for layer in range(-1, layers):  # -1 is the embedding
+        if layer >= 0:
+            now = now | (forward.mask(f"{stack}.self_attn", layer) & now).any(-1)
+        for edit in edits:
+            at = -1 if isinstance(edit, ReplaceToken) else getattr(edit, "layer", None)
+            if edit.part.split(".")[0] != stack:
+                now[:] = True
+            elif at == layer or (at is None and layer >= 0):
+                place = getattr(edit, "position", getattr(edit, "query", None))
+                now[slice(None) if place is None else place] = True
+        rows.append(now)
+    return torch.stack(rows[1:])

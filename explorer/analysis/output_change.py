@@ -91,18 +91,23 @@ def likeliest(before: Tensor, after: Tensor, most: int = 6) -> list[int]:
     return sorted(options, key=lambda option: -float(before[option]))
 
 
-def over_text(before: Trace, after: Trace, predicted: tuple[Tensor, Tensor]) -> ChangeOverText:
+def over_text(
+    before: Trace,
+    after: Trace,
+    predicted: tuple[Tensor, Tensor],
+    first: tuple[int, int] = (0, 0),
+) -> ChangeOverText:
     """KL and loss over all positions of one text. Time grows with tokens × vocabulary.
 
     `predicted` are the next tokens' IDs of the first positions of each pass: the loss is the mean
-    of their −ln p.
+    of their −ln p. Positions before `first`, one for each pass, are left out.
     """
     passes = before, after
-    streams = [last_stream(passed) for passed in passes]
+    streams = [last_stream(passed)[:, at:] for passed, at in zip(passes, first, strict=True)]
     divergences: list[Tensor] = []
     log_likelihoods: tuple[list[Tensor], list[Tensor]] = [], []
-    for first in range(0, streams[0].shape[1], AT_ONCE):
-        some = slice(first, first + AT_ONCE)
+    for start in range(0, streams[0].shape[1], AT_ONCE):
+        some = slice(start, start + AT_ONCE)
         log_probabilities = [
             _read(passed, stream[:, some]).double().log_softmax(-1)
             for passed, stream in zip(passes, streams, strict=True)

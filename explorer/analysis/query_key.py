@@ -65,6 +65,8 @@ def head_stages_of(
     weights = forward.weights(part, layer, head)[down]
     scaled = forward.scores(part, layer, head)[down, across]
     some = None if bias is None else bias[down]
+    scales = row_scale(forward, part, layer, head)
+    scales = None if scales is None else scales[down]
     added = torch.zeros_like(scaled) if some is None else some[:, across].to(scaled.dtype)
     allowed = mask[:, across]
     masked = -torch.inf
@@ -84,8 +86,14 @@ def head_stages_of(
         scale=config.scale,
         cap=config.attention_cap,
         has_bias=bias is not None,
-        difference=weights_difference(q, k, some, mask, weights, config),
+        difference=weights_difference(q, k, some, mask, weights, config, scales),
     )
+
+
+def row_scale(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor | None:
+    """The factor (q, 1) of each row of a head, in models with a sink logit or gated attention."""
+    scales = forward.trace.values.get(f"{site(part, layer)}.row_scale")
+    return None if scales is None else scales[forward.row, head].double()
 
 
 def weights_difference(
@@ -95,12 +103,14 @@ def weights_difference(
     mask: Tensor,
     weights: Tensor,
     config: TransformerConfig,
+    rows: Tensor | None = None,
 ) -> float:
     """The error of the weights (q, all k) against float64, relative to each row's largest."""
     q, k = q.double()[None, None], k.double()[None, None]
     scores = attention_scores(q, k, config.scale, config.attention_cap)
     bias = None if bias is None else bias.double()
     recomputed = attention_weights(scores, mask[None, None], bias)[0, 0]
+    recomputed = recomputed if rows is None else recomputed * rows
     largest = weights.amax(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
     return float(((recomputed - weights) / largest).abs().max()) if weights.numel() else 0.0
 
@@ -118,8 +128,8 @@ class QueryKeyPair:
     `q`, `k` and `products` are (d): query and key after any norm and rotation, and their
     product per dimension. `score` is the sum of the products times `scale`, bounded by the
     `cap` if there is one; `biased` is score + `bias`, the input of the softmax. `weight` is
-    e^(biased − largest) / total, with `largest` and `total` over the `visible_keys`; a masked
-    key has weight 0. `row_scores`, `row_weights` and `mask` are (n): the same
+    e^(biased − largest) / total, with `largest` and `total` over the `visible_keys`, and times any
+    `row_scale`; a masked key has weight 0. `row_scores`, `row_weights` and `mask` are (n): the same
     for every key of this query. `difference` is the largest over the row between the weights
     of the pass and those recomputed from q and k in float64, relative to the row's largest
     weight. `sharing` are the heads that share this key, more than one if keys are grouped.
@@ -142,6 +152,7 @@ class QueryKeyPair:
     total: float
     difference: float
     sharing: range
+    row_scale: float | None = None
 
     @property
     def allowed(self) -> bool:
@@ -190,6 +201,8 @@ def query_key_pair(
     weights = forward.weights(part, layer, head)[query].double()
     scored = scores if added is None else scores + added
     visible = scored[mask]
+    rows = row_scale(forward, part, layer, head)
+    rows = None if rows is None else rows[query]
     largest = float(visible.max()) if len(visible) else 0.0
     return QueryKeyPair(
         query=query,
@@ -208,9 +221,10 @@ def query_key_pair(
         largest=largest,
         total=float((visible - largest).exp().sum()),
         difference=weights_difference(
-            q[None], keys, added, mask[None], weights[None], forward.config
+            q[None], keys, added, mask[None], weights[None], forward.config, rows
         ),
         sharing=sharing,
+        row_scale=None if rows is None else float(rows),
     )
 
 

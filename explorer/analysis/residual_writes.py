@@ -7,8 +7,8 @@ Sources: Attention Is All You Need, section 3.2.2 (heads, joined by W_O) and 3.1
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
 from models.block import Residual
-from models.frozen_scales import UNCHANGED, FrozenResidual, freeze_residual
+from models.frozen_scales import UNCHANGED, FrozenResidual, freeze_residual, is_plain_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +39,23 @@ class SublayerWrite:
     def frozen(self) -> FrozenResidual:
         return freeze_residual(self.residual, self.stream, self.out)
 
+    def at(self, places: Tensor) -> Self:
+        """The same at some of its positions."""
+        return replace(self, stream=self.stream[places], out=self.out[places])
+
 
 @dataclass(frozen=True, eq=False)
 class AttentionWrite(SublayerWrite):
-    """An attention, with the output of each head, (h, p, w)."""
+    """An attention, with each head's weights (h, p, k), values (h, k, w) and output (h, p, w)."""
 
     attention: MultiHeadAttention
+    weights: Tensor
+    values: Tensor
     heads: Tensor
+
+    def at(self, places: Tensor) -> Self:
+        weights, heads = self.weights[:, places], self.heads[:, places]
+        return replace(super().at(places), weights=weights, heads=heads)
 
     def through(self, head: int, values: Tensor) -> Tensor:
         """The output projection of values of one head: (…, w) to (…, d), without its bias."""
@@ -64,20 +74,32 @@ class BlockWrites:
         return (self.mlp or list(self.attentions.values())[-1]).after
 
 
-def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -> BlockWrites:
-    """The writes of one layer at these positions. Cost grows with p × (n × d + d²) for n keys."""
+def block_writes(
+    forward: ForwardPass, stack: str, layer: int, places: Tensor, *, recorded: bool = False
+) -> BlockWrites:
+    """The writes of one layer at these positions. Cost grows with p × (n × d + d²) for n keys.
+
+    With `recorded`, the feed-forward layer is not run again where its write is the difference of
+    two recorded residual streams.
+    """
     with torch.no_grad():
         block: Any = getattr(forward.trace.model, stack).blocks[layer]
         before = stream = forward.trace[f"{stack}.{layer}.resid_pre"][forward.row, places]
         attentions: dict[str, AttentionWrite] = {}
         for name, attention, residual in attentions_of(block):
-            heads = head_outs(forward, f"{stack}.{layer}.{name}", places)
+            weights, values = _weights_and_values(forward, f"{stack}.{layer}.{name}", places)
+            heads = weights @ values
             out = attention.o_proj(heads.transpose(0, 1).flatten(1))
-            attention_write = AttentionWrite(residual, stream, out, attention, heads)
+            attention_write = AttentionWrite(
+                residual, stream, out, attention, weights, values, heads
+            )
             attentions[f"{stack}.{name}"], stream = attention_write, attention_write.after
         if block.mlp is None:
             return BlockWrites(attentions, None)
         residual = block.mlp_residual
+        if recorded and is_plain_sum(residual):
+            out = forward.trace[f"{stack}.{layer}.resid_post"][forward.row, places] - stream
+            return BlockWrites(attentions, SublayerWrite(residual, stream, out))
         reads = (before if block.parallel else stream)[None]
         out = block.mlp(residual.input_norm(reads))[0]
         return BlockWrites(attentions, SublayerWrite(residual, stream, out))
@@ -103,6 +125,14 @@ def head_outs(
 
     Only the attention weights of these positions are computed.
     """
+    weights, values = _weights_and_values(forward, at, places, dtype)
+    return weights @ values
+
+
+def _weights_and_values(
+    forward: ForwardPass, at: str, places: Tensor, dtype: torch.dtype | None = None
+) -> tuple[Tensor, Tensor]:
+    """Every head's weights of these positions, (h, p, k), and values, (h, k, w)."""
     trace, row, config = forward.trace, forward.row, forward.config
     q, k, v = (trace[f"{at}.{name}"][row : row + 1].to(dtype=dtype) for name in "qkv")
     mask = trace[f"{at}.mask"]
@@ -115,7 +145,10 @@ def head_outs(
     k, v = (repeat_groups(vectors, config.n_heads) for vectors in (k, v))
     scores = attention_scores(q[:, :, places], k, config.scale, config.attention_cap)
     weights = attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))
-    return (weights @ v)[0]
+    weights, v = weights[0], v[0]
+    if f"{at}.row_scale" in trace:
+        weights = weights * trace[f"{at}.row_scale"][row, :, places]
+    return weights, v
 
 
 def value_writes(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor:

@@ -7,7 +7,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from difflib import SequenceMatcher
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
@@ -83,6 +84,31 @@ def align_places(first: Sequence[Token], second: Sequence[Token]) -> AlignedToke
     """Token by token of two lists of one length, labelled by the second."""
     places = tuple((at,) for at in range(len(second)))
     return AlignedTokens(tuple(second), places, places, by_characters=False)
+
+
+def align_texts(
+    first: Sequence[Token], second: Sequence[Token], read_at: tuple[int, int]
+) -> tuple[tuple[int, int], ...]:
+    """The places of two different texts that are partners, in their order.
+
+    Texts of one length are aligned place by place. Else the equal tokens at the beginning are
+    partners, the places `read_at` of the two outputs, and before and after these the equal runs
+    that difflib finds. Where a run is replaced by one of another length, its last tokens are
+    partners of the last ones there, since they have read the whole run.
+    """
+    ids = [[token.id for token in tokens] for tokens in (first, second)]
+    if len(first) == len(second):
+        return tuple((at, at) for at in range(len(first)))
+    alike = [a == b for a, b in zip(*ids, strict=False)]
+    begin = min([*read_at, *(at for at, same in enumerate(alike) if not same), len(alike)])
+    partners = [(at, at) for at in range(begin)]
+    after = read_at[0] + 1, read_at[1] + 1
+    for (a, c), (b, d) in pairwise([(begin, begin), read_at, after, (len(first), len(second))]):
+        matcher = SequenceMatcher(None, ids[0][a:b], ids[1][c:d], autojunk=False)
+        for _, i, j, k, m in matcher.get_opcodes():
+            count = min(j - i, m - k)
+            partners += zip(range(a + j - count, a + j), range(c + m - count, c + m), strict=True)
+    return tuple(partners)
 
 
 Spans = list[tuple[int, int, int]]

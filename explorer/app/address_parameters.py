@@ -207,8 +207,15 @@ _on(
     option("best_is", "Order", "highest or lowest", "the one that fits the metric"),
     option("best", "Heads shown", "how many heads are listed"),
     option("arranged", "Order of the heads", "the order of the heads"),
+    option("across", "Across", "a head metric", "the mean distance, or the entropy"),
+    option("up", "Up", "a head metric", "the previous-token score, or the diagonal score"),
+    option("decile", "Decile", "a tenth of all weights, from 1 to 10", "10"),
+    text("own_lines", "Your lines", "a text of several lines", "built-in lines"),
     option("through", "Through layer", "from 0 to the last layer", "the last layer"),
     token("flow_to", "Token"),
+    option("answer_of", "Answer", "one of the likeliest options"),
+    option("path_steps", "Steps", "the number of steps of integrated gradients", "32"),
+    text("first_token", "Another first token", "one token", most=60),
 )
 _on(
     "head_steps",
@@ -221,6 +228,9 @@ _on(
     "query_key",
     token("query", "Query", "a query of the text", "that of the strongest ordinary cell"),
     token("key", "Key", "a key of the text", "the key with the largest weight"),
+    option("pair_view", "View", "what is shown of the pair"),
+    option("against", "Compared with", "a visible key, the mean of all others, or nothing"),
+    state("trail", "the cells that were followed back, such as 0.3.1q5k2-0.2.0q5k1"),
     option("order", "Order of the dimensions", "the order of the dimensions"),
 )
 _on(
@@ -242,6 +252,15 @@ _on(
     place("key_token", "Key token", "a place among the keys", "the key with the largest weight"),
     place("option", "Option", "a token ID, or a class", "the likeliest"),
     panel("notebook_batch", "The notebook's batch, 32 × 10"),
+    panel("neuron_lines", "Lines that fire this neuron"),
+)
+_on(
+    "circuits forward_pass",
+    option("lines_from", "Lines from", "a text whose lines are searched"),
+)
+_on(
+    "overview logit_lens",
+    option("shown_pass", "Pass", "before or after the interventions", "both, on Overview after"),
 )
 _on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
 _on(
@@ -318,14 +337,14 @@ _on(
     place("learn_size", "Size", "a size of the vocabulary", "the middle one"),
 )
 _on(
-    "interventions compare circuits",
+    "overview logit_lens interventions compare circuits",
     replace(
         state("edits", "the interventions as text"),
         label="Interventions",
         help="The text in the address: a link with it has the same interventions.",
     ),
 )
-_on("interventions logit_lens", token("expected_at", "Output position", "an output position"))
+_on("interventions logit_lens heads", token("expected_at", "Output position", "an output position"))
 _on(
     "interventions heads",
     text("head_program", "A program of your own", "a text of the grammar of programs", most=160),
@@ -357,6 +376,7 @@ _on(
     _source_sentence("patch_text"),
     option("patch_what", "Patched value", "what is patched"),
     token("patch_at", "Position"),
+    text("lens_from", "Second text", about="a text", default="a word changed", most=MAX_PATCH_TEXT),
     text("steer_toward", "Towards", "a text", most=MAX_PATCH_TEXT),
     text("steer_away", "Away from", "a text", most=MAX_PATCH_TEXT),
     option("heads_are", "Every head is", "what every head becomes"),
@@ -375,7 +395,7 @@ _on(
     "circuits",
     panel("finding", "Finding"),
     text("steer_prompt", "Prompt", default="the corrupted text"),
-    text("corrupted", "Corrupted text", about="as many tokens", default="a word changed"),
+    text("corrupted", "Corrupted text", about="best of as many tokens", default="a word changed"),
     text("answer_token", "Answer", "one token", "the likeliest, clean", most=60),
     text("against_token", "Against", "one token", "the likeliest, corrupted", most=60),
     option("outcome", "Metric", "what is measured of the output", "the logit difference"),
@@ -388,7 +408,6 @@ _on(
     option("circuit_values", "Values", "estimates or exact values"),
     place("circuit_step", "Training step", "a snapshot of the training", "the last"),
     number("patched_edges", "Edges patched exactly", 1, 200, 40),
-    option("lines_from", "Lines from", "a text whose lines are searched"),
     option("excited_by", "Activation", "how a head's activation in a line is measured"),
     place("drawn_edges", "Edges drawn", "how many edges the picture draws", "up to 40 strong ones"),
     state("drawn_part", "a head in it, such as 23.3, or an edge, such as e7"),

@@ -5,7 +5,7 @@ on unknown words, the picture of the pass and the page all take it from here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,12 @@ class PageContext:
             return forward_pass.run_text(self.model, self.choice.text, self.choice.pair)
         except ForwardPassError as error:
             return error
+
+    def with_pass(self, forward: ForwardPass) -> "PageContext":
+        """The same choices with another pass of this text, such as one with interventions."""
+        other = replace(self)
+        vars(other)["passed"] = forward
+        return other
 
     @property
     def opened(self) -> OpenModel:

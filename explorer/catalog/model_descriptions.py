@@ -83,6 +83,8 @@ def _also(config: TransformerConfig) -> str:
         "normed embedding": config.embedding_norm,
         "parallel attention and feed-forward": config.parallel,
         "normalized queries and keys": config.qk_norm,
+        "a learned sink logit in each softmax": config.sink_logit,
+        "gated attention": config.gated_attention,
         f"scores soft-capped at ±{config.attention_cap or 0:g}": config.attention_cap,
         f"logits soft-capped at ±{config.logit_cap or 0:g}": config.logit_cap,
         _windows(config): any(config.windows),

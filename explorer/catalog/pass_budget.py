@@ -117,7 +117,7 @@ def _temporary(config: TransformerConfig, stack: str, tokens: int, memory: int) 
     keys = max(tokens, memory)
     pairs = tokens * keys
     has_bias = config.positions in ("relative", "alibi")
-    if config.attention_cap is not None:
+    if config.attention_cap is not None or config.sink_logit:
         squares = (WATCHED_SQUARES + has_bias) * config.n_heads * pairs
     elif has_bias:
         # The bias, the bias with the mask, and the distances that the bias is computed from.

@@ -28,6 +28,9 @@ CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE = (
     "all but the circuit",
     "random edges alone",
 )
+RANDOM_ORDERS = "random orders"
+DASHES = [[1, 0], [6, 2], [2, 2], [1, 3], [6, 2, 1, 2], [10, 4]]
+"""Of more lines than the usual dashes, which repeat after the fifth."""
 LOWEST_SHARE, HIGHEST_SHARE = -0.5, 1.5
 """Shares outside this range are drawn at its ends; the tooltip has their numbers."""
 SMALLEST_KL = 1e-6
@@ -56,6 +59,28 @@ def edge_cut_curves(
     kl, order = quantity("KL", title=scale, scale=y), [STRONGEST_EDGES, RANDOM_EDGES]
     lines = curves_in_bands(x, kl, curves, ("least", "most"), band, RANDOM_EDGES, sort=order)
     tooltip = [number_line("edges", places=0), text_line("strongest"), text_line("random")]
+    return chart(*lines, ruler(x, tooltip, numbers))
+
+
+def deletion_curves_chart(
+    counts: Sequence[int], curves: Mapping[str, Tensor], random: Tensor, score: str
+) -> Spec:
+    """A line (points,) for each method, and the mean of random (draws, points) in their range."""
+    means = {**curves, RANDOM_ORDERS: random.mean(0)}
+    rows, band, numbers = list[Spec](), list[Spec](), list[Spec]()
+    for at, count in enumerate(counts):
+        here, draws = {which: float(of[at]) for which, of in means.items()}, random[:, at]
+        rows += [{"tokens": count, "which": which, "value": here[which]} for which in here]
+        band.append({"tokens": count, "least": float(draws.min()), "most": float(draws.max())})
+        numbers.append({"tokens": count} | {which: number_text(here[which]) for which in here})
+    ends = [*random.flatten().tolist(), *(row["value"] for row in rows)]
+    least, top = min(ends), max(1e-6, *ends)
+    x = quantity("tokens", title="tokens deleted", axis={"tickMinStep": 1})
+    y = quantity("value", title=score, scale=fixed(0 if least < top / 2 else 2 * least - top, top))
+    how = {"sort": [*means], "legend": {"columns": 3, "symbolOpacity": 1}}
+    lines = curves_in_bands(x, y, rows, ("least", "most"), band, RANDOM_ORDERS, **how)
+    lines[1]["encoding"]["strokeDash"]["scale"] = {"range": DASHES[: len(means)]}
+    tooltip = [number_line("tokens", places=0), *map(text_line, means)]
     return chart(*lines, ruler(x, tooltip, numbers))
 
 

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--clean", metavar="TEXT", help="the text whose answer is explained")
-    parser.add_argument("--corrupted", metavar="TEXT", help="as many tokens, another answer")
+    parser.add_argument("--corrupted", metavar="TEXT", help="another answer; best as many tokens")
     parser.add_argument("--answer", default="", metavar="TOKEN", help="by default the likeliest")
     parser.add_argument("--against", default="", metavar="TOKEN", help="by default the likeliest")
     columns = "a CSV table with the columns clean, corrupted, answer, against"
@@ -72,6 +72,7 @@ def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     pairs, remarks = _pairs(opened, args)
     yield from remarks
     question = question_of(opened, pairs, metric)
+    yield from (question.pairs[0].notes if len(pairs) == 1 else ())
     if METHODS[args.method] == 1 and (why := why_no_gradient(question.metric)):
         raise PairError(why)
     if args.exact < 0:

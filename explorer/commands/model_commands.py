@@ -1,4 +1,4 @@
-"""The commands for models: generate, export, circuit, programs, get, checkpoints."""
+"""The commands for models: generate, export, circuit, why, programs, get, checkpoints."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from tqdm import tqdm
 from explorer.catalog import shipped
 from explorer.catalog.model_download import DownloadProgress, download, fetched_bytes, is_in
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
-from explorer.commands import circuit_command, programs_command
+from explorer.commands import circuit_command, programs_command, why_command
 from explorer.commands.training_commands import check_can_write, folder_named
 from explorer.export import published_folder
 from explorer.runs.run import newest_in, open_folder
@@ -46,6 +46,10 @@ def add_commands(commands: Any) -> None:
     circuit = commands.add_parser("circuit", help="find the circuit behind an answer, as a file")
     circuit.set_defaults(command=find_circuit)
     circuit_command.add_arguments(circuit)
+
+    why = commands.add_parser("why", help="explain one attention score by its sources, as a file")
+    why.set_defaults(command=explain_score)
+    why_command.add_arguments(why)
 
     programs = commands.add_parser("programs", help="describe all heads by programs, as a file")
     programs.set_defaults(command=describe_heads)
@@ -98,6 +102,11 @@ def export_model(args: argparse.Namespace) -> None:
 
 def find_circuit(args: argparse.Namespace) -> None:
     for line in circuit_command.find_circuit(open_folder(args.model), args):
+        print(line)
+
+
+def explain_score(args: argparse.Namespace) -> None:
+    for line in why_command.explain_score(open_folder(folder_named(args.model)), args):
         print(line)
 
 

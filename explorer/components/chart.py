@@ -1,12 +1,14 @@
 """A Vega-Lite or plotly chart on the page, whose numbers can be exported with the views'."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
 
+from explorer.app import widget_state
 from explorer.app.session import state_of
 from explorer.charts.figure_data import WINDOW, TableData, Value
 from explorer.charts.figure_text import figure_text
@@ -25,8 +27,15 @@ def chart(
     table: Table | None = None,
     height: int | str | None = None,
     width: Literal["stretch", "content"] = "stretch",
+    on_pick: Callable[[Mapping[str, Any]], None] | None = None,
+    chosen: object = "",
 ) -> None:
-    """Draw a chart that holds its rows, or one without rows together with their `table`."""
+    """Draw a chart that holds its rows, or one without rows together with their `table`.
+
+    With `on_pick` a click in the chart's only selection is told, as its fields by name; a browser
+    may send anything. What is `chosen` is a part of the widget's key: the browser tells a click on
+    the same mark again only after the chart is new.
+    """
     table_with_rows = table if table is not None and any(map(len, table.values())) else None
     columns = table_with_rows or _columns(_rows(spec))
     size = {"height": height} if isinstance(height, int) else {}
@@ -43,8 +52,19 @@ def chart(
     data = [spec] if table is None else [table, spec]
     if isinstance(height, str):
         how["height"] = "stretch"
+    name = f"{key}-{chosen}" if on_pick else key
+    if on_pick:
+        how["on_select"] = partial(hand_over, name, on_pick)
     with chart_stage(key) if height == WINDOW else nullcontext():
-        st.vega_lite_chart(*data, width=width, key=key, **how)
+        st.vega_lite_chart(*data, width=width, key=name, **how)
+
+
+def hand_over(name: str, on_pick: Callable[[Mapping[str, Any]], None]) -> None:
+    """Tell the mark that is picked in the chart of this name, if there is one."""
+    selections = widget_state.get(name, dict[str, Any]()).get("selection", {})
+    for marks in selections.values() if isinstance(selections, Mapping) else ():
+        if isinstance(marks, list) and marks and isinstance(marks[-1], Mapping):
+            on_pick(marks[-1])
 
 
 def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> None:

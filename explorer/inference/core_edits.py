@@ -34,12 +34,15 @@ def check_applicable(opened: OpenModel, forward: ForwardPass, edit: Intervention
         raise NotApplicableError("This model has no such attention.")
     part = parts[edit.part]
     rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
+    is_encoder = edit.part.startswith("encoder")
+    neurons = (opened.config.of_encoder if is_encoder else opened.config).d_ff
     for name, what, count in (
         ("layer", "layer", part.layers),
         ("head", "head", part.heads),
         ("query", "query", rows),
         ("position", "token", rows),
         ("key", "key", columns),
+        ("neuron", "neuron", neurons),
     ):
         number = getattr(edit, name, None)
         if number is not None and number >= count:
@@ -50,7 +53,7 @@ def check_applicable(opened: OpenModel, forward: ForwardPass, edit: Intervention
             raise NotApplicableError("In cross-attention, queries and keys are of two texts.")
         case edits.PresetMask(n=n) if n < 1:
             raise NotApplicableError("The size must be at least 1.")
-        case edits.AblateMlp() if is_cross or not opened.config.d_ff:
+        case edits.AblateMlp() | edits.AblateNeuron() if is_cross or not opened.config.d_ff:
             raise NotApplicableError("There is no feed-forward layer there.")
         case edits.ReplaceToken(token=token, word=word):
             vocab_size = opened.config.vocab_size
@@ -98,6 +101,8 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             return _ablation(f"{at}.out", to)
         case edits.AblateMlp(to=to):
             return _ablation(f"{block}.mlp.out", to)
+        case edits.AblateNeuron(neuron=neuron, to=to):
+            return core.SetNeuron(f"{block}.mlp.hidden", neuron, None if to == "mean" else 0.0)
         case edits.CutEdge(head=head, query=query, key=key, to=to):
             return core.SetCell(f"{at}.weights", query, key, None if to == "mean" else 0.0, head)
         case edits.PresetMask():
@@ -107,12 +112,17 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             return core.SetCell(f"{at}.mask", query, key, allowed)
         case edits.HideKey(key=key):
             return core.SetCell(f"{at}.mask", None, key, False)
-        case edits.Patch(head=head, position=position, text=text):
-            other_pass = same_length_pass(opened, forward, edit.part, text)
+        case edits.Patch(head=head, position=position, text=text, source=source):
+            if source is None:
+                source, other_pass = position, same_length_pass(opened, forward, edit.part, text)
+            else:
+                other_pass = source_pass(opened, forward, text)
+                if source >= (count := len(other_pass.rows(edit.part))):
+                    raise NotApplicableError(f"That text has no token {source}: it has {count}.")
             if head is None:
                 stream = f"{block}.resid_post"
-                return core.ReplaceAt(stream, position, other_pass.trace[stream][0, position])
-            value = head_output(other_pass, edit.part, edit.layer, head, position)
+                return core.ReplaceAt(stream, position, other_pass.trace[stream][0, source])
+            value = head_output(other_pass, edit.part, edit.layer, head, source)
             return core.ReplaceAt(f"{at}.head_out", position, value, head)
         case edits.Steer(layer=layer, strength=strength):
             return core.Add(
@@ -192,8 +202,8 @@ def head_output(
     return forward.weights(part, layer, head)[position] @ values
 
 
-def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: str) -> ForwardPass:
-    """The pass over a text to patch from; NotApplicableError where the lengths differ.
+def source_pass(opened: OpenModel, forward: ForwardPass, text: str) -> ForwardPass:
+    """The pass over a text to patch from; NotApplicableError where it cannot be read.
 
     The decoder of an encoder-decoder reads the answer of `forward` there too. One more pass, kept.
     """
@@ -208,6 +218,12 @@ def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: s
             ("patched from", text, forward.text),
             lambda: rerun(opened, same, same.source, forward.target, ()),
         )
+    return other_pass
+
+
+def same_length_pass(opened: OpenModel, forward: ForwardPass, part: str, text: str) -> ForwardPass:
+    """The same; NotApplicableError also where the lengths differ."""
+    other_pass = source_pass(opened, forward, text)
     ours, theirs = len(forward.rows(part)), len(other_pass.rows(part))
     if ours != theirs:
         raise NotApplicableError(

@@ -5,7 +5,7 @@ of the head on screen are computed from them by the function that the model itse
 A forward pass never changes, so many sessions may share one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,6 +58,14 @@ class ForwardPass:
     """Whether the special tokens that are written in the text were read as such."""
     edits: tuple[Intervention, ...] = ()
     """The reader's interventions in this pass."""
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """Distinguishes it from other passes of the same model.
+
+        The decoder of an encoder-decoder may read another answer than the model's own.
+        """
+        return self.text, self.pair, self.edits, self.target if self.source else ()
 
     @property
     def bytes(self) -> int:

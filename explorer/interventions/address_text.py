@@ -39,6 +39,7 @@ KINDS: dict[str, type[Any]] = {
     "h": edits.AblateHead,
     "a": edits.AblateAttention,
     "f": edits.AblateMlp,
+    "n": edits.AblateNeuron,
     "x": edits.CutEdge,
     "m": edits.PresetMask,
     "c": edits.MaskCell,
@@ -121,9 +122,14 @@ CODECS: dict[str, Codec] = {
 """How a field is written and read; other fields are numbers."""
 
 
+OPTIONAL = "source"
+"""A last field that is not written where it is None."""
+
+
 def edit_to_text(edit: Intervention) -> str:
     """One intervention as text."""
-    values = (CODECS.get(f.name, NUMBER)[0](getattr(edit, f.name)) for f in fields(edit))
+    present = [f for f in fields(edit) if f.name != OPTIONAL or getattr(edit, f.name) is not None]
+    values = (CODECS.get(f.name, NUMBER)[0](getattr(edit, f.name)) for f in present)
     return ".".join((KIND_LETTERS[type(edit)], *values))
 
 
@@ -132,13 +138,16 @@ def edit_from_text(text: str) -> Intervention:
     letter, _, rest = text.partition(".")
     try:
         kind = KINDS[letter]
-        texts = rest.split(".", len(fields(kind)) - 1)  # the last field may have dots
+        present = fields(kind)
+        if present[-1].name == OPTIONAL and rest.count(".") < len(present) - 1:
+            present = present[:-1]
+        texts = rest.split(".", len(present) - 1)  # the last field may have dots
         values = [
-            CODECS.get(f.name, NUMBER)[1](word) for f, word in zip(fields(kind), texts, strict=True)
+            CODECS.get(f.name, NUMBER)[1](word) for f, word in zip(present, texts, strict=True)
         ]
     except (KeyError, UnicodeDecodeError) as error:
         raise ValueError(text) from error
-    for field, value in zip(fields(kind), values, strict=True):
+    for field, value in zip(present, values, strict=True):
         if value is None and "None" not in str(field.type):
             raise ValueError(text)
     edit: Intervention = kind(*values)

@@ -34,6 +34,16 @@ class AblateMlp:
 
 
 @dataclass(frozen=True)
+class AblateNeuron:
+    """The same for one neuron of a layer's feed-forward."""
+
+    part: str
+    layer: int
+    neuron: int
+    to: str = "zero"
+
+
+@dataclass(frozen=True)
 class CutEdge:
     """One attention weight becomes zero, or its mean over queries; `head` None is every head."""
 
@@ -93,7 +103,8 @@ class ReplaceToken:
 class Patch:
     """Activation patching: at one position, the value that another text has there.
 
-    The output of `head`, or (None) the residual stream after the layer.
+    The output of `head`, or (None) the residual stream after the layer. With a `source` it is the
+    value at that position of the other text, which may then have another length.
     """
 
     part: str
@@ -101,6 +112,7 @@ class Patch:
     head: int | None
     position: int
     text: str
+    source: int | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +145,7 @@ Intervention = (
     AblateHead
     | AblateAttention
     | AblateMlp
+    | AblateNeuron
     | CutEdge
     | PresetMask
     | MaskCell
@@ -143,7 +156,7 @@ Intervention = (
     | ReplaceByProgram
 )
 
-VALUE_FIELDS = ("to", "preset", "n", "allowed", "token", "word", "text", "strength", "mixture")
+VALUE_FIELDS = tuple("to preset n allowed token word text source strength mixture".split())
 """Fields that say what the target becomes; the others say which target it is."""
 
 

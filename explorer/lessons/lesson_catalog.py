@@ -23,6 +23,7 @@ TAUGHT = (
     "two_layers_make_induction",
     "how_translation_aligns",
     "reading_a_classifier",
+    "attention_sinks",
     "an_indirect_object",
     "what_training_does",
     "a_mistake_of_the_museum",

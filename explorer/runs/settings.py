@@ -87,6 +87,14 @@ MODEL_SETTINGS = (
         is_switch=True,
         help="One projection of keys and one of values for all heads: multi-query attention.",
     ),
+    _model(
+        *("sink_logit", "Sink logit"),
+        help="A learned logit of each head joins its softmax, so that a row may attend to nothing.",
+    ),
+    _model(
+        *("gated_attention", "Gated attention"),
+        help="Each head's output is multiplied by a sigmoid of a projection of its token.",
+    ),
     _model("norm", "Norm"),
     _model(
         *("norm_position", "Norm placement"),

@@ -25,19 +25,29 @@ from explorer.runs.settings import (
 )
 from explorer.runs.spec import LONGEST_TITLE, RunError, RunNotes, RunSpec
 from explorer.system import limits
-from explorer.tasks import Task
+from explorer.tasks import Task, task_of
 
 
 @dataclass(frozen=True)
 class Race:
-    """A sweep that shows one thing, which `about` explains."""
+    """A sweep that shows one thing, which `about` explains: a grid of `values`, or the `twins`."""
 
     title: str
     task: str
     about: str
-    values: Mapping[str, Sequence[Any]]
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that all its runs share, besides the defaults of the task."""
+    twins: Sequence[Mapping[str, Any]] = ()
+    """The own settings of each run."""
+
+    @property
+    def specs(self) -> list[RunSpec]:
+        """The runs; RunError says why one cannot be trained."""
+        task = task_of(self.task)
+        if self.twins:
+            return [spec_of(task, {**self.settings, **twin}) for twin in self.twins]
+        return grid(task, self.values, self.settings)
 
 
 RACES = (
@@ -62,6 +72,13 @@ RACES = (
         "every layer; post-norm needs a warm-up where the learning rate is large.",
         {"norm_position": ("pre", "post")},
         {"layers": 4, "warmup": 0},
+    ),
+    Race(
+        "Sinks against ways to attend to nothing",
+        "shakespeare",
+        "A head with nothing to do attends to the first token. A learned logit in its softmax, or "
+        "a gate of its output, lets it attend to nothing: open each run on Heads, Sinks.",
+        twins=({}, {"sink_logit": True}, {"gated_attention": True}),
     ),
 )
 

@@ -2,25 +2,54 @@
 
 import streamlit as st
 
-from explorer.analysis import head_metrics, head_programs, head_similarity, rollout
+from explorer.analysis import (
+    attention_sinks,
+    head_metrics,
+    head_programs,
+    head_similarity,
+    rollout,
+    sink_experiments,
+    token_attribution,
+    weight_distribution,
+)
 from explorer.app import controls
 from explorer.app.context import page_context
 from explorer.inference import token_programs
-from explorer.views.attention import head_finder, programs_view, rollout_and_flow
+from explorer.views.attention import (
+    head_finder,
+    heads_scatter,
+    programs_view,
+    rollout_and_flow,
+    sinks_view,
+    token_attribution_view,
+    weight_distribution_view,
+)
 from explorer.views.shared import widgets
 
 SIDES = {
     "Finder": head_finder.draw_finder,
     "Similarity": head_finder.draw_similarity,
+    "Map of heads": heads_scatter.draw_scatter,
+    "Distribution": weight_distribution_view.draw_distribution,
+    "Sinks": sinks_view.draw_sinks,
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
+    "Attribution": token_attribution_view.draw_attribution,
     "Programs": programs_view.draw_programs,
 }
 CODE = {
     "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
     "Similarity": (head_similarity.js_divergence,),
+    "Map of heads": (head_metrics.metrics_of_heads,),
+    "Distribution": (weight_distribution.weight_deciles,),
+    "Sinks": (attention_sinks.sinks_by_layer, sink_experiments.CutKey),
     "Rollout": (rollout.half_residual, rollout.rollout),
     "Flow": (rollout.half_residual, rollout.flow_to),
+    "Attribution": (
+        token_attribution.gradient_times_input,
+        token_attribution.integrated_gradients,
+        token_attribution.deletion_curves,
+    ),
     "Programs": (head_programs.loss_with, token_programs.program_map),
 }
 

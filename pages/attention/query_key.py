@@ -1,7 +1,9 @@
 """Why one token attends to another: its query, the key, and their product."""
 
+from explorer.analysis.score_sources import score_sources
 from explorer.app.context import page_context
-from explorer.views.attention.query_key_view import draw_query_key, product_code
+from explorer.views.attention.query_key_view import WHY, draw_query_key, product_code
+from explorer.views.attention.score_sources_view import sources_code
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import script
 from models.attention import attention_scores, attention_weights
@@ -9,15 +11,15 @@ from models.rotary import RotaryPositions
 
 widgets.opening(
     "Query and key",
-    "A query attends most to the key with which its dot product is largest.",
+    "A query attends most to the key with which its dot product is largest; see what wrote both.",
 )
 context = page_context()
 at, forward = context.choice, context.forward
-pair = draw_query_key(context)
+pair, view = draw_query_key(context)
+lines = sources_code if view in WHY else product_code
 widgets.closing(
     context,
-    attention_scores,
-    attention_weights,
+    *((score_sources,) if view in WHY else (attention_scores, attention_weights)),
     RotaryPositions.turn,
-    script=script(product_code, forward, *at.place, pair.query, pair.key),
+    script=script(lines, forward, *at.place, pair.query, pair.key),
 )

@@ -6,6 +6,7 @@ from explorer.analysis import (
     ablation_and_patching,
     batch_edits,
     batched_passes,
+    logit_lens,
     map_faithfulness,
     output_change,
 )
@@ -21,6 +22,7 @@ from explorer.views.interventions.intervention_effects import (
     draw_output_change,
 )
 from explorer.views.interventions.many_passes import draw_faithfulness, draw_head_grid
+from explorer.views.interventions.patch_lens import draw_patch_lens
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script
 from explorer.views.shared.edit_history import draw_history
@@ -28,10 +30,12 @@ from models import interventions
 
 CODE = {
     "Attention maps": (interventions.Scale, interventions.SetCell, output_change.kl),
+    "Patch lens": (interventions.ReplaceAt, logit_lens.can_change),
     "Every head": (ablation_and_patching.ablate_every_head, batched_passes.run_branches),
     "Faithfulness": (map_faithfulness.faithfulness, batch_edits.KeepCells),
 }
 VIEWS = tuple(CODE)
+DRAWN = dict(zip(VIEWS[1:], (draw_patch_lens, draw_head_grid, draw_faithfulness), strict=True))
 context = page_context()
 widgets.opening(
     "Interventions",
@@ -59,6 +63,5 @@ with first:
     if is_map:
         lines: Script | None = draw_maps(context, baseline, edited, position, tracked)
     else:
-        draw = draw_head_grid if view == VIEWS[1] else draw_faithfulness
-        lines = draw(context, edited, position)
+        lines = DRAWN[view](context, edited, position)
 widgets.closing(context, *CODE[view], script=lines)

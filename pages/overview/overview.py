@@ -9,6 +9,7 @@ from explorer.inference.default_head import on_pattern
 from explorer.views.overview import map_view
 from explorer.views.shared import widgets
 from explorer.views.shared.download_offer import draw_offer
+from explorer.views.shared.edit_history import AFTER, BEFORE, draw_active
 from models.attention import MultiHeadAttention, attention_weights
 
 context = page_context()
@@ -19,6 +20,9 @@ widgets.opening(
     "One forward pass: each column is a token, each row a layer, each line what flows between "
     "them.",
 )
+edited, which = draw_active(context, (AFTER, BEFORE))
+if which == AFTER:
+    context = context.with_pass(edited.forward)
 forward, opened = context.forward, context.opened
 picture = map_view.draw_map(context)
 draw_offer(context)

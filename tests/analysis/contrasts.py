@@ -1,12 +1,15 @@
 """Two texts that a small model tells apart, and what must be true of its edges."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from explorer.analysis.circuit_metrics import Contrast
+from explorer.analysis.token_alignment import align_texts
 from explorer.analysis.wiring import Place, Wiring
+from explorer.text import Token
 from models import TransformerConfig, trace
 from models.interventions import Edit, Replace
 from models.tap import Tap
@@ -28,6 +31,10 @@ def contrast_of(
     corrupted = clean.clone()
     corrupted[0, differs] = clean[0, differs] % 10 + 3
     return Contrast(shaken(config), clean, corrupted, TOKENS - 1, outcome)
+
+
+def texts_of(contrast: Contrast) -> tuple[Tensor, Tensor]:
+    return contrast.clean, contrast.corrupted
 
 
 def metric_of(contrast: Contrast, text: Tensor, *edits: Edit) -> float:
@@ -77,15 +84,32 @@ def _write(contrast: Contrast, wiring: Wiring, place: Place, seen: Trace) -> Ten
     return seen[f"{at}.self_attn.head_out"][0, place.head] @ weight[:, columns].mT
 
 
+def unequal_contrast(config: TransformerConfig, more: int = 1) -> Contrast:
+    """The same with a token replaced by several others, or by none."""
+    contrast = contrast_of(config)
+    clean, other = contrast.clean, contrast.corrupted[:, [DIFFERS]].expand(1, more + 1)
+    corrupted = torch.cat([clean[:, :DIFFERS], other, clean[:, DIFFERS + 1 :]], 1)
+    places = TOKENS - 1, TOKENS - 1 + more
+    first, second = ([Token(at, "") for at in text[0].tolist()] for text in (clean, corrupted))
+    partners = align_texts(first, second, places)
+    return replace(contrast, corrupted=corrupted, corrupted_place=places[1], partners=partners)
+
+
+def beside(contrast: Contrast, clean: Tensor, corrupted: Tensor) -> Tensor:
+    """The corrupted values (…, t, d) at the places of the clean ones, which stay if alone."""
+    value = corrupted if not contrast.partners else clean.clone()
+    for here, there in contrast.partners:
+        value[..., here, :] = corrupted[..., there, :]
+    return value
+
+
 def without_edge(contrast: Contrast, wiring: Wiring, reader: int, writer: int) -> float:
     """The metric where one input alone reads what this part wrote in the corrupted text."""
-    site, row = next(
-        (site, places.index(wiring.rows[reader]))
-        for site, places in wiring.readers.items()
-        if wiring.rows[reader] in places
-    )
-    both = (contrast.clean, contrast.corrupted)
-    clean, corrupted = (written(contrast, wiring, text)[writer] for text in both)
+    place = wiring.rows[reader]
+    site = next(site for site, places in wiring.readers.items() if place in places)
+    row = wiring.readers[site].index(place)
+    clean, corrupted = (written(contrast, wiring, text)[writer] for text in texts_of(contrast))
+    corrupted = beside(contrast, clean, corrupted)
     value = trace(contrast.model, contrast.clean, sites=[site])[site].clone()
     at = value[0, row] if value.dim() == 4 else value[0]
     at += corrupted - clean

@@ -134,11 +134,9 @@ class HookedPass:
     def writes(self) -> Tensor:
         """What each part adds to the residual stream, (w, t, d), without biases."""
         found = [self.embedding]
-        for layer, of_heads, of_mlp in zip(
-            self.layers, self.outputs, self.mlp_outputs, strict=True
-        ):
+        for layer, heads, of_mlp in zip(self.layers, self.outputs, self.mlp_outputs, strict=True):
             weight = layer.output.unflatten(1, (self.heads, -1)).movedim(1, 0)  # (h, d, w)
-            found += [of_heads[0] @ weight.mT, of_mlp]
+            found += [heads[0] @ weight.mT, of_mlp]
         return torch.cat(found).detach()
 
     def gradients(self) -> Tensor:
@@ -147,9 +145,8 @@ class HookedPass:
         by = dict(zip(map(id, every), torch.autograd.grad(self.value, every), strict=True))
         found = []
         for at, layer in enumerate(self.layers):
-            for which, (value, weight) in enumerate(
-                zip(self.inputs[at], layer.inputs, strict=True)
-            ):
+            read = zip(self.inputs[at], layer.inputs, strict=True)
+            for which, (value, weight) in enumerate(read):
                 slope = by[id(value)]
                 slope = slope if which == 2 else self._before_rotation(slope)
                 of_heads = weight.unflatten(0, (-1, slope.shape[-1]))  # (g, w, d)

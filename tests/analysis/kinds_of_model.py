@@ -28,6 +28,8 @@ KINDS_OF_MODEL: dict[str, dict[str, Any]] = {
     "relative": {"kind": "encoder-decoder", "positions": "relative", "attention_scale": 1.0},
     "relative, near": {"positions": "relative", "n_buckets": 4, "max_distance": 6},
     "capped": {"attention_cap": 0.5, "positions": "none"},
+    "sink logit": {"sink_logit": True, "n_layers": 2, "n_kv_heads": 1},
+    "gated heads": {"kind": "encoder-decoder", "gated_attention": True},
     "windows": {**ROTARY, "n_layers": 2, "windows": (3, 0)},
     "after": {"n_layers": 2, "norm_position": "post"},
     "around": {"n_layers": 2, "norm_position": "sandwich", "norm": "rms", "n_kv_heads": 1},
@@ -52,7 +54,17 @@ KINDS_OF_MODEL: dict[str, dict[str, Any]] = {
     },
     "the last token decides": {"head": "classifier", "pooling": "last"},
 }
-QUICK = ("grouped", "relative", "capped", "after", "around", "beside", "mean")
+QUICK = (
+    "grouped",
+    "sink logit",
+    "gated heads",
+    "relative",
+    "capped",
+    "after",
+    "around",
+    "beside",
+    "mean",
+)
 """Every kind, scheme of scores, order of norms and head is among them."""
 CONFIGS = {name: config_of(**changes) for name, changes in KINDS_OF_MODEL.items()}
 UNREAD = {"bos_id", "generation"}

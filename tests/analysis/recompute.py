@@ -167,6 +167,10 @@ def _linear(one: Again) -> Tensor:
     return linear(one.read(), one.module.weight, one.module.bias)
 
 
+def _norm(one: Again) -> Tensor:
+    return norm(one.read(), one.module)
+
+
 def _turned(one: Again) -> Tensor:
     """Every pair of numbers turned by position × its frequency; the rest is left alone."""
     config, x = one.config, one.read()
@@ -250,6 +254,20 @@ def _probabilities(one: Again) -> Tensor:
     return 1 / (1 + (-x).exp()) if is_own else softmax(x)
 
 
+def _row_scale(one: Again) -> Tensor:
+    """The share of the keys in e^s with the sink beside them, times the gate."""
+    block = getattr(one.values.model, one.stage.stack).blocks[one.stage.layer]
+    rows, head, scale = getattr(block, one.stage.branch).rows, one.values.head, torch.ones(1)
+    for at, name in enumerate(one.stage.reads):
+        if name.endswith(".masked"):
+            keys = one.read(at).exp().sum(-1, keepdim=True)
+            scale = scale * keys / (keys + rows.bias[head].detach().double().exp())
+        else:
+            product = one.read(at) @ rows.gate.weight[head].detach().double()
+            scale = scale / (1 + (-product[:, None]).exp())
+    return scale
+
+
 FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "tokens": lambda one: one.values.ids(one.stage.stack)[one.rows].double(),
     "embedding": _embed,
@@ -257,24 +275,18 @@ FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "segments": _segments,
     "sum": lambda one: torch.stack([one.read(i) for i in range(len(one.stage.reads))]).sum(0),
     "add": lambda one: one.read() + one.read(1),
-    "norm": lambda one: norm(one.read(), one.module),
-    "output norm": lambda one: norm(one.read(), one.module),
-    "stream norm": lambda one: norm(one.read(), one.module),
-    "final norm": lambda one: norm(one.read(), one.module),
-    "head norm": lambda one: norm(one.read(), one.module),
+    **dict.fromkeys(("norm", "output norm", "stream norm", "final norm", "head norm"), _norm),
     "projected": _projected,
     "rotated": _turned,
     "products": lambda one: one.read() @ one.whole(1).mT,
     "scores": lambda one: bend(one.read() * one.config.scale, one.config.attention_cap),
     "bias": _bias,
     "masked": _masked,
-    "weights": lambda one: softmax(one.read()),
+    "row scale": _row_scale,
+    "weights": lambda one: softmax(one.read()) * (one.read(1) if len(one.stage.reads) > 1 else 1),
     "head out": lambda one: one.read() @ one.whole(1),
     "concat": _concat,
-    "output projection": _linear,
-    "gate": _linear,
-    "up": _linear,
-    "down": _linear,
+    **dict.fromkeys(("output projection", "gate", "up", "down"), _linear),
     "activation": _activation,
     "transform": _transform,
     "pooled": _pooled,

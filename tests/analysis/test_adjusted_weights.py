@@ -35,9 +35,7 @@ SELF = "encoder.self_attn"
 
 @SIZES
 @given(some.integers(1, 9), some.integers(2, 12), some.integers(0, 10_000), some.data())
-def test_hiding_keeps_every_row_a_distribution(
-    rows: int, columns: int, seed: int, data: some.DataObject
-) -> None:
+def test_rows_stay_distributions(rows: int, columns: int, seed: int, data: some.DataObject) -> None:
     keys = data.draw(some.sets(some.integers(0, columns - 1), max_size=columns - 1))
     weights = heads(rows, columns, seed=seed)
     left, removed = hide_keys(weights, sorted(keys))
@@ -96,12 +94,9 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ForwardPass]
     grouped: dict[str, Any] = {"n_kv_heads": 2, "positions": "rotary", "n_heads": 4}
     save_model(folder, "grouped", **grouped)
     texts = {"letters": "the hat", "reverse": "31415"}
-    return {
-        name: run_text(
-            opened_model.open_checkpoint(folder / name, name), texts.get(name, "the black cat")
-        )
-        for name in (*NAMES, "grouped")
-    }
+    names = (*NAMES, "grouped")
+    opened = {name: opened_model.open_checkpoint(folder / name, name) for name in names}
+    return {name: run_text(opened[name], texts.get(name, "the black cat")) for name in names}
 
 
 def said(made: AdjustedWeights) -> str:
@@ -130,9 +125,8 @@ def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, ForwardPass
         for part in forward.parts:
             layers = forward.all_weights(part.name)
             for some_heads, everywhere in ((layers[0], False), (layers.flatten(0, 1), True)):
-                made = adjust_head(
-                    forward, part.name, 0, 1, Options(heads=of, all_layers=everywhere)
-                )
+                options = Options(heads=of, all_layers=everywhere)
+                made = adjust_head(forward, part.name, 0, 1, options)
                 by_hand = some_heads.mean(0) if of == "mean" else some_heads.amax(0)
                 assert_close_to(made.values, by_hand, what=str((name, of, everywhere)))
             whose = f"each of the {part.layers} layers" if part.layers > 1 else "this layer"

@@ -12,7 +12,7 @@ from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from models import TransformerConfig, trace
 from models.gradients import GradientError
-from tests.analysis.contrasts import DIFFERS, contrast_of, metric_of, passed, written
+from tests.analysis.contrasts import DIFFERS, contrast_of, metric_of, passed, texts_of, written
 from tests.analysis.eap_by_hooks import published_scores
 from tests.analysis.kinds_of_model import CONFIGS, SUMMED, WIRED
 from tests.closeness import assert_close_to as close
@@ -27,10 +27,7 @@ STEPS = (1, 3)
 def edges_by_hand(contrast: Contrast, steps: int) -> Tensor:
     """∂m/∂c at c = 0 where c times the difference of each write is added to each input, (r, w)."""
     wiring = wiring_of(contrast.config)
-    clean, corrupted = (
-        written(contrast, wiring, text) for text in (contrast.clean, contrast.corrupted)
-    )
-    lost = clean - corrupted
+    lost = torch.sub(*(written(contrast, wiring, text) for text in texts_of(contrast)))
     factors = torch.zeros(len(wiring.rows), len(wiring.columns), dtype=lost.dtype)
     factors.requires_grad_()
     added = torch.einsum("rw,wtd->rtd", factors, lost)
@@ -44,9 +41,7 @@ def edges_by_hand(contrast: Contrast, steps: int) -> Tensor:
 def writers_by_hand(contrast: Contrast, steps: int) -> Tensor:
     """∂m/∂c at c = 0 where c times its difference is added to each write, (w,)."""
     wiring = plain_wiring(contrast.config)
-    clean, corrupted = (
-        trace(contrast.model, text) for text in (contrast.clean, contrast.corrupted)
-    )
+    clean, corrupted = (trace(contrast.model, text) for text in texts_of(contrast))
     factors = torch.zeros(len(wiring.columns), dtype=torch.float64, requires_grad=True)
     at, first = {}, 0
     for site, places in wiring.writers.items():
@@ -59,9 +54,7 @@ def writers_by_hand(contrast: Contrast, steps: int) -> Tensor:
 def _mean_slope(contrast: Contrast, steps: int, by: Tensor, added: dict[str, Tensor]) -> Tensor:
     """The gradient with `added` at these sites, the mean over the way of the embedding."""
     first = next(iter(plain_wiring(contrast.config).writers))
-    clean, corrupted = (
-        trace(contrast.model, text)[first] for text in (contrast.clean, contrast.corrupted)
-    )
+    clean, corrupted = (trace(contrast.model, text)[first] for text in texts_of(contrast))
     total = torch.zeros_like(by)
     for step in range(1, steps + 1):
         embedding = corrupted + step / steps * (clean - corrupted)
@@ -84,8 +77,8 @@ def test_estimates_are_those_of_autograd_by_hand(config: TransformerConfig, step
     close(found.edges, edges_by_hand(contrast, steps))
     close(found.writers, writers_by_hand(contrast, steps))
     close(attribute_writers(contrast, steps).writers, found.writers)
-    assert found.clean == pytest.approx(metric_of(contrast, contrast.clean), abs=1e-12)
-    assert found.corrupted == pytest.approx(metric_of(contrast, contrast.corrupted), abs=1e-12)
+    ends = [metric_of(contrast, text) for text in texts_of(contrast)]
+    assert [found.clean, found.corrupted] == pytest.approx(ends, abs=1e-12)
     close(found.edges.sum(0), found.writers)  # what a part writes has no other way to the output
     is_edge = wiring_of(config).is_edge
     assert wiring_of(config).edges == int(is_edge.sum())
@@ -121,9 +114,8 @@ def test_scores_are_those_of_the_formula_in_hooks(tmp_path: Path, steps: int) ->
     clean = torch.arange(3, 12)[None]
     corrupted = clean.clone()
     corrupted[0, [1, 4]] = torch.tensor([20, 21])
-    contrast = Contrast(
-        pair.ours.model, clean, corrupted, 8, lambda logits: logits[:, 7] - logits[:, 30]
-    )
+    texts = (clean, corrupted)
+    contrast = Contrast(pair.ours.model, *texts, 8, lambda logits: logits[:, 7] - logits[:, 30])
     with AllInDouble():
         theirs = published_scores(pair.reference, clean, corrupted, (7, 30), steps)
     found = attribute(contrast, steps)

@@ -34,10 +34,8 @@ MISFITS: dict[str, Edit] = {
 
 def test_a_batch_of_edits_is_one_edit_each() -> None:
     heads, ids, value = (2, 0, 1), IDS[:1].expand(3, -1), OTHER[OUT][0]
-    zeroed, patched = (
-        trace(MODEL, ids, edits=[edit])[OUT]
-        for edit in (AblateHeads(OUT, heads), PatchHeads(OUT, heads, value))
-    )
+    edits = (AblateHeads(OUT, heads), PatchHeads(OUT, heads, value))
+    zeroed, patched = (trace(MODEL, ids, edits=[edit])[OUT] for edit in edits)
     for row, head in enumerate(heads):
         close(zeroed[row], edited(Scale(OUT, head=head))[OUT][0])
         others = [each for each in range(3) if each != head]
@@ -52,12 +50,9 @@ def test_a_batch_of_changes_is_one_change_each() -> None:
     to_stream, to_heads = (torch.randn(3, 6, width, generator=random) for width in (12, 4))
     q_input = f"{LAST}.q_input"
     to_inputs = to_stream.flip(0)
+    added = ((STREAM, to_stream, None), (OUT, to_heads, heads), (q_input, to_inputs, heads))
     for row, head in enumerate(heads):
-        for site, values, at in (
-            (STREAM, to_stream, None),
-            (OUT, to_heads, heads),
-            (q_input, to_inputs, heads),
-        ):
+        for site, values, at in added:
             found = trace(MODEL, ids, edits=[AddByRow(site, values, at)])
             value = PLAIN[site][:1].clone()
             (value if at is None else value[:, head])[:] += values[row]

@@ -7,14 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.block_inside import (
-    LEFT_OUT,
-    MOST_COLUMNS,
-    MOST_INSIDE_CELLS,
-    MOST_ROWS,
-    BlockPart,
-    block_inside,
-)
+from explorer.analysis import block_inside
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.inference import forward_pass
@@ -35,7 +28,7 @@ def blocks(found: ForwardPass) -> list[tuple[str, int]]:
     return [case for case in CASES if case in names]
 
 
-def pooled(values: Tensor, part: BlockPart) -> Tensor:
+def pooled(values: Tensor, part: block_inside.BlockPart) -> Tensor:
     """The number of largest absolute value in each cell, by loops; of weights the largest."""
     down, across = part.pooled
     rows = [values[at : at + down] for at in range(0, len(values), down)]
@@ -52,7 +45,7 @@ def test_every_picture_is_of_the_watched_pass(found: ForwardPass) -> None:
     passed = trace(found.trace.model, *inputs_of(found), sites=EVERYTHING)
     heads = [values_of(found, head) for head in range(found.config.n_heads)]
     for stack, layer in blocks(found):
-        for part in block_inside(found, stack, layer).parts:
+        for part in block_inside.block_inside(found, stack, layer).parts:
             stage, count = part.stage, len(part.cells)
             if stage.site:
                 whole = passed[stage.site][0]
@@ -67,13 +60,10 @@ def test_every_picture_is_of_the_watched_pass(found: ForwardPass) -> None:
 def test_parts_stand_in_the_order_they_run_and_read_what_is_there(found: ForwardPass) -> None:
     every = {stage.name: stage for stage in stages_of(found.config)}
     for stack, layer in blocks(found):
-        parts = block_inside(found, stack, layer).parts
+        parts = block_inside.block_inside(found, stack, layer).parts
         own = [p.name for p in parts if (p.stage.stack, p.stage.layer) == (stack, layer)]
-        assert own == [
-            stage.name
-            for stage in every.values()
-            if (stage.stack, stage.layer) == (stack, layer) and stage.kind not in LEFT_OUT
-        ]
+        there = [each for each in every.values() if (each.stack, each.layer) == (stack, layer)]
+        assert own == [each.name for each in there if each.kind not in block_inside.LEFT_OUT]
         seen: set[str] = set()
         for part in parts:
             assert set(part.reads) <= seen, part.name
@@ -91,7 +81,7 @@ def test_parts_stand_in_the_order_they_run_and_read_what_is_there(found: Forward
 def test_every_part_of_every_kind_of_model_has_a_formula() -> None:
     for config in CONFIGS.values():
         for stage in stages_of(config):
-            if stage.layer is not None and stage.kind not in LEFT_OUT:
+            if stage.layer is not None and stage.kind not in block_inside.LEFT_OUT:
                 short = KINDS[stage.kind].short(stage, config)
                 assert short, stage.name
                 assert short.isprintable(), stage.name
@@ -102,12 +92,12 @@ def test_a_long_text_and_wide_vectors_are_pooled(tmp_path: Path) -> None:
     sizes: dict[str, Any] = {"n_heads": 12, "d_model": 240, "d_ff": 300, "max_len": 80}
     opened = saved_and_opened(tmp_path, "long", **sizes)
     forward = forward_pass.run_text(opened, "the cat sleeps " * 23)
-    assert len(forward.target) > 2 * MOST_ROWS
-    for part in block_inside(forward, "decoder", 0).parts:
+    assert len(forward.target) > 2 * block_inside.MOST_ROWS
+    for part in block_inside.block_inside(forward, "decoder", 0).parts:
         heads, rows, columns = part.cells.shape
-        assert heads * rows * columns <= MOST_INSIDE_CELLS
-        assert rows <= MOST_ROWS
-        assert columns <= MOST_COLUMNS
+        assert heads * rows * columns <= block_inside.MOST_INSIDE_CELLS
+        assert rows <= block_inside.MOST_ROWS
+        assert columns <= block_inside.MOST_COLUMNS
         if part.stage.kind == "weights":
             whole = torch.stack([forward.weights(part.stage.part, 0, head) for head in range(12)])
         elif part.name == "decoder.0.resid_post":

@@ -78,9 +78,6 @@ class Recorded:
                 close(found[layer][head], self.alone(off))
 
 
-# ---- heads that are silent ----
-
-
 @grid("padded, config", [(), (0, 1), (-1,)], CONFIGS.values())
 def test_heads_ablated_many_at_a_time_are_ablated_one_by_one(
     config: TransformerConfig, padded: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
@@ -167,9 +164,6 @@ def test_what_a_row_holds_decides_the_size_of_a_batch(monkeypatch: pytest.Monkey
         assert sizes_of(config_of(kind, **small, attention_cap=5.0)) == [2, 2, 1]
 
 
-# ---- parts that are patched from a text that begins alike ----
-
-
 class Patched(Recorded):
     """The pass of one text, and what is patched into it from another."""
 
@@ -237,10 +231,8 @@ def test_in_batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_computed_of_the_text() -> None:
     """All of it where an edit names all positions, always the position that is read."""
-    for starts_at, patched in {
-        0: Patched(CONFIGS["decoder"], Scale("decoder.0.mlp.out")),
-        PLACE: Patched(parts_at=PLACE),
-    }.items():
+    everywhere = Patched(CONFIGS["decoder"], Scale("decoder.0.mlp.out"))
+    for starts_at, patched in {0: everywhere, PLACE: Patched(parts_at=PLACE)}.items():
         assert patched.has_every_part_alone().start(SELF) == starts_at
     assert Patched(parts_at=PLACE + 1).has_every_part_alone().start(SELF) == PLACE
     costs = [multiplications(Recorded().base(shared), SELF, 0) for shared in (0, 3)]
@@ -248,9 +240,6 @@ def test_what_is_computed_of_the_text() -> None:
     one = torch.tensor([[4, 5, 6]])
     assert [shared_tokens(one, torch.tensor([other])) for other in ([3, 5, 6], [4, 9, 6])] == [0, 1]
     assert shared_tokens(one, one) == 3
-
-
-# ---- edges that are cut ----
 
 
 def cut(
@@ -304,9 +293,7 @@ def test_the_draws_follow_from_the_seed_and_a_head_without_edges_has_none() -> N
     assert cut(passed).counts == ()
 
 
-def test_what_is_too_much_is_refused_before_weights_are_made(
-    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     passed = Recorded()
     monkeypatch.setattr(Trace, "weights", lambda *asked: pytest.fail("weights were made"))
     for limit, head in product(("MOST_EDGES", "MOST_WEIGHTS", "MOST"), (0, None)):
@@ -316,16 +303,9 @@ def test_what_is_too_much_is_refused_before_weights_are_made(
                 cut(passed, head=head)
 
 
-# ---- a grid of places ----
-
 SITES = (RESIDUAL, causal_tracing.ATTENTION, causal_tracing.FEED_FORWARD)
-TRACED = {
-    name: CONFIGS[name]
-    for name in (
-        *("decoder", "rotary", "alibi, windows", "beside", "after", "masked"),
-        *("first", "the last token decides"),
-    )
-}
+NAMES = ("decoder", "rotary", "alibi, windows", "beside", "after", "masked", "first")
+TRACED = {name: CONFIGS[name] for name in (*NAMES, "the last token decides")}
 
 
 def grid_of(contrast: Contrast, site: str, denoising: bool) -> TracedGrid:
@@ -358,10 +338,8 @@ def test_the_embedding_of_the_only_other_token_is_the_whole_difference() -> None
 
 
 def test_a_shorter_rest_costs_less_and_a_mean_is_over_pairs() -> None:
-    decoder, encoder = (
-        Tracing(contrast_of(config_of(kind, head=head)), RESIDUAL, True)
-        for kind, head in (("decoder", "language-model"), ("encoder", "masked-language-model"))
-    )
+    configs = (config_of(), config_of("encoder", head="masked-language-model"))
+    decoder, encoder = (Tracing(contrast_of(each), RESIDUAL, True) for each in configs)
     assert decoder.cost < encoder.cost
     one, other = (TracedGrid(torch.full((2, 3), n), n, -n, True) for n in (1.0, 3.0))
     mean = mean_grid([one, other])

@@ -61,18 +61,15 @@ def shaken(config: TransformerConfig = TINY) -> Transformer:
 
 def of_model(model: Transformer) -> list[Diagnostic]:
     found = list(summarized(model))
-    return [
-        *diagnostics.value_findings(found),
-        *diagnostics.training_findings(model, found),
-        *diagnostics.dead_head_findings(model),
-    ]
+    of_values, of_training = diagnostics.value_findings, diagnostics.training_findings
+    dead = diagnostics.dead_head_findings(model)
+    return [*of_values(found), *of_training(model, found), *dead]
 
 
 def of_attention(opened: OpenModel) -> list[Diagnostic]:
     forward = run_text(opened, opened.example)
-    return diagnostics.attention_findings(
-        [join_layers(list(metrics_by_layer(forward, each.name))) for each in forward.parts]
-    )
+    measured = [join_layers([*metrics_by_layer(forward, each.name)]) for each in forward.parts]
+    return diagnostics.attention_findings(measured)
 
 
 def test_a_shipped_model_is_sound_and_an_untrained_one_is_not(subtests: pytest.Subtests) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.pass_values import ALL, PassValues, Some, record_pass
@@ -28,10 +27,7 @@ from tests.analysis.recompute import FORMULAS
 from tests.analysis.recompute import difference as from_formula
 from tests.closeness import assert_close_to
 
-TRAINED = (
-    *("translation", "shakespeare", "negation", "reviews", "reverse", "induction"),
-    "induction-learned",
-)
+TRAINED = "translation shakespeare negation reviews reverse induction induction-learned".split()
 EXACT = 1e-6
 
 
@@ -52,10 +48,8 @@ def values_of(of: ForwardPass, head: int = 0) -> PassValues:
 
 def worst(of: ForwardPass) -> float:
     """The largest difference of any stage, of the first and the last head."""
-    each_head = [values_of(of, head) for head in {0, of.config.n_heads - 1}]
-    return max(
-        max(differences(values, stage)) for values in each_head for stage in values.stages.values()
-    )
+    heads = [values_of(of, head) for head in {0, of.config.n_heads - 1}]
+    return max(max(differences(each, stage)) for each in heads for stage in each.stages.values())
 
 
 def differences(
@@ -66,11 +60,6 @@ def differences(
     return from_formula(values, stage, rows, columns), recomputed
 
 
-def corners(value: Tensor) -> set[tuple[int, int]]:
-    """The first and the last cell of a matrix."""
-    return {(0, 0), (len(value) - 1, value.shape[-1] - 1)}
-
-
 def every_cell_is_opened(values: PassValues) -> None:
     """As an equation: the largest products, the rest and the bias are the pass's own number.
 
@@ -79,7 +68,8 @@ def every_cell_is_opened(values: PassValues) -> None:
     taken_apart = set[str]()
     for stage in values.stages.values():
         value = values[stage.name].double()
-        for row, column in corners(value) if value.dim() == 2 else ():
+        last = (len(value) - 1, value.shape[-1] - 1)
+        for row, column in {(0, 0), last} if value.dim() == 2 else ():
             made = values.equation(stage, row, column)
             if made is None:
                 assert stage.kind == "weights", stage.name

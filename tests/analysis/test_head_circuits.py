@@ -7,16 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_circuits import (
-    READS,
-    composition,
-    composition_scores,
-    copying,
-    head_weights,
-    singular_values_of_product,
-    spectra,
-    why_no_copying,
-)
+from explorer.analysis import head_circuits
 from explorer.analysis.logit_attribution import contributions, direct_logits
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.analysis.residual_writes import value_writes
@@ -75,10 +66,10 @@ def whole(model: Transformer, layer: int, head: int) -> tuple[Tensor, Tensor]:
 def test_the_circuits_are_those_of_whole_matrices(shape: dict[str, Any]) -> None:
     model = model_of(shape)
     for head in range(model.config.n_heads):
-        found, (qk, ov) = head_weights(model, 1, head), whole(model, 1, head)
+        found, (qk, ov) = head_circuits.head_weights(model, 1, head), whole(model, 1, head)
         assert_close_to(found.query.T @ found.key, qk)
         assert_close_to(found.output @ found.value, ov)
-        for spectrum, matrix in zip(spectra(found), (qk, ov), strict=True):
+        for spectrum, matrix in zip(head_circuits.spectra(found), (qk, ov), strict=True):
             values = torch.linalg.svdvals(matrix)
             assert_close_to(spectrum.values, values[: len(spectrum.values)], 1e-8)
             assert float(values[len(spectrum.values) :].abs().sum()) < 1e-9
@@ -89,8 +80,8 @@ def test_the_circuits_are_those_of_whole_matrices(shape: dict[str, Any]) -> None
 def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
     model = model_of(shape)
     config, blocks = model.config, blocks_of(model)
-    found = composition(model, 2, 1)
-    assert found.shape == (len(READS), 2, config.n_heads)
+    found = head_circuits.composition(model, 2, 1)
+    assert found.shape == (len(head_circuits.READS), 2, config.n_heads)
     qk, own = whole(model, 2, 1)
     for layer in range(2):
         for head in range(config.n_heads):
@@ -98,26 +89,22 @@ def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
             for block in blocks[layer:2]:  # what stands in the stream itself (post-norm)
                 for residual in (block.self_residual, block.mlp_residual):
                     ov = folded(sum_norm(residual), config.d_model) @ ov
-            expected = [
-                (qk.T @ ov).norm() / qk.norm() / ov.norm(),
-                (qk @ ov).norm() / qk.norm() / ov.norm(),
-                (own @ ov).norm() / own.norm() / ov.norm(),
-            ]
+            expected = [(each @ ov).norm() / each.norm() / ov.norm() for each in (qk.T, qk, own)]
             assert_close_to(found[:, layer, head], torch.stack(expected))
 
 
 def test_a_head_that_reads_what_another_writes_has_a_score_of_one() -> None:
     """The keys of one read the only direction that the other writes; its queries read another."""
-    here = head_weights(shaken(config_of()), 1, 0)
+    here = head_circuits.head_weights(shaken(config_of()), 1, 0)
     value, output = torch.zeros(4, 12).double(), torch.zeros(12, 4).double()
     value[0, 3], output[5, 0] = 1.0, 2.0
     key, query = torch.zeros(4, 12).double(), torch.zeros(4, 12).double()
     key[1, 5], query[1, 7] = 3.0, 0.5
     made = type(here)(query, key, here.value, here.output)
-    q, k, _ = composition_scores(made, value, output).tolist()
+    q, k, _ = head_circuits.composition_scores(made, value, output).tolist()
     assert (q, k) == (0.0, pytest.approx(1.0))
     left, right = torch.randn(7, 4).double(), torch.randn(7, 4).double()
-    found = singular_values_of_product(left, right)
+    found = head_circuits.singular_values_of_product(left, right)
     assert_close_to(found, torch.linalg.svdvals(left.T @ right), 1e-8)
 
 
@@ -127,7 +114,7 @@ def test_the_eigenvalues_are_those_of_the_circuit_between_tokens(shape: dict[str
     config, stack = model.config, model.last_stack
     w = config.head_width
     for head in range(config.n_heads):
-        found, block = copying(model, 1, head), blocks_of(model)[1]
+        found, block = head_circuits.copying(model, 1, head), blocks_of(model)[1]
         embedded = stack.embedding_norm(stack.embedding.weight * stack.embedding_scale)
         norm = block.self_residual.input_norm
         read = norm(embedded) - getattr(norm, "bias", 0.0)
@@ -151,16 +138,16 @@ def test_the_eigenvalues_are_those_of_the_circuit_between_tokens(shape: dict[str
 
 
 def test_copying_has_a_meaning_in_language_models_of_one_stack() -> None:
-    assert why_no_copying(config_of()) == ""
+    assert head_circuits.why_no_copying(config_of()) == ""
     for other in (
         config_of("encoder-decoder"),
         config_of("encoder", head="classifier"),
         config_of("encoder", head="masked-language-model"),
     ):
-        assert why_no_copying(other).endswith(".")
+        assert head_circuits.why_no_copying(other).endswith(".")
     model = model_of({})
     model.last_stack.embedding.weight[3, 2] = torch.nan
-    assert math.isnan(copying(model, 1, 0).score)
+    assert math.isnan(head_circuits.copying(model, 1, 0).score)
 
 
 def test_what_heads_write_to_the_logits_is_what_attribution_says(found: ForwardPass) -> None:
@@ -176,8 +163,7 @@ def test_what_heads_write_to_the_logits_is_what_attribution_says(found: ForwardP
             for head in range(config.n_heads):
                 writes = value_writes(found, part, layer, head)
                 sources = direct_logits(found, layer, place, writes)
-                assert float(
-                    found.weights(part, layer, head)[place] @ sources[:, option]
-                ) == pytest.approx(float(parts[layer, head]), rel=1e-6, abs=1e-9)
+                written = float(found.weights(part, layer, head)[place] @ sources[:, option])
+                assert written == pytest.approx(float(parts[layer, head]), rel=1e-6, abs=1e-9)
                 few = direct_logits(found, layer, place, writes, torch.tensor([option, 2]))
                 assert_close_to(few, sources[:, [option, 2]])

@@ -15,14 +15,7 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer.analysis import head_similarity, thumbnails
-from explorer.analysis.circuits.head_scores import (
-    NAMES,
-    ROWS,
-    name_moving,
-    name_prompts,
-    repeated_random_tokens,
-    standard_scores,
-)
+from explorer.analysis.circuits import head_scores
 from explorer.analysis.circuits.top_lines import LineActivations, activations_by_batch
 from explorer.analysis.head_circuits import composition, unrelated
 from explorer.analysis.head_formation import formation_step, formations
@@ -186,9 +179,8 @@ def test_rows_that_see_nothing_are_left_out_and_a_single_key_leaves_no_choice() 
 
 def test_the_docs_have_a_row_for_each() -> None:
     table = (Path(__file__).parents[2] / "docs/concepts/attention.md").read_text("utf-8")
-    assert [
-        each.title for each in METRICS.values() if f"\n| {each.title.lower()} |" not in table
-    ] == []
+    titles = [each.title.lower() for each in METRICS.values()]
+    assert [title for title in titles if f"\n| {title} |" not in table] == []
 
 
 @pytest.fixture
@@ -223,10 +215,8 @@ def test_special_tokens_are_of_columns_and_left_out_rows_not_counted(forward: Fo
     assert choosing < rows
     for name, counted in {"entropy": rows, "previous": rows - 1, "spread": choosing}.items():
         assert found.counted[name].tolist() == [counted] * same, name
-    copies = sum(
-        token.id in [before.id for before in forward.target[:at]] and not token.special
-        for at, token in enumerate(forward.target)
-    )
+    ids = [token.id for token in forward.target if not token.special]
+    copies = sum(number in ids[:at] for at, number in enumerate(ids))
     assert found.counted["duplicate"].tolist() == [copies] * same
 
 
@@ -241,11 +231,9 @@ def test_a_head_forms_where_its_highest_score_stays_at_half_its_end() -> None:
     ]:
         assert formation_step(scores) == step, scores
 
-    def at(first: float, second: float) -> dict[str, torch.Tensor]:
-        return {
-            "previous": torch.tensor([[first, 0.1]]),
-            "induction": torch.tensor([[second, math.nan]]),
-        }
+    def at(first: float, second: float) -> dict[str, Tensor]:
+        scores = {"previous": [[first, 0.1]], "induction": [[second, math.nan]]}
+        return {name: torch.tensor(values) for name, values in scores.items()}
 
     (found,) = formations({0: at(0.0, 0.0), 5: at(0.2, 0.6), 10: at(0.4, 0.7)})
     assert (found.layer, found.head, found.score, found.step) == (0, 0, "induction", 5)
@@ -291,9 +279,7 @@ def test_heads_that_are_alike_stand_together_and_what_is_no_number_stays_none() 
     assert sorted(similarity_order(found)) == [0, 1, 2]
 
 
-def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
-    letters: OpenModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_much_only_some_is_compared(letters: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     forward, part = run_text(letters, "the cat and the hat"), "decoder.self_attn"
     keys = len(forward.target)
     assert rows_compared(forward, part) == tuple(range(keys))
@@ -319,9 +305,7 @@ def test_pooling_keeps_the_largest() -> None:
             assert torch.equal(cells[:, :, q, k], block.amax((2, 3))), shape
 
 
-def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
-    small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_thumbnails_last_as_a_reading(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = opened_model.open_checkpoint(small_models / "translation", "translation")
     read = dataclasses.replace(forward_pass.run_text(opened, opened.example))  # kept by nobody else
     monkeypatch.setattr(forward_pass, "WEIGHTS_HELD", 1)
@@ -383,8 +367,8 @@ def test_both_numbers_are_those_of_each_line_alone(kind: str, tmp_path: Path) ->
 def test_a_sequence_is_different_tokens_twice_with_what_stands_around_every_text() -> None:
     for name in ("induction", "shakespeare", "reviews"):
         opened = opened_model.open_model(name)
-        rows = repeated_random_tokens(opened)
-        assert len(rows) == ROWS
+        rows = head_scores.repeated_random_tokens(opened)
+        assert len(rows) == head_scores.ROWS
         text = opened.tokenizer.encode(opened.example)
         for row in rows:
             own = [token.id for token in row if not token.special]
@@ -394,13 +378,13 @@ def test_a_sequence_is_different_tokens_twice_with_what_stands_around_every_text
             assert len(row) <= opened.config.max_len
             assert row[0].special == text[0].special
             assert row[-1].special == text[-1].special
-        assert rows == repeated_random_tokens(opened)
-        assert rows != repeated_random_tokens(opened, seed=1)
+        assert rows == head_scores.repeated_random_tokens(opened)
+        assert rows != head_scores.repeated_random_tokens(opened, seed=1)
 
 
 def test_induction_heads_are_found_and_their_keys_compose_with_the_previous_token_heads() -> None:
     opened = opened_model.open_model("induction")
-    scores = standard_scores(opened)
+    scores = head_scores.standard_scores(opened)
     assert float(scores["induction"][1].min()) > 0.6
     assert float(scores["induction"][0].max()) < 0.1
     assert float(scores["previous"][0].min()) > 3 * float(scores["previous"][1].max())
@@ -413,12 +397,12 @@ def test_induction_heads_are_found_and_their_keys_compose_with_the_previous_toke
 def test_names_are_moved_as_attribution_says(tmp_path: Path) -> None:
     """In a shaken decoder that knows the names."""
     prompt_words = "When and went to the store , gave a drink".split()
-    words = word_tokenizer([*prompt_words, *NAMES], DECODER)
+    words = word_tokenizer([*prompt_words, *head_scores.NAMES], DECODER)
     how: dict[str, Any] = {"shaken_by": 0.4, "dtype": torch.float64, "n_layers": 2}
     names = saved_and_opened(tmp_path, "names", words, "When Mary", **how)
-    prompts, found = name_prompts(names), name_moving(names)
+    prompts, found = head_scores.name_prompts(names), head_scores.name_moving(names)
     assert found is not None
-    assert len(prompts) == found.prompts == len(NAMES)
+    assert len(prompts) == found.prompts == len(head_scores.NAMES)
     part, raised, weight = "decoder.self_attn", [], []
     for prompt in prompts:
         forward = forward_pass.run_text(names, prompt.text)
@@ -436,11 +420,11 @@ def test_names_are_moved_as_attribution_says(tmp_path: Path) -> None:
 
 def test_who_does_not_know_the_names_moves_none() -> None:
     for name in ("induction", "shakespeare", "reviews"):
-        assert name_moving(opened_model.open_model(name)) is None
+        assert head_scores.name_moving(opened_model.open_model(name)) is None
 
 
 def test_a_model_that_reads_too_little_has_no_score(tmp_path: Path) -> None:
     opened = saved_and_opened(tmp_path, "little", word_tokenizer(["cat"], DECODER), max_len=1)
-    assert repeated_random_tokens(opened) == []
-    assert all(bool(each.isnan().all()) for each in standard_scores(opened).values())
-    assert name_moving(opened) is None
+    assert head_scores.repeated_random_tokens(opened) == []
+    assert all(bool(each.isnan().all()) for each in head_scores.standard_scores(opened).values())
+    assert head_scores.name_moving(opened) is None

@@ -49,9 +49,8 @@ def contrasts(name: str) -> list[Contrast]:
             one, other = 0, period - 2  # else an answer would be among the changed letters
         swapped = block.clone()
         swapped[[one, other]] = block[[other, one]]
-        texts = [
-            torch.tensor([[start, *each.tolist(), int(block[one])]]) for each in (block, swapped)
-        ]
+        both, asked = (block, swapped), int(block[one])
+        texts = [torch.tensor([[start, *each.tolist(), asked]]) for each in both]
         answer, against = int(block[one + 1]), int(block[other + 1])
 
         def outcome(logits: Tensor, answer: int = answer, against: int = against) -> Tensor:
@@ -104,10 +103,8 @@ def scores_by_attention(name: str) -> dict[str, Tensor]:
         block = "".join(opened(name).tokenizer.label(i) for i in contrast.clean[0, 1:-1].tolist())
         forward = run_text(opened(name), block * 2)
         found.append(join_layers([*metrics_by_layer(forward, "decoder.self_attn")]).values)
-    return {
-        each: torch.stack([values[each] for values in found]).mean(0)
-        for each in ("previous", "induction")
-    }
+    scores = ("previous", "induction")
+    return {each: torch.stack([values[each] for values in found]).mean(0) for each in scores}
 
 
 @TWO_LAYERS
@@ -147,7 +144,5 @@ def test_one_layer_has_no_edge_between_heads_and_no_answer() -> None:
     assert not between_heads(wiring_of(opened(name).config)).any()
     found = [attribute(each) for each in contrasts(name)]
     solved = [attribute(each) for each in contrasts("induction")]
-    one, two = (
-        sum(each.clean - each.corrupted for each in some) / len(some) for some in (found, solved)
-    )
-    assert abs(one) < 0.05 * two
+    one, two = (sum(each.clean - each.corrupted for each in some) for some in (found, solved))
+    assert abs(one) < 0.05 * two, "of as many pairs"

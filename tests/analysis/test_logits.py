@@ -24,13 +24,12 @@ from tests.closeness import assert_close_to as close
 from tests.inference.test_edited_pass import D, logits, opened
 from tests.tiny import NAMES, saved_and_opened
 
-SHIPPED = ("translation", "shakespeare", "negation", "reviews", "induction")
 PUBLISHED = ("bert", "gpt2", "t5")
 
 
 def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) -> None:
     texts = {"bert": "the cat was good", "gpt2": "5 17 3", "t5": "the cat was good"}
-    for name in (*SHIPPED, *PUBLISHED):
+    for name in (*("translation", "shakespeare", "negation", "reviews", "induction"), *PUBLISHED):
         with subtests.test(name=name):
             if name in PUBLISHED:
                 opened = opened_model.open_checkpoint(published / name, name)
@@ -119,9 +118,8 @@ def test_the_loss_is_the_cross_entropy_of_the_text(monkeypatch: pytest.MonkeyPat
     assert loss is not None
     ids = ids_of([forward.target])[0]
     for value, seen in zip(loss, (forward, again), strict=True):
-        assert (
-            abs(value - float(F.cross_entropy(logits(found, seen)[:-1].double(), ids[1:]))) < 1e-6
-        )
+        by_torch = F.cross_entropy(logits(found, seen)[:-1].double(), ids[1:])
+        assert abs(value - float(by_torch)) < 1e-6
     _, its = opened("reverse")
     assert over_text(its, its).loss is None, "it predicts no next token"
 

@@ -234,9 +234,8 @@ def trained_again(*_: object) -> list[int]:
 
 
 def opened_large(opened: OpenModel, root: Path) -> object:
-    save_checkpoint(
-        root / "large", large(), tokenizer=(opened.folder / "tokenizer.json").read_text()
-    )
+    words = (opened.folder / "tokenizer.json").read_text()
+    save_checkpoint(root / "large", large(), tokenizer=words)
     return opened_model.open_checkpoint(root / "large", "large")
 
 

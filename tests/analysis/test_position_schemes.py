@@ -25,6 +25,11 @@ def made(name: str, model: Transformer | None = None, width: int | None = None) 
     return found
 
 
+def table_of(found: PositionScheme) -> torch.Tensor:
+    assert found.table is not None
+    return found.table
+
+
 def spread(found: PositionScheme) -> float:
     """How far products of two positions that are equally far apart differ at most."""
     for _, smallest, mean, largest in found.against_offset():
@@ -39,10 +44,9 @@ def spread(found: PositionScheme) -> float:
 
 def test_learned_positions_are_the_models_own() -> None:
     model = Transformer(SMALL.replace(positions="learned"))
-    found, table = made("learned", model), learned_table(model)
-    assert found.table is not None
+    table = learned_table(model)
     assert table is not None
-    assert torch.equal(found.table, table[:20])
+    assert torch.equal(table_of(made("learned", model)), table[:20])
     assert position_scheme("learned", Transformer(SMALL), 7) is None
 
 
@@ -64,8 +68,7 @@ def test_what_follows_from_the_distance_alone_is_told_from_what_does_not() -> No
 def test_cosine_similarity_and_the_straight_lines_of_alibi() -> None:
     found = made("learned", Transformer(SMALL.replace(positions="learned")))
     by_cosine = found.by_cosine()
-    assert found.table is not None
-    norms = found.table.norm(dim=-1)
+    norms = table_of(found).norm(dim=-1)
     assert_close_to(by_cosine.products, found.products / norms[:, None] / norms)
     assert (found.unit, by_cosine.unit) == ("product", "cosine similarity")
     assert made("alibi").by_cosine().unit == "bias", "there are no vectors to compare"
@@ -79,9 +82,8 @@ def test_cosine_similarity_and_the_straight_lines_of_alibi() -> None:
 
 def test_an_odd_width_ends_in_a_sine_without_its_cosine() -> None:
     found = made("sinusoidal", width=7)
-    assert found.table is not None
     last = torch.sin(torch.arange(20.0) / 10_000 ** (6 / 7))
-    assert_close_to(found.table[:, 6].float(), last)
+    assert_close_to(table_of(found)[:, 6].float(), last)
     assert found.pairs == ((0, 1), (2, 3), (4, 5))
-    assert_close_to(PositionalEncoding(7, 20).pe[0], found.table.float())
+    assert_close_to(PositionalEncoding(7, 20).pe[0], table_of(found).float())
     assert spread(found) > 1e-6, "the distance alone no longer counts"

@@ -14,6 +14,7 @@ from explorer.analysis.query_key import (
     by_distance,
     head_stages_of,
     query_key_pair,
+    row_scale,
     strongest,
 )
 from explorer.analysis.residual_writes import KeyContribution, block_writes, key_contribution
@@ -30,7 +31,6 @@ from tests.closeness import assert_close_to as close
 from tests.source import ROOT
 
 SELF = "decoder.self_attn"
-SHIPPED = sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json"))
 
 
 def every_head(found: ForwardPass) -> Iterator[tuple[str, int, int]]:
@@ -52,7 +52,7 @@ def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> HeadS
 
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
     """Of a weight, as long as its scores are below four: float32 rounds larger ones by more."""
-    for model in SHIPPED:
+    for model in sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json")):
         opened = opened_model.open_model(model)
         found = forward_pass.run_text(opened, opened.example)
         for part, layer, head in every_head(found):
@@ -62,9 +62,8 @@ def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_milli
             queries = range(len(found.rows(part)))
             for query in queries:
                 assert query_key_pair(found, part, layer, head, query, 0).difference <= most, model
-            assert key_contribution(found, part, layer, head, queries[-1], 0).difference <= 1e-6, (
-                model
-            )
+            last = key_contribution(found, part, layer, head, queries[-1], 0)
+            assert last.difference <= 1e-6, model
 
 
 def test_a_planted_mistake_is_seen_in_every_difference(found: ForwardPass) -> None:
@@ -93,7 +92,8 @@ def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: Fo
         close(one.scaled, bent)
         close(one.logits, one.scaled + one.added)
         assert torch.equal(one.added.isneginf(), ~one.allowed)
-        close(one.weights, one.logits.softmax(-1))
+        rows = row_scale(found, part, layer, head)
+        close(one.weights, one.logits.softmax(-1) * (1 if rows is None else rows))
         close(one.out, one.weights @ one.v)
         assert one.difference < 1e-6
 
@@ -101,10 +101,8 @@ def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: Fo
 def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: ForwardPass) -> None:
     part = found.parts[0].name
     last = len(found.rows(part))
-    one, some = (
-        whole(found, part),
-        head_stages_of(found, part, 0, 0, range(last - 2, last), range(1, 3)),
-    )
+    one = whole(found, part)
+    some = head_stages_of(found, part, 0, 0, range(last - 2, last), range(1, 3))
     for name in ("dots", "scaled", "logits", "weights"):
         close(getattr(some, name), getattr(one, name)[last - 2 :, 1:3])
     close(some.out, one.out[last - 2 :])
@@ -138,7 +136,7 @@ def test_every_number_of_a_pair_is_that_of_the_pass(found: ForwardPass) -> None:
             assert bent == pytest.approx(one.score, abs=1e-6)
             assert one.biased == pytest.approx(one.score + (one.bias or 0.0), abs=1e-6)
             share = math.exp(one.biased - one.largest) / one.total if one.allowed else 0.0
-            assert share == pytest.approx(one.weight, abs=1e-6)
+            assert share * (one.row_scale or 1) == pytest.approx(one.weight, abs=1e-6)
             assert one.difference < 1e-6
             assert one.allowed == bool(found.mask(part, layer)[query, key])
             assert one.visible_keys == int(found.mask(part, layer)[query].sum())
@@ -235,9 +233,8 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass
         close(way.after, normed(found, part.name, way) if is_post else way.before + added)
 
         rows = stream_terms(way)
-        assert ("attention output, as it is added" in rows) == (
-            found.config.norm_position == "sandwich"
-        )
+        is_added = "attention output, as it is added" in rows
+        assert is_added == (found.config.norm_position == "sandwich")
         assert ("residual stream after: sum, normed" in rows) == is_post
         close(list(rows.values())[-1], way.after)
         *_, written, before, after = [v for k, v in rows.items() if "sum, normed" not in k]

@@ -177,9 +177,8 @@ def test_every_token_is_in_one_group_and_rows_still_sum_to_one(text: str, seed: 
         found = align_tokens(first, second, text)
         for side, groups in ((first, found.first), (second, found.second)):
             assert sorted(at for group in groups for at in group) == list(range(len(side)))
-            weights = torch.rand(
-                len(side), len(side), generator=torch.Generator().manual_seed(seed)
-            ).softmax(-1)
+            random = torch.Generator().manual_seed(seed)
+            weights = torch.rand(len(side), len(side), generator=random).softmax(-1)
             assert_close_to(pool_map(weights, groups, groups).sum(-1), torch.ones(len(groups)))
 
 
@@ -187,14 +186,7 @@ def test_a_map_made_by_hand_over_groups() -> None:
     """Over “ab cd” in letters and in words: keys are added, queries averaged."""
     letters, words = spans("abcd", "a", "b", "c", "d"), spans("abcd", "ab", "cd")
     found = align_tokens(letters, words, "abcd")
-    first = torch.tensor(
-        [
-            [1.0, 0.0, 0.0, 0.0],
-            [0.5, 0.5, 0.0, 0.0],
-            [0.25, 0.25, 0.5, 0.0],
-            [0.125, 0.125, 0.25, 0.5],
-        ]
-    )
+    first = torch.tensor([[8, 0, 0, 0], [4, 4, 0, 0], [2, 2, 4, 0], [1, 1, 2, 4]]) / 8
     second = torch.tensor([[0.75, 0.25], [0.0, 1.0]])
     pooled = pool_map(first, found.first, found.first)
     assert pooled.tolist() == [[1.0, 0.0], [0.375, 0.625]]
@@ -220,7 +212,7 @@ def test_cross_attention_is_pooled_over_the_target_in_rows_and_the_source_in_col
     words = word_tokenizer(["the", "cat", "le", "chat"], SOURCE)
     letters = character_tokenizer("the cat le", DECODER)
     rows, columns = (
-        align_tokens(letters.encode(text), words.encode(text), text) for text in (target, source)
+        align_tokens(letters.encode(one), words.encode(one), one) for one in (target, source)
     )
     assert [label for label in labels(rows) if "<" not in label] == ["le", "␣chat"]
     assert [label for label in labels(columns) if "<" not in label] == ["the", "␣cat"]
@@ -241,11 +233,8 @@ def test_places_are_paired_only_in_lists_of_one_length() -> None:
     assert not found.by_characters
 
 
-PART = "encoder.self_attn"
-
-
 def weights(text: str, head: int = 0) -> Tensor:
-    return run_text(opened_model.open_model("negation"), text).weights(PART, 0, head)
+    return run_text(opened_model.open_model("negation"), text).weights("encoder.self_attn", 0, head)
 
 
 def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() -> None:
@@ -261,18 +250,15 @@ def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() 
     assert map_divergence(first, first, rows) == 0
 
 
-CELL = "{row} attends to {column}: {value}"
 TEXT = ("the", "cat", "the", "hat")
 CAUSAL = torch.ones(4, 4, dtype=torch.bool).tril()
-WEIGHTS = torch.tensor(
-    [[1.0, 0, 0, 0], [0.25, 0.75, 0, 0], [0.5, 0.25, 0.25, 0], [0, 0.125, 0.5, 0.375]]
-)
+WEIGHTS = torch.tensor([[8, 0, 0, 0], [2, 6, 0, 0], [4, 2, 2, 0], [0, 1, 4, 3]]) / 8
 ELSE = " where more than one key is visible"
 OF_3 = "the 3 rows with more than one visible key"
 
 
 def summary(weights: torch.Tensor, allowed: torch.Tensor = CAUSAL) -> str:
-    return summary_of(weights, allowed, TEXT, TEXT, CELL)
+    return summary_of(weights, allowed, TEXT, TEXT, "{row} attends to {column}: {value}")
 
 
 def test_the_head_of_a_cell_is_the_one_that_exceeds_its_other_queries_to_the_same_key() -> None:
@@ -338,7 +324,6 @@ def test_rows_that_are_not_finite_are_left_out_in_words() -> None:
     broken[1] = math.nan
     largest = f"“the” (2) attends to “the” (0): 0.500, the largest weight{ELSE},"
     assert summary(broken).startswith(largest)
-    assert summary(broken).endswith(
-        "of the weight of the 2 rows with more than one visible key and finite weights."
-    )
+    rest = "of the weight of the 2 rows with more than one visible key and finite weights."
+    assert summary(broken).endswith(rest)
     assert summary(torch.full((4, 4), math.nan)) == ""

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -52,13 +53,9 @@ def test_it_is_the_step_of_the_training_bit_for_bit(name: str, how: str) -> None
     task = TASKS[name]
     found = take_apart(model, lambda at: task.batch(at, config), config, state)
     report = next(train(other.model, lambda at: task.batch(at, config), config, other.state))
-    same = ("step", "loss", "lr", "grad_norm")
-    assert [getattr(found.report, each) for each in same] == [
-        getattr(report, each) for each in same
-    ]
-    for each, (_, parameter) in zip(
-        found.after.values(), other.model.named_parameters(), strict=True
-    ):
+    same = attrgetter("step", "loss", "lr", "grad_norm")
+    assert same(found.report) == same(report)
+    for each, parameter in zip(found.after.values(), other.model.parameters(), strict=True):
         assert torch.equal(each, parameter.detach())
     assert state.step == other.state.step == found.step + 1
 
@@ -80,17 +77,14 @@ def test_its_losses_and_gradients_are_those_of_autograd_by_hand() -> None:
     named = by_hand.named_parameters()
     made = {name: each.grad for name, each in named if each.grad is not None}
     assert made.keys() == found.gradients.keys()
-    assert_close_to(
-        torch.cat([each.flatten() for each in found.gradients.values()]),
-        torch.cat([made[name].flatten() for name in found.gradients]),
-    )
+    theirs = torch.cat([made[name].flatten() for name in found.gradients])
+    assert_close_to(torch.cat([each.flatten() for each in found.gradients.values()]), theirs)
     total = math.sqrt(sum(each.gradient_norm**2 for each in found.parameters()))
     assert total == pytest.approx(found.report.grad_norm, rel=1e-5)
     assert found.scale == pytest.approx(0.05 / total, rel=1e-4)
     with torch.no_grad(), seeded(config.seed, 2):
-        after = F.cross_entropy(
-            model(*batch.inputs).flatten(0, -2), batch.labels.flatten(), label_smoothing=0.1
-        )
+        logits, labels = model(*batch.inputs).flatten(0, -2), batch.labels.flatten()
+        after = F.cross_entropy(logits, labels, label_smoothing=0.1)
     assert found.loss_after == pytest.approx(after.item(), rel=1e-5)
 
 
@@ -229,10 +223,8 @@ def test_both_losses_are_those_of_the_weights_as_they_are() -> None:
     model.eval()
     with torch.no_grad():
         first = cross_entropy(model(*training.inputs), training.labels)
-        rest = cross_entropy(
-            model(*(ids[:MOST_EXAMPLES] for ids in held_out.inputs)),
-            held_out.labels[:MOST_EXAMPLES],
-        )
+        logits = model(*(ids[:MOST_EXAMPLES] for ids in held_out.inputs))
+        rest = cross_entropy(logits, held_out.labels[:MOST_EXAMPLES])
     assert [found.training, found.held_out] == pytest.approx([float(first), float(rest)], rel=1e-5)
     assert found.gap == found.held_out - found.training
 

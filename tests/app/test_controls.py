@@ -85,12 +85,8 @@ def test_what_is_not_among_the_few_is_said_until_something_else_is_chosen() -> N
 
 
 def test_one_of_the_few_may_be_asked_for_in_other_letters_or_by_its_number() -> None:
-    for asked, meant in {
-        "RED": "red",
-        "2": "2 · Red",
-        "2 · Red": "2 · Red",
-        "its former name (14)": "mint (14)",
-    }.items():
+    meant_by = {"RED": "red", "2": "2 · Red", "2 · Red": "2 · Red"}
+    for asked, meant in {**meant_by, "its former name (14)": "mint (14)"}.items():
         at = opened(few, colour=asked)
         assert (shown(at), said(at)) == (meant, [])
         assert said(at.run()) == []

@@ -77,14 +77,9 @@ MOVED = WidgetState(id="slider", int_value=3)
 def runs_of(request: Any, drawn: str, state: WidgetState, **asked: Any) -> list[RerunData]:
     """What a session runs that drew this page last, when a browser asks this of page a."""
     runs = list[RerunData]()
-    session = SimpleNamespace(
-        _state=None,
-        _scriptrunner=None,
-        _client_state=ClientState(page_script_hash=drawn),
-        session_state=SessionState(),
-        _create_scriptrunner=runs.append,
-        has_fragment=lambda _: False,
-    )
+    session = SimpleNamespace(_state=None, _scriptrunner=None, session_state=SessionState())
+    session._client_state = ClientState(page_script_hash=drawn)
+    session._create_scriptrunner, session.has_fragment = runs.append, lambda _: False
     states = WidgetStates(widgets=[state])
     request(session, ClientState(page_script_hash="a", widget_states=states, **asked))
     return runs
@@ -139,9 +134,8 @@ def settled(
         _enqueue_forward_msg=lambda message: told.append(message.page_info_changed.query_string),
     )
     states = WidgetStates(widgets=[WidgetState(id=at.radio[0].proto.id, string_value=view)])
-    request = ClientState(
-        query_string=address, widget_states=states, **{"page_script_hash": "a"} | asks
-    )
+    asked = {"page_script_hash": "a"} | asks
+    request = ClientState(query_string=address, widget_states=states, **asked)
     streamlit_patches.settle_address(session, request)
     return request.query_string, told
 

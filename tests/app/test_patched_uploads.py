@@ -76,14 +76,10 @@ def connected(session: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
         request_rerun=runs.append, _client_state="as it is", session_state=SessionState()
     )
     sessions = {session: SimpleNamespace(session=found)}
-    running = SimpleNamespace(
-        uploaded_file_mgr=MemoryUploadedFileManager(""),
-        is_active_session=sessions.__contains__,
-        get_client={session: client}.get,
-        _session_mgr=SimpleNamespace(
-            get_active_session_info=sessions.get, get_session_info=sessions.get
-        ),
-    )
+    kept = SimpleNamespace(get_active_session_info=sessions.get, get_session_info=sessions.get)
+    running = SimpleNamespace(_session_mgr=kept, is_active_session=sessions.__contains__)
+    running.uploaded_file_mgr = MemoryUploadedFileManager("")
+    running.get_client = {session: client}.get
     monkeypatch.setattr(streamlit_patches.runtime, "exists", lambda: True)
     monkeypatch.setattr(streamlit_patches.runtime, "get_instance", lambda: running)
     return running, runs
@@ -99,9 +95,8 @@ def test_files_of_a_session_are_freed_and_it_runs_again(monkeypatch: pytest.Monk
     files = running.uploaded_file_mgr
     for name in "fg":
         files.add_file("a", UploadedFileRec(name, name, "", b"12345678"))
-    one, two, other = (
-        UploadedFile(files.file_storage["a"][name], FileURLs()) for name in ("f", "f", "g")
-    )
+    kept = files.file_storage["a"]
+    one, two, other = (UploadedFile(kept[name], FileURLs()) for name in "ffg")
     state = running._session_mgr.get_session_info("a").session.session_state
     state._old_state |= {"one": one, "none": None}
     state._new_widget_state.set_from_value("folder", [two, other])
@@ -120,9 +115,8 @@ def test_a_folder_of_too_many_files_is_one_sentence() -> None:
     ours = streamlit_patches.bound_files_of_an_upload
     assert (AppSession, "_handle_file_urls_request", ours) in streamlit_patches.REPLACED
     sent: list[ForwardMsg] = []
-    session: Any = SimpleNamespace(
-        id="a", _uploaded_file_mgr=MemoryUploadedFileManager(""), _enqueue_forward_msg=sent.append
-    )
+    files: Any = {"id": "a", "_uploaded_file_mgr": MemoryUploadedFileManager("")}
+    session: Any = SimpleNamespace(**files, _enqueue_forward_msg=sent.append)
     most = streamlit_patches.UPLOADS_AT_ONCE
     for answer in (ours, streamlit_patches.STREAMLITS_ADDRESSES):
         for count in (most, most + 1):

@@ -164,10 +164,8 @@ def test_a_sentence_that_a_model_does_not_read_is_read_by_another_after_one_clic
         assert "suggested_model" not in [button.key for button in at.button]
 
 
-WITHOUT_MODEL = (
-    *("training/training", "training/inside_training", "training/runs"),
-    *("input/tokenizer_training", "attention/masks"),
-)
+WITHOUT_MODEL: tuple[str, ...] = ("training/training", "training/inside_training", "training/runs")
+WITHOUT_MODEL += ("input/tokenizer_training", "attention/masks")
 """Pages that open none of the list, so their bar has none, or an example that needs none."""
 
 

@@ -60,6 +60,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "attribute-exact": circuits.estimates,
     "circuit-edges": circuits.circuit,
     "query-key-pair": published.one_pair,
+    "score-sources": published.sources_of_a_score,
     "contributions": published.direct_contributions,
     "train-bpe": learning.bpe_training,
     "bpe-steps": learning.steps_of_the_page,
@@ -102,12 +103,10 @@ LOOK = 2.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.benchmarks",
-        description=__doc__,
-        epilog="benchmarks:\n  " + "\n  ".join(BENCHMARKS),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    as_it_is = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("python -m tests.benchmarks", formatter_class=as_it_is)
+    parser.description = __doc__
+    parser.epilog = "benchmarks:\n  " + "\n  ".join(BENCHMARKS)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
     parser.add_argument("--renew", action="store_true", help="write these rows into the file")
     given = parser.parse_args()

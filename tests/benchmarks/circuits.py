@@ -38,13 +38,8 @@ def texts() -> Contrast:
     """Two texts that differ in one token, of a model whose weights are fixed, as in the app."""
     clean, corrupted = ids(TOKENS) % 49_152, ids(TOKENS) % 49_152
     corrupted[0, 9] += 1
-    return Contrast(
-        Transformer(LLAMA).eval().requires_grad_(False),
-        clean,
-        corrupted,
-        TOKENS - 1,
-        lambda logits: logits[:, 7] - logits[:, 8],
-    )
+    model, last = Transformer(LLAMA).eval().requires_grad_(False), TOKENS - 1
+    return Contrast(model, clean, corrupted, last, lambda logits: logits[:, 7] - logits[:, 8])
 
 
 def forward_and_backward() -> Tensor:
@@ -99,9 +94,6 @@ def hooked() -> Iterator[Row]:
     yield Row(f"EAP of all edges, {SIZES}", f"{found.ours * 1000:.0f} ms", beside, found.times)
 
 
-# ---- the pretrained model ------------------------------------------------------------------------
-
-
 def estimates() -> Iterator[Row]:
     """Estimates beside exact values, Pearson's r of each pair, of all parts and of the heads.
 
@@ -110,14 +102,14 @@ def estimates() -> Iterator[Row]:
     """
     heads = torch.tensor([place.kind == "head" for place in plain_wiring(opened().config).columns])
     for title in fitting_templates(opened()):
-        found = contrasts(asked(title, PAIRS if title == INDIRECT else FEW))
+        pairs = asked(title, PAIRS if title == INDIRECT else FEW).pairs
+        found = [circuit_scores.contrast_of(opened(), pair) for pair in pairs]
         exact = torch.stack([exact_of(each) for each in found])
         for method, steps in METHODS.items():
             scores = torch.stack([attribute_writers(each, steps).writers for each in found])
             for which, some in (("parts", heads | True), ("heads", heads)):
-                r = [
-                    correlated(*both) for both in zip(scores[:, some], exact[:, some], strict=True)
-                ]
+                both = zip(scores[:, some], exact[:, some], strict=True)
+                r = [correlated(*each) for each in both]
                 of_means = correlated(scores[:, some].mean(0), exact[:, some].mean(0))
                 is_goal = title == INDIRECT
                 yield Row(
@@ -133,9 +125,8 @@ def circuit() -> Iterator[Row]:
     """How few edges restore 90 % of the indirect object's metric, the strongest by the mean."""
     question = asked(INDIRECT, FEW)
     for method, steps in METHODS.items():
-        scores = circuit_scores.scores_of(
-            opened(), list(circuit_scores.attributions(opened(), question, steps))
-        )
+        found = list(circuit_scores.attributions(opened(), question, steps))
+        scores = circuit_scores.scores_of(opened(), found)
         circuits = circuit_scores.nested_circuits(opened(), question, scores)
         points = list(circuits.curve())
         yield of_circuit(method, scores, points, circuits.smallest(points))
@@ -157,10 +148,6 @@ def of_circuit(
 def asked(title: str, count: int) -> Question:
     pairs = make_pairs(opened(), title, count, seed=0).pairs
     return question_of(opened(), pairs, LOGIT_DIFFERENCE)
-
-
-def contrasts(question: Question) -> list[Contrast]:
-    return [circuit_scores.contrast_of(opened(), pair) for pair in question.pairs]
 
 
 def exact_of(contrast: Contrast) -> Tensor:

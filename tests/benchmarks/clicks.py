@@ -26,7 +26,6 @@ from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
 from explorer.views.shared.tokenizer_source import FILE
 from models import Transformer, save_checkpoint
-from models.config import GenerationConfig
 from tests.benchmarks import driver
 from tests.benchmarks.learning import MERGES, made_up
 from tests.benchmarks.measuring import Row, at_most, milliseconds, quantile, spread, within
@@ -34,6 +33,7 @@ from tests.benchmarks.published import LLAMA
 from tests.benchmarks.readers import READERS
 from tests.browser.visiting import Visitor
 from tests.served import Server
+from tests.tiny import reading
 
 SERVED_GOALS, DRAWN_HERE_GOALS = {"p50": 0.150, "p95": 0.400}, {"p50": 0.040, "p95": 0.080}
 """p50 and p95 of an answer by the server, and of one by the browser alone."""
@@ -108,19 +108,11 @@ def head_of_smollm2() -> Iterator[Row]:
 def models_with_a_large_one() -> Iterator[Path]:
     """A model of random weights with SmolLM2's layers, heads and widths, which reads letters."""
     letters = character_tokenizer("ab ", DECODER)
-    config = LLAMA.replace(
-        vocab_size=letters.vocab_size,
-        pad_id=letters.pad_id,
-        bos_id=letters.bos_id,
-        generation=GenerationConfig.ending_with(letters.eos_id),
-    )
     run = {"title": LARGE, "example": "ab" * 15 + " "}  # 32 tokens with that which begins it
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        folder_of_models = Path(folder)
-        save_checkpoint(
-            folder_of_models / LARGE, Transformer(config), tokenizer=letters.to_json(), run=run
-        )
-        yield folder_of_models
+        model, path = Transformer(reading(letters, LLAMA)), Path(folder) / LARGE
+        save_checkpoint(path, model, tokenizer=letters.to_json(), run=run)
+        yield path.parent
 
 
 @contextmanager
@@ -152,9 +144,8 @@ def on_a_bare_page(visitor: Visitor) -> Iterator[float]:
     page.evaluate(driver.LISTEN)
     for turn in range(CLICKS):
         head = str(1 - turn % 2)
-        yield driver.seconds_of(
-            page.get_by_role("radio", name=head, exact=True).click, shown, driver.CHANGED
-        )
+        button = page.get_by_role("radio", name=head, exact=True)
+        yield driver.seconds_of(button.click, shown, driver.CHANGED)
         expect(shown).to_have_text(f"head {head}")
         visitor.rest()
 
@@ -171,9 +162,8 @@ def on_heads(model: str, visitor: Visitor) -> Iterator[float]:
     for at in islice(count(1), CLICKS):
         layer, head = at % layers, at // layers % heads
         before = visitor.picture("attention_head")
-        yield driver.seconds_of(
-            partial(visitor.pick, "overview", layer=layer, head=head), view, driver.ANOTHER
-        )
+        pick = partial(visitor.pick, "overview", layer=layer, head=head)
+        yield driver.seconds_of(pick, view, driver.ANOTHER)
         assert visitor.picture("attention_head") != before, "no other head was painted"
         expect(page.get_by_text(re.compile(rf"Layer {layer}, head {head}\b")).first).to_be_visible()
         visitor.rest()
@@ -202,10 +192,8 @@ def on_stages(stack: str, visitor: Visitor) -> Iterator[float]:
 
 def on_merges(visitor: Visitor) -> Iterator[float]:
     """The first merges of a megabyte of text, then back from the last."""
-    page = visitor.open(
-        "/tokenizer_training?"
-        + urlencode({"learn_from": FILE, "learn_rules": MERGES, "learn_step": 0})
-    )
+    asked = {"learn_from": FILE, "learn_rules": MERGES, "learn_step": 0}
+    page = visitor.open(f"/tokenizer_training?{urlencode(asked)}")
     mine = FilePayload(name="mine.txt", mimeType="text/plain", buffer=made_up().encode())
     page.locator("input[type=file]").set_input_files(mine)
     page.evaluate(driver.LISTEN)

@@ -132,11 +132,7 @@ def _typed(head: Tensor) -> dict[str, Any]:
 
 
 def _plotly(script: Path, traces: list[dict[str, Any]], layout: dict[str, Any], path: Path) -> Path:
-    path.write_text(
-        '<!doctype html><meta charset="utf-8"><body><div id="figure"></div>'
-        f'<script src="{script.as_uri()}"></script>'
-        f'<script>{MARK} Plotly.newPlot("figure", '
-        f"{json.dumps(traces)}, {json.dumps(layout)})</script>",
-        "utf-8",
-    )
+    page = '<!doctype html><meta charset="utf-8"><body><div id="figure"></div>'
+    page += f'<script src="{script.as_uri()}"></script><script>{MARK} Plotly.newPlot("figure", '
+    path.write_text(f"{page}{json.dumps(traces)}, {json.dumps(layout)})</script>", "utf-8")
     return path

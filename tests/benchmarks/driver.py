@@ -38,9 +38,6 @@ CHANGES, SETTLING, ANSWERS = 8, 2, 20
 MEGABYTE = 1e6
 
 
-# ---- servers and browsers -----------------------------------------------------------------------
-
-
 @contextmanager
 def an_app(
     script: Path = ROOT / "app.py", env: Mapping[str, str] | None = None
@@ -108,8 +105,6 @@ def visiting(
         yield visitor, server
 
 
-# ---- clicks and keys ----------------------------------------------------------------------------
-
 LISTEN = """() => {
   window.begun = 0;
   const note = event => { window.begun = event.timeStamp; };
@@ -138,9 +133,6 @@ def seconds_of(act: Callable[[], object], shown: Locator, observed: Mapping[str,
     act()
     taken: float = shown.page.evaluate("window.answered")
     return taken / 1000
-
-
-# ---- readers without a browser ------------------------------------------------------------------
 
 
 async def ask(reader: Reader) -> Answer:

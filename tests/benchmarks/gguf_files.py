@@ -49,9 +49,8 @@ def opening() -> Iterator[Row]:
     file = file_in(saved())
     numbers = timed(partial(all_numbers, file), partial(by_the_library, file), rounds=3)
     yield compared(f"all numbers of {TITLE}", numbers, "of gguf's reader and dequantize", 0.5)
-    theirs = partial(
-        transformers.LlamaForCausalLM.from_pretrained, file.parent, gguf_file=file.name
-    )
+    model = transformers.LlamaForCausalLM
+    theirs = partial(model.from_pretrained, file.parent, gguf_file=file.name)
     whole = timed(partial(load_checkpoint, file), theirs, rounds=3)
     yield compared(f"opening {TITLE}", whole, "of transformers gguf_file", 0.5)
     peak, weights = peak_bytes(partial(load_checkpoint, file)), 4 * 134_515_008

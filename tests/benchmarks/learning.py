@@ -32,9 +32,8 @@ def made_up() -> str:
     onsets = "b br c ch d f g gr h l m n p pr r s sh st t th tr w".split()
     ends = "a e i o u ai ea ou an en in on er or al es ed ing".split()
     syllables = [onset + end for onset in onsets for end in ends]
-    words = [
-        "".join(draw.choices(syllables, k=draw.choice((1, 1, 2, 2, 3)))) for _ in range(20_000)
-    ]
+    lengths = (1, 1, 2, 2, 3)
+    words = ["".join(draw.choices(syllables, k=draw.choice(lengths))) for _ in range(20_000)]
     sums = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
     lines = []
     for length in range(0, SIZE, 40):
@@ -99,10 +98,8 @@ def steps_of_the_page() -> Iterator[Row]:
         assert steps_of(at, "learn_step") == MERGES + 1
         bare_page.segmented_control[0].set_value(str(turn % 2))
         bare.append(seconds_of_run(bare_page))
-    reference, what = (
-        median(bare),
-        f"the page's script for one of {MERGES:,} merges trained on 1 MB",
-    )
+    reference = median(bare)
+    what = f"the page's script for one of {MERGES:,} merges trained on 1 MB"
     beside = f"p50 {milliseconds(reference)} of a bare page's script"
     yield each_step(what, spent, beside, median(spent) / reference)
 

@@ -30,7 +30,6 @@ SCRIPTS = {
     "plotly.min.js": "plotly.js-dist-min-4.1.2/package/plotly.min.js",
 }
 """Under which names the pages ask for them, and where the packages have them."""
-SECONDS_TO_FETCH = 240
 
 DRAW = """
 import sys
@@ -60,12 +59,9 @@ def draw(name: str, weights: Tensor, into: Path) -> Drawing:
     given, tokens = into / "weights.safetensors", weights.shape[-1]
     page = into / f"{name}-{tokens}.html"
     save_file({"weights": weights.contiguous()}, given)
-    subprocess.run(
-        [sys.executable, "-c", DRAW, str(given), name, str(page)],
-        env={**os.environ, "PYTHONPATH": str(ready() / "python")},
-        check=True,
-        capture_output=True,
-    )
+    call = [sys.executable, "-c", DRAW, str(given), name, str(page)]
+    env = os.environ | {"PYTHONPATH": str(ready() / "python")}
+    subprocess.run(call, env=env, check=True, capture_output=True)
     heads = LAYERS * HEADS
     if name == BERTVIZ:
         return Drawing(page, "svg line", heads * tokens * tokens)
@@ -92,7 +88,7 @@ def ready() -> Path:
         npm = ["npm", "pack", "--silent", "--pack-destination", str(packed)]
         try:
             for command in ([*pip, *NEEDED], [*pip, "--no-deps", *LIBRARIES], [*npm, *PACKAGES]):
-                subprocess.run(command, check=True, capture_output=True, timeout=SECONDS_TO_FETCH)
+                subprocess.run(command, check=True, capture_output=True, timeout=240)
         except (OSError, subprocess.SubprocessError) as error:
             raise NotMeasured("the libraries to compare with could not be fetched") from error
         for path in packed.glob("*.tgz"):

@@ -38,7 +38,6 @@ FRAME = 0.016
 ROUNDS = 7
 PATIENCE = 30.0
 """Seconds for a peer, or three times what it would need to miss the goal where that is more."""
-DEMO = ROOT / "tests" / "components" / "demo.py"
 WATCH = """() => {
   let begun = 0;
   window.hovers = [];
@@ -144,7 +143,7 @@ def beside_plotly(what: str, ours: Drawing, theirs: Drawing, drawn: str, goal: f
 
 
 def hovering() -> Iterator[Row]:
-    with an_app(DEMO) as server, new_page() as page:
+    with an_app(ROOT / "tests" / "components" / "demo.py") as server, new_page() as page:
         page.goto(f"{server.url}/demo_matrix?show=1024")
         page.locator(".matrix[data-painted]").wait_for(timeout=60_000)
         page.wait_for_selector(AT_REST, state="attached", timeout=60_000)

@@ -26,6 +26,7 @@ from explorer.analysis.batched_passes import RecordedPass
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.query_key import by_distance, query_key_pair, strongest
 from explorer.analysis.residual_writes import key_contribution
+from explorer.analysis.score_sources import score_sources
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
@@ -127,14 +128,11 @@ def forward() -> Iterator[Row]:
         text, of = ids(tokens), f"{TITLE}, {tokens} tokens"
         beside = partial(unwatched, theirs, text, output_attentions=True)
         assert len(beside().attentions) == LAYERS
-        all_weights = timed(partial(all_weights_of, model, text), beside, rounds)
+        watched = partial(trace, model, text, sites=("*.weights", "logits"))
+        all_weights = timed(watched, beside, rounds)
         yield compared(f"all attention weights and all logits, {of}", all_weights, name, 1.05)
         a_page = timed(partial(one_head_of, model, text), beside, rounds)
         yield compared(f"what a page asks for, {of}", a_page, name, page_goal)
-
-
-def all_weights_of(model: Transformer, text: torch.Tensor) -> Trace:
-    return trace(model, text, sites=("*.weights", "logits"))
 
 
 def one_head_of(model: Transformer, text: torch.Tensor) -> object:
@@ -345,6 +343,22 @@ def one_pair() -> Iterator[Row]:
 
     what = f"opening another query-key pair, {TITLE}, 128 tokens, the pass kept"
     yield compared(what, timed(a_pair, partial(unwatched, model, text)), "of one pass", 0.1)
+
+
+def sources_of_a_score() -> Iterator[Row]:
+    """Another layer and head each time, against the mean of all other keys; the pass is kept."""
+    model, clicks = ours(), count()
+    for length in (32, 512):
+        forward = a_pass(model, ids(length))
+
+        def a_cell(forward: ForwardPass = forward, last: int = length - 1) -> None:
+            click = next(clicks)
+            score_sources(forward, PART, 7 * click % LAYERS, 5 * click % HEADS, last, 1)
+
+        what = f"the sources of one score, {TITLE}, {length} tokens, the pass kept"
+        yield compared(
+            what, timed(a_cell, partial(unwatched, model, ids(length)), 15), "of one pass", 0.5
+        )
 
 
 def direct_contributions() -> Iterator[Row]:

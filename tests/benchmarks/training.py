@@ -50,15 +50,9 @@ class EncoderDecoder(nn.Module):
         self.target = nn.Embedding(VOCABULARY, config.d_model)
         self.positions = PositionalEncoding(config.d_model, config.max_len)
         self.dropout = nn.Dropout(config.dropout)
-        self.body = nn.Transformer(
-            config.d_model,
-            config.n_heads,
-            config.n_layers,
-            config.n_layers,
-            config.d_ff,
-            config.dropout,
-            batch_first=True,
-        )
+        layers = (config.n_layers, config.n_layers)
+        sizes = (config.d_model, config.n_heads, *layers, config.d_ff, config.dropout)
+        self.body = nn.Transformer(*sizes, batch_first=True)
         self.head = nn.Linear(config.d_model, VOCABULARY)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
@@ -107,13 +101,10 @@ def steps(d_model: int, dropout: float, rounds: int) -> Ratio:
 def step() -> Iterator[Row]:
     for d_model, rounds in ((64, 5), (256, 3)):
         plain = steps(d_model, 0.0, rounds=1)
-        yield compared(
-            f"training step, 2+2 layers, d {d_model}, {SENTENCES} × {TOKENS} tokens, dropout 0.1",
-            steps(d_model, 0.1, rounds),
-            "of torch.nn.Transformer",
-            0.9,
-            note=f" ({plain.times:.2f} × without dropout)",
-        )
+        what = f"training step, 2+2 layers, d {d_model}, {SENTENCES} × {TOKENS} tokens, dropout 0.1"
+        note = f" ({plain.times:.2f} × without dropout)"
+        found = steps(d_model, 0.1, rounds)
+        yield compared(what, found, "of torch.nn.Transformer", 0.9, note=note)
 
 
 def batches() -> Iterator[Row]:
@@ -136,9 +127,8 @@ class Decoder(nn.Module):
         width, length = CONFIG.d_model, CONFIG.max_len
         self.tokens = nn.Embedding(CONFIG.vocab_size, width)
         self.positions = nn.Embedding(length, width)
-        layer = nn.TransformerEncoderLayer(
-            width, CONFIG.n_heads, CONFIG.d_ff, 0.0, batch_first=True, norm_first=True
-        )
+        sizes = (width, CONFIG.n_heads, CONFIG.d_ff)
+        layer = nn.TransformerEncoderLayer(*sizes, 0.0, batch_first=True, norm_first=True)
         norm = nn.LayerNorm(width)
         self.body = nn.TransformerEncoder(layer, CONFIG.n_layers, norm, enable_nested_tensor=False)
         self.head = nn.Linear(width, CONFIG.vocab_size)
@@ -180,18 +170,14 @@ def decoder() -> Iterator[Row]:
     yield Row(what, mine, beside, quicker, "≥ 1 ×", quicker >= 1)
 
 
-def small_run() -> RunSpec:
-    task = TASKS["reverse"]
-    return RunSpec("reverse", task.model, task.training.replace(steps=10_000_000))
-
-
 LONG = 600
 """Steps in a row: what is due by the clock came due while the bare loop had its turn."""
 
 
 def recorded() -> Iterator[Row]:
     """A run as its worker trains it: snapshots, held-out data, limits; beside its bare loop."""
-    spec, task = small_run(), TASKS["reverse"]
+    task = TASKS["reverse"]
+    spec = RunSpec("reverse", task.model, task.training.replace(steps=10_000_000))
     batch = partial(task.batch, training=spec.training)
     bare = train(Transformer(spec.model, seed=spec.weights_seed), batch, spec.training)
     with tempfile.TemporaryDirectory() as folder:
@@ -209,11 +195,8 @@ def snapshot() -> Iterator[Row]:
     model = Transformer(CONFIG.replace(d_model=64, d_ff=192, n_layers=2))
     steps = train(model, text, HOW)
     with tempfile.TemporaryDirectory() as folder:
-        found = timed(
-            lambda: save_checkpoint(Path(folder) / "one", model, private=True),
-            lambda: next(steps),
-            9,
-        )
+        save = partial(save_checkpoint, Path(folder) / "one", model, private=True)
+        found = timed(save, lambda: next(steps), 9)
     what = f"a snapshot of {model.n_parameters:,} parameters"
     yield compared(what, found, "of one training step", 0.5)
 

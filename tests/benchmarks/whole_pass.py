@@ -68,8 +68,6 @@ def opened() -> OpenModel:
     return open_checkpoint(driver.models_with_smollm2() / FIRST, FIRST)
 
 
-# ---- first paint ----------------------------------------------------------------------------
-
 ARRIVED = """(() => {
   const seen = () => requestAnimationFrame(() => setTimeout(() => {
     window.arrived ??= performance.now();
@@ -109,9 +107,6 @@ def arrives(visitor: Visitor) -> list[float]:
     return [visitor.load("/").evaluate(UNTIL_ARRIVED) / 1000]
 
 
-# ---- message and paint ------------------------------------------------------------------------
-
-
 def message() -> Iterator[Row]:
     (forward,) = run_batch_uncached(opened(), (SENTENCE,))
     assert len(forward.tokens) == TOKENS
@@ -143,9 +138,6 @@ def carrying(picture: PassMap, least: float) -> list[tuple[int, int, int, float]
     return [(at, q, k, float(traced[at, q, k])) for at, q, k in found if q != k]
 
 
-# ---- shares -----------------------------------------------------------------------------------
-
-
 def shares() -> Iterator[Row]:
     """Of random weights of the same sizes: the arithmetic is the same."""
     model, text = Transformer(LLAMA.replace(max_len=TOKENS)).eval(), ids(TOKENS) % LLAMA.vocab_size
@@ -155,16 +147,12 @@ def shares() -> Iterator[Row]:
     yield compared(what, found, "of that pass", 0.5)
 
 
-# ---- in the running app -------------------------------------------------------------------------
-
-
 def typing() -> Iterator[Row]:
     """From the Enter key behind a new sentence until its picture is painted."""
     with smollm2_open() as (visitor, _):
         taken = list(new_sentences(visitor))
-    yield within(
-        f"another sentence of {TOKENS} tokens to SmolLM2's map, key to paint", taken, p50=0.5
-    )
+    what = f"another sentence of {TOKENS} tokens to SmolLM2's map, key to paint"
+    yield within(what, taken, p50=0.5)
 
 
 def new_sentences(visitor: Visitor) -> Iterator[float]:
@@ -177,9 +165,8 @@ def new_sentences(visitor: Visitor) -> Iterator[float]:
         view = visitor.widget(KEY).locator("[data-painted]").first
         field.fill(text)
         yield driver.seconds_of(partial(field.press, "Enter"), view, driver.PAINTED)
-        expect(visitor.widget(KEY).locator("canvas")).to_have_attribute(
-            "aria-label", f"{opened().title}: the forward pass over “{text}”"
-        )
+        says = f"{opened().title}: the forward pass over “{text}”"
+        expect(visitor.widget(KEY).locator("canvas")).to_have_attribute("aria-label", says)
         visitor.rest()
 
 
@@ -205,14 +192,9 @@ def frames() -> Iterator[Row]:
     between = [later - sooner for sooner, later in pairwise(times)]
     rate = 1000 * len(between) / sum(between)
     longest = f"longest {quantile(between, 1):.0f} ms"
-    yield Row(
-        f"frames while SmolLM2's map at {TOKENS} tokens plays",
-        f"{rate:.0f} a second, {longest}",
-        "60 a second",
-        rate / 60,
-        "≥ 50 a second",
-        rate >= 50,
-    )
+    what, ours = f"frames while SmolLM2's map at {TOKENS} tokens plays", f"{rate:.0f} a second"
+    beside, goal = "60 a second", "≥ 50 a second"
+    yield Row(what, f"{ours}, {longest}", beside, rate / 60, goal, rate >= 50)
 
 
 WATCH = """() => {
@@ -266,12 +248,10 @@ def memory() -> Iterator[Row]:
     with driver.an_app() as server:
         toy = asyncio.run(held(server, ["model=translation"] * len(texts)))
     with driver.an_app_with_smollm2() as server:
-        ours = asyncio.run(
-            held(server, [driver.address(text).removeprefix("/?") for text in texts])
-        )
-    weights = (
-        opened().bytes * 4 / next(opened().model.parameters()).element_size() / driver.MEGABYTE
-    )
+        queries = [driver.address(text).removeprefix("/?") for text in texts]
+        ours = asyncio.run(held(server, queries))
+    size = next(opened().model.parameters()).element_size()
+    weights = opened().bytes * 4 / size / driver.MEGABYTE
     more = ours - toy
     beside = f"{weights:.0f} MB of its weights in float32"
     what = "server memory with SmolLM2's map open, beyond that of the app with a toy"

@@ -62,12 +62,9 @@ class Laptop(Server):
         guard = GUARD % str(self._asked) + (LOOPBACK if self.is_alone else "")
         for place in (packages, packages / "attention_explorer"):  # where the workers look
             (place / "sitecustomize.py").write_text(guard)
-        super().__init__(
-            folder / "runs",
-            command=[*ALONE, *COMMAND] if self.is_alone else COMMAND,
-            env={"PYTHONPATH": str(packages), "EXPLORER_EXAMPLES": str(folder / "examples")},
-            folder=folder,
-        )
+        command = [*ALONE, *COMMAND] if self.is_alone else COMMAND
+        env = {"PYTHONPATH": str(packages), "EXPLORER_EXAMPLES": str(folder / "examples")}
+        super().__init__(folder / "runs", command=command, env=env, folder=folder)
 
     def wait(self, seconds: float = 90) -> Self:
         """Come back when the program says where it is: from outside nobody can ask it."""

@@ -42,6 +42,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "positions": ("lab", table("positions", "VIEWS")),
     "training": ("training_view", table("training", "VIEWS")),
     "tokenizer_training": ("learn_how", tokenizer_source.ALGORITHMS),
+    "query_key": ("pair_view", ("Why", "Table", "Products")),
     "masks": ("example", mask_examples.EXAMPLES),
     "compare": ("with", (sides.HEAD, sides.SENTENCE, sides.MODEL, sides.STEP, sides.EDITED)),
 }

@@ -18,7 +18,7 @@ from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from explorer.components import wire
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import DRAWN_ANEW, Visitor
 from tests.reader import widget_of
 from tests.served import wait_until
 
@@ -107,9 +107,7 @@ def plain(text: str) -> str:
 
 def painted(visitor: Visitor) -> None:
     """Wait for the frame after the next: what was asked for last is drawn by then."""
-    visitor.page.evaluate(
-        "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )
+    visitor.page.evaluate(DRAWN_ANEW)
 
 
 Read = Callable[[Visitor, PageMessages], list[Pair]]
@@ -148,9 +146,8 @@ def cell(key: str, row: int, column: int) -> Read:
         header, planes = messages.view(key)
         if header["scale"] == "mask":
             shown = f"{' may attend to ' in shown:d}"
-        return [
-            Pair(f"{key}: {row}, {column}", shown, float(values_of(header, planes)[row, column]))
-        ]
+        sent = float(values_of(header, planes)[row, column])
+        return [Pair(f"{key}: {row}, {column}", shown, sent)]
 
     return read
 
@@ -230,9 +227,8 @@ def marks(key: str, name: str) -> Read:
     def read(visitor: Visitor, messages: PageMessages) -> list[Pair]:
         found = visitor.widget(key).locator(f"svg [aria-label*='{name}: ']")
         wait_until(lambda: found.count() > 0, f"the marks of {key}", 60)
-        rows = [
-            json.loads(row) for each in messages.all("vega_lite_chart") for row in ROW(each.spec)
-        ]
+        charts = messages.all("vega_lite_chart")
+        rows = [json.loads(row) for each in charts for row in ROW(each.spec)]
         told = found.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
         return [Pair(key, each, each if _is_told(each, rows) else "no such row") for each in told]
 

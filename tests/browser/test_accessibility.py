@@ -101,11 +101,6 @@ def in_themes(visitor: Visitor, *themes: str) -> list[str]:
     return found
 
 
-def silent_figures(visitor: Visitor) -> list[str]:
-    figures = visitor.page.evaluate(SAID)
-    return [f"says nothing: {html}" for html, said in figures if len(said) < LEAST_SAID]
-
-
 def not_reached(visitor: Visitor, after: str) -> list[str]:
     """What is wrong on the way of the Tab key from the last stop of a part out of the page."""
     page = visitor.page
@@ -168,7 +163,9 @@ def test_every_page_is_for_everybody(
         of_run = {"run", "model"} if name == "training_history" else {"run"}
         chosen = visitor.query().keys() - of_run  # the newest of the reader's own, if any
         found = [f"in the address: {each}" for each in chosen]
-        found += in_themes(visitor, *themes) + silent_figures(visitor)
+        found += in_themes(visitor, *themes)
+        figures = visitor.page.evaluate(SAID)
+        found += [f"says nothing: {html}" for html, said in figures if len(said) < LEAST_SAID]
         found += not_reached(visitor, SIDEBAR if at or part else TOP)
         for size in SIZES:
             visitor.sized(*size)
@@ -193,11 +190,8 @@ def test_axe_finds_nothing_serious_in_any_view(visitor: Visitor, page: str) -> N
 def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     """At 390 pixels, by touch: a tap pins a cell, and another picks a head."""
     visitor = visit(width=390, height=844, touch=True)
-    for address in (
-        "/lessons",
-        "/?lesson=attention_by_hand&lesson_step=1",
-        "/attention?model=translation",
-    ):
+    step = "/?lesson=attention_by_hand&lesson_step=1"
+    for address in ("/lessons", step, "/attention?model=translation"):
         visitor.open(address)
         visitor.has_everything()
         visitor.fits(address)

@@ -26,9 +26,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_one_chosen_by_hand_comes_before_the_systems_and_a_stub_is_passed_over(
-    bare: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_chosen_one_is_first_and_no_stub(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(chromium.NoChromium, match=r"install Chromium or Google Chrome"):
         chromium.ensure()
     put(bare / "chromium", exit_code=1)

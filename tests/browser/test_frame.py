@@ -15,7 +15,6 @@ from explorer.system.long_texts import name_of
 from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
 
-OF_RUNS = {"runs", "training_history", "inside_training"}
 SHAKESPEARE = "Shakespeare, subword by subword"
 BAR = ("text", "model", "part", "layer", "head")
 HEAD = {"model": "long-gpt2", "layer": "3", "head": "7"}
@@ -26,7 +25,6 @@ SIZES = ((1280, 720), (1440, 900), (1920, 1080), (390, 844))
 STATES = [*(("", size) for size in SIZES), ("&present=true", SIZES[0])]
 TABLES = {"lessons", "tokens", "tokenizer_training", "administration"}
 """Their tables and chips are as high as their words, or there is no run here."""
-CODE = "Run this in the folder of the README:"
 REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]
   .filter(control => { control.focus(); return document.activeElement === control; })
   .map(control => control.outerHTML)"""
@@ -59,11 +57,9 @@ def is_one_row(visitor: Visitor) -> bool:
     return len(boxes) == len(BAR) and ends <= {*range(100)} and boxes[0]["width"] >= 150
 
 
-def test_the_main_figure_takes_the_window_that_is_left(
-    visitor: Visitor, subtests: pytest.Subtests
-) -> None:
+def test_the_main_figure_takes_what_is_left(visitor: Visitor, subtests: pytest.Subtests) -> None:
     """On every page in three windows, presented, and on a phone."""
-    for page in sorted(ROWS.keys() - TABLES - OF_RUNS):
+    for page in sorted(ROWS.keys() - TABLES - {"runs", "training_history", "inside_training"}):
         model = "induction" if page == "circuits" else "translation"
         for state, (width, height) in STATES:
             with subtests.test(page=page, state=state, width=width):
@@ -94,12 +90,6 @@ def test_a_small_window_has_the_bar_and_all_places(visitor: Visitor) -> None:
     expect(visitor.widget("model")).to_be_visible()
 
 
-def unfold(visitor: Visitor) -> None:
-    """Show the sidebar again; whatever opens next finds it as it was."""
-    visitor.page.get_by_test_id("stExpandSidebarButton").click()
-    expect(visitor.links().first).to_be_in_viewport()
-
-
 def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor: Visitor) -> None:
     """Also a text too long for a link, an open panel, and the theme."""
     page = visitor.open(f"/attention?{'&'.join(f'{k}={v}' for k, v in CHOSEN.items())}")
@@ -112,7 +102,7 @@ def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor:
         expect(app).to_have_css("background-color", paper)
     assert page.evaluate("window.opened"), "the page was loaded anew"
     code.click()
-    visitor.says(CODE)
+    visitor.says("Run this in the folder of the README:")
     visitor.asks(code="true")
     code.click()
     wait_until(lambda: "code" not in visitor.query(), "an address without the panel")
@@ -149,7 +139,7 @@ def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor:
 
 
 def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> None:
-    page = visitor.open("/query_key?model=shakespeare&text=To+be")
+    page = visitor.open("/query_key?pair_view=Products&model=shakespeare&text=To+be")
     visitor.choose("Query", "1 · To")
     visitor.asks(query="1 · To")
     visitor.follow("Masks")
@@ -207,7 +197,8 @@ def test_a_link_for_a_class_hides_controls_from_eye_and_key(visitor: Visitor) ->
     assert page.get_by_role("radio", name="Lines", exact=True).count() == 0
     assert page.evaluate(REACHED) == []
 
-    unfold(visitor)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    expect(visitor.links().first).to_be_in_viewport()  # whatever opens next finds it as it was
     visitor.open("/attention?model=long-gpt2")
     field = visitor.hide()
     listed = page.get_by_role("combobox", name="Hide controls")

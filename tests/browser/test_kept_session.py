@@ -11,7 +11,6 @@ from tests.browser.visiting import Notes, Visitor
 
 TEXT = "the black cat"
 MATRIX = f"/attention?model=translation&part=Cross&text={TEXT}&layer=0&head=1"
-CHARTS = f"/query_key?model=translation&text={TEXT}"
 HARMFUL = "<img src=x onerror=alert(1)> **bold**"
 
 
@@ -31,15 +30,11 @@ def saved(visitor: Visitor, ending: str, folder: Path) -> Path:
     return path
 
 
-def saved_page(visitor: Visitor, folder: Path) -> str:
-    return saved(visitor, "html", folder).read_text("utf-8")
-
-
 def test_a_session_is_page_slides_and_talk(visit: Visit, browser: Browser, tmp_path: Path) -> None:
     """Of two views, the charts first; the click on a file ends the typing."""
     kept = visit()  # who has kept nothing before
     keep(kept, MATRIX, 1)
-    keep(kept, CHARTS, 2)
+    keep(kept, f"/query_key?pair_view=Products&model=translation&text={TEXT}", 2)
     window = kept.page.get_by_role("dialog")
     kept.until_run(kept.widget("kept_session").get_by_role("button").click)
     title = window.get_by_role("textbox", name="View 2")
@@ -50,7 +45,7 @@ def test_a_session_is_page_slides_and_talk(visit: Visit, browser: Browser, tmp_p
     area = window.get_by_role("textbox", name="Notes").first
     for note in ("Said at first.", "And said then."):
         area.fill(note)
-        assert f">{note}</p>" in saved_page(kept, tmp_path)
+        assert f">{note}</p>" in saved(kept, "html", tmp_path).read_text("utf-8")
         area.fill(f"{note} More.")
         for _ in range(2):  # each click gives a file
             assert f'notes = "{note} More."' in saved(kept, "toml", tmp_path).read_text("utf-8")
@@ -86,6 +81,6 @@ def test_a_session_is_page_slides_and_talk(visit: Visit, browser: Browser, tmp_p
 
     keep(kept, f"/?model=translation&text={TEXT}", 3)  # whose answers come behind the picture
     kept.until_run(kept.widget("kept_session").get_by_role("button").click)
-    page = saved_page(kept, tmp_path)
+    page = saved(kept, "html", tmp_path).read_text("utf-8")
     assert "-late-answers" in page
     assert "<dt>attention</dt><dd>Cross</dd>" in page

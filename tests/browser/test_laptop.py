@@ -95,10 +95,8 @@ def test_a_laptop_without_a_network(browser: Browser, tmp_path: Path) -> None:
     assert path is not None
     pictures = Path(os.environ.get("PICTURES") or tmp_path)
     with Laptop(tmp_path) as laptop:
-        inside = browser.browser_type.launch(
-            executable_path=laptop.browser(path), args=list(chromium.FLAGS)
-        )
-        with inside:
+        start, flags = browser.browser_type.launch, list(chromium.FLAGS)
+        with start(executable_path=laptop.browser(path), args=flags) as inside:
             spends_an_evening(laptop, Visitor(inside, laptop.url), pictures)
         laptop.stop()
         assert not laptop.tracebacks, laptop.tracebacks[0]

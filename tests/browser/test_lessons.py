@@ -84,13 +84,6 @@ def sees(visitor: Visitor, texts: tuple[str, ...], where: str) -> None:
     wait_until(all_there, f"{missing} on {where}", 60)
 
 
-def begin(visitor: Visitor, lesson: Lesson) -> None:
-    """From the page with all lessons."""
-    page = visitor.open("/lessons")
-    page.evaluate(PAINTED)
-    visitor.until_run(page.get_by_role("link", name=f"Start: {lesson.title}", exact=True).click)
-
-
 def move(visitor: Visitor, by: int) -> Locator:
     return visitor.page.locator(f'[data-lesson-step="{by}"]')
 
@@ -167,8 +160,10 @@ def done(visitor: Visitor, step: LessonStep) -> None:
 
 
 def walk(visitor: Visitor, lesson: Lesson) -> None:
-    """One prediction is made in each: all are judged in the same way."""
-    begin(visitor, lesson)
+    """From the page with all lessons; of predictions one is made, as all are judged alike."""
+    page = visitor.open("/lessons")
+    page.evaluate(PAINTED)
+    visitor.until_run(page.get_by_role("link", name=f"Start: {lesson.title}", exact=True).click)
     asks = next((step for step in lesson.steps if step.predict), None)
     for at, step in enumerate(lesson.steps, 1):
         where = f"step {at} of {lesson.name}"
@@ -185,7 +180,7 @@ def walk(visitor: Visitor, lesson: Lesson) -> None:
             visitor.has_everything()
             visitor.page.screenshot(path=Path(folder) / f"{lesson.name}-{at:02}.png")
         visitor.until_run(move(visitor, 1).click)
-    row = visitor.page.locator(".lesson-list li").filter(has_text=lesson.title)
+    row = page.locator(".lesson-list li").filter(has_text=lesson.title)
     expect(row).to_contain_text("✓ done")
 
 
@@ -206,9 +201,7 @@ def test_lessons_reach_their_end(visitor: Visitor, subtests: pytest.Subtests, pa
             visitor.no_mishap()
 
 
-def test_lessons_with_a_pretrained_model_are_walked(
-    tmp_path: Path, visit: Visit, subtests: pytest.Subtests
-) -> None:
+def test_pretrained_lessons_end(tmp_path: Path, visit: Visit, subtests: pytest.Subtests) -> None:
     with Server(tmp_path / "runs", env={"EXPLORER_EXAMPLES": str(folder_with_smollm2())}) as server:
         reader = visit(server.url)
         for name in OF_SMOLLM2:

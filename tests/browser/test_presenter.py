@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.test_lessons import LESSONS
@@ -34,19 +34,14 @@ ANSWERS = """() => new Promise(come => {
 """To what a tab tells, and to a question behind it, which alone is answered."""
 TALK = "JSON.parse(sessionStorage.getItem('explorer-talk')).name"
 ENLARGED = "Number(document.documentElement.style.zoom || 1)"
-SCROLL = "(main, top) => main.scrollTo({top, behavior: 'instant'})"
 
 
 def is_presenting(visitor: Visitor) -> bool:
     return "presenting" in (visitor.page.locator("html").get_attribute("class") or "")
 
 
-def presents(visitor: Visitor) -> None:
-    wait_until(lambda: is_presenting(visitor), "presenter mode")
-
-
-def is_over(visitor: Visitor) -> None:
-    wait_until(lambda: not is_presenting(visitor), "the end of presenter mode")
+def presents(visitor: Visitor, is_on: bool = True) -> None:
+    wait_until(lambda: is_presenting(visitor) is is_on, f"presenter mode: {is_on}")
 
 
 def begin(visitor: Visitor, address: str) -> None:
@@ -134,7 +129,7 @@ def test_a_blocked_second_window_is_said_and_full_screen_still_ends_it(visitor: 
     expect(said).to_contain_text("allow pop-ups for this page")
     said.get_by_role("button", name="Close").click()
     visitor.page.evaluate("() => document.exitFullscreen()")
-    is_over(visitor)
+    presents(visitor, False)
 
 
 def test_every_page_is_readable_from_the_last_row(visit: Visit, subtests: pytest.Subtests) -> None:
@@ -149,10 +144,6 @@ def test_every_page_is_readable_from_the_last_row(visit: Visit, subtests: pytest
             written = written_on(hall.page)
             assert written
             assert [each for each in written if each.pixels < 18] == []
-
-
-def said_of(visitor: Visitor, key: str) -> Locator:
-    return visitor.widget(key).locator(".sentence").first
 
 
 def test_the_keys_step_what_is_in_view(visitor: Visitor) -> None:
@@ -181,10 +172,10 @@ def test_the_keys_step_what_is_in_view(visitor: Visitor) -> None:
     begin(visitor, "/?model=shakespeare")
     assert page.evaluate(ENLARGED) == pytest.approx(1.5 * LARGE, rel=1e-4)
     picture, main = visitor.widget("pass_map"), page.get_by_test_id("stMain")
-    said = said_of(visitor, "pass_map")
+    said = picture.locator(".sentence").first
     expect(picture).to_be_in_viewport(ratio=1)
     expect(said).to_contain_text("What led to")
-    main.evaluate(SCROLL, 10_000)
+    main.evaluate("(main, top) => main.scrollTo({top, behavior: 'instant'})", 10_000)
     expect(picture).not_to_be_in_viewport()
     page.keyboard.press("Space")
     expect(picture).to_be_in_viewport(ratio=0.99)  # to the pixel
@@ -214,9 +205,8 @@ def test_a_lecture(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
     begin(visitor, link)
     notes = second_window(visitor)
     expect(notes.locator(".where")).to_have_text(f"{LESSON.title} · 1 of {len(steps)}")
-    expect(notes.locator(".words")).to_contain_text(
-        "The pinned cell is <cls> as query and “was” as key", use_inner_text=True
-    )
+    pinned = "The pinned cell is <cls> as query and “was” as key"
+    expect(notes.locator(".words")).to_contain_text(pinned, use_inner_text=True)
     expect(notes.locator(".next")).to_have_text(f"Next: {steps[1].title}")
     expect(notes.locator("dl")).to_contain_text("Head, step by step")
     title = page.locator(".lesson-strip .step")
@@ -308,4 +298,4 @@ def test_letters_are_keys_only_where_needed_and_can_be_turned_off(visitor: Visit
     expect(keys).to_have_count(0)
     page.keyboard.press("Control+/")
     keys.get_by_role("button", name="Start or stop presenting").click()
-    is_over(visitor)
+    presents(visitor, False)

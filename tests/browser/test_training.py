@@ -92,9 +92,7 @@ def test_the_form_is_in_line_and_not_cut_and_a_typed_text_needs_no_key(visitor: 
     expect(field).to_have_value(text + "and more")
 
 
-def test_the_curve_and_the_map_of_a_run_are_seen_at_once_and_deleting_covers_no_sidebar(
-    visitor: Visitor, server: Server
-) -> None:
+def test_curve_and_map_are_seen_at_once_and_the_sidebar(visitor: Visitor, server: Server) -> None:
     page = visitor.open(f"/training?run={trained_run(server.runs).name}")
     charts = page.get_by_test_id("stVegaLiteChart")
     for width in (1440, 1280):

@@ -29,7 +29,6 @@ from tests.source import ROOT
 from tests.tiny import tiny_run
 
 SHAKESPEARE = "model=shakespeare&part=Decoder&layer=1&head=2&text=To+be,+or+not+to+be"
-TRANSLATION = "model=translation&layer=0&head=1&text=the+black+cat+sees+the+white+house&order=0"
 INDUCTION = (
     "part=Decoder&layer=0&head=0&text=abcdeabcdeab&corrupted=adcbeadcbeab&answer_token=c"
     "&against_token=e&attributed_by=EAP&steer_strength=1.5&path_reads=Keys&composed_by=K"
@@ -94,10 +93,15 @@ READS: dict[View, Read] = {
     ("attention", "Tokens"): texts("attention_tokens", NEAREST, most(6), hover),
     ("heads", "Finder"): cell("heads_table", 1, 2),
     ("heads", "Similarity"): cell("similarity", 6, 1),
+    ("heads", "Map of heads"): cell("head_of_map", 7, 6),
+    ("heads", "Distribution"): in_text(rf"{N} visible cells; {N} are masked"),
     ("heads", "Rollout"): cell("rollout", 7, 6),
     ("heads", "Flow"): cell("flow", 1, 2),
+    ("heads", "Attribution"): cell("attribution", 1, 2),
     ("head_steps", ""): texts("stages", SENTENCE, pinned_weight),
-    ("query_key", ""): table("score", "weight"),
+    ("query_key", "Why"): in_text(rf"The score is {N} (?:above|below) the mean"),
+    ("query_key", "Table"): cell("source_table", 0, 0),
+    ("query_key", "Products"): table("score", "weight"),
     ("logit_lens", ""): table("after"),
     ("forward_pass", ""): cell("stage_values", 7, 6),
     ("generation", "Token by token"): texts("stages", ".board td", board),
@@ -106,6 +110,7 @@ READS: dict[View, Read] = {
     ("masks", "I am a student"): cell("mask_both", 1, 3),
     ("masks", "Your sentence"): cell("weights", 7, 6),
     ("masks", "A padded batch"): cell("scores", 2, 6),
+    ("interventions", "Patch lens"): texts("drag_from", ".board td .text", board),
     ("interventions", "Every head"): cell("heads_off", 1, 2),
     ("interventions", "Faithfulness"): marks("faithfulness", "strongest"),
     ("interventions", "Attention maps"): MAP_CHANGE,
@@ -191,7 +196,7 @@ ASKS = {
 def address_of(page: str, name: str, runs: dict[str, str]) -> str:
     """What the address of a view asks for, but for the view."""
     if name.startswith(page_views.FIND):
-        return TRANSLATION
+        return "model=translation&layer=0&head=1&text=the+black+cat+sees+the+white+house&order=0"
     return runs.get(name) or runs.get(page) or f"{SHAKESPEARE}&{ASKS.get(page, '')}"
 
 

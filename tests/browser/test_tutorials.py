@@ -13,7 +13,6 @@ from tests.served import wait_until
 from tests.source import ROOT
 from tests.whole_numbers import stands_in
 
-TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 LINK = re.compile(r"\]\(http://localhost:8501(/[^)]*)\)")
 NUMBER = re.compile(r"\*\*([^*]*\d[^*]*)\*\*")
 """What is bold and has a digit is claimed to be on the page that is linked before it."""
@@ -22,10 +21,8 @@ NUMBER = re.compile(r"\*\*([^*]*\d[^*]*)\*\*")
 def claims(page: Path) -> list[tuple[str, list[str]]]:
     """Every address of a tutorial with the numbers after it, up to the next address."""
     _, *found = LINK.split(" ".join(page.read_text("utf-8").split()))
-    return [
-        (address, NUMBER.findall(after))
-        for address, after in zip(found[::2], found[1::2], strict=True)
-    ]
+    numbers = map(NUMBER.findall, found[1::2])
+    return list(zip(found[::2], numbers, strict=True))
 
 
 def said_on(visitor: Visitor) -> str:
@@ -38,7 +35,7 @@ def said_on(visitor: Visitor) -> str:
 
 
 def test_the_tutorials_state_numbers_of_pages(visitor: Visitor, subtests: pytest.Subtests) -> None:
-    for page in TUTORIALS:
+    for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
         with subtests.test(page=page.stem):
             for address, numbers in claims(page):
                 visitor.open(address)

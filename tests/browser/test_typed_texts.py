@@ -20,23 +20,14 @@ TEXTS = (
 READING = ("Tokens", "Positions", "Attention maps", "Masks", "Checkpoints")
 """Some of the pages that have a field for the model."""
 BACKGROUND = "app => getComputedStyle(app).backgroundColor"
-WIDTHS = (1920, 1280)
 
 
 def inside(outer: Locator, inner: Locator) -> bool:
     """Whether one is drawn within the other, but for a pixel of rounding."""
-    around, box = box_of(outer), box_of(inner)
-    return (
-        box["x"] + box["width"] <= around["x"] + around["width"] + 1
-        and box["y"] + box["height"] <= around["y"] + around["height"] + 1
+    (right, low), (edge, floor) = (
+        (box["x"] + box["width"], box["y"] + box["height"]) for box in map(box_of, (inner, outer))
     )
-
-
-def fits(visitor: Visitor, what: str) -> None:
-    """Nothing of the page runs over its edge, in a wide window and in a small one."""
-    for width in WIDTHS:
-        visitor.sized(width)
-        visitor.fits(f"{what} at {width} pixels")
+    return right <= edge + 1 and low <= floor + 1
 
 
 def brightness(visitor: Visitor) -> int:
@@ -55,7 +46,9 @@ def test_any_text_can_be_typed_and_a_checkpoint_is_drawn_within_its_edges(visito
         visitor.turn_to(name)
         visitor.asks(show=name)
         visitor.rest()
-        fits(visitor, f"Checkpoints, {name}")
+        for width in (1920, 1280):
+            visitor.sized(width)
+            visitor.fits(f"Checkpoints, {name} at {width} pixels")
 
 
 def test_pages_show_a_published_model_in_the_dark(visitor: Visitor) -> None:

@@ -8,8 +8,7 @@ from playwright.sync_api import BrowserContext, Page
 from tests.served import ROOT
 
 HERE = Path(__file__).parent
-_FILES = (ROOT / "pages").glob("*/[a-z]*.py")
-PAGES = sorted({path.stem for path in _FILES} - {"administration"})
+PAGES = sorted({path.stem for path in (ROOT / "pages").glob("*/[a-z]*.py")} - {"administration"})
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import (
     Browser,
-    BrowserContext,
     ConsoleMessage,
     Dialog,
     FloatRect,
@@ -107,10 +107,8 @@ def box_of(drawn: Locator) -> FloatRect:
 
 def is_end(message: bytes | str) -> bool:
     """Whether the server says that it has run the page's script."""
-    return (
-        isinstance(message, bytes)
-        and ForwardMsg.FromString(message).WhichOneof("type") == "script_finished"
-    )
+    said = ForwardMsg.FromString(message) if isinstance(message, bytes) else ForwardMsg()
+    return said.WhichOneof("type") == "script_finished"
 
 
 class EndOfPage:
@@ -123,12 +121,9 @@ class EndOfPage:
         if not isinstance(message, bytes):
             return False
         said = ForwardMsg.FromString(message)
-        kind = said.WhichOneof("type")
-        self.has_begun |= kind == "new_session"
-        is_end = (
-            kind == "script_finished" and said.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
-        )
-        return self.has_begun and is_end
+        self.has_begun |= said.WhichOneof("type") == "new_session"
+        is_whole = said.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+        return self.has_begun and is_end(message) and is_whole
 
 
 @dataclass
@@ -210,12 +205,8 @@ class Visitor:
         self.notes = Notes()
         self._socket: WebSocket | None = None
         self._underway = set[Request]()
-        self.context: BrowserContext = browser.new_context(
-            viewport=self.size,
-            color_scheme="dark" if dark else "light",
-            reduced_motion="reduce",
-            has_touch=touch,
-        )
+        how: Any = {"color_scheme": "dark" if dark else "light", "reduced_motion": "reduce"}
+        self.context = browser.new_context(viewport=self.size, has_touch=touch, **how)
         self.context.set_default_timeout(60_000)
         self.context.on("request", lambda request: self.notes.asked(request.url))
         self.context.on("request", lambda request: self._underway.add(request))

@@ -1,8 +1,9 @@
-"""The list of models, ours and those of others: their order, names, faults, and changes."""
+"""The models that are listed, the pretrained ones among them."""
 
 import io
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,19 @@ from safetensors.torch import load_file, save_file
 from explorer.app import reader_models
 from explorer.catalog import ModelError, available_models, folders, opened_model, uploads
 from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.folders import is_hub_id
 from explorer.catalog.model_descriptions import config_sentences, held_out_score, in_short
+from explorer.catalog.opened_model import open_checkpoint
+from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, Package
+from explorer.inference.default_head import default_head
+from explorer.inference.forward_pass import run_text
 from explorer.system import data_folders
 from explorer.tasks import TASKS
 from models import TransformerConfig
 from models.config import RopeScaling
 from tests import tiny
 from tests.models.grid import CHOICES
+from tests.source import ROOT
 from tests.tiny import NAMES
 
 
@@ -42,9 +49,7 @@ def found(*brought: Path) -> dict[str, ModelEntry]:
     return {entry.name: entry for entry in available_models.list_models(brought=brought)}
 
 
-def test_shipped_models_and_runs_are_in_the_list(
-    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_list_has(shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "runs" / "reverse-1"
     run.mkdir(parents=True)
     assert next(iter(found())) == "translation"
@@ -226,3 +231,53 @@ def test_what_another_reader_uploaded_is_in_no_list(folder: Path) -> None:
     assert (found(kept)[name].fault, found(kept)[name].title) == (None, "model")
     assert opened_model.open_entry(available_models.brought_model(kept)).family == "gpt2"
     assert uploads.find_upload("../" + name) is None
+
+
+ANSWERS = {
+    "When Mary and John went to the store, John gave a drink to": " Mary",
+    "The glimmerfinch sang at dawn. By noon the glimmer": "f",
+    "The capital of France is": " Paris",
+    "The strike went on from the year 1868 to the year 18": "7",
+    "The children that the woman sees": " are",
+    "x = foo(bar[3": "])",
+    "big → small, hot → cold, tall →": " short",
+}
+"""The likeliest token after each example of SmolLM2: a circuit's, not a memorized text's."""
+
+
+def test_every_row_can_be_asked_for_and_says_what_it_is() -> None:
+    assert next(iter(PRETRAINED_MODELS)) == FIRST
+    folders = {model.folder.name for model in PRETRAINED_MODELS.values()}
+    assert len(folders) == len(PRETRAINED_MODELS)
+    for name, model in PRETRAINED_MODELS.items():
+        assert re.fullmatch(r"[a-z0-9.-]{3,20}", name)
+        assert model.licence in ("Apache 2.0", "MIT")
+        assert 10 < len(model.good_for) < 80
+        assert not model.good_for.endswith(".")
+        assert model.download <= 1_000_000_000
+        assert len(set(model.examples)) == len(model.examples)
+        if isinstance(model.source, str):
+            assert is_hub_id(model.source)
+        else:
+            assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+", model.source.requirement)
+            assert re.fullmatch(r"[0-9a-f]{64}", model.source.sha256)
+            assert model.source.inside.endswith("/")
+    smollm2 = PRETRAINED_MODELS[FIRST]
+    assert isinstance(smollm2.source, Package)
+    assert smollm2.source.gguf
+    assert smollm2.examples[: len(ANSWERS)] == tuple(ANSWERS)
+
+
+def test_the_first_pretrained_model_answers_its_examples(subtests: pytest.Subtests) -> None:
+    folder = Path(os.environ.get("EXPLORER_SMOLLM2") or ROOT / "examples" / FIRST)
+    if not folder.is_dir():
+        pytest.skip("needs SmolLM2 (python -m explorer get smollm2); EXPLORER_SMOLLM2 names it")
+    opened = open_checkpoint(folder, FIRST)
+    for text, answer in ANSWERS.items():
+        with subtests.test(text=text):
+            assert run_text(opened, text).answer.guesses[0].label == answer.replace(" ", "␣")
+    forward = run_text(opened, next(iter(ANSWERS)))
+    part, layer, head = default_head(opened)
+    row = forward.trace.weights(f"decoder.{layer}.self_attn")[forward.row, head, -1]
+    assert part == "decoder.self_attn"
+    assert forward.tokens[int(row.argmax())].label == "␣Mary"

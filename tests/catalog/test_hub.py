@@ -113,14 +113,11 @@ def test_what_opens_nothing_is_not_fetched(site: Site, subtests: pytest.Subtests
         hub.fetch_from_hub(ID)
 
 
-def test_what_is_too_large_is_not_fetched(
-    site: Site, published: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_large(site: Site, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site.put_model(ID, {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()})
     monkeypatch.setenv("EXPLORER_LIMIT_DOWNLOAD_BYTES", "1000")
-    with pytest.raises(
-        ModelError, match=r"^This model is .* MB; the limit is 0.001 MB\. Choose a smaller one\.$"
-    ):
+    sentence = r"^This model is .* MB; the limit is 0.001 MB\. Choose a smaller one\.$"
+    with pytest.raises(ModelError, match=sentence):
         hub.fetch_from_hub(ID)
     assert not any("/resolve/" in path for path, _ in site.asked)
 
@@ -129,9 +126,7 @@ class Unheard(Exception):
     """An error of a library that the hub's own is built on."""
 
 
-def test_every_failure_is_one_sentence(
-    site: Site, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_failures(site: Site, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     at = f"/api/models/{ID}"
 
     def refused() -> str:

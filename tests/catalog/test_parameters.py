@@ -21,13 +21,12 @@ PROMISED = {
     "web tutorial, encoder": 520_064,
     "web tutorial, classifier": 389_218,
 }
-CLASSIFIER = {"kind": "encoder", "head": "classifier"}
 CHANGES: list[dict[str, Any]] = [
     {"kind": "encoder", "n_segments": 2, "embedding_norm": True},
     {"kind": "encoder", "positions": "learned", "position_offset": 2},
     {"positions": "relative", "norm": "rms"},
     {"kind": "encoder", "head": "masked-language-model", "tie_embeddings": True},
-    {**CLASSIFIER, "d_classifier": 32, "classifier_bias": False},
+    {"kind": "encoder", "head": "classifier", "d_classifier": 32, "classifier_bias": False},
     {"kind": "encoder-decoder", "share_embeddings": True, "tie_embeddings": True},
     {"kind": "encoder-decoder", "src_vocab_size": 99, "n_encoder_layers": 3, "head": "none"},
     {"kind": "encoder-decoder", "d_ff_encoder": 300},

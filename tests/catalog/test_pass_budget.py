@@ -147,9 +147,7 @@ def test_a_pass_with_steps_is_the_pass(name: str) -> None:
     assert all(torch.equal(stepped[site], plain[site]) for site in plain.sites)
 
 
-def test_a_pass_in_its_room_never_waits(
-    letters: OpenModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_in_its_room_waits_not(letters: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pass_budget, "MEMORY", Budget(lambda: 1_000))
     monkeypatch.setattr(pass_budget, "LITTLE", 0)
     for _ in range(2):  # what was reserved is given back

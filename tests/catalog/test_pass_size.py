@@ -99,9 +99,7 @@ def test_weights_that_are_edited_are_counted(positions: str) -> None:
 @grid(
     "kind, positions, oddity, texts", *(("decoder", "encoder-decoder"), POSITIONS, ODDITIES, (1, 3))
 )
-def test_a_step_with_a_cache_takes_what_is_said(
-    kind: str, positions: str, oddity: str, texts: int
-) -> None:
+def test_cached_steps_take_what_is_said(kind: str, positions: str, oddity: str, texts: int) -> None:
     """With all that the cache holds by then, which was doubled when it was full."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     model, cache = Transformer(config).eval(), KeyValueCache.empty(config.n_layers)
@@ -122,9 +120,7 @@ def test_a_step_with_a_cache_takes_what_is_said(
 
 
 @grid("kind, positions, oddity, tokens", ("encoder", "decoder"), POSITIONS, ODDITIES, (24, 150))
-def test_scores_of_every_edge_and_circuits_take_what_is_said(
-    kind: str, positions: str, oddity: str, tokens: int
-) -> None:
+def test_circuits_take_what_is_said(kind: str, positions: str, oddity: str, tokens: int) -> None:
     """Every head reads inputs of its own, forward and backward, and what is written is held."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     if config.norm_position == "post":  # has no edges
@@ -163,14 +159,11 @@ def test_points_on_the_way_are_passed_together_without_copies_of_weights() -> No
 
 
 @grid("kind, positions, oddity, tokens", KINDS, POSITIONS, ODDITIES, (24, 150))
-def test_a_pass_that_is_followed_backwards_takes_what_is_said(
-    kind: str, positions: str, oddity: str, tokens: int
-) -> None:
+def test_a_gradient_takes_what_is_said(kind: str, positions: str, oddity: str, tokens: int) -> None:
     """As the museum does for the gradients at the embeddings: all that was computed is kept."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     model, given = Transformer(config).eval().requires_grad_(False), inputs(config, 1, tokens)
 
-    most = most_held(
-        lambda: gradients(model, *given, of=torch.sum, sites=("*.embed",), read_at=LAST)
-    )
+    asked: Any = {"of": torch.sum, "sites": ("*.embed",), "read_at": LAST}
+    most = most_held(lambda: gradients(model, *given, **asked))
     assert most <= pass_size(config, shape_of(config, given, LAST)).peak <= 2 * WITHIN * most

@@ -127,9 +127,8 @@ def test_the_list_opens_no_file_of_any_run(runs: int, small_models: Path, tmp_pa
         listed = [entry for entry in available_models.list_models() if entry.origin == "run"]
     newest = [f"reverse-{number}" for number in range(runs, runs - 50, -1)]
     assert [entry.name for entry in listed] == newest
-    assert {
-        Path(file).relative_to(root).parts[0] for file in files if root in Path(file).parents
-    } == {*newest}
+    read = [Path(file) for file in files if root in Path(file).parents]
+    assert {file.relative_to(root).parts[0] for file in read} == {*newest}
     with opened() as files:
         assert available_models.list_models()[-1].name == newest[-1]
     assert [file for file in files if file.startswith(str(root))] == []

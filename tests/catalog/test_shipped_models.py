@@ -1,4 +1,4 @@
-"""The shipped models: their command, what run.json says, what their attention shows."""
+"""The models that come with the app, and their tokenizers."""
 
 import dataclasses
 import json
@@ -11,25 +11,24 @@ import pytest
 import torch
 from torch import Tensor
 
+from explorer.catalog.model_descriptions import examples_for
 from explorer.catalog.shipped import SHIPPED, make_shipped
+from explorer.catalog.tokenizers import TypedTokenIds, tokenizer_of
 from explorer.tasks import TASKS, pattern_score
 from explorer.tasks.recipes import RECIPES
 from explorer.tasks.task_metrics import standard_error
 from explorer.text import TextError, Token, Tokenizer
-from models import Transformer, load_checkpoint, trace
+from models import Transformer, trace
 from models.config import TrainConfig
+from models.loading.checkpoint import load_checkpoint
+from models.loading.checkpoint_tokenizer import TOKENIZER_FILES
 from models.training import train
 from tests.closeness import assert_close_to
 
-FIGURES = {
-    "reverse": 1.0,
-    "induction": 0.997,
-    "induction-learned": 0.997,
-    "negation": 1.0,
-    "translation": 1.0,
-}
-"""What TASKS.md saw on held-out data."""
 LEARNS_INDUCTION = ("induction", "induction-learned")
+EXACT = ("reverse", "negation", "translation")
+FIGURES = dict.fromkeys(EXACT, 1.0) | dict.fromkeys(LEARNS_INDUCTION, 0.997)
+"""What TASKS.md saw on held-out data."""
 
 DATA = Path(os.environ.get("EXPLORER_DATA") or SHIPPED.parents[2] / "shared" / "data")
 
@@ -134,10 +133,8 @@ def test_models_of_real_text_reach_their_figure(subtests: pytest.Subtests) -> No
             assert tokenizer.to_json() == task.tokenizer.to_json()
             measured, baseline = task.measure(model), recipe.baseline(text)
             assert run["metrics"] == {measured.name: pytest.approx(measured.value, abs=2e-3)}
-            assert run["baseline"] == {
-                "name": baseline.name,
-                "value": pytest.approx(baseline.value),
-            }
+            value = pytest.approx(baseline.value)
+            assert run["baseline"] == {"name": baseline.name, "value": value}
             if task.higher_is_better:
                 assert measured.value >= baseline.value - 0.02
             else:
@@ -186,11 +183,8 @@ def test_translation_crosses() -> None:
     source, target, weights = attention("translation", text)
     words, written = ([token.label for token in tokens] for tokens in (source, target[1:]))
     assert " ".join(written) == "le chat noir ne voit pas la maison blanche"
-    for french, english, least in [
-        ("chat", "cat", 0.7),
-        ("noir", "black", 0.8),
-        ("maison", "house", 0.4),
-    ]:
+    expected = [("chat", "cat", 0.7), ("noir", "black", 0.8), ("maison", "house", 0.4)]
+    for french, english, least in expected:
         looking = weights.mean(0)[written.index(french)]
         assert looking.argmax() == words.index(english)
         assert looking.max() > least
@@ -239,3 +233,56 @@ def test_what_is_missing_is_said_before_anything_is_trained(tmp_path: Path) -> N
     with pytest.raises(TextError, match=r"reviews is trained on sentiment\.csv"):
         make_shipped(["reviews"], data_dir=tmp_path, out_dir=tmp_path, progress=never)
     assert not list(tmp_path.iterdir())
+
+
+def test_ours_reads_in_this_process(small_models: Path) -> None:
+    tokenizer = tokenizer_of(load_checkpoint(small_models / "letters"))
+    assert isinstance(tokenizer, Tokenizer)
+    assert tokenizer_of(load_checkpoint(small_models / "letters")) is tokenizer
+
+
+def test_a_stranger_is_read_with_the_tokenizer_of_its_folder_or_as_numbers(published: Path) -> None:
+    read = tokenizer_of(load_checkpoint(published / "bert")).encode("The cat", "a dog")
+    assert [token.label for token in read] == "[CLS] the cat [SEP] a dog [SEP]".split()
+    assert [token.segment for token in read] == [0, 0, 0, 0, 1, 1, 1]
+    numbers = tokenizer_of(load_checkpoint(published / "gpt2"))
+    assert isinstance(numbers, TypedTokenIds)
+    assert numbers.vocab_size == 50
+
+
+def test_a_damaged_tokenizer_is_no_reason_for_numbers(published: Path, tmp_path: Path) -> None:
+    damaged = [("tokenizer.json", content) for content in ("", "{", "[]", '{"model": 3}')]
+    for name, content in [*damaged, *((name, '"no tokenizer"') for name in TOKENIZER_FILES)]:
+        folder = tmp_path / f"{name} {len(content)}"
+        folder.mkdir()
+        for file in ("config.json", "model.safetensors"):
+            (folder / file).hardlink_to(published / "gpt2" / file)
+        (folder / name).write_text(content)
+        with pytest.raises(TextError, match=r"\.$"):
+            tokenizer_of(load_checkpoint(folder))
+
+
+def test_every_example_is_read_by_its_model(published: Path) -> None:
+    for name in ["bert", "gpt2", "t5"]:
+        found = load_checkpoint(published / name)
+        tokenizer = tokenizer_of(found)
+        for text in examples_for(found.config, found.family, found.folder):
+            tokens = tokenizer.encode(text)
+            assert 1 < len(tokens) <= found.config.max_len
+            known = found.config.src_vocab_size or found.config.vocab_size
+            assert all(token.id < known for token in tokens)
+            if found.config.head == "masked-language-model":
+                assert [token.id for token in tokens].count(tokenizer.mask_id or -1) == 1
+    for size in [1, 2, 4, 1000]:
+        config = load_checkpoint(published / "gpt2").config.replace(vocab_size=size)
+        (text,) = examples_for(config, "gpt2", published / "gpt2")
+        assert all(int(number) < size for number in text.split())
+
+
+def test_the_mask_is_written_as_the_family_writes_it(published: Path) -> None:
+    found = load_checkpoint(published / "bert")
+    for family, mask in {
+        **dict.fromkeys(["bert", "distilbert"], "[MASK]"),
+        **dict.fromkeys(["roberta", "xlm-roberta", "camembert"], "<mask>"),
+    }.items():
+        assert all(mask in text for text in examples_for(found.config, family, found.folder))

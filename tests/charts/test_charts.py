@@ -12,9 +12,11 @@ import torch
 from explorer.charts import training_curves
 from explorer.charts.bars import before_after_bars, dimension_bars, score_bars
 from explorer.charts.circuit_charts import (
+    deletion_curves_chart,
     edge_cut_curves,
     steering_chart,
 )
+from explorer.charts.head_points import head_points
 from explorer.charts.network import Stroke, network
 from explorer.charts.position_curves import (
     distance_curve,
@@ -48,6 +50,8 @@ CHARTS: dict[str, dict[str, Any]] = {
     "no bars": score_bars([], []),
     "network": network((9, 9), [Stroke([(0, 0)], "k", 2)], [], [], {"k": LIGHT.text}, ["k"]),
     "all zero bars": score_bars(["a"], [0.0]),
+    "heads": head_points([{"layer": 1, "head": 0, "x": 0.5, "y": 2.0}], ("a", "b"), (1, 0)),
+    "no heads": head_points([], ("a", "b"), (0, 0)),
     "waves": wave_curves(ROWS),
     "waves without numbers": wave_curves([ROWS[0], ROWS[1] | {"value": NAN}]),
     "no waves": wave_curves([]),
@@ -78,6 +82,9 @@ CHARTS: dict[str, dict[str, Any]] = {
         [1, 2], torch.tensor([0.5, NAN]), torch.tensor([[NAN, INF], [0.0, 0.0]])
     ),
     "no edge with a number": edge_cut_curves([1], torch.tensor([NAN]), torch.tensor([[NAN]])),
+    "deleted": deletion_curves_chart(
+        [0, 2], {"attention": torch.tensor([0.5, 0.1])}, torch.tensor([[0.5, 0.2]]), "probability"
+    ),
     "steered": steering_chart(
         "layer", [-1, 2], torch.arange(6.0).view(3, 2), torch.zeros(3, 2), "loss", 1.0
     ),
@@ -126,10 +133,8 @@ def test_the_labels_of_a_map_overlap_nothing_and_stay_inside() -> None:
 def domains(chart: dict[str, Any], axis: str) -> list[list[float] | None]:
     """The ends of this axis in every layer that has it."""
     sides = [part["encoding"].get(axis) for part in chart["layer"]]
-    scales = [
-        side.get("scale", {}) for side in sides if side and side.get("type") == "quantitative"
-    ]
-    return [scale.get("domain") for scale in scales]
+    numbers = [side for side in sides if side and side.get("type") == "quantitative"]
+    return [side.get("scale", {}).get("domain") for side in numbers]
 
 
 def test_the_axes_are_fixed_before_the_data_comes() -> None:
@@ -251,12 +256,8 @@ def test_a_long_loss_is_a_mean_of_neighbours_at_whole_steps() -> None:
 def test_32_runs_have_32_looks() -> None:
     spec = overlaid_curves([f"lr {n}" for n in range(32)], "step", "loss", LIGHT, is_stepped=False)
     encoding = spec["layer"][0]["encoding"]
-    looks = zip(
-        encoding["color"]["scale"]["range"],
-        map(tuple, encoding["strokeDash"]["scale"]["range"]),
-        strict=True,
-    )
-    assert len(set(looks)) == 32
+    colours, dashes = (encoding[name]["scale"]["range"] for name in ("color", "strokeDash"))
+    assert len(set(zip(colours, map(tuple, dashes), strict=True))) == 32
     assert len(spec["layer"][1]["encoding"]["tooltip"]) == 33
 
 

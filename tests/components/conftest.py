@@ -36,7 +36,6 @@ GO = """address => {
   window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
 }"""
 """As the browser's own back button goes: the app stays loaded, which a page takes a second for."""
-TOLD = re.compile(r"^told .*, run \d+$")
 
 OpenDemo = Callable[..., Visitor]
 Text = tuple[str, float, float, float]
@@ -109,7 +108,7 @@ def open_in(visitor: Visitor, name: str, show: str = "", more: str = "") -> Page
     to_no_demo(visitor)
     go(visitor, f"/demo_{name}?show={show}{more}")
     failed = page.get_by_test_id("stException")
-    expect(page.get_by_text(TOLD).or_(failed).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^told .*, run \d+$")).or_(failed).first).to_be_visible()
     expect(failed).to_have_count(0)
     page.locator(".view").first.wait_for(state="attached")
     expect(page.locator(".view:not([data-painted])")).to_have_count(0)

@@ -122,10 +122,8 @@ def demo_rounded(show: str) -> None:
 
 
 def demo_board(show: str) -> None:
-    rows = [
-        Row(name, [Cell("0.5", 0.5), Cell("cut", None, "cut")], pickable=at < 2)
-        for at, name in enumerate(["the", "<b>x</b>", "\u202eabc"])
-    ]
+    both, names = [Cell("0.5", 0.5), Cell("cut", None, "cut")], ["the", "<b>x</b>", "\u202eabc"]
+    rows = [Row(name, both, pickable=at < 2) for at, name in enumerate(names)]
     columns = [Column("before", "sums to 1"), Column("after")]
     board(columns, rows, key="board", title="demo", pick="Take {row}", on_pick=choose, **SPOKEN)
     columns = [Column(str(at)) for at in range(60)]
@@ -454,14 +452,8 @@ def demo_stage_list(show: str) -> None:
         *(StageSection(f"Layer {at}", stages, branches, on_line, 2, "") for at in range(layers)),
         StageSection("Answer", ("Logits",), ("",), (False,), 0.0, ""),
     ]
-    stage_list(
-        sections,
-        key="stage_list",
-        at=told((0,))[0],
-        on_move=choose,
-        title="demo",
-        note="a note",
-    )
+    named = {"key": "stage_list", "title": "demo", "note": "a note"}
+    stage_list(sections, at=told((0,))[0], on_move=choose, **named)
     st.text_input("Words", key="words")
     if show == "beside":
         matrix(attention(n), WORDS, WORDS, key="matrix")

@@ -54,14 +54,11 @@ def of_kind(kind: str) -> PassMap:
     config, flow = forward.config, information_flow(forward)
     labels = {"encoder": forward.source, "decoder": forward.target}
     has_words = config.head.endswith("language-model")
-    return picture(
-        flow,
-        {name: numbered(len(labels[name])) for name in flow.stacks},
-        answers=has_words or config.head == "classifier",
-        behind="After {token}" if has_words else "Class of the text",
-        heads=config.n_heads,
-        has_lens=has_words,
-    )
+    answers = has_words or config.head == "classifier"
+    behind = "After {token}" if has_words else "Class of the text"
+    said: Any = {"answers": answers, "behind": behind, "has_lens": has_words}
+    names: Any = {name: numbered(len(labels[name])) for name in flow.stacks}
+    return picture(flow, names, heads=config.n_heads, **said)
 
 
 def numbered(count: int, letter: str = "t") -> list[str]:
@@ -122,8 +119,7 @@ def without_numbers(flow: InformationFlow) -> InformationFlow:
 
 def nothing_across(tokens: int) -> InformationFlow:
     """One layer in which every token has all of itself."""
-    shares = AttentionShares(
-        torch.zeros(tokens, tokens), torch.ones(tokens), torch.zeros(tokens, tokens).long()
-    )
+    nothing = torch.zeros(tokens, tokens)
+    shares = AttentionShares(nothing, torch.ones(tokens), nothing.long())
     block = BlockShares({"decoder.self_attn": shares}, torch.zeros(tokens), parallel=False)
     return InformationFlow({"decoder": (block,)}, torch.eye(tokens))

@@ -1,6 +1,7 @@
 """A circuit for the picture of circuits: invented, the same in every process."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -40,10 +41,7 @@ def invented(words: Sequence[Label] = WORDS, layers: int = 6) -> CircuitMap:
         positions[row, first + place - 1] = 0.1 * edge.estimate
     other = [*words]
     other[first + 4] = "Mary"
-    moves = [
-        Move(each.layer, each.head, first + each.query, first + each.key, each.size)
-        for each in MOVES
-    ]
+    moves = [replace(each, query=first + each.query, key=first + each.key) for each in MOVES]
     return CircuitMap(
         tokens=words,
         corrupted=other,

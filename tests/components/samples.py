@@ -24,10 +24,8 @@ NEARLY = {"matrix": 0.534990, "cells": 0.382497}
 """Numbers that are 0.5350 and 0.3825 in steps of 16 bits, and so would be rounded twice."""
 
 
-EMOJI = [
-    Token(at, label, at, at + 1, special=not at)
-    for at, label in enumerate(["<s>", "Oh", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "!"])
-]
+FACE = ["<s>", "Oh", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "!"]
+EMOJI = [Token(at, label, at, at + 1, special=not at) for at, label in enumerate(FACE)]
 """A face in four tokens of one byte each, from 2 to 5."""
 
 

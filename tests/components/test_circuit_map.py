@@ -12,8 +12,6 @@ from tests.browser.circuit_places import Drawn
 from tests.components.conftest import OpenDemo, painted, told
 from tests.components.invented_circuit import EDGES, MOVER, PLACES, invented
 
-# ---- what is sent -----------------------------------------------------------------------------
-
 
 def test_a_message_holds_every_edge_with_its_places_and_what_is_no_number_as_none() -> None:
     shown = replace(invented(), edges=(*EDGES[:-1], replace(EDGES[-1], exact=float("nan"))))
@@ -21,10 +19,8 @@ def test_a_message_holds_every_edge_with_its_places_and_what_is_no_number_as_non
     assert planes == {}
     parts = header["parts"]
     for sent, edge, place in zip(header["edges"], EDGES, PLACES, strict=True):
-        assert [parts[sent[end]][3] for end in ("from", "to")] == [
-            edge.source.title,
-            edge.target.title,
-        ]
+        assert parts[sent["from"]][3] == edge.source.title
+        assert parts[sent["to"]][3] == edge.target.title
         assert [at for at, _ in sent["at"]] == [place]
         assert sent["elsewhere"] == pytest.approx(0.1, abs=1e-6)
     assert header["edges"][-1]["scores"] == [0.4, None, None]
@@ -42,14 +38,11 @@ def test_an_edge_is_drawn_at_the_few_positions_that_have_most_of_it() -> None:
 
 def test_what_a_browser_sends_is_checked() -> None:
     shown, most = invented(), len(EDGES)
+    chosen, read = circuit_map.CircuitChoice, circuit_map.selection_in
     assert circuit_map.counts(shown) == [5, most]
-    assert circuit_map.selection_in([5, -1, -1, -1], shown) == circuit_map.CircuitChoice(5)
-    assert circuit_map.selection_in([most, 1, 2, -1], shown) == circuit_map.CircuitChoice(
-        most, (1, 2)
-    )
-    assert circuit_map.selection_in([most, 1, 3, 2], shown) == circuit_map.CircuitChoice(
-        most, None, 2
-    )  # no head 1.3
+    assert read([5, -1, -1, -1], shown) == chosen(5)
+    assert read([most, 1, 2, -1], shown) == chosen(most, (1, 2))
+    assert read([most, 1, 3, 2], shown) == chosen(most, None, 2)  # no head 1.3
     assert circuit_map.selection_in([most, -1, -1, most], shown) == circuit_map.CircuitChoice(most)
     for strange in (None, 5, [], [4, 1, 2, 0], [5, 1, 2], [5, 1, 2, 0.0], [True, 1, 2, 0], "5"):
         assert circuit_map.selection_in(strange, shown) is None
@@ -62,9 +55,6 @@ def test_its_table_has_a_row_for_every_edge_and_its_picture_the_strongest() -> N
     assert rows[1] == ("MLP 0", "1.2", "v", 3.0, None, None, "4 John")
     assert len(rows) == len(EDGES)
     assert [f"'{word}'" in drawn for word in ("John", "q→5.0", "MLP 5")] == [True, True, False]
-
-
-# ---- what is drawn ----------------------------------------------------------------------------
 
 
 def opened(open_demo: OpenDemo) -> Drawn:
@@ -136,7 +126,6 @@ def test_what_is_chosen_is_told_and_the_page_chooses_for_the_card(open_demo: Ope
     drawn.view.locator("input").fill(str(circuit_map.counts(invented()).index(5)))  # fewer edges
     painted(drawn.visitor)
     assert "MLP 5@5" not in drawn.items()
-    expect(drawn.view.locator(".sentence")).to_have_text(
-        "of 1,234; each carries at least 1.00 of the 10.0"
-    )
+    sentence = "of 1,234; each carries at least 1.00 of the 10.0"
+    expect(drawn.view.locator(".sentence")).to_have_text(sentence)
     told(drawn.visitor, "(CircuitChoice(count=5")

@@ -18,10 +18,8 @@ def shows(visitor: Visitor, at: int) -> None:
 
 def in_address(page: Page, step: int | None) -> None:
     """The address names the step, or none."""
-    page.wait_for_function(
-        "step => new URLSearchParams(document.location.search).get('film_step') === step",
-        arg=None if step is None else str(step),
-    )
+    named = "step => new URLSearchParams(document.location.search).get('film_step') === step"
+    page.wait_for_function(named, arg=None if step is None else str(step))
 
 
 def test_keys_buttons_and_the_slider_show_each_moment_and_ask_nobody(open_demo: OpenDemo) -> None:

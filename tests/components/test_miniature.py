@@ -56,17 +56,10 @@ def test_what_a_browser_may_send_goes_nowhere_else(monkeypatch: pytest.MonkeyPat
     hear, gone = dict[str, Any](), list[object]()
     monkeypatch.setattr(drawing, "_VIEW", lambda **how: hear.update(how))
     flow = made_up(2, 3)
-    drawing.miniature(
-        flow,
-        route(flow, flow.starts[-1]),
-        key="m",
-        title="",
-        parts=[("tokens", "Tokens")],
-        lit=["tokens"],
-        layer=("encoder", 1),
-        height=1,
-        on_go=lambda *where: gone.append(where),
-    )
+    words: dict[str, Any] = {"key": "m", "title": "", "parts": [("tokens", "Tokens")]}
+    where: dict[str, Any] = {"lit": ["tokens"], "layer": ("encoder", 1), "height": 1}
+    traced = route(flow, flow.starts[-1])
+    drawing.miniature(flow, traced, **words, **where, on_go=lambda *way: gone.append(way))
     assert hear["choice"] == ["encoder", 1, 1]
     hostile = [None, 3, "tokens", [], ["tokens"], ["x", 0], ["layer", 2], ["layer", -1]]
     hostile += [["layer", "0"], ["layer", True], [["tokens"], 0], [{}, 0], ["layer", 1e9]]

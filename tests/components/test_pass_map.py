@@ -3,7 +3,7 @@
 import base64
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -53,12 +53,9 @@ def others(part: str, values: Tensor) -> Tensor:
 
 def every_share(flow: InformationFlow) -> int:
     """How many keys have a share in another token."""
-    return sum(
-        int((others(part, found.keys) > 0).sum())
-        for blocks in flow.stacks.values()
-        for block in blocks
-        for part, found in block.attentions.items()
-    )
+    every = [block.attentions for blocks in flow.stacks.values() for block in blocks]
+    parts = [others(part, found.keys) for each in every for part, found in each.items()]
+    return sum(int((shares > 0).sum()) for shares in parts)
 
 
 def percent(value: Tensor | float) -> str:
@@ -100,9 +97,8 @@ def as_sent(flow: InformationFlow) -> InformationFlow:
             part: replace(each, keys=each.keys.float(), residual=each.residual.float())
             for part, each in block.attentions.items()
         }
-        return replace(
-            block, attentions=attended, mlp=None if block.mlp is None else block.mlp.float()
-        )
+        mlp = None if block.mlp is None else block.mlp.float()
+        return replace(block, attentions=attended, mlp=mlp)
 
     stacks = {name: tuple(map(sent, blocks)) for name, blocks in flow.stacks.items()}
     return InformationFlow(stacks, flow.starts.float())
@@ -138,9 +134,6 @@ def drawn_from(true: Route, least: float) -> int:
     return sum(int((others(*each) >= least).sum()) for each in true.edges.items())
 
 
-# ---- walks ------------------------------------------------------------------------------------
-
-
 def forwards(flow: InformationFlow, stack: str, token: int) -> Route:
     """How much of every stream is traced to this token: one product for each sub-layer."""
     streams, edges, mlps = dict[str, Tensor](), dict[str, Tensor](), dict[str, Tensor]()
@@ -174,11 +167,8 @@ def test_an_answer_is_traced_and_a_token_is_followed_as_in_torch(open_demo: Open
         shown = of_kind(kind)
         flow = as_sent(shown.flow)
         answers = {(-1, at): route(flow, start) for at, start in enumerate(flow.starts)}
-        tokens = {
-            (at, token): forwards(flow, stack, token)
-            for at, stack in enumerate(flow.stacks)
-            for token in (0, 3)
-        }
+        places = product(enumerate(flow.stacks), (0, 3))
+        tokens = {(at, token): forwards(flow, name, token) for (at, name), token in places}
         true = answers | tokens
         for (start, walk), seen in zip(true.items(), walked(visitor, shown, [*true]), strict=True):
             assert_same(seen, flow, walk)
@@ -194,9 +184,6 @@ def test_both_walks_say_how_much_of_an_answer_is_a_token_s() -> None:
             for start in flow.starts:
                 traced = route(flow, start).streams[stack][0, 2]
                 assert float(start.double() @ last) == pytest.approx(float(traced), abs=1e-6)
-
-
-# ---- words ------------------------------------------------------------------------------------
 
 
 def options(view: Locator) -> list[tuple[str, str]]:
@@ -291,9 +278,6 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
     assert len(options(drawn.view)) == 3
 
 
-# ---- what is held, and the keys ---------------------------------------------------------------
-
-
 def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo: OpenDemo) -> None:
     visitor = open_demo("flow", "words,decoder")
     drawn, true = see(visitor, "words"), route(FLOW, FLOW.starts[5])
@@ -347,9 +331,8 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo:
     told(visitor, f"('chosen', {[5, -1, -1, USUAL, -1, -1, *edge]})")
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
-    expect(card.locator(".amount")).to_have_text(
-        f"share of all heads {percent(found.keys[query, key])}"
-    )
+    amount = f"share of all heads {percent(found.keys[query, key])}"
+    expect(card.locator(".amount")).to_have_text(amount)
     expect(card.get_by_role("button")).to_have_text(list(PAGE_LINKS.values()))
     where = {"part": SELF, "layer": layer, "head": head, "query": query, "key": key}
     for page, name in PAGE_LINKS.items():
@@ -421,9 +404,6 @@ def test_it_plays_pauses_goes_on_and_the_text_is_gone_on_with(open_demo: OpenDem
     expect(see(visitor, "decoder").view.locator(".write")).to_be_hidden()
 
 
-# ---- odd passes -------------------------------------------------------------------------------
-
-
 def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> None:
     visitor = open_demo("flow", "emoji,unknown,one,nothing,cut")
     box = box_of(see(visitor, "emoji").view.locator(".stage"))
@@ -493,9 +473,8 @@ def test_a_message_holds_what_a_pass_of_every_kind_has() -> None:
     for kind in KINDS:
         shown, forward = of_kind(kind), pass_of(kind)
         header, planes = wire.unpack(encode(shown, "pass_map", "demo", 0))
-        assert [stack["layers"] for stack in header["stacks"]] == [
-            len(blocks) for blocks in shown.flow.stacks.values()
-        ]
+        layers = [len(blocks) for blocks in shown.flow.stacks.values()]
+        assert [stack["layers"] for stack in header["stacks"]] == layers
         assert ("starts" in planes) is (forward.config.head == "classifier")
         assert header["hasLens"] is forward.config.head.endswith("language-model")
         assert (f"{header['stacks'][0]['name']}.mlp" in planes) is bool(forward.config.d_ff)

@@ -73,14 +73,10 @@ def colours_of(part: BlockPart, cells: Tensor) -> np.ndarray:
     return found
 
 
-def part_named(kind: str, tail: str) -> BlockPart:
-    parts = block_inside(passed(kind)[1], "decoder", 0).parts
-    return next(part for part in parts if part.name == f"decoder.0.{tail}")
-
-
 def test_every_cell_has_the_colour_of_its_value_each_part_its_shape(open_demo: OpenDemo) -> None:
     for kind in ("beside", "grouped"):
         page = open_demo("pass_map", kind).page
+        parts = {part.name: part for part in block_inside(passed(kind)[1], "decoder", 0).parts}
         for label, tail in (
             ("Scores", "self_attn.scores"),
             ("Masked scores", "self_attn.masked"),
@@ -89,7 +85,7 @@ def test_every_cell_has_the_colour_of_its_value_each_part_its_shape(open_demo: O
             ("Output projection", "self_attn.out"),
             ("Down projection", "mlp.out"),
         ):
-            part = part_named(kind, tail)
+            part = parts[f"decoder.0.{tail}"]
             cells = part.cells[HEAD if part.stage.per_head else 0]
             canvas = box(page, label).locator("canvas")
             shown = np.array(canvas.evaluate(PIXELS, [*LARGE, *cells.shape]), float)
@@ -136,16 +132,14 @@ def test_a_part_says_itself_is_a_door_and_chooses_its_head(open_demo: OpenDemo) 
     page = open_demo("pass_map", "grouped").page
     says = inside(page).locator(".says")
     point(box(page, "Attention weights"), 6, 60)
-    expect(says).to_have_text(
-        re.compile("^Attention weights of head 1 .4 × 7 × 7., query cha?t, key")
-    )
+    weights = re.compile("^Attention weights of head 1 .4 × 7 × 7., query cha?t, key")
+    expect(says).to_have_text(weights)
     expect(says).to_have_text(re.compile(r"Darkest: [\d.]+\. Opens Attention maps$"))
     point(box(page, "Masked scores"), 66, 6)
     expect(says).to_contain_text(", masked. Colours to ±")
     point(box(page, "Residual stream"), 20, 15)
-    expect(says).to_have_text(
-        re.compile("^Residual stream .7 × 16., token .*, dimension .* Forward pass$")
-    )
+    stream = re.compile("^Residual stream .7 × 16., token .*, dimension .* Forward pass$")
+    expect(says).to_have_text(stream)
     page.mouse.move(2, 2)
     expect(says).to_have_text(
         "Each box opens its page; a small picture chooses its head. Scroll sideways for the rest."

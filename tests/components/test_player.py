@@ -14,9 +14,8 @@ def moves(visitor: Visitor) -> Page:
 
 
 def plays(page: Page, is_on: bool = True) -> None:
-    expect(
-        page.get_by_role("button", name="Pause" if is_on else "Play", exact=True)
-    ).to_be_visible()
+    button = page.get_by_role("button", name="Pause" if is_on else "Play", exact=True)
+    expect(button).to_be_visible()
 
 
 def test_buttons_keys_and_the_slider_step(open_demo: OpenDemo) -> None:

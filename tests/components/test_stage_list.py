@@ -32,12 +32,8 @@ def test_only_the_section_of_the_chosen_stage_is_open_and_keys_move(open_demo: O
     main = page.get_by_test_id("stMain")
     main.click(position={"x": 600, "y": 880})
     expect(main).to_be_focused()
-    for press, title in (
-        ("ArrowLeft", "Tokens"),
-        (" ", "Sum"),
-        ("ArrowDown", "Queries"),
-        ("ArrowUp", "Sum"),
-    ):
+    titles = {"ArrowLeft": "Tokens", " ": "Sum", "ArrowDown": "Queries", "ArrowUp": "Sum"}
+    for press, title in titles.items():
         page.keyboard.press(press)
         expect(here(page)).to_have_text(title)
         assert page.locator("[data-testid=stMain]:focus-visible").count() == 0, "a frame is drawn"
@@ -88,9 +84,7 @@ def test_after_a_click_on_a_cell_keys_step_after_tab_arrows_move_it(open_demo: O
 
     page = open_demo("stage_list", "long").page  # it fades where it goes on
     stage = page.locator(".stage_list .stage")
-    goes_on = (
-        "stage => ['top', 'bottom'].map(side => stage.style.getPropertyValue(`--more-${side}`))"
-    )
+    goes_on = "({style}) => ['top', 'bottom'].map(at => style.getPropertyValue(`--more-${at}`))"
     assert stage.evaluate(goes_on) == ["0", "1"]
     assert "linear-gradient" in stage.evaluate("stage => getComputedStyle(stage).maskImage")
     page.get_by_role("button", name="To the end").click()

@@ -114,10 +114,8 @@ def reader(browser: Browser) -> Iterator[Page]:
 
 def read_by(reader: Page, sent: torch.Tensor) -> list[tuple[float, str]]:
     """Every value as the browser reads it, and as it writes it."""
-    found: list[tuple[float, str]] = reader.evaluate(
-        READ, base64.b64encode(message_of(sent)).decode()
-    )
-    return found
+    message = base64.b64encode(message_of(sent)).decode()
+    return [*reader.evaluate(READ, message)]
 
 
 def test_the_browser_reads_what_python_wrote_and_says_no_other_digit(reader: Page) -> None:

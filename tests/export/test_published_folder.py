@@ -38,13 +38,10 @@ def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Pat
     for family in TASK_OF:
         ours = replace(trained(family, tmp_path), name="../../victim")
         with zipfile.ZipFile(io.BytesIO(published_folder.to_zip(ours))) as archive:
-            assert {name.partition("/")[0] for name in archive.namelist()} == {
-                published_folder.MODEL_FOLDER
-            }
+            (folder,) = {name.partition("/")[0] for name in archive.namelist()}
             archive.extractall(tmp_path / "out" / family)
-        again = opened_model.open_checkpoint(
-            tmp_path / "out" / family / published_folder.MODEL_FOLDER, "again"
-        )
+        assert folder == published_folder.MODEL_FOLDER
+        again = opened_model.open_checkpoint(tmp_path / "out" / family / folder, "again")
         text = TASKS[TASK_OF[family]].example
         assert again.family == family
         assert again.tokenizer.ids(text) == ours.tokenizer.ids(text)
@@ -71,10 +68,8 @@ def test_a_published_tokenizer_goes_along_and_one_that_is_missing_is_named(tmp_p
     bare = opened_model.open_checkpoint(there, "bare")
     assert "has no tokenizer" in published_folder.what_opens(bare)
     published_folder.to_folder(bare, tmp_path / "again")
-    assert {path.name for path in (tmp_path / "again").iterdir()} == {
-        "config.json",
-        "model.safetensors",
-    }
+    left = {path.name for path in (tmp_path / "again").iterdir()}
+    assert left == {"config.json", "model.safetensors"}
 
 
 def test_what_no_family_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,9 +81,7 @@ def test_what_no_family_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_line_exports_and_never_replaces_files_of_somebody(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_never_replaces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained("llama", tmp_path)
     export = ["export", str(tmp_path / "llama")]
     for _ in range(2):  # an export is made again

@@ -21,10 +21,9 @@ def read(title: str, views: list[KeptView]) -> Lesson:
 
 
 def test_a_session_is_a_lesson_without_tasks() -> None:
-    views = [
-        KeptView("First", "/attention?layer=1", "Say this.", {"model": "m", "sentence": "p 0.5"}),
-        KeptView("Second", "/"),
-    ]
+    chosen = {"model": "m", "sentence": "p 0.5"}
+    first_view = KeptView("First", "/attention?layer=1", "Say this.", chosen)
+    views = [first_view, KeptView("Second", "/")]
     lesson = read("My talk", views)
     assert (lesson.name, lesson.title, len(lesson.steps)) == ("my-talk", "My talk", 2)
     first, second = lesson.steps

@@ -159,10 +159,8 @@ def test_every_step_is_a_pass_of_its_own() -> None:
     for name in SHIPPED[:2]:
         opened = opened_model.open_model(name)
         path = written(opened, opened.example, Sampling(temperature=0.0), 0, 5)
-        whole, start = (
-            continue_from(opened, opened.example, path),
-            prompt_of(opened, opened.example),
-        )
+        text = opened.example
+        whole, start = continue_from(opened, text, path), prompt_of(opened, text)
         target = torch.tensor([[*(token.id for token in start.tokens), *path]])
         inputs = [ids_of([start.source]), target] if start.source else [target]
         with torch.no_grad():
@@ -251,7 +249,6 @@ def test_writing_stops_where_no_more_tokens_are_read_here(monkeypatch: pytest.Mo
     prompt = prompt_of(opened, text)
     path = written(opened, text, Sampling(), 1, prompt.room)
     assert len(path) == 3
-    assert stop_reason(opened, prompt, path) == (
-        f"Stopped: at most {begun + 2} tokens are read here."
-    )
+    stopped = f"Stopped: at most {begun + 2} tokens are read here."
+    assert stop_reason(opened, prompt, path) == stopped
     assert continue_from(opened, text, path[:-1]).steps == 2

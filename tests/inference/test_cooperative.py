@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Barrier, Event, Lock, get_ident
 from typing import Any
@@ -104,9 +105,7 @@ def letters(small_models: Path) -> OpenModel:
     return opened_model.open_checkpoint(small_models / "letters", "letters")
 
 
-def test_what_many_need_is_made_once(
-    letters: OpenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_makes_it(letters: OpenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A result of a model, the model itself, and tokenizers that are trained."""
     work = Work()
     work.is_done_once(lambda: cached(letters, "result", work.before(object), lambda _: 1))
@@ -199,10 +198,8 @@ def test_a_waiting_reader_may_leave_and_work_goes_on(letters: OpenModel, tmp_pat
         made = pool.submit(cached, letters, "result", make, lambda _: 1)
         begun.wait()
         try:
-            for ask in (
-                lambda: cached(letters, "result", object, lambda _: 1),
-                lambda: open_entry(entry),
-            ):
+            result = partial(cached, letters, "result", object, lambda _: 1)
+            for ask in (result, partial(open_entry, entry)):
                 with pytest.raises(Left), cooperative.run_in_thread(Leaves()):
                     ask()
         finally:

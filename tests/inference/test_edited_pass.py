@@ -23,6 +23,7 @@ from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
     AblateMlp,
+    AblateNeuron,
     CutEdge,
     HideKey,
     Intervention,
@@ -72,6 +73,7 @@ SAME: list[tuple[Intervention, core.Edit]] = [
     (AblateAttention(D, 0), core.Scale("decoder.0.self_attn.out")),
     (AblateAttention(D, 1, "mean"), core.Mean("decoder.1.self_attn.out")),
     (AblateMlp(D, 1), core.Scale("decoder.1.mlp.out")),
+    (AblateNeuron(D, 1, 3, "mean"), core.SetNeuron("decoder.1.mlp.hidden", 3, None)),
     (CutEdge(D, 0, 3, 2, 1), core.SetCell("decoder.0.self_attn.weights", 2, 1, head=3)),
     (CutEdge(D, 0, None, 2, 1, "mean"), core.SetCell("decoder.0.self_attn.weights", 2, 1, None)),
     (MaskCell(D, None, 1, 2, True), core.SetCell("*.self_attn.mask", 1, 2, True)),
@@ -296,10 +298,8 @@ def test_a_history_reads_a_few_other_texts_only() -> None:
         assert (why_not_applicable(found, forward, patches[: 2 * MOST_TEXTS], patch) == "") == fits
     assert again.applied == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
     texts = [*map(" ".join, product(words, repeat=2)), "the cat and", "the hat and"]
-    steers = tuple(
-        Steer(D, 0, None, 1.0, (one, other))
-        for one, other in zip(texts[::2], texts[1::2], strict=True)
-    )
+    both = zip(texts[::2], texts[1::2], strict=True)
+    steers = tuple(Steer(D, 0, None, 1.0, each) for each in both)
     again = run_edited(found, forward, steers)
     assert list(again.not_applicable) == [8]
     assert "at most 16 texts in all" in again.not_applicable[8]
@@ -355,9 +355,7 @@ SOMETHING: tuple[Intervention, ...] = (
 
 
 @pytest.mark.parametrize("name", ["translation", "t5"])
-def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
-    name: str, published: Path, subtests: pytest.Subtests
-) -> None:
+def test_edits_hold_while_it_writes(name: str, published: Path, subtests: pytest.Subtests) -> None:
     """Passed whole over it, with the same edits; of a published model with some of them."""
     model = opened_model.open_checkpoint((published if name == "t5" else SHIPPED) / name, name)
     forward = run_text(model, "hello world" if name == "t5" else model.example)

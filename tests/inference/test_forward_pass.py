@@ -80,10 +80,8 @@ def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
     assert found.target[0].label == "<s>"
     assert [token.label for token in found.source] == ["the", "black", "cat", "sleeps", "</s>"]
     assert found.rows("decoder.cross_attn") == found.output_tokens
-    t5 = run_text(
-        opened_model.open_entry(available_models.brought_model(published / "t5")),
-        "the cat sat on the mat",
-    )
+    opened = opened_model.open_entry(available_models.brought_model(published / "t5"))
+    t5 = run_text(opened, "the cat sat on the mat")
     assert t5.answer.kind == "text"
     for each in (found, t5):
         assert each.target[1:] == each.output_tokens[:-1]
@@ -126,9 +124,8 @@ def whole(opened: OpenModel, text: str, pair: str = "") -> torch.Tensor:
 def expected(opened: OpenModel, logits: torch.Tensor) -> list[tuple[str, Any]]:
     chances = torch.softmax(logits, -1).topk(ANSWERS_SHOWN)
     pairs = zip(chances.indices.tolist(), chances.values.tolist(), strict=True)
-    return [
-        (opened.tokenizer.label(index), pytest.approx(value, rel=1e-4)) for index, value in pairs
-    ]
+    label = opened.tokenizer.label
+    return [(label(index), pytest.approx(value, rel=1e-4)) for index, value in pairs]
 
 
 def test_what_is_expected_behind_the_first_mask(bert: OpenModel) -> None:
@@ -156,16 +153,14 @@ def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert:
     words = {"the": "The", "cat": "cat", "a": "a", "dog": "DOG", "?": "?", "[UNK]": "zz"}
     assert spans == {"[CLS]": "", "[SEP]": ""} | words
     # The second text is longer: its places are no places in the first.
-    found = mask_examples.padded(
-        bert, run_text(bert, "the cat is a good dog", "a dog is a dog ? a good dog")
-    )[1]
+    longer = run_text(bert, "the cat is a good dog", "a dog is a dog ? a good dog")
+    found = mask_examples.padded(bert, longer)[1]
     assert (found.text, found.pair) == ("the cat is", "")
 
 
 def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
-    opened = opened_model.open_entry(
-        available_models.brought_model(tiny.reference_classifier(tmp_path / "moods"))
-    )
+    folder = tiny.reference_classifier(tmp_path / "moods")
+    opened = opened_model.open_entry(available_models.brought_model(folder))
     answer = run_text(opened, "she is good").answer
     chances = torch.softmax(whole(opened, "she is good"), -1)
     assert answer.kind == "classes"
@@ -184,10 +179,8 @@ def test_the_next_token_is_that_of_a_whole_pass(gpt2: OpenModel) -> None:
 
 
 def test_texts_of_a_batch_are_answered_as_alone(gpt2: OpenModel, bert: OpenModel) -> None:
-    for opened, texts in [
-        (bert, ("the [MASK] is a good dog", "a good [MASK]")),
-        (gpt2, ("5 17 3", "1 2 4")),
-    ]:
+    masked = ("the [MASK] is a good dog", "a good [MASK]")
+    for opened, texts in [(bert, masked), (gpt2, ("5 17 3", "1 2 4"))]:
         for text, forward in zip(texts, run_batch(opened, texts), strict=True):
             alone = run_text(opened, text).answer
             assert forward.answer.text == alone.text
@@ -216,10 +209,8 @@ def test_as_much_as_fits_is_kept_and_of_two_texts_the_second_is_cut_first(bert: 
     assert len(PIECES.encode(text[:more])) > 5
     assert found.in_words == f"its first {len(found.kept_text)} characters"
     assert truncate(PIECES.encode, "the cat", "", 1) is None, "special tokens take all"
-    for text, pair, said in [
-        ("the cat", "the dog " * 60, "all of it and the first "),
-        ("the cat " * 60, "the dog", "its first "),
-    ]:
+    longer = ("the cat", "the dog " * 60, "all of it and the first ")
+    for text, pair, said in [longer, ("the cat " * 60, "the dog", "its first ")]:
         with pytest.raises(ForwardPassError, match="at most 64: shorten it to " + said) as error:
             run_text(bert, text, pair)
         found = error.value.cut

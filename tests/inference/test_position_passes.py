@@ -30,7 +30,6 @@ from models.positional import sinusoids
 from tests.closeness import assert_close_to
 from tests.tiny import saved_and_opened
 
-TEXT = "the black cat sleeps le chat"
 Make = Callable[..., tuple[OpenModel, ForwardPass]]
 
 
@@ -41,7 +40,7 @@ def make(tmp_path: Path) -> Make:
     def pass_of(kind: str, positions: str, **more: Any) -> tuple[OpenModel, ForwardPass]:
         how = {"kind": kind, "positions": positions, **more}
         opened = saved_and_opened(tmp_path, f"{kind}-{positions}", shaken_by=0.4, **how)
-        return opened, forward_pass.run_text(opened, TEXT)
+        return opened, forward_pass.run_text(opened, "the black cat sleeps le chat")
 
     return pass_of
 
@@ -93,11 +92,9 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
         again = in_scheme(opened, "sinusoidal", 2_000).model
         turned = [found.tokens[place] for place in order]
         for passed, tokens in ((result.before, found.tokens), (result.after, turned)):
-            inputs = (
-                (ids_of([tokens]), ids_of([found.target])) if found.source else (ids_of([tokens]),)
-            )
+            inputs = [tokens, found.target] if found.source else [tokens]
             with torch.no_grad():
-                output = again(*inputs)
+                output = again(*(ids_of([each]) for each in inputs))
             assert_close_to(passed.trace.output[0, -1], output[0, -1], what=kind)
 
 
@@ -121,9 +118,8 @@ def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -
     opened, found = make("encoder", "sinusoidal")
     assert permuted(opened, found, reversed_order(found), "none").largest < 1e-5, "taken away"
     opened, found = make("decoder", "rotary")
-    assert permuted(opened, found, swapped_order(found, 2, 2), "rotary").largest < 1e-6, (
-        "the same order"
-    )
+    same = swapped_order(found, 2, 2)
+    assert permuted(opened, found, same, "rotary").largest < 1e-6
     _, found = make("encoder", "none")
     order = reversed_order(found)
     assert order == [0, *range(len(order) - 1, 0, -1)]

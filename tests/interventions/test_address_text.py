@@ -19,6 +19,7 @@ from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
     AblateMlp,
+    AblateNeuron,
     CutEdge,
     EditHistory,
     HideKey,
@@ -46,12 +47,13 @@ any_edit = st.one_of(
     st.builds(AblateHead, part, number, number, to),
     st.builds(AblateAttention, part, number, to),
     st.builds(AblateMlp, part, number, to),
+    st.builds(AblateNeuron, part, number, number, to),
     st.builds(CutEdge, part, number, some, number, number, to),
     st.builds(PresetMask, part, some, st.sampled_from(sorted(address_text.PRESET_LETTERS)), number),
     st.builds(MaskCell, part, some, number, number, st.booleans()),
     st.builds(HideKey, part, some, number),
     st.builds(ReplaceToken, part, number, number, st.just("") | text),
-    st.builds(Patch, part, number, some, number, text),
+    st.builds(Patch, part, number, some, number, text, some),
     st.builds(Steer, part, number, some, strength, st.lists(text, min_size=1).map(tuple)),
     st.builds(ReplaceByProgram, part, number, number, mixture),
 )
@@ -66,7 +68,7 @@ def test_an_edit_is_read_as_it_was_written(edit: Intervention) -> None:
 
 
 @given(
-    st.text(max_size=60) | st.from_regex(r"[hafxmcktps](\.[a-z0-9_-]{1,3}){0,7}", fullmatch=True)
+    st.text(max_size=60) | st.from_regex(r"[hafnxmcktps](\.[a-z0-9_-]{1,3}){0,7}", fullmatch=True)
 )
 def test_only_what_would_be_written_is_read(text: str) -> None:
     try:

@@ -46,9 +46,8 @@ def test_a_lesson_is_what_its_file_says() -> None:
 
 
 def test_a_step_is_done_when_the_address_says_so() -> None:
-    step = LessonStep(
-        "t", "/attention?layer=1&hide=2", "x", done={"layer": "2", "pinned": "*", "hide": ""}
-    )
+    done = {"layer": "2", "pinned": "*", "hide": ""}
+    step = LessonStep("t", "/attention?layer=1&hide=2", "x", done=done)
     assert is_done(step, "attention", {"layer": "2", "pinned": "q1k1", "head": "3"})
     assert not is_done(step, "attention", {"layer": "2"})
     assert not is_done(step, "masks", {"layer": "2", "pinned": "q1k1"})
@@ -192,9 +191,7 @@ def test_a_name_that_no_address_can_have_and_a_missing_file_are_said(tmp_path: P
         ({"text": "'<img src=\"a\">'"}, None, "a lesson loads nothing"),
     ],
 )
-def test_what_a_lesson_may_not_say_is_a_fault(
-    step: dict[str, str], predict: dict[str, str] | None, said: str
-) -> None:
+def test_a_lessons_faults(step: dict[str, str], predict: dict[str, str] | None, said: str) -> None:
     found = [*faults(made(step, predict), PAGES)]
     assert any(said in each for each in found), found
     assert all(each.startswith("own.toml, step 1: ") for each in found)

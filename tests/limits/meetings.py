@@ -83,9 +83,6 @@ def refused(error: type[Exception], do: Callable[..., object], *given: object) -
     return str(ended.value)
 
 
-# ---- texts and files of one's own ---------------------------------------------------------------
-
-
 @meets("text_characters", most=2_500)
 def sentence(small_models: Path) -> str:
     return apps.said(apps.page("input/tokens", model="letters", text="a" * 2_501))
@@ -155,9 +152,6 @@ def file_of_a_session() -> str:
     return refusal([drawn])
 
 
-# ---- computing ----------------------------------------------------------------------------------
-
-
 def pass_of_letters(small_models: Path) -> str:
     opened = opened_model.open_checkpoint(small_models / "letters", "letters")
     return refused(ForwardPassError, run_text, opened, "the cat")
@@ -203,9 +197,6 @@ def edges(monkeypatch: pytest.MonkeyPatch) -> str:
     bound(monkeypatch, edges=count - 1)
     assert plain_wiring(config).columns, "its parts have scores"
     return refused(WiringError, wiring_of, config)
-
-
-# ---- training -----------------------------------------------------------------------------------
 
 
 @meets("run_parameters", "run_steps", most=0)
@@ -279,9 +270,6 @@ def inside(
     run = trained_run(tmp_path, steps=2)
     bound(monkeypatch, inside_bytes=1_000)
     return apps.said(apps.page("training/inside_training", run=run.name))
-
-
-# ---- connections, uploads and downloads ---------------------------------------------------------
 
 
 @meets("sessions", "sessions_of_address", most=0)

@@ -8,13 +8,10 @@ from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling, 
 from tests.grids import grid
 from tests.tiny import config_of
 
-GRID = grid(
-    "kind, positions, norm, norm_position, kv_heads",
-    *(KINDS, POSITIONS, NORMS, NORM_POSITIONS, (3, 1)),
-)
-SOME_OF_EACH = pytest.mark.parametrize(
-    ("kind", "positions"), list(zip(KINDS * 2, POSITIONS, strict=True))
-)
+NAMES = "kind, positions, norm, norm_position, kv_heads"
+GRID = grid(NAMES, KINDS, POSITIONS, NORMS, NORM_POSITIONS, (3, 1))
+PAIRS = list(zip(KINDS * 2, POSITIONS, strict=True))
+SOME_OF_EACH = pytest.mark.parametrize(("kind", "positions"), PAIRS)
 """Every kind twice and every way to tell positions once."""
 WRITERS = grid("kind, positions", ("decoder", "encoder-decoder"), POSITIONS)
 
@@ -49,6 +46,9 @@ ODDITIES = {
     "stretched": config_of("decoder", positions="rotary", rope_scaling=YARN),
     "windows": config_of("decoder", positions="rotary", windows=(3, 0)),
     "capped": config_of("decoder", attention_cap=2.0, logit_cap=1.0, attention_scale=0.7),
+    "sink logit": config_of("decoder", sink_logit=True, positions="alibi", n_kv_heads=1),
+    "gated heads": config_of("encoder-decoder", gated_attention=True, n_kv_heads=1),
+    "gated with a sink logit": config_of("decoder", gated_attention=True, sink_logit=True),
     "normed queries": config_of("decoder", qk_norm=True, embedding_norm=True),
     "learned from the third row": config_of(
         "decoder", positions="learned", position_offset=2, count_padding=True

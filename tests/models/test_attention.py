@@ -1,5 +1,6 @@
-"""Attention: the fused kernel and the watched steps are one thing; who may attend to whom."""
+"""Attention, fused and watched, who may attend to whom, and positions."""
 
+import math
 from functools import partial
 
 import pytest
@@ -7,11 +8,16 @@ import torch
 from torch import Tensor
 
 from models.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
+from models.config import POSITIONS
 from models.families import documents
 from models.masking import both, causal_mask, keep_of, padding_mask
-from models.positional import token_positions
+from models.model import build_positions
+from models.position_biases import AlibiPositions
+from models.positional import LearnedPositions, PositionalEncoding, sinusoids, token_positions
 from models.tap import NO_TAP
 from models.trace import RecordingTap
+from tests.closeness import assert_close_to
+from tests.tiny import SMALL
 
 GENERATOR = torch.Generator().manual_seed(1)
 
@@ -34,10 +40,9 @@ def test_a_masked_row_is_all_zeros_in_every_precision() -> None:
         mask = some_mask()
         weights = attention_weights(scores, mask)
         assert (weights[(~mask).expand_as(weights)] == 0).all()
-        weights.square().sum().backward()
-        assert scores.grad is not None
-        assert scores.grad.isfinite().all()
-        assert (scores.grad[1] == 0).all()
+        (slope,) = torch.autograd.grad(weights.square().sum(), scores)
+        assert slope.isfinite().all()
+        assert (slope[1] == 0).all()
 
 
 def test_a_mask_of_integers_is_that_of_booleans() -> None:
@@ -85,11 +90,65 @@ def test_padding_is_not_kept_and_not_counted() -> None:
     assert keep_of(ids, None) is None
     assert keep_of(ids, 9) is None, "nothing is padding: no mask to pay for"
     kept, begun = keep_of(ids, 0), keep_of(ids, 0, pad_begins=True)
-    assert kept is not None
-    assert kept.tolist() == [[False, True, False], [False, True, True]]
-    assert begun is not None
-    assert begun.tolist() == [[True, True, False], [True, True, True]]
+    masks = [each is not None and each.int().tolist() for each in (kept, begun)]
+    assert masks == [[[0, 1, 0], [0, 1, 1]], [[1, 1, 0], [1, 1, 1]]]
     keep = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 0], [1, 0, 1, 1], [0, 0, 0, 0]], dtype=torch.bool)
     positions = token_positions(keep)
     assert positions[keep].tolist() == [0, 1, 0, 1, 2, 0, 1, 2]
     assert (positions >= 0).all()
+
+
+X = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(1))
+
+
+def test_sinusoids_are_their_formula() -> None:
+    second = PositionalEncoding(512).pe[0, 1, :4].tolist()
+    assert [round(x, 4) for x in second] == [0.8415, 0.5403, 0.8219, 0.5697], "the paper's table"
+    for d_model in (1, 2, 7, 12):
+        table = PositionalEncoding(d_model, max_len=50).pe[0]
+        for position in (0, 1, 17, 49):
+            for i in range(d_model):
+                angle = position / 10_000 ** (i // 2 * 2 / d_model)
+                expected = math.cos(angle) if i % 2 else math.sin(angle)
+                assert table[position, i].item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_sinusoids_far_out() -> None:
+    """Single precision would be off by 4e-4 at position 4999."""
+    exact = torch.arange(5000).double()[:, None] / 10_000 ** (torch.arange(0, 64, 2).double() / 64)
+    assert (sinusoids(torch.arange(5000), 64)[:, ::2] - exact.sin()).abs().max() < 1e-10
+
+
+def test_as_a_module_it_adds() -> None:
+    encoding, x = PositionalEncoding(8, 16), X[0]
+    assert_close_to(encoding(x) - x, sinusoids(torch.arange(5), 8).float().expand(3, -1, -1))
+    assert not list(encoding.parameters())
+    assert not encoding.state_dict(), "a table that can be computed is in no checkpoint"
+
+
+SLOPES = {
+    8: [2.0**-i for i in range(1, 9)],
+    12: [2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5],
+    1: [2.0**-8],
+    3: [2.0**-4, 2.0**-8, 2.0**-2],
+}
+
+
+def test_alibi_has_the_paper_s_slopes_and_falls_with_distance() -> None:
+    for n_heads, slopes in SLOPES.items():
+        assert AlibiPositions(n_heads).slopes().tolist() == pytest.approx(slopes)
+    alibi, positions = AlibiPositions(8), torch.arange(4)
+    bias = alibi.bias(positions, positions)
+    assert_close_to(bias[0, 2], -(positions[:, None] - positions).abs() / 8)
+    assert torch.equal(alibi.bias(positions, positions, slice(2, 3)), bias[:, 2:3])
+    rows = torch.stack((positions, positions * 2))
+    assert torch.equal(alibi.bias(rows, rows), torch.cat((bias, bias * 2)))
+
+
+def test_each_scheme_acts_in_exactly_one_place() -> None:
+    for name in POSITIONS:
+        scheme, positions = build_positions(SMALL.replace(positions=name), True), torch.arange(5)
+        ways = scheme.embed, scheme.rotation, partial(scheme.bias, positions)
+        assert sum(way(positions) is not None for way in ways) == (name != "none"), name
+    learned, rows = LearnedPositions(12, 16), torch.tensor([[0, 1, 2], [5, 0, 15]])
+    assert torch.equal(learned.embed(rows), learned.table.weight[rows])

@@ -19,9 +19,7 @@ from tests.tiny import config_of, inputs_of, keep_of_lengths, shaken
     *(("decoder", "encoder-decoder"), POSITIONS),
     *([(1, 1, 1, 1, 1, 1), (4, 2), (1, 5)], [False, True]),
 )
-def test_reading_in_pieces_is_reading_at_once(
-    kind: str, positions: str, pieces: tuple[int, ...], padded: bool
-) -> None:
+def test_reading_pieces(kind: str, positions: str, pieces: tuple[int, ...], padded: bool) -> None:
     config = config_of(kind, positions=positions, n_kv_heads=1, max_len=7)
     model, (*source, target) = shaken(config), inputs_of(config, length=7 - (kind == "decoder"))
     keep = keep_of_lengths([6, 3, 1] if padded else [6, 6, 6], 6, "left")
@@ -92,9 +90,7 @@ INPUTS_OF = {
 
 @pytest.mark.usefixtures("shapes_unchecked")
 @grid("way, pieces, config", WAYS, [(1, 1, 1, 1, 1, 1), (4, 2), (1, 5)], INPUTS_OF.values())
-def test_inputs_of_heads_are_remembered_as_they_were_read_at_once(
-    config: TransformerConfig, way: str, pieces: tuple[int, ...]
-) -> None:
+def test_head_inputs_are_kept(config: TransformerConfig, way: str, pieces: tuple[int, ...]) -> None:
     """One head reads another residual stream, in every piece."""
     model, (ids,) = shaken(config), inputs_of(config)
     edits = [Scale(f"decoder.{layer}.self_attn.{way}", 0.5, head=2 - layer) for layer in (0, 1)]

@@ -53,10 +53,6 @@ def built(config: TransformerConfig, device: torch.device) -> Transformer:
     return shake(Transformer(config)).eval().to(device)
 
 
-def moved(values: dict[str, Any], device: torch.device) -> dict[str, Any]:
-    return {name: value.to(device) for name, value in values.items()}
-
-
 def is_writer(config: TransformerConfig) -> bool:
     return config.kind != "encoder" and config.head == "language-model"
 
@@ -69,7 +65,7 @@ class Given:
         self.model = built(config, device)
         inputs = inputs_of(config)  # on the CPU, where a task makes its batches
         self.inputs = tuple(ids.to(device) for ids in inputs)
-        self.keeps = moved(keeps_of(config, "left"), device)
+        self.keeps = {name: keep.to(device) for name, keep in keeps_of(config, "left").items()}
         self.learner = built(config.replace(dropout=0.3), device)
         is_classifier = config.head == "classifier"
         self.batch = Batch(inputs, inputs[-1][:, 0] % 2 if is_classifier else inputs[-1])
@@ -149,7 +145,7 @@ def test_every_device_computes_what_the_cpu_computes(device: torch.device) -> No
         assert_equal_weights(weights(here), weights(there))
         there.to(device)
         inputs = inputs_of(CONFIGS[name])
-        moved_there = tuple(ids.to(device) for ids in inputs)
+        moved_there = [ids.to(device) for ids in inputs]
         assert_close_to(there(*moved_there).cpu(), here(*inputs), 1e-4)
         tokens = there.generate(moved_there[0], seed=1, max_length=6)
         assert torch.equal(tokens.cpu(), here.generate(inputs[0], seed=1, max_length=6))

@@ -228,9 +228,8 @@ def test_the_paper_ties_its_three_matrices_and_drops_only_what_enters_the_residu
     assert paper.n_parameters == 37_000 * 512 + 44_138_496 == 63_082_496
     small: dict[str, Any] = {"d_model": 8, "n_heads": 2, "n_layers": 1, "d_ff": 32, "dropout": 0.5}
     model = Transformer(PRESETS["paper"].replace(vocab_size=11, **small)).train()
-    assert model.encoder is not None
-    assert model.decoder is not None
-    assert model.encoder.embedding is model.decoder.embedding
+    tables = [model.get_submodule(f"{stack}.embedding") for stack in model.config.stacks]
+    assert tables[0] is tables[1]
     assert [name for name, _ in model.named_parameters() if name.startswith("head")] == []
     shares = {name: m.p for name, m in model.named_modules() if isinstance(m, nn.Dropout)}
     dropped = {name for name, share in shares.items() if share}

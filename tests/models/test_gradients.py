@@ -88,9 +88,8 @@ def test_an_edit_is_made_before_the_gradient_is_taken() -> None:
     ablated = Scale("decoder.0.self_attn.head_out", head=1)
     found = gradients(MODEL, IDS, of=one_number, sites=("*.head_out",), edits=[ablated])
     assert (found.values["decoder.0.self_attn.head_out"][:, 1] == 0).all()
-    assert found.scalar == pytest.approx(
-        float(one_number(trace(MODEL, IDS, edits=[ablated]).output))
-    )
+    expected = one_number(trace(MODEL, IDS, edits=[ablated]).output)
+    assert found.scalar == pytest.approx(float(expected))
     with pytest.raises(EditError, match="No site of this pass is called nowhere"):
         gradients(MODEL, IDS, of=one_number, sites=(), edits=[Scale("nowhere")])
 
@@ -135,6 +134,4 @@ def test_a_head_reads_an_input_of_its_own(name: str) -> None:
 def test_the_norm_of_zeros_has_finite_gradients() -> None:
     for norm in (LayerNorm(4), RMSNorm(4)):
         x = torch.zeros(1, 4, requires_grad=True)
-        norm(x).sum().backward()
-        assert x.grad is not None
-        assert x.grad.isfinite().all()
+        assert torch.autograd.grad(norm(x).sum(), x)[0].isfinite().all()

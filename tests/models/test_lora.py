@@ -57,9 +57,8 @@ def test_a_new_head_is_trained_whole() -> None:
     config = config_of("encoder", head="classifier", d_classifier=7)
     model = add_lora(Transformer(config), 1, whole=("head",))
     trained = {name for name, each in model.named_parameters() if each.requires_grad}
-    assert {name for name in trained if ".lora_" not in name} == {
-        *("head.hidden.weight", "head.hidden.bias", "head.out.weight", "head.out.bias")
-    }
+    whole = {"head.hidden.weight", "head.hidden.bias", "head.out.weight", "head.out.bias"}
+    assert {name for name in trained if ".lora_" not in name} == whole
 
 
 def test_merging_leaves_the_adapted_model_as_it_is() -> None:

@@ -61,9 +61,7 @@ def test_no_module_needs_a_later_one() -> None:
 
 
 @pytest.mark.usefixtures("shapes_unchecked")
-def test_the_decoder_in_one_file_needs_no_other_and_has_the_logits_of_the_core(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_decoder_in_one_file_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What its demo saves opens in the app."""
     file = CORE / "minimal.py"
     assert len(file.read_text("utf-8").splitlines()) <= 200

@@ -174,9 +174,7 @@ def test_a_batch_in_parts_is_the_batch_as_a_whole(parts: int, smoothing: float) 
 
 
 @grid("tied, accumulation", [True, False], [1, 3])
-def test_logits_that_are_never_all_there_give_the_same_update(
-    tied: bool, accumulation: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logits_in_parts(tied: bool, accumulation: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def updated(large: int) -> tuple[Transformer, list[Report]]:
         monkeypatch.setattr("models.losses.LARGE_LOGITS", large)
         model = Transformer(SMALL.replace(tie_embeddings=tied, d_model=8, n_heads=2))

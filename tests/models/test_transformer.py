@@ -1,20 +1,20 @@
-"""The whole model: what it takes, what its heads give, and what padding must not change."""
+"""The model as a whole: its parts, and fresh weights that follow from the seed alone."""
 
 from contextlib import suppress
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
-from models import Transformer
 from models.attention import MultiHeadAttention
-from models.config import KINDS, POSITIONS
-from models.model import build_head
+from models.config import KINDS, POSITIONS, TransformerConfig
+from models.model import Transformer, build_head
 from models.output_heads import first_kept, last_kept, mean_of_kept
 from models.transformer import evaluating
 from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.models.grid import SOME_OF_EACH
+from tests.models.grid import ODDITIES, SOME_OF_EACH
 from tests.tiny import SMALL, config_of, ids_of, inputs_of, keep_of_lengths, shake, shaken
 
 X = torch.randn(3, 5, 12, generator=torch.Generator().manual_seed(1))
@@ -113,3 +113,54 @@ def test_a_classifier_is_its_formula_despite_padding(pooling: str, width: int | 
     assert_close_to(head(X), pooled @ head.out.weight.T + head.out.bias)
     model, ids = shaken(config), ids_of(2, 5)
     assert_close_to(model(ids), model(torch.cat((ids, torch.zeros(2, 4, dtype=torch.long)), 1)))
+
+
+EMPTY = torch.empty
+
+
+def differing(one: Transformer, other: Transformer) -> set[str]:
+    pairs = zip(one.state_dict().items(), other.state_dict().values(), strict=True)
+    return {name for (name, mine), theirs in pairs if not torch.equal(mine, theirs)}
+
+
+def poisoned(*args: object, **options: object) -> Tensor:
+    """Memory as it might have been held by anyone before."""
+    return EMPTY(*args, **options).fill_(torch.nan)  # type: ignore[call-overload]
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_the_seed_decides_and_the_random_state_is_left_alone() -> None:
+    for name, config in ODDITIES.items():
+        before = torch.get_rng_state()
+        one = Transformer(config, seed=5)
+        assert torch.equal(before, torch.get_rng_state()), name
+        torch.rand(3)
+        assert not differing(one, Transformer(config, seed=5)), name
+        named = one.named_parameters(remove_duplicate=False)
+        matrices = {each for each, parameter in named if parameter.dim() > 1}
+        assert differing(one, Transformer(config, seed=6)) == matrices, name
+
+
+def test_nothing_is_left_as_memory_held_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "empty", poisoned)
+    for config in ODDITIES.values():
+        model = Transformer(config)
+        for name, value in [*model.named_parameters(), *model.named_buffers()]:
+            assert value.isfinite().all(), name
+    monkeypatch.setattr("models.model.initialize", lambda *_: None)
+    model = Transformer(ODDITIES["no head"])
+    assert any(one.isnan().any() for one in model.parameters()), "the poison would be seen"
+
+
+def test_sizes_of_fresh_weights() -> None:
+    config = TransformerConfig(d_model=256, n_layers=8, n_heads=4, d_ff=512, vocab_size=300)
+    spread = 0.8 / 256**0.5
+    for name, parameter in Transformer(config).named_parameters():
+        if name.endswith("bias"):
+            assert (parameter == 0).all(), name
+        elif parameter.dim() == 1:
+            assert (parameter == 1).all(), name
+        else:
+            writes = name.endswith(("o_proj.weight", "down_proj.weight"))
+            expected = spread / 4 if writes else spread  # √(2 · 8 layers) = 4
+            assert parameter.std().item() == pytest.approx(expected, rel=0.05), name

@@ -10,8 +10,11 @@ MAPS = {"map_first", "map_second"}
 DRAWN: dict[tuple[str, ...], set[str]] = {
     ("attention/heads", "Finder"): {"best_heads", "heads_table", "found_head"},
     ("attention/heads", "Similarity"): {"nearest_heads", "similarity"},
+    ("attention/heads", "Map of heads"): {"head_of_map"},
+    ("attention/heads", "Distribution"): {"decile_0"},
     ("attention/heads", "Rollout"): {"rollout"},
     ("attention/heads", "Flow"): {"flow"},
+    ("attention/heads", "Attribution"): {"attribution"},
     ("generation/generation", "Token by token"): {
         *("decoded", "stages", "branches_tree", "decoded_head", "written_steps")
     },
@@ -32,6 +35,6 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
 SAID = {
     "input/embedding_space": "first two principal components",
     "input/positions": "This is the chosen model's own scheme.",
-    "attention/query_key": "recomputed in float64 from the queries and keys",
+    "attention/query_key": "the sources of each side sum to the score",
     "attention/head_steps": "recomputed in float64 from these queries and keys",
 }

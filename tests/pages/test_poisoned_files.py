@@ -30,7 +30,6 @@ FREE = {
     "finding": {"model", "kind", "head", "answer", "against", "clean_tokens", "names"},
 }
 """The strings of a file that may be anything; another one that is wrong can refuse the file."""
-STRINGS = re.compile(r'"[^"\n]*(?="[,\n\]])')
 LISTS = ("training/runs", "models/checkpoints", "lessons/lessons")
 
 
@@ -52,7 +51,7 @@ def poison_file(path: Path, bad: str) -> None:
 def poison_copies(file: Path, bad: str) -> None:
     """A copy of the folder, or of the lesson, for each string of the file."""
     text, whole = file.read_text("utf-8"), file if file.suffix == ".toml" else file.parent
-    for at, found in enumerate(STRINGS.finditer(text)):
+    for at, found in enumerate(re.compile(r'"[^"\n]*(?="[,\n\]])').finditer(text)):
         copy = whole.with_name(f"{whole.stem}-{file.stem}-{at}{whole.suffix}")
         (shutil.copy if whole == file else shutil.copytree)(whole, copy)
         new = text[: found.end()] + json.dumps(bad)[1:-1] + text[found.end() :]
@@ -74,10 +73,8 @@ def poison_world(world: Path, bad: str) -> int:
     poison_copies(world / "lessons" / "whole.toml", bad)
     for path in (*run.glob("*.json"), *run.glob("s*/*/run.json"), world / "finding"):
         poison_file(path, bad)
-    return sum(
-        path.read_text("utf-8").count(json.dumps(bad)[1:])
-        for path in (*world.rglob("*.*son"), *world.rglob("*.toml"), world / "finding")
-    )
+    files = (*world.rglob("*.*son"), *world.rglob("*.toml"), world / "finding")
+    return sum(path.read_text("utf-8").count(json.dumps(bad)[1:]) for path in files)
 
 
 def drawn(path: str, world: Path, **address: str) -> AppTest:

@@ -24,18 +24,14 @@ from tests.tiny import WORDS, save_forced_to_begin, save_model
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
 SOME, OTHERS = ("letters", "t5"), ("translation", "bert")
-PUBLISHED = ("bert", "gpt2", "t5")
 WRITING = ("translation", "letters", "gpt2", "t5")
 FEW = ("translation", "bert")
-
-
 masks = drawn(mask_both="mask", scores="scores", weights="weights")
-
-
 SCHEME, ORDER, LONGER = "input/positions", "Permutation", "Length extrapolation"
 SCHEMES = ("Sinusoidal", "Rotary", "Relative", "ALiBi")
 DRAWN = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
 OTHER_MODEL = {"with": "Another model", "text": "the dog"}
+OF_AN_ENCODER = {**OTHER_MODEL, "part": "Encoder", "other_model": "letters"}
 PAIR = {"text": "the cat was good", "pair": "the dog was bad"}
 CUT_AND_MASKED = "1.2~h.e.0.1.m~m.e.0.n.1"
 D = "decoder.self_attn"
@@ -63,23 +59,19 @@ STEERED_BY_HEAD = {"steer_by": "Head output", "steer_strength": "-3.5"}
 STEERED: dict[str, tuple[str, str]] = {
     "letters": ("the cat and the hat", "the hat and the cat"),
     "reviews": ("the cat", "the dog"),
-    "gpt2": ("5 17 3", "5 9 3"),
-    "bert": ("the cat [MASK] good", "a dog [MASK] good"),
+    "gpt2": ("5 17 3", "5 9 8 3"),
+    "bert": ("the cat [MASK] good", "a dog is [MASK] good"),
 }
 BOTH = ("text", "corrupted")
 READERS = ("letters", "reviews", "bert")
 """Those that read words, not token IDs."""
-TRACED: tuple[dict[str, str], ...] = (
-    {},
-    {"patched_value": "Attention output", "patch_way": "Noising", "patch_number": "Metric"},
-)
+NOISED = {"patched_value": "Attention output", "patch_way": "Noising", "patch_number": "Metric"}
+TRACED: tuple[dict[str, str], ...] = ({}, NOISED)
 
 PERMUTED = {"lab": ORDER, "order_of": "Custom order"}
 ENCODER_IN_3D = {"of_stack": "Encoder", "in_3d": "true"}
-PATHS: tuple[dict[str, str], ...] = (
-    {"layer": "0", "head": "1"},
-    {"layer": "1", "head": "0", "path_end": "Into this head", "path_reads": "Values"},
-)
+INTO = {"layer": "1", "head": "0", "path_end": "Into this head", "path_reads": "Values"}
+PATHS = ({"layer": "0", "head": "1"}, INTO)
 
 
 def each_once(
@@ -90,22 +82,28 @@ def each_once(
         yield ways[at % len(ways)], names[at % len(names)]
 
 
-VIEWS: list[tuple[str, dict[str, str], checks.Check, tuple[str, ...]]] = [
+View = tuple[str, dict[str, str], checks.Check, tuple[str, ...]]
+VIEWS: list[View] = [
     ("overview/overview", {}, checks.start, ALL),
     ("input/tokens", {}, checks.tokens, ALL),
     ("input/embedding_space", {}, checks.space, (*FEW, "reviews", "gpt2")),
     ("input/embedding_space", {"space_of": "Residual stream", "near": "0"}, checks.space, FEW),
     ("input/embedding_space", {"space_of": "Unembedding"}, checks.space, ("letters", "bert", "t5")),
     ("input/embedding_space", ENCODER_IN_3D, checks.space, ("translation", "t5")),
-    ("attention/query_key", {}, checks.pair, (*SOME, "reverse", "bert")),
+    ("attention/query_key", {}, checks.why, (*SOME, "reverse", "bert")),
+    ("attention/query_key", {"pair_view": "Products"}, checks.pair, (*SOME, "reverse")),
+    ("attention/query_key", {"pair_view": "Value"}, checks.pair, ("bert",)),
     ("forward_pass/logit_lens", {}, checks.lens, (*OTHERS, "reviews", "gpt2")),
     ("attention/masks", {"example": "Your sentence"}, masks, SOME),
     ("attention/masks", {"example": "A padded batch"}, masks, OTHERS),
     ("attention/masks", {"example": "I am a student"}, drawn(mask_both="mask"), ("letters",)),
     ("attention/heads", {"side": "Finder"}, checks.finder, OTHERS),
     ("attention/heads", {"side": "Similarity"}, checks.similarity, SOME),
+    ("attention/heads", {"side": "Map of heads"}, checks.heads_map, SOME),
+    ("attention/heads", {"side": "Distribution"}, checks.deciles, ("letters", "reviews")),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), OTHERS),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, checks.flow, SOME),
+    ("attention/heads", {"side": "Attribution"}, drawn(attribution="shares"), (*SOME, "reviews")),
     ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, checks.stages, (*FEW, "t5")),
     ("attention/head_steps", {}, checks.stages, ("letters", "reviews", "reverse", "gpt2")),
     ("generation/generation", DRAWN, checks.choice, WRITING),
@@ -164,12 +162,7 @@ VIEWS: list[tuple[str, dict[str, str], checks.Check, tuple[str, ...]]] = [
     ("experiments/compare", {"with": "Another sentence"}, checks.compared, FEW),
     ("experiments/compare", {**OTHER_MODEL, "other_model": "reviews"}, checks.pooled, ("letters",)),
     ("experiments/compare", {**OTHER_MODEL, "other_model": "letters"}, checks.pooled, ("reviews",)),
-    (
-        "experiments/compare",
-        {**OTHER_MODEL, "part": "Encoder", "other_model": "letters"},
-        checks.pooled,
-        ("translation",),
-    ),
+    ("experiments/compare", OF_AN_ENCODER, checks.pooled, ("translation",)),
     ("experiments/interventions", {"look": "Every head"}, checks.every_head, SOME),
     ("experiments/interventions", {"look": "Faithfulness"}, checks.faithful, OTHERS),
 ]
@@ -182,20 +175,14 @@ def folders(
 ) -> dict[str, Path]:
     """Every model is offered: in which folder each lies."""
     monkeypatch.setenv("EXPLORER_MODELS", str(published))
-    return {name: published if name in PUBLISHED else small_models for name in ALL}
+    return {name: published if name in ("bert", "gpt2", "t5") else small_models for name in ALL}
 
 
-@pytest.mark.parametrize(
-    ("path", "address", "check", "models"), VIEWS, ids=[path.split("/")[1] for path, *_ in VIEWS]
-)
+@pytest.mark.parametrize("view", VIEWS, ids=[path.split("/")[1] for path, *_ in VIEWS])
 def test_the_lines_of_a_view_make_its_numbers(
-    path: str,
-    address: dict[str, str],
-    check: checks.Check,
-    models: tuple[str, ...],
-    folders: dict[str, Path],
-    subtests: pytest.Subtests,
+    view: View, folders: dict[str, Path], subtests: pytest.Subtests
 ) -> None:
+    path, address, check, models = view
     for model in models:
         with subtests.test(model=model):
             check(panel(path, folders[model], STATE.get(path), model=model, **address))
@@ -209,14 +196,10 @@ def test_the_lines_of_two_schemes_open_the_learned_model(shipped_models: None) -
         assert page.made["positions"].table is not None
 
 
-def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
-    folders: dict[str, Path], subtests: pytest.Subtests
-) -> None:
+def test_lines_of_every_kind_of_stage(folders: dict[str, Path], subtests: pytest.Subtests) -> None:
     """Of each kind the last stage of the first model that has it."""
-    configs, seen = (
-        {entry.name: entry.config for entry in available_models.list_models()},
-        set[str](),
-    )
+    configs = {entry.name: entry.config for entry in available_models.list_models()}
+    seen = set[str]()
     for model in ALL:
         config = configs[model]
         assert config is not None
@@ -236,18 +219,11 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
                 page.shows("stage_values", "drawn")
 
 
-def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
-    small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_of_too_many_shares(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.analysis.forward_pass.pass_values.MOST_LOGITS", 10)
     for address in [{"decoder_token": "1"}, {}]:
-        page = panel(
-            "forward_pass/forward_pass",
-            small_models,
-            model="letters",
-            stage="probabilities",
-            **address,
-        )
+        asked = {"model": "letters", "stage": "probabilities", **address}
+        page = panel("forward_pass/forward_pass", small_models, **asked)
         _, columns = page.header("stage_values")["places"]
         assert len(page.made["values"]) == 1
         page.made["values"] = page.made["values"][:, columns]
@@ -255,11 +231,9 @@ def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
 
 
 def test_lines_begin_with_the_token_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save_forced_to_begin(tmp_path / "folders", "begins")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "folders"))
-    page = panel(
-        "generation/generation", tmp_path / "folders", model="begins", way="Teacher forcing"
-    )
+    save_forced_to_begin(tmp_path, "begins")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    page = panel("generation/generation", tmp_path, model="begins", way="Teacher forcing")
     assert page.made["forcing"].probabilities[0] == 1
     checks.forced(page)
     label = opened_model.open_model("begins").tokenizer.label

@@ -10,6 +10,7 @@ import torch
 
 from explorer.analysis.circuits.top_lines import best_lines
 from explorer.analysis.head_metrics import METRICS
+from explorer.analysis.score_sources import strongest_sources, words_for
 from explorer.analysis.wiring import edge_grid
 from explorer.app.session import SESSION_KEY
 from explorer.catalog import opened_model
@@ -68,10 +69,20 @@ def space(page: Panel) -> None:
         assert list(table["cosine similarity"]) == [three(cosine) for _, cosine in found.pairs(0)]
 
 
+def why(page: Panel) -> None:
+    sources = page.made["sources"]
+    page.says(sources.contrast)
+    for one in strongest_sources(sources.queries, 2, raising=sources.contrast >= 0):
+        assert f"{words_for(one)} ({signed(one.value)}) in the query" in apps.said(page.at)
+
+
 def pair(page: Panel) -> None:
     made = page.made
-    page.says(made["products"].sum(), made["weights"].max())
-    rows = dict(zip(page.at.table[1].value["step"], page.at.table[1].value["value"], strict=True))
+    page.says(made["weights"].max())
+    if page.at.session_state["pair_view"] == "Products":
+        page.says(made["products"].sum())
+        return
+    rows = dict(zip(page.at.table[0].value["step"], page.at.table[0].value["value"], strict=True))
     number = int(str(page.at.selectbox(key="number").value))
     assert rows["all keys: output of this head"] == three(float(made["output"][number]))
     assert rows["this key: weight × value × W_O"] == three(float(made["for_this_key"][number]))
@@ -97,6 +108,20 @@ def finder(page: Panel) -> None:
     torch.testing.assert_close(
         torch.from_numpy(seen), page.made["scores"][name], rtol=2e-4, atol=1e-4, equal_nan=True
     )
+
+
+def heads_map(page: Panel) -> None:
+    layer, title = page.at.session_state["layer"], page.at.selectbox(key="up").value
+    rows = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
+    name = next(each.name for each in METRICS.values() if each.title == title)
+    seen = [row["y"] for row in rows if row["layer"] == layer]
+    torch.testing.assert_close(torch.tensor(seen).double(), page.made["scores"][name])
+
+
+def deciles(page: Panel) -> None:
+    rows = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
+    shares = page.made["deciles"].share[page.made["layer"], page.made["head"]]
+    torch.testing.assert_close(torch.tensor([row["value"] for row in rows]), shares)
 
 
 def similarity(page: Panel) -> None:

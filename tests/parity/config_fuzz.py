@@ -246,14 +246,9 @@ class Fuzz:
         else:
             named = unnamed(self.case)
         config = hf.AutoConfig.from_pretrained(folder)
-        model, found = named.from_pretrained(
-            folder,
-            config=config,
-            dtype=torch.float32,
-            attn_implementation="eager",
-            ignore_mismatched_sizes=True,
-            output_loading_info=True,
-        )
+        how = {"dtype": torch.float32, "attn_implementation": "eager"}
+        told = {"ignore_mismatched_sizes": True, "output_loading_info": True}
+        model, found = named.from_pretrained(folder, config=config, **how, **told)
         idle = (IDLE, *self.case.fixed)
         missing = [n for n in found["missing_keys"] if not any(fnmatch(n, one) for one in idle)]
         return None if missing or found["mismatched_keys"] else model.eval()

@@ -235,14 +235,8 @@ def our_trace(pair: Pair, inputs: Inputs, sites: tuple[str, ...] = EVERYTHING) -
     model = pair.ours.model
     if inputs.target is None:
         return trace(model, inputs.ids, keep=inputs.keep, segments=inputs.segments, sites=sites)
-    return trace(
-        model,
-        inputs.ids,
-        inputs.target,
-        source_keep=inputs.keep,
-        target_keep=inputs.target_keep,
-        sites=sites,
-    )
+    keeps: Any = {"source_keep": inputs.keep, "target_keep": inputs.target_keep}
+    return trace(model, inputs.ids, inputs.target, sites=sites, **keeps)
 
 
 def our_values(seen: Trace, inputs: Inputs, names: list[str]) -> dict[str, Tensor]:

@@ -207,7 +207,6 @@ SCRIPTS = {
     "mt5": Script(Arch.T5, t5_values, t5_tensors),
 }
 """By the `model_type` of the published config."""
-T5_ENCODER = Script(Arch.T5ENCODER, t5_values, t5_tensors)
 
 
 def write_gguf(
@@ -217,7 +216,7 @@ def write_gguf(
     config = reference.config
     script = SCRIPTS[config.model_type]
     if script.arch == Arch.T5 and not config.is_encoder_decoder:
-        script = T5_ENCODER
+        script = Script(Arch.T5ENCODER, t5_values, t5_tensors)
     writer = GGUFWriter(file, gguf.MODEL_ARCH_NAMES[script.arch])
     writer.add_type(gguf.GGUFType.MODEL)
     usual_values(writer, config)

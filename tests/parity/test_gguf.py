@@ -74,15 +74,6 @@ SIMILAR = {
 """What is called otherwise there, or lacks what it never uses: the fields that differ."""
 
 
-def answers_as_the_reference(pair: families.Pair, found: Checkpoint) -> None:
-    read = families.Pair(pair.case, pair.reference, found)
-    inputs = families.inputs_of(pair, families.LENGTH)
-    answers = families.our_trace(read, inputs).output
-    families.assert_close(
-        answers, families.reference_values(read, inputs)["logits"], pair.case.name
-    )
-
-
 def same_weights(one: Checkpoint, other: Checkpoint) -> None:
     theirs = dict(other.model.named_parameters())
     for name, ours in one.model.named_parameters():
@@ -107,7 +98,10 @@ def test_opens_as_its_published_folder(
     if not family:
         assert fields.keys() == theirs.keys()
         same_weights(found, pair.ours)
-    answers_as_the_reference(pair, found)
+    read = families.Pair(case, pair.reference, found)
+    inputs = families.inputs_of(pair, families.LENGTH)
+    expected = families.reference_values(read, inputs)["logits"]
+    families.assert_close(families.our_trace(read, inputs).output, expected, case.name)
 
 
 def some_vocabulary(writer: gguf.GGUFWriter) -> None:

@@ -111,9 +111,7 @@ OLDER: list[tuple[str, Change]] = [
 
 
 @pytest.mark.parametrize(("name", "change"), OLDER, ids=[name for name, _ in OLDER])
-def test_other_names_and_copies_are_the_same_model(
-    name: str, change: Change, tmp_path: Path
-) -> None:
+def test_other_names_and_copies_are_one_model(name: str, change: Change, tmp_path: Path) -> None:
     published = Published(name, tmp_path)
     before = load_checkpoint(tmp_path)
     published.rewrite(change)

@@ -137,9 +137,7 @@ def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
     assert load_checkpoint(found.folder).unfollowed == ("tie_word_embeddings",)
 
 
-def test_a_body_of_which_nothing_says_that_its_table_scores_is_no_language_model(
-    tmp_path: Path,
-) -> None:
+def test_a_body_whose_table_need_not_score_is_no_language_model(tmp_path: Path) -> None:
     for name in ("llama, bare", "llama, classes"):
         folder = saved(name, tmp_path / name, {"architectures": ...})
         with pytest.raises(CheckpointError, match=r"lacks lm_head\.weight"):
@@ -167,9 +165,7 @@ def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
     assert (config.pad_id, config.generation.eos_ids) == (None, (2,))
 
 
-def test_stored_positions_that_are_no_sinusoids_are_read(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_stored_positions_are_read(tmp_path: Path, subtests: pytest.Subtests) -> None:
     """As the reference reads them; one stack's alone are too few for us."""
     for name, prefix in (("marian, bare", ""), ("pegasus", "model.")):
         stored = {f"{prefix}{stack}.embed_positions.weight" for stack in ("encoder", "decoder")}
@@ -219,9 +215,7 @@ SPELT_OUT: list[tuple[str, dict[str, Any]]] = [
 """Values under other names or of another family, or beside those that they follow from."""
 
 
-def test_what_is_spelt_out_twice_is_read_as_the_reference_does(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_what_is_spelt_out_twice_is_read_alike(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for number, (name, changes) in enumerate(SPELT_OUT):
         case = CASES[name]
         values = json.loads(case.config.to_json_string()) | changes

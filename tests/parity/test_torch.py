@@ -78,23 +78,20 @@ class Reference(nn.Module):
         # Every weight is overwritten. With dropout 0 it stays in training: in eval mode torch
         # leaves this path for another.
         self.transformer.load_state_dict(torch_values(weights), strict=True)
-        self.table = (
-            sinusoids(torch.arange(7), config.d_model).float().to(weights["head.bias"].dtype)
-        )
+        table = sinusoids(torch.arange(7), config.d_model).float()
+        self.table = table.to(weights["head.bias"].dtype)
         self.source = nn.Parameter(weights["encoder.embedding.weight"])
         self.target = nn.Parameter(weights["decoder.embedding.weight"])
         self.out = nn.Parameter(weights["head.weight"])
         self.out_bias = nn.Parameter(weights["head.bias"])
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        stream = self.transformer(
-            self.embed(source, self.source, SOURCE_KEEP),
-            self.embed(target, self.target, TARGET_KEEP),
-            tgt_mask=torch.ones(5, 5, dtype=torch.bool).triu(1),
-            src_key_padding_mask=~SOURCE_KEEP,
-            tgt_key_padding_mask=~TARGET_KEEP,
-            memory_key_padding_mask=~SOURCE_KEEP,
-        )
+        read = self.embed(source, self.source, SOURCE_KEEP)
+        written = self.embed(target, self.target, TARGET_KEEP)
+        masks = {f"{side}_key_padding_mask": ~SOURCE_KEEP for side in ("src", "memory")}
+        masks |= {"tgt_key_padding_mask": ~TARGET_KEEP}
+        later = torch.ones(5, 5, dtype=torch.bool).triu(1)
+        stream = self.transformer(read, written, tgt_mask=later, **masks)
         return F.linear(stream, self.out, self.out_bias)
 
     def embed(self, ids: Tensor, table: Tensor, keep: Tensor) -> Tensor:
@@ -129,16 +126,12 @@ def compare(ours: Transformer, theirs: Reference) -> None:
     assert_close_to(mine["head.bias"], reference["out_bias"])
 
 
-def pair(dtype: torch.dtype = torch.float64, **changes: object) -> tuple[Transformer, Reference]:
-    """Post-norm and gelu, with an epsilon large enough to matter."""
-    chosen = {"norm_position": "post", "activation": "gelu", "norm_eps": 1e-3} | changes
-    ours = shaken(config_of("encoder-decoder", **chosen), dtype)
-    return ours, Reference(ours)
-
-
 @grid("dtype, activation, norm_position", DTYPES, ["relu", "gelu"], ["pre", "post"])
 def test_transformer(norm_position: str, activation: str, dtype: torch.dtype) -> None:
-    compare(*pair(dtype, norm_position=norm_position, activation=activation))
+    """With an epsilon large enough to matter."""
+    chosen = {"norm_position": norm_position, "activation": activation, "norm_eps": 1e-3}
+    ours = shaken(config_of("encoder-decoder", **chosen), dtype)
+    compare(ours, Reference(ours))
 
 
 def torch_attention(values: Values) -> dict[str, Tensor]:
@@ -161,9 +154,8 @@ def test_attention_has_a_mask_of_its_own_in_every_head(dtype: torch.dtype) -> No
     mask[..., 0] = True  # torch gives NaN to a query that sees nothing
     tap = RecordingTap()
     watched, fused = ours(x, memory, mask, tap=tap), ours(x, memory, mask)
-    answer, expected = theirs(
-        x, memory, memory, attn_mask=~mask.flatten(0, 1), average_attn_weights=False
-    )
+    hidden = ~mask.flatten(0, 1)
+    answer, expected = theirs(x, memory, memory, attn_mask=hidden, average_attn_weights=False)
     assert_close_to(tap.values["weights"], expected)
     assert_close_to(watched, answer)
     assert_close_to(fused, answer)

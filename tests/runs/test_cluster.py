@@ -100,10 +100,8 @@ def says_hello(port: int) -> None:
     """As a stranger, who has no certificate; what every port of the cluster must refuse."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with (
-        socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
-        context.wrap_socket(plain) as stranger,
-    ):
+    plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+    with plain, context.wrap_socket(plain) as stranger:
         stranger.sendall(b"hello")
         stranger.recv(1)
 
@@ -172,13 +170,8 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
         sys.modules["explorer.runs.cluster_processes"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
 
     run = tiny_run(root, steps=ENDLESS)
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(root), run.name],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    call, pipe = [sys.executable, "-c", SERVER, str(root), run.name], subprocess.PIPE
+    server = subprocess.Popen(call, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
     assert server.stdout is not None
     address = server.stdout.readline().strip()
     wait_for_step(run, 3)
@@ -298,9 +291,7 @@ def test_where_nobody_answers_is_one_sentence(root: Path, monkeypatch: pytest.Mo
     assert run.status().state == "waiting"
 
 
-def test_starting_keeps_nobody_waiting_happens_once_and_is_tried_again_after_a_failure(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_starting_waits_for_nobody_and_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tries: list[Cluster] = []
     go_on = threading.Event()
 
@@ -329,9 +320,7 @@ def test_what_does_not_answer_in_time_is_ended(root: Path, monkeypatch: pytest.M
     assert not (root / ".cluster.json").exists()
 
 
-def test_a_key_that_is_not_valid_yet_is_made_anew_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_key_is_made_anew_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of an earlier version, made while the clock was ahead."""
     file, tomorrow = tmp_path / "key.pem", datetime.datetime.now() + datetime.timedelta(days=1)
     with monkeypatch.context() as patch:

@@ -34,9 +34,8 @@ def test_a_change_is_in_force_from_the_next_update_on(tmp_path: Path) -> None:
         (7, {"clip": 0.5, "evaluate_every": 4}),
     ]
     assert run.requested_values() == {}
-    assert run.spec_now().training == run.spec.training.replace(
-        lr=0.02, label_smoothing=0.1, clip=0.5
-    )
+    changed = run.spec.training.replace(lr=0.02, label_smoothing=0.1, clip=0.5)
+    assert run.spec_now().training == changed
     made = json.loads((run.folder / "checkpoint" / "run.json").read_text())
     assert made["training"] == run.spec.training.to_dict()
     assert [each["step"] for each in made["changes"]] == [3, 7]

@@ -13,11 +13,8 @@ def write(path: Path, *rows: MetricsRow) -> None:
 
 
 def test_rows_come_back_as_they_went(tmp_path: Path) -> None:
-    rows = [
-        MetricsRow(0, value=0.1),
-        MetricsRow(1, loss=3.0, lr=0.1, grad_norm=2.0),
-        MetricsRow(2, 2.5, 0.1, 1.0, 0.2),
-    ]
+    first, second = MetricsRow(0, value=0.1), MetricsRow(1, loss=3.0, lr=0.1, grad_norm=2.0)
+    rows = [first, second, MetricsRow(2, 2.5, 0.1, 1.0, 0.2)]
     write(tmp_path / "m", *rows)
     metrics = Metrics(tmp_path / "m").update()
     assert metrics.rows == rows

@@ -130,9 +130,7 @@ def test_many_cookies_leave_others_room(queue: Cluster, monkeypatch: pytest.Monk
             assert keeping_fault(queue.root, MANY, elsewhere) is None, limit
 
 
-def test_a_run_that_waits_and_is_stopped_or_deleted_leaves_the_queue_at_once(
-    queue: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_stopped_leaves_the_queue(queue: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE_OF_READER", "3")
     monkeypatch.setenv("EXPLORER_LIMIT_QUEUE", "3")
     first, stopped, deleted = (add(queue, MANY) for _ in range(3))
@@ -207,12 +205,9 @@ def test_training_leaves_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_step_that_takes_too_long_ends_its_process(tmp_path: Path) -> None:
     run = tiny_run(tmp_path, steps=100_000)
     code = "import sys; from explorer.runs.worker import train_to_end; train_to_end(sys.argv[1])"
-    ended = subprocess.run(
-        [sys.executable, "-c", code, str(run.folder)],
-        cwd=ROOT,
-        env={**os.environ, "EXPLORER_LIMIT_STEP_SECONDS": "0"},
-        check=False,
-    )
+    call = [sys.executable, "-c", code, str(run.folder)]
+    env = os.environ | {"EXPLORER_LIMIT_STEP_SECONDS": "0"}
+    ended = subprocess.run(call, cwd=ROOT, env=env, check=False)
     assert (ended.returncode, run.has_worker(), run.status().state) == (1, False, "stopped")
     assert run.status().message.startswith("The run was stopped because one step took more than")
 

@@ -28,9 +28,7 @@ def test_a_reader_never_meets_half_a_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["status.json"]
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_notes(tmp_path, RunNotes(note="old"))
     with pytest.raises(UnicodeEncodeError):
         atomic_files.write_text(tmp_path / "notes.json", "half a pair \ud800")
@@ -67,9 +65,8 @@ def test_a_lock_has_one_holder_and_asking_takes_it_from_nobody(tmp_path: Path) -
 def test_notes_are_kept_as_far_as_they_are_short(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     assert run.notes() == RunNotes()
-    run.note(
-        RunNotes(("good", "good", "  two \n words ", ""), "x" * 2 * LONGEST_NOTE, "0" * 12, "T")
-    )
+    tags = ("good", "good", "  two \n words ", "")
+    run.note(RunNotes(tags, "x" * 2 * LONGEST_NOTE, "0" * 12, "T"))
     found = run.notes()
     assert found.tags == ("good", "two words")
     assert (len(found.note), found.sweep, found.sweep_title) == (LONGEST_NOTE, "0" * 12, "T")

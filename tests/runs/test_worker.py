@@ -216,10 +216,8 @@ def test_what_cannot_be_begun_says_why(tmp_path: Path) -> None:
     spec = tiny_spec()
     without_text = dataclasses.replace(spec, task="characters")
     few_words = dataclasses.replace(spec, model=spec.model.replace(vocab_size=8))
-    for refused, sentence in (
-        (without_text, "text of the run characters-1 is missing"),
-        (few_words, "does not read the task reverse"),
-    ):
+    said = ("text of the run characters-1 is missing", "does not read the task reverse")
+    for refused, sentence in zip((without_text, few_words), said, strict=True):
         run = create(tmp_path, refused)
         with pytest.raises(RunError, match=sentence):
             train_to_end(run.folder)
@@ -242,13 +240,6 @@ def test_what_a_run_writes_is_read_by_its_account_alone(tmp_path: Path) -> None:
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
-def resumed_by_two(run: Run) -> subprocess.Popen[bytes]:
-    """Two processes that go on with this run."""
-    command = [sys.executable, *TORCHRUN, "-m", "explorer", "resume", str(run.folder), "--json"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
-
-
 def without_dropout(folder: Path, steps: int) -> Run:
     """By SGD: Adam makes as much of a gradient that is zero but for rounding as of any other."""
     spec = tiny_spec(steps=steps, batch_size=5, accumulation=2, optimizer="sgd", lr=0.1)
@@ -264,15 +255,16 @@ def test_two_processes_make_the_updates_of_one_and_save_when_interrupted(tmp_pat
         run.change(lr=0.05)
     one.command("resume")
     drive(one, 7)
-    both = resumed_by_two(two)
+    command = [sys.executable, *TORCHRUN, "-m", "explorer", "resume", str(two.folder), "--json"]
+    threads = os.environ | {"OMP_NUM_THREADS": "1"}
+    both = subprocess.Popen(command, cwd=ROOT, env=threads, stderr=subprocess.DEVNULL)
     wait_until(lambda: two.status().step > 8, "the ninth step")
     both.send_signal(signal.SIGTERM)
     both.wait(60)
     assert two.status().state == "interrupted"
     assert two.checkpoint() is not None
-    for (step, loss), (of_one, expected) in zip(
-        two.metrics().losses()[:8], one.metrics().losses(), strict=True
-    ):
+    losses = zip(two.metrics().losses()[:8], one.metrics().losses(), strict=True)
+    for (step, loss), (of_one, expected) in losses:
         assert step == of_one
         assert abs(loss - expected) <= 1e-5
     seventh = [weights(dict(run.snapshots())[7]) for run in (two, one)]
@@ -301,9 +293,7 @@ for progress in training:
 """
 
 
-def test_a_disk_that_fills_while_it_trains_is_a_sentence_and_the_run_goes_on_after(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     run = tiny_run(tmp_path)
     training = advance(run.folder)
@@ -337,9 +327,7 @@ def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(tmp_
 
 
 @pytest.mark.parametrize("is_new_whole", [True, False])
-def test_a_state_between_two_names_is_the_one_that_is_left(
-    is_new_whole: bool, tmp_path: Path
-) -> None:
+def test_a_state_between_two_names_is_what_is_left(is_new_whole: bool, tmp_path: Path) -> None:
     """As a process leaves it that is killed between two renames, or while it writes a file."""
     run = tiny_run(tmp_path)
     drive(run, steps=3)

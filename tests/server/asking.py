@@ -80,7 +80,10 @@ def scope_of(
 async def asked(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = ()) -> Answer:
     """Ask inside a running loop; a WebSocket says these messages and leaves."""
     answer = Answer()
-    said = [message if isinstance(message, dict) else _frame(message) for message in messages]
+    said = [
+        message if isinstance(message, dict) else {"type": "websocket.receive", "bytes": message}
+        for message in messages
+    ]
     events = [{"type": "websocket.connect"}, *said, {"type": "websocket.disconnect", "code": 1001}]
     coming = iter(events)
 
@@ -115,7 +118,3 @@ def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
         run_in_thread(test(*given, **named))
 
     return run
-
-
-def _frame(data: bytes) -> dict[str, Any]:
-    return {"type": "websocket.receive", "bytes": data}

@@ -16,7 +16,6 @@ CHOSEN: tuple[Any, ...] = (
     {"rows": ["a", -1, 99_999, None, 0.5, []]},
     {"rows": [[]]},
 )
-SELECTIONS = tuple(json.dumps({"selection": said}) for said in CHOSEN)
 NUMBERS = (-1, 2**53, 1e308, float("nan"), float("-inf"))
 ODD: tuple[Any, ...] = (
     *(None, True, 5, -1, 1e308, "a", [], [5], [-1, -1], ["a", {}], [0, 0, 0], [None] * 3),
@@ -28,7 +27,7 @@ PLAIN: dict[str, tuple[Any, ...]] = {
     "bool_value": (True,),
     "int_value": (-1, 2**53),
     "double_value": NUMBERS,
-    "string_value": TEXTS + SELECTIONS,
+    "string_value": TEXTS + tuple(json.dumps({"selection": said}) for said in CHOSEN),
     "bytes_value": (b"\0",),
 }
 LISTS: dict[str, tuple[Any, ...]] = {

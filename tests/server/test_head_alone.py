@@ -24,10 +24,6 @@ def texts(answer: Answer) -> list[str]:
     return [each.text.body for each in answer.elements if each.WhichOneof("type") == "text"]
 
 
-def links(answer: Answer) -> int:
-    return sum(each.WhichOneof("type") == "page_link" for each in answer.elements)
-
-
 async def another_head(url: str, query: str = "", *, typed: str = "") -> Seen:
     """The page, and the answer to a head that is picked in the bar, maybe after a sentence."""
     reader = Reader(url, page="attention", query=query)
@@ -44,7 +40,8 @@ async def another_head(url: str, query: str = "", *, typed: str = "") -> Seen:
 
 def is_whole(answer: Answer, parts: Collection[str] = ("text", "model", "overview")) -> bool:
     """Whether the page was drawn, or only what follows the head; nothing in between."""
-    drawn = [part in keys(answer) for part in parts] + [links(answer) > LINKS_OF_THE_HEAD]
+    links = sum(each.WhichOneof("type") == "page_link" for each in answer.elements)
+    drawn = [part in keys(answer) for part in parts] + [links > LINKS_OF_THE_HEAD]
     assert len(set(drawn)) == 1, drawn
     return drawn[0]
 

@@ -19,7 +19,6 @@ from tests.tiny import tiny_spec
 from tests.views.test_damaged_runs import damage
 
 PAGES = sorted(path.stem for path in python_files("pages"))
-FIRST = "overview"
 EVENTS_OF = "$$STREAMLIT_INTERNAL_KEY_{}__events"
 """What Streamlit calls that which happened in a view."""
 
@@ -39,14 +38,12 @@ def messages(page: Answer) -> list[list[WidgetState]]:
     views = {name for kind, name in names if kind == BIDI}
     others = {name for _, name in names} - views
     rounds = zip_longest(for_a_widget(), for_a_view(), for_events(), fillvalue=WidgetState())
-    return [
-        [
-            *(named(of_widget, name) for name in others),
-            *(named(of_view, name) for name in views),
-            *(named(event, EVENTS_OF.format(name)) for name in views),
-        ]
-        for of_widget, of_view, event in rounds
-    ]
+    found = []
+    for of_widget, of_view, event in rounds:
+        states = [named(of_widget, name) for name in others]
+        states += [named(of_view, name) for name in views]
+        found.append([*states, *(named(event, EVENTS_OF.format(name)) for name in views)])
+    return found
 
 
 async def errors(url: str, runs: Path) -> list[str]:
@@ -59,7 +56,7 @@ async def errors(url: str, runs: Path) -> list[str]:
             train_to_end(run.folder)
             damage(run.folder / "spec.json", run.folder, "another task")
             query = f"run={run.name}&model={run.name}"
-        reader = Reader(url, page="" if page == FIRST else page, query=query)
+        reader = Reader(url, page="" if page == "overview" else page, query=query)
         reader.key = key
         await reader.open()
         drawn[page + query] = reader, await reader.act()

@@ -163,9 +163,8 @@ def websocket(monkeypatch: pytest.MonkeyPatch) -> Any:
     """One of uvicorn's, open, as the server makes it."""
     config = Config(Inside(), log_config=None)
     config.load()
-    monkeypatch.setattr(
-        message_limits.WEBSOCKET, "connection_made", message_limits.WEBSOCKET.connection_made
-    )
+    theirs = message_limits.WEBSOCKET
+    monkeypatch.setattr(theirs, "connection_made", theirs.connection_made)
     message_limits.limit_frames()
     connection: Any = config.ws_protocol_class(config, ServerState(), {}, Mock())  # type: ignore[misc, call-arg]
     connection.conn = ServerProtocol(state=OPEN)
@@ -208,9 +207,7 @@ def test_too_fast_small_frames_close_it(opcode: Opcode, closed_for: Callable[[by
     assert closed_for(frames(opcode, 9, MOST_FRAMES + 1)) == message_limits.TOO_MANY_FRAMES
 
 
-def test_a_long_message_comes_in_as_many_frames_as_it_likes(
-    closed_for: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_frames(closed_for: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch) -> None:
     long = frames(Opcode.CONT, message_limits.SMALL_FRAME, MOST_FRAMES + 1)
     assert closed_for(long) == ""
     assert (

@@ -294,18 +294,15 @@ def test_the_notes_of_the_proxy_hold_no_text_no_session(front: Proxy, played: li
 @pytest.mark.parametrize(
     ("other", "said"), [("127.0.0.0/8", "203.0.113.7 https"), ("192.0.2.0/24", "127.0.0.1 http")]
 )
-def test_a_proxy_in_front_is_believed_where_it_is_named(
-    other: str, said: str, tmp_path: Path, played: list[Played]
-) -> None:
+def test_a_named_proxy_counts(other: str, said: str, tmp_path: Path, played: list[Played]) -> None:
     """By the lines that docs/public_server.md has for it."""
     page = (ROOT / "docs" / "public_server.md").read_text("utf-8")
     (lines,) = re.findall(r"^set_real_ip_from .+?(?=^```)", page, re.M | re.S)
     lines = lines.replace("203.0.113.0/24", other)
     lines = lines if "https" in said else lines.replace("set $by https;", "")
     with in_front(tmp_path, played, lines) as front:
-        request = urllib.request.Request(
-            f"{front.url}/", headers={"X-Forwarded-For": "203.0.113.7"}
-        )
+        claimed = {"X-Forwarded-For": "203.0.113.7"}
+        request = urllib.request.Request(f"{front.url}/", headers=claimed)
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.status == 200
     assert said in {each.said for each in played}

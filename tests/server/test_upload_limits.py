@@ -94,10 +94,8 @@ def test_a_reader_may_be_allowed_more(world: World) -> None:
     world.connected["b"] = ""
     world.received.allow("a", 100 * MB)
     size = limits.UPLOAD_BYTES.most + upload_limits.FORM_BYTES
-    said = [
-        limits.UPLOADS_RECEIVING_OF_READER.refusal(),
-        limits.UPLOAD_BYTES.refusal(size + AROUND),
-    ]
+    too_large = limits.UPLOAD_BYTES.refusal(size + AROUND)
+    said = [limits.UPLOADS_RECEIVING_OF_READER.refusal(), too_large]
     assert [each.text for each in all_of(world.put("a", size), world.put("b", size))] == said
 
 
@@ -166,10 +164,9 @@ async def test_where_there_is_no_room_the_reader_with_the_most_loses_the_oldest(
     greedy = await sent
     assert world.held == MB
     assert world.received.bytes == MB + AROUND
-    assert (greedy.status, greedy.text) == (
-        (204, "") if has_arrived else (408, limits.UPLOADS_RECEIVING.refusal())
-    )
-    assert world.received.take_note("greedy") == limits.UPLOADS_RECEIVING.refusal()
+    refusal = limits.UPLOADS_RECEIVING.refusal()
+    assert (greedy.status, greedy.text) == ((204, "") if has_arrived else (408, refusal))
+    assert world.received.take_note("greedy") == refusal
     assert world.run == ["greedy"], "its page says so"
 
 
@@ -180,9 +177,8 @@ def test_many_readers_from_one_network_share_what_one_would_have(world: World) -
     world.connected |= {"a": "a" * 32, "b": "b" * 32}
     world.networks |= {"a": "198.51.100.7", "b": "198.51.100.8"}
     size = MB // 2 - AROUND
-    assert {
-        answer.status for answer in all_of(*(world.put(f"key{n}", size) for n in range(12)))
-    } == {204}
+    taken = all_of(*(world.put(f"key{n}", size) for n in range(12)))
+    assert {answer.status for answer in taken} == {204}
     answers = all_of(world.put("key0", size), world.put("a", 2 * MB - AROUND), world.put("b", size))
     assert [answer.status for answer in answers] == [503, 204, 204]
     kept = {session: len(files) for session, files in world.files.file_storage.items() if files}

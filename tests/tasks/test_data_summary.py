@@ -14,9 +14,7 @@ from models.losses import IGNORE
 TABLE = "text,label\n" + "\n".join(
     f"meal {i} was {word},{label}" for i in range(60) for word, label in (("good", 1), ("bad", 0))
 )
-PAIRS = "source,target\n" + "\n".join(
-    f"{i} {noun},{noun} {i}" for i in range(60) for noun in ("cat", "dog")
-)
+PAIRS = "source,target\n" + "\n".join(f"{i} cat,cat {i}\n{i} dog,dog {i}" for i in range(60))
 GIVEN = {
     "reviews": TABLE,
     "sentences": TABLE,

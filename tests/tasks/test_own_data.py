@@ -119,8 +119,6 @@ def test_a_task_is_the_same_again_from_what_a_run_keeps() -> None:
     assert stored_tokenizer("pairs", PAIRS, None) is None
 
 
-# ---- running text ----
-
 BODY, ENDING = "the cat sat on the mat.\n" * 450, "THE OWL SLEPT IN A TREE\n" * 50
 
 
@@ -153,11 +151,8 @@ def test_measuring_reads_held_out_text_or_all_for_a_shipped_model(characters: La
     few = characters.measure(model).value
     assert few == pytest.approx(characters.measuring_everything().measure(model).value, rel=0.2)
     assert 1 < few < 10
-    for recipe in (
-        Recipe("characters"),
-        Recipe("twin", twin_of="characters", positions="learned"),
-        Recipe("same", twin_of="characters"),
-    ):
+    twin = Recipe("twin", twin_of="characters", positions="learned")
+    for recipe in (Recipe("characters"), twin, Recipe("same", twin_of="characters")):
         task = recipe.task(BODY + ENDING)
         assert isinstance(task, LanguageTask)
         assert task.measured_windows == len(task.held_out_windows), recipe.name
@@ -177,9 +172,6 @@ def test_what_the_vocabulary_does_not_know_is_named() -> None:
     text = TEXT + "zebra zebra giraffe\n" * (len(TEXT) // 250)
     assert [word for word, _ in unknown_words(task_of("subwords", text, "words"))[:1]] == ["zebra"]
     assert unknown_words(task_of("subwords", text)) == []
-
-
-# ---- sentences and pairs ----
 
 
 def test_nothing_held_out_is_trained_on() -> None:
@@ -231,9 +223,8 @@ def test_pairs_teach_the_target_shifted_by_one_and_a_source_is_on_one_side() -> 
         length = int((labels != IGNORE).sum())
         assert labels[length - 1] == row[int((row != 0).sum()) - 1] == ends
         assert torch.equal(given[1:length], labels[: length - 1])
-    table = "source,target\n" + "\n".join(
-        f"{a} {b},{end}" for a in NUMBERS for b in NUMBERS for end in ("first", "second")
-    )
+    pairs = [f"{a} {b}" for a in NUMBERS for b in NUMBERS]
+    table = "source,target\n" + "\n".join(f"{both},first\n{both},second" for both in pairs)
     task = task_of("pairs", table)
     sources, targets = task.held_out_batch.inputs
     assert len(rows(sources)) * 2 == len(targets) == 40
@@ -243,9 +234,6 @@ def test_pairs_teach_the_target_shifted_by_one_and_a_source_is_on_one_side() -> 
 def test_both_learn() -> None:
     for name, steps, least in (("sentences", 100, 0.95), ("pairs", 150, 0.8)):
         assert learnt(made(name), steps, 32) > least, name
-
-
-# ---- what is read, and what is refused ----
 
 
 def test_a_table_is_read_as_spreadsheets_write_it() -> None:
@@ -345,10 +333,8 @@ def test_what_is_left_out_or_contradicts_is_said() -> None:
     assert notes in task.note
     assert task.within(8).note.endswith(f"{notes} row, 1 repeated row.")
     capitals = "".join(f"{row.title()}\n".replace("Glad", "glad") for row in ROWS[::2])
-    assert (
-        "like a sentence that is trained on: "
-        in task_of("sentences", f"{SENTENCES}\n{capitals}").note
-    )
+    note = task_of("sentences", f"{SENTENCES}\n{capitals}").note
+    assert "like a sentence that is trained on: " in note
 
 
 def test_what_is_hidden_or_cut_is_said() -> None:

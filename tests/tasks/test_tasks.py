@@ -23,7 +23,6 @@ from models import Transformer
 from models.losses import IGNORE
 from models.training import Batch, train
 
-BATCHES = 60
 Kind = TypeVar("Kind")
 
 
@@ -57,7 +56,7 @@ def test_training_never_sees_a_held_out_example() -> None:
         held_out = examples([task.held_out_batch])
         assert len(held_out) > 70, name
         assert len(held_out) == len(task.held_out_batch.labels), name
-        seen = examples(task.batch(step, task.training) for step in range(BATCHES))
+        seen = examples(task.batch(step, task.training) for step in range(60))
         assert not seen & held_out, name
         assert len(seen) >= min(1000, task.training_size or 1000), name
 
@@ -135,9 +134,6 @@ def test_an_unknown_task_is_refused_in_a_sentence() -> None:
     assert isinstance(TASKS["copy"], Task)
 
 
-# ---- the split by a hash -------------------------------------------------------------
-
-
 def random_rows(count: int, length: int, seed: int) -> torch.Tensor:
     return torch.randint(1, 30, (count, length), generator=torch.Generator().manual_seed(seed))
 
@@ -151,15 +147,9 @@ def test_the_order_of_a_row_decides_and_neither_padding_nor_company_does() -> No
     assert abs(share - 1 / ONE_IN) < 0.01
 
 
-# ---- reverse, copy and sort ----------------------------------------------------------
-
-
 def test_answers() -> None:
-    for name, word, answer in [
-        ("reverse", "hello", "olleh"),
-        ("copy", "hello", "hello"),
-        ("sort", "banana", "aaabnn"),
-    ]:
+    sort = ("sort", "banana", "aaabnn")
+    for name, word, answer in [("reverse", "hello", "olleh"), ("copy", "hello", "hello"), sort]:
         task = letter_task(name)
         ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
         assert task.tokenizer.decode(task.answers(ids)[0].tolist()) == answer
@@ -193,9 +183,6 @@ def test_reverse_looks_along_the_anti_diagonal_and_sort_wherever_the_letter_stan
         assert pattern.tolist() == expected, name
 
 
-# ---- negation ------------------------------------------------------------------------
-
-
 def test_every_sentence_has_the_label_that_it_means() -> None:
     task = task_as("negation", Negation)
     rows, labels = task.sentences.inputs[0].tolist(), task.sentences.labels
@@ -214,9 +201,6 @@ def test_every_sentence_has_the_label_that_it_means() -> None:
     trained_on, labels = task.training_rows.inputs[0], task.training_rows.labels
     for word in ("good", "awful", "not", "never"):
         assert len(labels[(trained_on == task.tokenizer.id_of(word)).any(-1)].unique()) >= 2, word
-
-
-# ---- translation ---------------------------------------------------------------------
 
 
 def test_translations() -> None:
@@ -277,9 +261,6 @@ def test_the_pattern_stops_where_the_model_leaves_the_rules() -> None:
     assert not task.answer(task.tokenizer.encode("cat the"))
 
 
-# ---- induction -----------------------------------------------------------------------
-
-
 def test_the_period_varies_and_labels_are_repeats() -> None:
     task = task_as("induction", Induction)
     batch = task.batch(0, task.training)
@@ -330,9 +311,6 @@ def _blocks(rows: torch.Tensor) -> torch.Tensor:
     return letters.masked_fill(torch.arange(LONGEST) >= period[:, None], 0)
 
 
-# ---- brackets ------------------------------------------------------------------------
-
-
 def test_balanced_is_what_the_brackets_say() -> None:
     for text, balanced in {
         "": True, "()": True, "(())()": True, ")(": False, "(": False, "())(": False, "((": False,
@@ -350,9 +328,6 @@ def test_half_of_a_batch_is_balanced_and_counting_alone_is_not_enough() -> None:
         by_count = [text.count("(") == text.count(")") for text in texts]
         assert sum(by_count) == pytest.approx(0.75 * len(texts), abs=1)
         assert not any(len(text) % 2 for text in texts)
-
-
-# ---- dates ---------------------------------------------------------------------------
 
 
 def test_dates_in_every_format_have_one_answer() -> None:
@@ -376,9 +351,6 @@ def test_dates_in_every_format_have_one_answer() -> None:
         assert pattern is not None
         assert [row.nonzero()[:, 0].tolist() for row in pattern[:10]] == places, text
     assert task.pattern(task.tokenizer.encode("tomorrow"), target) is None
-
-
-# ---- addition and its leak -----------------------------------------------------------
 
 
 def test_sums_are_right_and_a_batch_holds_all_of_them() -> None:
@@ -407,9 +379,6 @@ def test_unordered_pairs_do_not_leak_and_ordered_ones_do() -> None:
     assert mirrored_and_trained(ordered=False) == 0
     assert mirrored_and_trained(ordered=True) > 0.6
     assert "mistake" in TASKS["addition-leak"].explanation
-
-
-# ---- induction with a fixed period ---------------------------------------------------
 
 
 def test_with_a_fixed_period_a_constant_offset_answers_everything() -> None:

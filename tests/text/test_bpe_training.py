@@ -80,9 +80,8 @@ def test_the_rules_are_those_that_the_library_learns_of_the_whole_text() -> None
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     text = "\n".join([TEXT, "  two  spaces\n\n", TEXT[::-1]] * 150)
     assert len(in_parts(text)) > 3
-    library.train_from_iterator(
-        [text], BpeTrainer(vocab_size=356, initial_alphabet=alphabet, show_progress=False)
-    )
+    trainer = BpeTrainer(vocab_size=356, initial_alphabet=alphabet, show_progress=False)
+    library.train_from_iterator([text], trainer)
     learnt, model = train_merges(text, 100), json.loads(library.to_str())["model"]
     names = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.merges]
     assert names == [tuple(pair) for pair in model["merges"]]
@@ -95,9 +94,8 @@ def test_wordpiece_is_what_the_librarys_own_trainer_of_it_learns() -> None:
     library.normalizer, library.pre_tokenizer = NORMALIZER, pre_tokenizers.BertPreTokenizer()
     alphabet = list(learnt.tokens[: learnt.alphabet])
     assert alphabet[0] == UNKNOWN
-    trainer = WordPieceTrainer(
-        vocab_size=learnt.alphabet + 40, special_tokens=alphabet, show_progress=False
-    )
+    size = learnt.alphabet + 40
+    trainer = WordPieceTrainer(vocab_size=size, special_tokens=alphabet, show_progress=False)
     library.train_from_iterator([TEXT], trainer)
     assert json.loads(library.to_str())["model"]["vocab"] == learnt.vocabulary(40)
 

@@ -1,6 +1,8 @@
-"""What was learnt here reads as the library does, step by step, and loses what it says."""
+"""Tokenizers without a model, and texts of token IDs."""
 
 import math
+import re
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -9,6 +11,7 @@ from cachetools import LRUCache, cached
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explorer.catalog.tokenizers import TYPE_IDS, TypedTokenIds
 from explorer.inference import trained_tokenizers
 from explorer.inference import trained_tokenizers as trained
 from explorer.text import TextError, steps
@@ -21,7 +24,6 @@ from tests.calls import watched
 
 TEXT = trained.shipped_text(trained.TRANSLATION)
 SPACES = "Decoding loses or adds spaces; every other character is the same."
-WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
 ANY = st.text(
     st.sampled_from("the cat dog sees,. \n🙂é\u0301\0<_▁#")
     | st.characters(exclude_categories=["Cs"]),
@@ -63,9 +65,8 @@ def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     small = trained.trained_merges("low low lower", 20)
     assert trained.trained_merges("low low lower", 20) is small
     long = "low " * 50_000
-    assert trained.trained_merges(long, 20) is not trained.trained_merges(long, 20), (
-        "it alone is too large"
-    )
+    too_large = trained.trained_merges(long, 20)
+    assert trained.trained_merges(long, 20) is not too_large
     assert trained.trained_merges("low low lower", 20) is small
     for count in range(20):
         trained.trained_merges(f"low low lower {count}", 20)
@@ -100,9 +101,8 @@ def test_a_piece_stands_twice_among_the_different_words() -> None:
     for name in trained.TEXTS:
         text = trained.shipped_text(name)
         words = {f"▁{word}" for word in text.split()}
-        pieces = [
-            piece for piece, _ in trained.unigram_pieces(text, 1_000).pieces[1:] if len(piece) > 1
-        ]
+        found = trained.unigram_pieces(text, 1_000).pieces[1:]
+        pieces = [piece for piece, _ in found if len(piece) > 1]
         assert pieces
         assert all(sum(word.count(piece) for word in words) > 1 for piece in pieces)
 
@@ -126,7 +126,7 @@ def test_odd_texts_are_learnt() -> None:
             assert labels(trained.trained_tokenizer(text, way, 50), text), (way, text[:9])
 
 
-@WAYS
+@pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
 def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     with pytest.raises(TextError, match="no text to train on"):
         trained.trained_tokenizer("", way, 20)
@@ -178,3 +178,49 @@ def test_few_words_after_the_first_to_differ_are_matched(monkeypatch: pytest.Mon
 def test_bytes_lose_nothing(text: str) -> None:
     tokenizer = tokenizer_after(trained.trained_merges(TEXT, 60, BPE), 60)
     assert difference(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == ""
+
+
+NUMBERS = TypedTokenIds(50)
+
+
+@given(st.lists(st.tuples(st.integers(0, 49), st.text(" \t\n\u00a0", min_size=1, max_size=3))))
+def test_every_number_is_a_token_at_its_place(typed: list[tuple[int, str]]) -> None:
+    text = "".join(f"{number}{space}" for number, space in typed)
+    tokens = NUMBERS.encode(text)
+    assert [token.id for token in tokens] == [number for number, _ in typed] == NUMBERS.ids(text)
+    assert [text[token.start : token.end] for token in tokens] == [str(n) for n, _ in typed]
+    assert all(a.end < b.start for a, b in pairwise(tokens))
+    assert NUMBERS.ids(NUMBERS.decode([token.id for token in tokens])) == NUMBERS.ids(text)
+
+
+def test_what_is_no_number_of_a_token_is_told() -> None:
+    for text in [*"a|-1|+1|1.5|1,2|5 x|٣|²|0x1|1e3|1_0|\0".split("|"), "9" * 10, "9" * 1_999]:
+        with pytest.raises(TextError, match=f"^{re.escape(TYPE_IDS)}$"):
+            NUMBERS.encode(text)
+    for text, number in [("50", "50"), ("1 2 999999999", "999999999")]:
+        with pytest.raises(TextError, match=rf"Token {number} does not exist: .* 50, from 0 on\.$"):
+            NUMBERS.encode(text)
+    with pytest.raises(TextError, match=r"\.$"):
+        NUMBERS.encode("1 " * 1_000_000)
+
+
+def test_leading_zeros_stay_in_the_label() -> None:
+    (token,) = NUMBERS.encode(" 007 ")
+    assert (token.id, token.label, token.start, token.end) == (7, "007", 1, 4)
+    assert NUMBERS.token(7).label == NUMBERS.label(7) == "7"
+
+
+def test_a_pair_is_read_behind_the_first_text() -> None:
+    tokens = NUMBERS.encode("1 2", "3")
+    assert [token.id for token in tokens] == [1, 2, 3] == NUMBERS.ids("1 2", "3")
+    assert [token.segment for token in tokens] == [0, 0, 1]
+    assert [token.second for token in tokens] == [False, False, True]
+    assert (tokens[2].start, tokens[2].end) == (0, 1), "in the second text"
+
+
+def test_numbers_that_are_typed_have_their_steps() -> None:
+    """A folder without a tokenizer is read by the numbers themselves."""
+    pieces = steps(NUMBERS, "5 17 3")[-1].pieces
+    assert [(piece.id, piece.start, piece.end) for piece in pieces] == [
+        (5, 0, 1), (17, 2, 4), (3, 5, 6),
+    ]  # fmt: skip

@@ -51,13 +51,9 @@ except ChildError as error:
 
 
 def test_the_app_trains_and_draws_without_what_only_posix_has(tmp_path: Path) -> None:
-    made = subprocess.run(
-        [sys.executable, "-c", AS_ON_WINDOWS + TRAINS_AND_DRAWS],
-        cwd=ROOT,
-        env=os.environ | {"EXPLORER_RUNS": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
+    call = [sys.executable, "-c", AS_ON_WINDOWS + TRAINS_AND_DRAWS]
+    env = os.environ | {"EXPLORER_RUNS": str(tmp_path)}
+    made = subprocess.run(call, cwd=ROOT, env=env, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr[-2000:]
     assert "reverse-1" in made.stdout
     assert "WSL" in made.stdout

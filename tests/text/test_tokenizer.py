@@ -35,7 +35,6 @@ EMOJI = byte_tokenizer(CORPUS + "🙂🙃 שלום é" * 30, 330, CLASSIFIER, lo
 LETTERS = character_tokenizer("abc 🙂ש", lowercase=True)
 CHARACTERS = character_tokenizer("abcdefgh ⟨é", SOURCE)
 WORDS = word_tokenizer(["the", "cat", "sat", ".", "pas"], SOURCE, lowercase=True)
-STEPPED = pytest.mark.parametrize("tokenizer", [BYTES, EMOJI, LETTERS, WORDS])
 ALL = pytest.mark.parametrize("tokenizer", [BYTES, SMALL_BYTES, CHARACTERS, WORDS])
 
 
@@ -145,7 +144,7 @@ def assert_ends_in_the_encoding(tokenizer: Tokenizer, text: str) -> None:
     assert shown(taken[-2].pieces) == [token for token in expected if not token[-1]]
 
 
-@STEPPED
+@pytest.mark.parametrize("tokenizer", [BYTES, EMOJI, LETTERS, WORDS])
 @given(texts=st.tuples(st.text(max_size=80) | LIKELY.map("".join), st.sampled_from(ODD)))
 def test_the_steps_of_any_text(tokenizer: Tokenizer, texts: tuple[str, str]) -> None:
     for text in texts:

@@ -96,13 +96,8 @@ def put_state(at: AppTest, **state: object) -> AppTest:
     return apps.run(at)
 
 
-def run_part(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    """Draw only the part of the page that is drawn alone, as a click in it does."""
-    return run_parts(at, slice(-1, None))
-
-
 def run_parts(at: AppTest, which: slice = slice(None)) -> AppTest:
-    """Draw these parts of the page alone, one after another."""
+    """Draw these parts of the page alone, one after another, as clicks in them do."""
     ask = LocalScriptRunner.request_rerun
     for part in [*at._fragment_storage._fragments][which]:
 

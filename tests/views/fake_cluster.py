@@ -29,10 +29,8 @@ class FakeCluster:
         parent: OpenModel | None = None,
     ) -> list[Run]:
         owner, network = whose.owner or "", whose.network
-        made = [
-            create(runs_root(), spec, text, owner, network, notes, tokenizer, parent)
-            for spec in specs
-        ]
+        about = (text, owner, network, notes, tokenizer, parent)
+        made = [create(runs_root(), spec, *about) for spec in specs]
         self.sent += [run.name for run in made]
         return made
 

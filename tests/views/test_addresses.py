@@ -19,6 +19,7 @@ HELD_BY_THE_ADDRESS = [
     "attention/heads?side=Similarity&arranged=By+similarity",
     "attention/heads?side=Rollout&through=0",
     "attention/heads?side=Flow&flow_to=1+·+the",
+    "attention/heads?side=Sinks&first_token=a",
     "attention/head_steps?up_to=softmax",
     "generation/generation?temperature=0.5&top_k=4&top_p=0.7&seed=3&length=5",
     "generation/generation?way=Beam+search&beams=3&alpha=1.5",
@@ -26,7 +27,9 @@ HELD_BY_THE_ADDRESS = [
     "generation/generation?length=7",
     "forward_pass/logit_lens?logit_of=<0xD7>+byte+1/2+(149)",
     "attention/masks?example=A+padded+batch",
-    "attention/query_key?query=1+·+the&key=0+·+<s>&order=By+size+of+the+product&number=12",
+    "attention/query_key?pair_view=Products&query=1+·+the&key=0+·+<s>&order=By+size+of+the+product",
+    "attention/query_key?pair_view=Value&number=12",
+    "attention/query_key?against=0+·+<s>",
     "input/positions?scheme=Rotary&dimensions=1&place=5",
     "input/positions?scheme=ALiBi&other_scheme=Rotary&similar_by=Dot+product",
     "input/positions?table_width=An+odd+width,+7",
@@ -117,9 +120,7 @@ def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None
     assert "The branches in the address do not fit" not in said(at)
 
 
-def test_a_dimension_of_the_forward_pass_is_said_to_be_missing_until_a_text_or_a_click_brings_one(
-    subtests: pytest.Subtests,
-) -> None:
+def test_a_dimension_is_missing_until_one_is_there(subtests: pytest.Subtests) -> None:
     path, asked = "forward_pass/forward_pass", {"model": "letters", "decoder_token": "999"}
     vain = "There is no token “999” here"
     at = page(path, **asked, stage="decoder.embed", number="x")

@@ -2,8 +2,8 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,21 +26,15 @@ from tests.grids import grid
 from tests.views.drawing import persistent, press, put_state, sent
 
 GROUPS = ((0,), (1, 2), (3,))
-
-
 pytestmark = pytest.mark.usefixtures("small_models")
-
-
-def page(**address: Any) -> AppTest:
-    return apps.page("attention/attention", **address)
+page = partial(apps.page, "attention/attention")
 
 
 def test_an_address_gives_the_display_options_it_names() -> None:
     at = page()
     assert "Every row sums to 1" in said(at)
-    at = page(
-        hide_first="true", hide=["2 · cat"], mass="70", heads="Mean", colours="Row", log="true"
-    )
+    how = {"mass": "70", "heads": "Mean", "colours": "Row", "log": "true"}
+    at = page(hide_first="true", hide=["2 · cat"], **how)
     numbers, colours = "2 keys hidden · 70 % of the attention mass", "colours per row · log colours"
     assert f"mean over heads · {numbers} · {colours}" in said(at)
     assert "Hidden: 2 keys" in said(at)
@@ -116,9 +110,7 @@ def hidden_after_a_click(
     return tuple(at.session_state["options"].hidden)
 
 
-def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_struck_special_key_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tiny.reference_bert(tmp_path / "bert").parent))
     one = ("bert", "the cat sat")
     found = run_text(opened_model.open_model("bert"), one[1])
@@ -135,19 +127,13 @@ def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(
     assert more == tuple(sorted({2, *special}))
 
 
-def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
+def test_a_named_first_key_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And more keys than can be named are said."""
     one = ("reviews", "not a cat")
-    found = run_text(opened_model.open_model("reviews"), one[1])
-    first = token_names(found.source)[0]
+    names = token_names(run_text(opened_model.open_model("reviews"), one[1]).source)
     assert hidden_after_a_click(*one, (0,), hide_first="true") == ()
-    assert hidden_after_a_click(*one, (0,), hide_first="true", hide=[first]) == ()
-
-
-def test_more_keys_than_can_be_named_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hidden_after_a_click(*one, (0,), hide_first="true", hide=names[:1]) == ()
     monkeypatch.setattr(display_options, "HIDE", replace(display_options.HIDE, most=2))
-    one = ("reviews", "not a cat")
-    found = run_text(opened_model.open_model("reviews"), one[1])
-    names = token_names(found.source)
     assert hidden_after_a_click(*one, (0,), hide=names[1:3]) == (1, 2)
     three = ["0 · the", "1 · black", "2 · cat"]
     assert TOO_MANY_HIDDEN in said(page(hide=three))
@@ -175,9 +161,7 @@ def test_an_invalid_address_pins_and_draws_nothing() -> None:
 def test_a_token_is_found_in_a_picture_of_words() -> None:
     assert pinned.pinned_cell(PinnedCell(2, 3), GROUPS, GROUPS) == (1, 2)
     assert pinned.pinned_cell(PinnedCell(2, None), GROUPS, GROUPS) is None
-    assert pinned.pinned_cell(PinnedCell(2, 9), GROUPS, GROUPS) is None, (
-        "the picture leaves that key out"
-    )
+    assert pinned.pinned_cell(PinnedCell(2, 9), GROUPS, GROUPS) is None, "that key is left out"
     assert pinned.pinned_token(PinnedCell(2, 3), GROUPS, GROUPS) == (0, 1)
     assert pinned.pinned_token(PinnedCell(None, 3), GROUPS, GROUPS) == (1, 2)
     assert pinned.pinned_token(PinnedCell(None, 3), GROUPS, GROUPS, one_strip=True) == (0, 2)
@@ -185,10 +169,8 @@ def test_a_token_is_found_in_a_picture_of_words() -> None:
 
 
 def test_what_is_pinned_reaches_as_far_as_the_rows_and_the_columns() -> None:
-    found, part = (
-        run_text(opened_model.open_model("translation"), "the black cat"),
-        "decoder.cross_attn",
-    )
+    part = "decoder.cross_attn"
+    found = run_text(opened_model.open_model("translation"), "the black cat")
     rows, columns = len(found.rows(part)), len(found.columns(part))
     assert rows != columns
     last = PinnedCell(rows - 1, columns - 1)
@@ -225,7 +207,6 @@ def test_a_text_that_does_not_reach_what_is_pinned_unpins_it() -> None:
 def test_no_view_makes_streamlit_look_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would load pandas, which takes 65 MB of a server whose pages have no table."""
     looked_at: list[object] = []
-
     for module in ("dataframe_util", "components.v2.bidi_component.main"):
         monkeypatch.setattr(f"streamlit.{module}.determine_data_format", looked_at.append)
     page()

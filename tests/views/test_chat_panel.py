@@ -126,9 +126,7 @@ def test_the_lines_of_a_prompt_read_its_special_tokens(models: Path) -> None:
     assert made["ids"] == header["ids"]
 
 
-def test_a_template_that_fails_is_one_sentence_and_the_plain_text_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_template_leaves_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.chat_gpt2(tmp_path / "models" / "chat", "{{ raise_exception('**No** [x](y)') }}")
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "models"))
     at = put_state(page(), chat=True)

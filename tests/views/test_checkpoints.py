@@ -1,6 +1,7 @@
 """The Checkpoints page without a browser: its tensors, its list of models, damaged folders."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ from tests.tiny import labelled_table, save_model, save_small_models, tuned_run
 from tests.views.drawing import press
 
 WEIGHTS = "model.safetensors"
+pytestmark = pytest.mark.usefixtures("small_models")
+page = partial(apps.page, "models/checkpoints")
 
 
 @pytest.fixture
@@ -32,13 +35,6 @@ def spoiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "own"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
     return save_small_models(tmp_path / "own")
-
-
-pytestmark = pytest.mark.usefixtures("small_models")
-
-
-def page(**address: str) -> AppTest:
-    return apps.page("models/checkpoints", **address)
 
 
 def change(folder: Path, **tensors: torch.Tensor | None) -> None:
@@ -84,9 +80,7 @@ def test_the_list_says_what_a_model_is_and_how_big(small_models: Path) -> None:
 
 
 @pytest.mark.usefixtures("at_the_machine")
-def test_the_adapter_of_a_run_is_exported_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_adapter_is_exported_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
     bert = open_folder(tiny.reference_bert(tmp_path / "bert"))
     run = tuned_run(tmp_path, bert, "sentences", labelled_table(), lora_rank=2)
@@ -133,9 +127,7 @@ def test_diagnostics_name_what_is_wrong_with_a_model_that_opens(spoiled: Path) -
         page(model="letters", show=view, tensor="self_attn.k_proj.weight")
 
 
-def test_a_model_without_examples_and_tokenizer_opens(
-    spoiled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_examples_and_tokenizer(spoiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("run.json", "tokenizer.json"):
         (spoiled / "letters" / name).unlink(missing_ok=True)
     monkeypatch.setenv("EXPLORER_MODELS", str(spoiled / "letters"))
@@ -143,9 +135,7 @@ def test_a_model_without_examples_and_tokenizer_opens(
         page(model="letters", show=view)
 
 
-def test_two_tables_of_one_shape_are_tied_only_if_they_are_equal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_equal_tables_are_tied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, table = tmp_path / "tiny", "transformer.wte.weight"
     tiny.export_gpt2(folder)
     monkeypatch.setenv("EXPLORER_MODELS", str(folder))
@@ -189,7 +179,7 @@ def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -
 
 
 def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_took_it() -> None:
-    at = apps.page("models/checkpoints")
+    at = page()
     at.session_state[SESSION_KEY].upload_megabytes = 1
     at.run()
     sizes = {"config.json": 2, WEIGHTS: 2_000_000}
@@ -200,14 +190,12 @@ def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_too
     assert "An upload may be at most 1 MB; this one is 2 MB." in said(at)
 
 
-def test_a_good_upload_is_said_and_leaves_no_row_when_it_is_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deleted_upload_leaves_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_PUBLIC", "1")
     monkeypatch.setenv("EXPLORER_LIMIT_UPLOADS_DAYS", "3")
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
     folder = tiny.reference_gpt2(tmp_path / "mine")
-    at = apps.page("models/checkpoints")
+    at = page()
     files = [(f"mine/{each.name}", each.read_bytes(), "") for each in folder.iterdir()]
     at.file_uploader(key="uploaded_model_0").set_value(files)
     press(at.run(), "take_upload")

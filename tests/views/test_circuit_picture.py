@@ -126,10 +126,8 @@ def test_a_link_repeats_what_is_drawn_and_what_does_not_exist_is_said_and_left_o
     parts = ["9.9", "e99999", "e-1", "0", "0.1.2", "<img src=x>", "e" + "1" * 9]
     for asked in zip(edges, parts, strict=True):
         at = page(drawn_edges=asked[0], drawn_part=asked[1])
-        assert [note.partition(" cannot be “")[0] for note in notes(at)] == [
-            "“drawn_edges”",
-            "“drawn_part”",
-        ], asked
+        wrong = [note.partition(" cannot be “")[0] for note in notes(at)]
+        assert wrong == ["“drawn_edges”", "“drawn_part”"], asked
         assert handed(at, "circuit_map") == [usual(at), -1, -1, -1]
         assert not {"drawn_edges", "drawn_part"} & {*at.query_params}
 
@@ -139,10 +137,8 @@ def test_a_chosen_edge_opens_with_what_it_carries_and_the_card_of_its_head() -> 
     assert "card_map" not in apps.views(at)
     titles = [each["title"] for each in header(at)["edges"]]
     heads = [{end.split()[0] for end in title.split(" → ")} for title in titles]
-    for is_shown, number in (
-        (True, next(at for at, ends in enumerate(heads) if any("." in each for each in ends))),
-        (False, next(at for at, ends in enumerate(heads) if not any("." in each for each in ends))),
-    ):
+    of_heads = [any("." in each for each in ends) for ends in heads]
+    for is_shown, number in ((each, of_heads.index(each)) for each in (True, False)):
         at = page(drawn_part=f"e{number}")
         said = [each.value for each in at.markdown]
         assert f"**{titles[number]}**" in said

@@ -1,6 +1,7 @@
 """The page Circuits without a browser: its question, its views, findings, steering and evidence."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from explorer.runs.run import open_folder
 from explorer.system import limits
 from explorer.system.data_folders import activations_root, runs_root
 from explorer.text.number_format import three
-from explorer.views.circuits import finding_panel, patching_view
+from explorer.views.circuits import patching_view
 from explorer.views.circuits.circuit_view import composition_in_words, effect_in_words
 from explorer.views.circuits.evidence import NOT_SEARCHED
 from models.gradients import GradientError
@@ -47,22 +48,14 @@ INDUCTION = {"model": "induction", "corrupted": "adcbeadcbeab"}
 LINES = "the cat and the hat\nthe hat\nand the cat\nthat cat\n"
 
 
-def shipped(**address: str) -> AppTest:
-    return apps.page("experiments/circuits", **{"model": "induction", **address})
-
-
-def page(**address: str) -> AppTest:
-    asked = {"model": "letters", "text": PAIR.clean, "corrupted": PAIR.corrupted, **address}
-    return apps.page("experiments/circuits", **asked)
+shipped = partial(apps.page, "experiments/circuits", model="induction")
+page = partial(shipped, model="letters", text=PAIR.clean, corrupted=PAIR.corrupted)
 
 
 def table(at: AppTest, column: str) -> dict[str, list[Any]]:
     """The table that has this column."""
     (found,) = (frame.value for frame in at.dataframe if column in frame.value)
     return {name: list(found[name]) for name in found}
-
-
-# ---- the question -----------------------------------------------------------------------------
 
 
 def tokens(at: AppTest) -> tuple[str, str]:
@@ -90,13 +83,11 @@ def test_a_first_visitor_is_shown_a_question_and_another_sentence_brings_another
 
 def test_only_the_answers_that_the_metric_reads_are_asked_for() -> None:
     at = shipped()
-    for metric, keys in (
-        (LOGIT_DIFFERENCE, {"answer_token", "against_token"}),
-        ("Loss", {"answer_token"}),
-        ("KL divergence", set()),
-    ):
+    both = {"answer_token", "against_token"}
+    read = {LOGIT_DIFFERENCE: both, "Loss": {"answer_token"}, "KL divergence": set()}
+    for metric, keys in read.items():
         at.button_group(key="outcome").set_value(metric).run()
-        assert {each.key for each in at.text_input} & {"answer_token", "against_token"} == keys
+        assert {each.key for each in at.text_input} & both == keys
 
 
 def test_a_template_shows_one_of_its_pairs_and_means_over_all() -> None:
@@ -116,20 +107,15 @@ def test_a_table_of_ones_own_is_asked_about() -> None:
     assert "pair_tokens" not in views(at)
     for name, rows, answer in (
         ("some.csv", "clean,corrupted\nabcabca,acbacba\nxyxyx,xyxyy\n", "Mean over 2 pairs: "),
-        ("odd.csv", "abcabca,acbacba\nxyxyx,xyx\n", "Line 2 is not a valid pair. The clean text"),
+        ("odd.csv", "abcabca,acbacba\nxyxyx,xyxyx\n", "Line 2 is not a valid pair. Both texts"),
     ):
         apps.run(at.file_uploader(key="pair_table").upload(name, rows.encode(), "text/csv"))
         assert answer in said(at)
         assert "odd" in name or tokens(at) == ("abcabca", "acbacba")
 
 
-# ---- parts and circuits -----------------------------------------------------------------------
-
-
 @pytest.mark.usefixtures("small_models")
-def test_what_is_long_waits_for_a_click_and_what_was_stopped_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_long_waits_and_what_was_stopped_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.views.shared.measurement.QUICK", 1)
     forget(open_model("letters"))
     at = press(page(circuit_view="Heads", pair_source="Your two texts"), "begin_attribution")
@@ -202,9 +188,6 @@ def test_the_induction_heads_are_named_and_no_head_for_its_weight_on_the_first_t
             assert not any("first" in name for name in names)
 
 
-# ---- patching ---------------------------------------------------------------------------------
-
-
 def test_the_grid_begins_where_the_texts_differ_and_a_chosen_cell_is_said() -> None:
     asked = {"text": CLEAN, "corrupted": SWAPPED, "circuit_view": "Causal tracing"}
     at = shipped(**asked, layer="0", patched_at="7 · b / d")
@@ -213,11 +196,8 @@ def test_the_grid_begins_where_the_texts_differ_and_a_chosen_cell_is_said() -> N
     assert len(header["rows"]) == len(CLEAN) + 1 - 7
     (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["traced_values"].figures()
     share = three(float(figure.values[0, 0]))
-    for words in (
-        "The first 7 tokens are the same in both texts",
-        " logits (corrupted)",
-        f"Chosen: layer 0, “b / d” (7): {share} of it comes back",
-    ):
+    same, chosen = "The first 7 tokens are the same in both texts", "Chosen: layer 0, “b / d” (7): "
+    for words in (same, " logits (corrupted)", f"{chosen}{share} of it comes back"):
         assert words in said(at)
     assert planes
 
@@ -234,12 +214,7 @@ def test_pairs_of_one_length_are_averaged_and_of_others_one_is_shown() -> None:
     assert averaged(f"{CLEAN}c", f"{SWAPPED}c") == 1
 
 
-# ---- steering ---------------------------------------------------------------------------------
-
-
-def steering(**address: str) -> AppTest:
-    asked = {"layer": "1", "head": "2", "steer_strength": "2.5", **address}
-    return page(circuit_view="Steering", **asked)
+steering = partial(page, circuit_view="Steering", layer="1", head="2", steer_strength="2.5")
 
 
 def rows_of(at: AppTest, mark: str, chart: int) -> list[dict[str, Any]]:
@@ -305,12 +280,9 @@ def test_many_pairs_are_shown_with_their_spread_and_are_too_many_for_a_link() ->
     assert not at.button(key="add_steering").disabled
 
 
-# ---- text as evidence -------------------------------------------------------------------------
-
-
-def searched(text: str, **asked: str) -> AppTest:
+def searched(text: str, **address: str) -> AppTest:
     """The view Text as evidence after this text was pasted."""
-    at = page(circuit_view="Text as evidence", lines_from="Pasted text", **asked)
+    at = page(circuit_view="Text as evidence", lines_from="Pasted text", **address)
     apps.run(at.text_area(key="evidence_text").set_value(text))
     return at
 
@@ -361,9 +333,6 @@ def test_the_texts_of_the_app_and_the_examples_of_a_task_are_lines(small_models:
     assert next(iter(built_in_lines(induction, OF_TASK))).isalpha()
 
 
-# ---- findings ---------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What the command line wrote of the induction model."""
@@ -383,16 +352,13 @@ def opened_finding(data: bytes, **address: str) -> AppTest:
 def downloaded(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> Finding:
     """What the panel gives to whoever opens it now."""
     made: list[bytes] = []
-    monkeypatch.setattr(
-        finding_panel.st, "download_button", lambda *_, data, **__: made.append(data)
-    )
+    offer = "explorer.views.circuits.finding_panel.st.download_button"
+    monkeypatch.setattr(offer, lambda *_, data, **__: made.append(data))
     put_state(at, finding=True)
     return finding_from(made[-1])
 
 
-def test_what_was_measured_by_now_is_downloaded(
-    monkeypatch: pytest.MonkeyPatch, written: bytes
-) -> None:
+def test_what_is_measured_is_downloaded(monkeypatch: pytest.MonkeyPatch, written: bytes) -> None:
     at = shipped(corrupted=INDUCTION["corrupted"], circuit_view="Heads")
     half = downloaded(at, monkeypatch)
     assert all(head.exact is not None for head in half.heads)

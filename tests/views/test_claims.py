@@ -39,9 +39,7 @@ QUESTION: Any = SimpleNamespace(metric="Value", error=0.0)
 
 def points(**shares: float) -> list[CircuitPoint]:
     """Circuits of e1, e2, … edges with these shares."""
-    return [
-        CircuitPoint(int(edges[1:]), share, 0.0, 0.0, 0.0, 0.0) for edges, share in shares.items()
-    ]
+    return [CircuitPoint(int(name[1:]), share, *[0.0] * 4) for name, share in shares.items()]
 
 
 def traced(shares: list[list[float]], clean: float = 1.0) -> str:

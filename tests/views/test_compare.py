@@ -31,9 +31,8 @@ pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(compared_with: str = HEAD, **address: str) -> AppTest:
-    return apps.page(
-        "experiments/compare", **{"model": "letters", "with": compared_with, **address}
-    )
+    asked = {"model": "letters", "with": compared_with, **address}
+    return apps.page("experiments/compare", **asked)
 
 
 def other_head(at: AppTest) -> tuple[object, object]:
@@ -56,10 +55,8 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
     assert len(rows["map_first"]) != len(rows["map_second"]) == 3
     assert rows["map_difference"] == ["<s>/<cls>", "the", "␣dog"]
     assert rows["map_difference"] == found["map_difference"]["columns"]
-    counts = (
-        f"The same text in {len(rows['map_first'])} and 3 tokens: the difference is over 3 groups"
-    )
-    assert counts in said(at)
+    counts = f"The same text in {len(rows['map_first'])} and 3 tokens"
+    assert f"{counts}: the difference is over 3 groups" in said(at)
     assert "adds up the weights of a group's keys and averages the rows of its queries" in said(at)
     assert "Second − first, over 3 groups of tokens" in titles(at)
     assert "Left out" not in said(at)
@@ -67,9 +64,7 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
         assert [each["rows"] for each in header["beside"]] == list(rows.values())
 
 
-def test_generated_tokens_and_other_texts_have_no_difference(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_answers_and_other_texts_have_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     for at in (
         page(MODEL, model="translation", part="Cross", other_model="letters", text="the cat"),
         page(SENTENCE, text="the cat", head="0", other_text="the cat and the hat"),
@@ -82,9 +77,7 @@ def test_generated_tokens_and_other_texts_have_no_difference(
         assert exported(at, monkeypatch).title.endswith("head 0"), "the first map is exported"
 
 
-def test_the_other_model_is_at_first_one_that_reads_all_of_the_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_other_model_reads_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def other(at: AppTest) -> tuple[str, str]:
         return str(at.selectbox(key="other_model").value), said(at)
 
@@ -105,9 +98,7 @@ def test_the_other_model_is_at_first_one_that_reads_all_of_the_text(
     assert not views(at)
 
 
-def test_a_difference_over_groups_is_exported_with_their_labels(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_difference_is_exported_with_its_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(MODEL, other_model="reviews", text="the dog")
     formats = export_panel.file_formats
     figure = exported(at, monkeypatch)
@@ -125,9 +116,7 @@ def test_a_difference_over_groups_is_exported_with_their_labels(
         assert np.array_equal(found["values"], figure.values.numpy())
 
 
-def test_long_ranks_wait_for_a_click_and_what_is_not_compared_has_both_shapes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_long_ranks_wait_and_both_shapes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "QUICK", 1)
     monkeypatch.setattr(results_cache, "_results", results_cache.cache_of(10**6))
     at = page(MODEL, other_model="translation", text="the cat")
@@ -142,18 +131,14 @@ def test_long_ranks_wait_for_a_click_and_what_is_not_compared_has_both_shapes(
 
 
 @pytest.mark.usefixtures("at_the_machine")
-def test_steps_are_offered_where_they_lie_beside_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_beside_a_model_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = trained_run(tmp_path / "runs")
     at = page(STEP, model=run.name, text="cab", part="Cross")
     assert "map_difference" in views(at), "the answer may be another one, but the rows are the same"
     steps = at.selectbox(key="other_step")
     assert steps.options == [str(step) for step, _ in run.snapshots()]
     assert ALIKE not in said(at)
-    first, last = (
-        open_folder(folder).model for _, folder in (run.snapshots()[0], run.snapshots()[-1])
-    )
+    first, last = (open_folder(run.snapshots()[at][1]).model for at in (0, -1))
     found = weight_changes(last, first)
     (table,) = at.dataframe
     ranks = [rank_of_change(last, first, each.name) for each in found.matrices]
@@ -171,9 +156,7 @@ def test_steps_are_offered_where_they_lie_beside_the_model(
     assert at.selectbox(key="other_step").options[0] == "0"
 
 
-def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_difference_is_exported_with_both_places(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(layer="0", head="1", other_layer="1", other_head="3")
     assert not at.get("download_button")
     put_state(at, export=True)

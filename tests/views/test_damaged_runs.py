@@ -14,8 +14,8 @@ from tests import apps
 from tests.browser.page_views import CHOICES
 from tests.grids import grid
 from tests.tiny import labelled_table, tiny_spec, trained_run
-from tests.views.fake_cluster import FakeCluster
 
+pytestmark = pytest.mark.usefixtures("at_the_machine", "cluster")
 FILES = (
     *("spec.json", "status.json", "text", "metrics.jsonl", "control.json", "notes.json"),
     *(f"snapshots/step-000000/{name}" for name in ("config.json", "run.json", "tokenizer.json")),
@@ -55,9 +55,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"sentences": run.folder, "reverse": trained_run(root).folder}
 
 
-def test_a_run_of_another_task_and_a_cut_text_are_one_sentence(
-    whole: dict[str, Path], at_the_machine: None, cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_another_task_or_a_cut_text_is_one_sentence(whole: dict[str, Path], tmp_path: Path) -> None:
     for file in ("spec.json", "text"):
         run = shutil.copytree(whole["sentences"], tmp_path / f"sentences-{len(file)}")
         damage(run / "spec.json", run, "another task" if file == "spec.json" else "")
@@ -71,14 +69,7 @@ def test_a_run_of_another_task_and_a_cut_text_are_one_sentence(
 
 @grid("name, file, how, view", ("sentences", "reverse"), FILES, HOW, VIEWS, pairs=False)
 def test_a_damaged_file_brings_down_no_page(
-    name: str,
-    file: str,
-    how: str,
-    view: tuple[str, str],
-    whole: dict[str, Path],
-    at_the_machine: None,
-    cluster: FakeCluster,
-    tmp_path: Path,
+    name: str, file: str, how: str, view: tuple[str, str], whole: dict[str, Path], tmp_path: Path
 ) -> None:
     run = tmp_path / f"{name}-1"
     shutil.copytree(whole[name], run)

@@ -22,9 +22,7 @@ def test_a_second_sentence_follows_to_other_pages(published_models: None) -> Non
     assert at.text_input(key="pair").value == "a dog"
 
 
-def test_a_typed_path_opens_and_a_wrong_one_is_said(
-    small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_typed_path(small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.reference_gpt2(tmp_path / "typed")
     assert "To allow them to every visitor, start it with EXPLORER_FREE_PATH=1." in said(
         page("models/checkpoints")
@@ -70,13 +68,8 @@ def test_an_address_means_the_same_folder_after_others_opened_some_of_its_name(
 
 
 def test_a_token_is_replaced_masked_or_refused(published_models: None) -> None:
-    at = page(
-        "experiments/interventions",
-        model="bert",
-        text="the cat is good",
-        change="Token",
-        token_at="4",
-    )
+    asked = {"text": "the cat is good", "change": "Token", "token_at": "4"}
+    at = page("experiments/interventions", model="bert", **asked)
     assert "Token 4 is “good”." in said(at)
     at.text_input(key="new_token").set_value("dog a").run()
     assert "“dog a” is 2 tokens here: “dog”, “a”. Type one." in said(at)

@@ -15,13 +15,14 @@ from explorer.components import mounting
 from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
 from explorer.text.visible_text import readable
+from explorer.views.forward_pass.neurons_view import KEY
 from explorer.views.forward_pass.stage_values import NOTEBOOK_BATCH, NOTEBOOK_IDS, notebook_shapes
 from explorer.views.shared.pass_position import StageBar, StageClicks
 from models import Transformer
 from models.trace import trace
 from tests import apps
 from tests.apps import said
-from tests.views.drawing import handed, persistent, put_persistent, put_state, run_part, sent
+from tests.views.drawing import handed, persistent, put_persistent, put_state, run_parts, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
 WEIGHTS = "decoder.1.self_attn.weights"
@@ -55,19 +56,14 @@ def test_every_stage_has_its_heading_and_its_site() -> None:
         assert not stage.site or f"`{stage.site}`" in said(at)
 
 
-def test_a_step_exports_the_stage_on_screen_and_no_longer_the_one_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_step_exports_the_stage_on_screen_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(model="reverse")
-    for stage, drawn in [
-        ("encoder.embed", "stage_values"),
-        ("encoder.tokens", "stage_tokens"),
-        ("encoder.embed", "stage_values"),
-    ]:
+    values, tokens = ("encoder.embed", "stage_values"), ("encoder.tokens", "stage_tokens")
+    for stage, drawn in [values, tokens, values]:
         persistent(at, "stages").update(stage=stage)
         with monkeypatch.context() as patch:
             patch.setattr(mounting, "begin", lambda: pytest.fail("only the part is drawn"))
-            run_part(at, monkeypatch)
+            run_parts(at, slice(-1, None))
         assert set(at.session_state[SESSION_KEY].state(PageViews).drawn) == {"stage_list", drawn}
 
 
@@ -111,14 +107,9 @@ def test_a_token_and_numbers_are_chosen() -> None:
 
 def test_the_page_opens_at_the_attention_of_the_bar_and_follows_it() -> None:
     at = page(layer="1")
-    assert "decoder.1.self_attn.weights" in said(at)
-    at.selectbox(key="layer").set_value(0).run()
-    assert "decoder.0.self_attn.weights" in said(at)
-
-
-def test_the_sidebar_leads_to_the_same_stage_of_another_layer() -> None:
-    at = page("decoder.0.self_attn.weights", layer="0")
-    at.selectbox(key="layer").set_value(1).run()
+    for layer in (1, 0, 1):
+        at.selectbox(key="layer").set_value(layer).run()
+        assert f"decoder.{layer}.self_attn.weights" in said(at)
     assert kept(at)["stage"] == WEIGHTS
 
 
@@ -158,9 +149,8 @@ def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> 
     at = page("decoder.0.cross_attn.weights", model="translation")
     opened = opened_model.open_model("translation")
     of = forward_pass.run_text(opened, opened.example)
-    both = [
-        f"{a.label}{BETWEEN}{b.label}" for a, b in zip(of.target, of.output_tokens, strict=True)
-    ]
+    pairs = zip(of.target, of.output_tokens, strict=True)
+    both = [f"{one.label}{BETWEEN}{other.label}" for one, other in pairs]
     assert picture(at)["rows"] == both
     assert picture(at)["words"]["row"] == "reads / writes"
     assert at.selectbox(key="stage_decoder_token").options[-1].endswith(both[-1])
@@ -188,9 +178,8 @@ def test_without_a_choice_the_key_is_the_one_attended_to_most() -> None:
 
 def test_the_shapes_of_the_notebooks_batch_are_those_of_a_pass_that_runs() -> None:
     shapes = notebook_shapes()
-    assert ("Embedding", "32 × 10 → 32 × 10 × 512") in zip(
-        shapes["stage"], shapes["shape"], strict=True
-    )
+    of_stages = dict(zip(shapes["stage"], shapes["shape"], strict=True))
+    assert of_stages["Embedding"] == "32 × 10 → 32 × 10 × 512"
     ids = torch.zeros(NOTEBOOK_IDS, dtype=torch.long)
     recorded = trace(Transformer(NOTEBOOK_BATCH), ids)
     sites = [stage.site for stage in stages_of(NOTEBOOK_BATCH)]
@@ -200,3 +189,15 @@ def test_the_shapes_of_the_notebooks_batch_are_those_of_a_pass_that_runs() -> No
             assert run == shape.rpartition(" → ")[2]
     opened = page(notebook_batch="true")
     assert any("shape" in table.value for table in opened.dataframe)
+
+
+def test_a_neuron_is_chosen_among_the_strongest_and_its_lines_are_listed() -> None:
+    at = page("decoder.0.mlp.hidden", neuron_lines="true")
+    neurons = at.segmented_control(key=KEY)
+    assert "Strongest neurons at this token" in said(at)
+    assert f"largest activation of neuron {neurons.options[0]} of the sign" in said(at)
+    other = int(neurons.options[1])
+    apps.run(neurons.set_value(other))
+    assert kept(at)["number"] == str(other)
+    assert f"largest activation of neuron {other} of the sign" in said(at)
+    assert "Strongest neurons" not in said(page("decoder.0.mlp.out"))

@@ -5,7 +5,6 @@ import re
 
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from explorer.catalog import opened_model
@@ -18,7 +17,6 @@ TEXT = "the white cat does not see the black house"
 HEAD, NUMBER, KEY = 0, 5, 1
 ROWS = {"encoder": 2, "decoder": 3}
 """What is followed: a number of these tokens' vectors, in this head; they attend to this key."""
-BEGINNING = {"{0}.embed": (), "{0}.sum": ("{0}.embed", "{0}.pos_embed")}
 LAYER = {
     "self_attn.products": (),
     "self_attn.weights": ("self_attn.scores",),
@@ -38,7 +36,7 @@ def stops() -> dict[str, tuple[str, ...]]:
     """The stages to stop at, and of which others the equation has numbers at its beginning."""
     found: dict[str, tuple[str, ...]] = {}
     for stack in ROWS:
-        for stage, reads in BEGINNING.items():
+        for stage, reads in {"{0}.embed": (), "{0}.sum": ("{0}.embed", "{0}.pos_embed")}.items():
             found[stage.format(stack)] = tuple(each.format(stack) for each in reads)
         behind = CROSS if stack == "decoder" else {"resid_post": ("resid_mid", "mlp.out")}
         for stage, reads in (LAYER | behind).items():
@@ -83,22 +81,17 @@ def agrees(shown: str, value: float, largest: float) -> bool:
     return abs(float(f"{digits}e{power or 0}") - value) <= last / 2 + 5e-6 * largest
 
 
-def equation(at: AppTest) -> str:
-    return at.latex[-1].value.replace(r"\rule{0pt}{2em}", "")
-
-
-def test_the_equation_of_every_stage_has_the_number_and_those_it_is_made_of(
-    passed: dict[str, Tensor],
-) -> None:
+def test_every_equation_has_the_number_and_what_makes_it(passed: dict[str, Tensor]) -> None:
     chosen = {f"{stack}_token": str(row) for stack, row in ROWS.items()}
     chosen |= {"head": str(HEAD), "number": str(NUMBER), "key_token": str(KEY), "text": TEXT}
     at = page("forward_pass/forward_pass", model="translation", **chosen)
     for stage, reads in stops().items():
         persistent(at, "stages").update({"stage": stage})
         run(at)
-        left, _, right = equation(at).partition(" = ")
+        equation = at.latex[-1].value.replace(r"\rule{0pt}{2em}", "")
+        left, _, right = equation.partition(" = ")
         written = NUMBERS.findall(left) + NUMBERS.findall(right)
         for shown, each in zip(written, (stage, *reads), strict=False):
             value, largest = held(passed, each)
-            assert agrees(shown, value, largest), f"{stage}: no {value} of {each} in {equation(at)}"
+            assert agrees(shown, value, largest), f"{stage}: no {value} of {each} in {equation}"
         assert len(written) > len(reads)

@@ -1,5 +1,6 @@
 """Generation without a browser: what is cut, the branches, and what does not fit into them."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
 from explorer.inference.sampling_stages import sampling_stages
-from explorer.text import Token
 from explorer.views.generation.token_by_token import cut_summary
 from models.sampling import Sampling
 from tests import apps
@@ -25,8 +25,7 @@ LOGITS = torch.arange(1_000.0)
 """Each token is e times likelier than the one before it."""
 
 
-def page(**address: str) -> AppTest:
-    return apps.page("generation/generation", **{"model": "letters", **address})
+page = partial(apps.page, "generation/generation", model="letters")
 
 
 def next_token(at: AppTest) -> str:
@@ -47,7 +46,8 @@ def test_a_model_that_only_reads_leads_to_its_last_stage() -> None:
 
 def test_a_candidate_that_is_a_part_of_a_character_says_which(shipped_models: None) -> None:
     """In the tree and as the next token; where it ends the character it has its name."""
-    emoji = open_bytes("😀")
+    tokens = opened_model.open_model("shakespeare").tokenizer.encode("😀")
+    emoji = [token for token in tokens if "<0x" in token.label]
     last = "😀 4/4 <0x80>"
     names = [*(f"{emoji[at - 1].label} byte {at}/4" for at in (1, 2, 3)), last]
     at = page(model="shakespeare", text="Oh ")
@@ -59,12 +59,6 @@ def test_a_candidate_that_is_a_part_of_a_character_says_which(shipped_models: No
     forced = page(model="shakespeare", text="Oh 😀", way="Teacher forcing", given="2")
     row = cells(forced, "forcing")["target"]
     assert set(row.values()) >= {f"😀 {at}/4 {emoji[at - 1].label}" for at in (2, 3, 4)}
-
-
-def open_bytes(text: str) -> list[Token]:
-    """The tokens of a text of the shipped model that reads bytes, without what begins it."""
-    tokens = opened_model.open_model("shakespeare").tokenizer.encode(text)
-    return [token for token in tokens if not token.special and "<0x" in token.label]
 
 
 def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
@@ -161,9 +155,8 @@ def test_generation_stops_and_says_why() -> None:
         opened = opened_model.open_model(model)
         last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
         filled = f"all {opened.config.max_len} positions of this model are filled"
-        assert (
-            "ends the text" if last in opened.config.generation.eos_ids else filled
-        ) in next_token(at)
+        is_end = last in opened.config.generation.eos_ids
+        assert ("ends the text" if is_end else filled) in next_token(at)
 
 
 def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:

@@ -1,28 +1,31 @@
 """The Heads page without a browser: its ways out, its bounds, and what it leaves out."""
 
+from collections.abc import Mapping
+from functools import partial
+
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from explorer.analysis import rollout
 from explorer.analysis.head_programs import measure_programs, read_lines
+from explorer.analysis.token_attribution import DRAWS, DeletionCurves
+from explorer.app import widget_state
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.opened_model import open_model
+from explorer.components.chart import hand_over
 from explorer.components.mounting import PageViews
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.address_text import from_address
 from explorer.interventions.edits import ReplaceByProgram
 from explorer.text.number_format import three
+from explorer.views.attention.token_attribution_view import verdict
 from tests import apps
 from tests.apps import said, views
 from tests.views.drawing import press, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
-
-
-def page(**address: str) -> AppTest:
-    return apps.page("attention/heads", **address)
+page = partial(apps.page, "attention/heads")
 
 
 def test_cross_attention_is_no_stack_and_there_is_a_way_out() -> None:
@@ -36,7 +39,7 @@ def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch
         return torch.zeros(len(forward.rows(part)), len(forward.columns(part)), dtype=torch.bool)
 
     monkeypatch.setattr(ForwardPass, "mask", nothing)
-    for side in ["Finder", "Similarity"]:
+    for side in ["Finder", "Similarity", "Sinks"]:
         at = page(side=side, model="letters", text="the cat that sat")
         assert "Every row of this attention is fully masked" in said(at)
 
@@ -74,9 +77,68 @@ def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.Mon
     tokens = len(page(**address).selectbox(key="flow_to").options)
     steps = (tokens + tokens * (tokens + 1) // 2) * tokens
     monkeypatch.setattr(rollout, "STEPS_SOLVED", steps - 1)
-    assert "take too long to solve" in said(page(**address))
+    for words in ("take too long to solve", "Choose a lower layer or an earlier token"):
+        assert words in said(page(**address))
     monkeypatch.setattr(rollout, "STEPS_SOLVED", steps)
     assert "flow" in views(page(**address)), "a refusal is not kept"
+
+
+@pytest.mark.parametrize("sent", [None, [], [7], {"layer": 1}, [{"layer": 1, "head": 0}]])
+def test_a_click_on_a_chart_tells_a_mark(monkeypatch: pytest.MonkeyPatch, sent: object) -> None:
+    """A browser may send anything else."""
+    told: list[Mapping[str, object]] = []
+    monkeypatch.setattr(widget_state, "get", lambda *_: {"selection": {"picked": sent}})
+    hand_over("map", told.append)
+    assert told == ([{"layer": 1, "head": 0}] if sent == [{"layer": 1, "head": 0}] else [])
+
+
+def test_the_distribution_is_of_the_lines_and_refuses_too_few_cells() -> None:
+    address = {"side": "Distribution", "model": "letters"}
+    assert "built-in lines" in said(page(**address))
+    at = page(**address, own_lines="the cat that sat\nthat cat the cat", decile="1")
+    assert "2 of 2 lines of yours" in said(at)
+    assert {"decile_0", "decile_1", "decile_2"} <= set(views(at))
+    assert "not 3: type longer lines" in said(page(**address, own_lines="a"))
+
+
+def test_the_verdict_is_about_the_areas() -> None:
+    """Areas by hand: (p₀ + p₁) / 4 + (p₁ + p₂) / 4 over two tokens."""
+    random = torch.tensor([[0.8, 0.6, 0.2]] * (DRAWS - 1) + [[0.8, 0.2, 0.2]])  # 0.55 and 0.35
+    fast, slow = torch.tensor([0.8, 0.1, 0.2]), torch.tensor([0.8, 0.4, 0.2])  # 0.30 and 0.45
+    said_of = DeletionCurves((0, 1, 2), {"attention": slow, "rollout": fast}, random, 1.0)
+    assert "falls fastest when tokens are deleted by “rollout”: area 0.300" in verdict(said_of)
+    assert f"{DRAWS} random orders have 0.350 to 0.550" in verdict(said_of)
+    assert f"Attention has 0.450, less than {DRAWS - 1} of them" in verdict(said_of)
+    both = DeletionCurves((0, 1, 2), {"attention": slow, "rollout": slow}, random, 1.0)
+    assert f"No method beats all {DRAWS} random orders" in verdict(both)
+    assert "the best is “attention” and “rollout”: area 0.450" in verdict(both)
+
+
+def test_a_text_of_one_token_is_not_attributed() -> None:
+    assert "at least two tokens" in said(page(side="Attribution", model="letters", text="t"))
+    at = page(side="Attribution", model="letters", text="that cat", path_steps="64")
+    assert "Integrated gradients with 64 steps sum to " in said(at)
+
+
+def test_where_there_is_no_sink_the_page_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = page(side="Sinks", model="translation", part="Cross")
+    assert "In cross-attention the keys are another text's" in said(at)
+    assert "sinks" in views(press(at, "follow_Encoder"))
+    monkeypatch.setattr(ForwardPass, "mask", lambda self, *_: torch.eye(len(self.target)).bool())
+    assert "enter a text of at least two tokens" in said(
+        page(side="Sinks", model="letters", text="a hat")
+    )
+
+
+def test_the_experiments_are_drawn_with_the_typed_first_token() -> None:
+    at = page(side="Sinks", model="letters", text="that cat", first_token="cat")
+    (_, experiments) = at.dataframe
+    assert experiments.value["experiment"][1] == "First token replaced by “cat”"
+    assert (experiments.value["loss before"] == experiments.value["loss before"][0]).all()
+    at = page(side="Sinks", model="reviews", text="not a cat", first_token="the cat")
+    assert "is 2 tokens here" in said(at)
+    assert "KL divergence in nats" in at.dataframe[1].value
+    assert "at least 3 tokens" in said(page(side="Sinks", model="letters", text="t"))
 
 
 TEXTS = "the cat that sat\nthat hat and that cat\nthe hat the cat"

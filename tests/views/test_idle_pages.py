@@ -25,10 +25,8 @@ QUICK = [
     *((f"training/{page}", "queued") for page in ("training_history", "inside_training")),
 ]
 ALL = [(path_of(page), state) for page in PAGES for state in STATES]
-VISITS = [
-    *QUICK,
-    *(pytest.param(*each, marks=pytest.mark.thorough) for each in ALL if each not in QUICK),
-]
+REST = [each for each in ALL if each not in QUICK]
+VISITS = [*QUICK, *(pytest.param(*each, marks=pytest.mark.thorough) for each in REST)]
 
 
 @pytest.fixture

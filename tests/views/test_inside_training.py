@@ -1,6 +1,7 @@
 """The page Inside training without a browser: whose run it shows, and that its numbers are true."""
 
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,8 @@ def runs(
 
 
 @pytest.fixture
-def trained(runs: Path) -> Run:
-    return trained_run(runs)
+def trained(runs: Path, twelve_steps: Path) -> Run:
+    return Run(shutil.copytree(twelve_steps, runs / twelve_steps.name))
 
 
 def loss_at(made: Run, step: int) -> float:
@@ -52,15 +53,10 @@ def values(at: AppTest) -> dict[str, str]:
     return dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
 
 
-def test_it_is_about_the_run_of_the_chosen_model_or_the_newest_until_another_is_chosen(
-    runs: Path,
-) -> None:
+def test_it_is_of_the_models_run_or_the_newest_until_one_is_chosen(runs: Path) -> None:
     first, second = trained_run(runs), trained_run(runs, optimizer="muon")
-    assert apps.page(PAGE).selectbox(key="run").value == second.name
-    assert apps.page(PAGE, model="reviews").selectbox(key="run").value == second.name
-    assert apps.page(PAGE, model=first.name, run=second.name).selectbox(key="run").value == (
-        second.name
-    )
+    for asked in ({}, {"model": "reviews"}, {"model": first.name, "run": second.name}):
+        assert apps.page(PAGE, **asked).selectbox(key="run").value == second.name
     at = apps.page(PAGE, model=first.name, update_after="1", update_stage="1")
     chosen = at.selectbox(key="run")
     assert chosen.value == first.name
@@ -90,18 +86,15 @@ def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(runs: Path
     spec, began = made.spec, at_saved_step(made, made.spec)
     assert began is not None
     task = TASKS["reverse"]
-    report = next(
-        train(began.model, lambda s: task.batch(s, spec.training), spec.training, began.state)
-    )
+    training = spec.training
+    report = next(train(began.model, lambda s: task.batch(s, training), training, began.state))
     assert values(at)["loss before"] == f"{three(report.loss)} nats"
     made.command("step")
     assert [progress.report.step for progress in advance(made.folder)] == [2]
     assert loss_at(made, 2) == pytest.approx(report.loss, rel=1e-6)
 
 
-def test_where_training_again_takes_too_long_the_gradient_is_shown_alone(
-    trained: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_long_a_training_is_not_made(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_update_view, "MOST", 0)
     at = apps.page(PAGE, run=trained.name, update_after="2", update_stage="2")
     assert "so the gradient is shown without the update" in said(at)
@@ -147,12 +140,8 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     at = apps.page(PAGE, run=made.name, update_after="1", update_stage="1")
     assert words not in said(at), "not of the beginning"
     put_state(at, update_after=6)
-    for each in (
-        words,
-        one_update_view.RETRAINED_EXACTLY,
-        f"their mean, {three(loss_at(made, 11))} nats",
-    ):
-        assert each in said(at)
+    mean = f"their mean, {three(loss_at(made, 11))} nats"
+    assert all(each in said(at) for each in (words, one_update_view.RETRAINED_EXACTLY, mean))
     assert values(put_state(at, update_stage=2))["clipped to"] == "0.0100"
     model, now = open_folder(dict(made.snapshots())[12]).model, made.spec_now().training
     found = [*gradients(model, lambda at: made.task().batch(12 + at, now), 32, 0.2)]
@@ -160,9 +149,7 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     assert values(apps.page(PAGE, run=made.name, inside_view="Gradient noise"))["‖G‖²"] == squared
 
 
-def test_what_holds_too_much_is_refused_before_a_snapshot_is_opened(
-    trained: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_much_is_refused_unopened(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("models.losses.LARGE_LOGITS", 1)
         at = apps.page(PAGE, run=trained.name, update_after="1")
@@ -175,9 +162,7 @@ def test_what_holds_too_much_is_refused_before_a_snapshot_is_opened(
 
 
 @pytest.mark.parametrize("task", ["reverse", "negation"])
-def test_losses_that_are_no_numbers_are_drawn_and_said(
-    runs: Path, monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
+def test_losses_without_numbers(runs: Path, monkeypatch: pytest.MonkeyPatch, task: str) -> None:
     made = trained_run(runs, task=task)
     real = one_update_view.take_apart
 

@@ -1,5 +1,7 @@
 """The page Interventions, without a browser: its history, its cells, what it refuses."""
 
+from functools import partial
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -13,6 +15,7 @@ from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
     AblateMlp,
+    AblateNeuron,
     CutEdge,
     EditHistory,
     HideKey,
@@ -31,13 +34,8 @@ from tests.apps import said, views
 from tests.views.drawing import pasted, press, put_persistent
 
 D = "decoder.self_attn"
-
-
 pytestmark = pytest.mark.usefixtures("small_models")
-
-
-def page(**address: str) -> AppTest:
-    return apps.page("experiments/interventions", **{"model": "letters", **address})
+page = partial(apps.page, "experiments/interventions", model="letters")
 
 
 def edits(at: AppTest) -> str:
@@ -101,21 +99,16 @@ def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPa
     assert "Generated before: le chat noir ne voit pas la maison blanche" in said(at)
     assert "Generated after: le chat noir ne voit pas la maison grise" in said(at)
     assert "Changed: “blanche” → “grise”" in said(at)
-    assert "In the numbers and maps below, the decoder reads the answer generated before" in said(
-        at
-    )
+    reads = "In the numbers and maps below, the decoder reads the answer generated before"
+    assert reads in said(at)
 
 
 def test_a_held_cell_is_changed_by_one_click() -> None:
     at = page(text="the cat", layer="0", head="1")
     put_persistent(at, "pinned", pinned="q2k1")
     labels = [each.label for each in at.button if str(each.key).startswith("held_edit")]
-    assert labels == [
-        "Cut this edge in head 1",
-        "Cut it in every head of layer 0",
-        "Mask this cell in layer 0",
-        "Mask the key in layer 0",
-    ]
+    assert labels[:2] == ["Cut this edge in head 1", "Cut it in every head of layer 0"]
+    assert labels[2:] == ["Mask this cell in layer 0", "Mask the key in layer 0"]
     assert edits(press(at, "held_edit_2")) == "1.1~c.d.0.2.1.0"
     assert at.button(key="held_edit_0").label == "Unmask this cell in layer 0"
     assert edits(press(at, "held_edit_0")) == ""
@@ -139,9 +132,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> tuple[OpenModel, ForwardPass]:
     return found, run_text(found, found.example)
 
 
-def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
-    opened: tuple[OpenModel, ForwardPass],
-) -> None:
+def test_a_cell_painted_back_leaves_no_edit(opened: tuple[OpenModel, ForwardPass]) -> None:
     head = AblateHead(D, 0, 0)
     edit_history.add_edit(head)
     for layer in (0, None):
@@ -154,9 +145,7 @@ def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
             assert edit_history.current_history().active == (head,)
 
 
-def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
-    opened: tuple[OpenModel, ForwardPass],
-) -> None:
+def test_a_forbidden_cell_is_allowed_by_an_edit(opened: tuple[OpenModel, ForwardPass]) -> None:
     """Forbidden in every layer and allowed in one, or in one layer and allowed in every one."""
     everywhere = MaskCell(D, None, 2, 1, False)
     edit_history.add_intervention(*opened, everywhere)
@@ -172,9 +161,8 @@ def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
 
 def test_a_full_history_says_so() -> None:
     full: tuple[Intervention, ...] = tuple(AblateHead(D, 9, head) for head in range(MAX_EDITS))
-    at = page(
-        edits=to_address(EditHistory(full, MAX_EDITS)), change="Mask", mask_how="Cell by cell"
-    )
+    address = to_address(EditHistory(full, MAX_EDITS))
+    at = page(edits=address, change="Mask", mask_how="Cell by cell")
     assert edit_history.FULL not in said(at)
 
     state: dict[str, object] = {"edits": edits(at)}
@@ -199,6 +187,7 @@ def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside() -> None:
             AblateHead(part, 0, 0),
             AblateAttention(part, 0),
             AblateMlp(part, 0),
+            AblateNeuron(part, 0, 0),
             CutEdge(part, 0, 0, 0, 0),
             PresetMask(part, 0, "none"),
             MaskCell(part, 0, 0, 0, False),

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.app.session import SESSION_KEY
 from explorer.catalog import opened_model, uploads
 from explorer.catalog.parameters import count_parameters
-from explorer.components.mounting import PageView, PageViews
+from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
 from explorer.inference.default_head import default_head
 from explorer.inference.generation_limits import longest_answer
@@ -58,13 +59,7 @@ TEN = "I am a student I am a student dog"
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def page(**address: str) -> AppTest:
-    return apps.page("experiments/museum", **{"model": "translation", **address})
-
-
-def drawn_views(at: AppTest) -> dict[str, PageView]:
-    views: PageViews = at.session_state[SESSION_KEY].state(PageViews)
-    return views.drawn
+page = partial(apps.page, "experiments/museum", model="translation")
 
 
 def tables(at: AppTest) -> str:
@@ -100,9 +95,7 @@ def test_every_exhibit_says_what_is_right_and_how_to_spot_it(shown: dict[str, Ap
         assert HOW_TO_SPOT in said(at) or IN_BOTH in said(at), exhibit.name
 
 
-def test_the_number_is_that_of_both_runs_and_the_picture_one_that_shows_the_mistake(
-    shown: dict[str, AppTest],
-) -> None:
+def test_the_number_is_of_both_runs_and_the_picture_shows_it(shown: dict[str, AppTest]) -> None:
     """A number that is the same in both models shows nothing."""
     right = case("translation")
     for exhibit in FINDABLE:
@@ -131,7 +124,8 @@ def test_the_number_is_that_of_both_runs_and_the_picture_one_that_shows_the_mist
         assert drawn is not None
         assert should is not None
         assert not drawn.is_like(should)
-        (figure,) = drawn_views(shown[exhibit.name])["museum_wrong"].figures()
+        views = shown[exhibit.name].session_state[SESSION_KEY].state(PageViews)
+        (figure,) = views.drawn["museum_wrong"].figures()
         assert figure.title.startswith(drawn.title)
 
 
@@ -157,9 +151,7 @@ def test_the_lines_run_as_pasted(shown: dict[str, AppTest], small_models: Path) 
 
 
 @pytest.mark.parametrize("name", ["softmax-twice", "random-labels"])
-def test_two_trainings_side_by_side(
-    name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_trainings(name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of random labels the lines print the last points of the curves."""
     monkeypatch.setattr(paired_training, "PAIRED_STEPS", 4)
     monkeypatch.setattr(paired_training.train_on_random_labels, "__defaults__", (4,))
@@ -202,9 +194,6 @@ def test_a_mistake_that_no_model_can_have_promises_no_more_than_there_is(own_mod
     assert "No model here can have this mistake: it has norms before and after" in said(at)
     assert "own numbers are below" not in said(at)
     assert "MISTAKES" not in at.code[0].value
-
-
-# ---- the hunt ---------------------------------------------------------------------------------
 
 
 def test_every_instrument_in_the_hunt() -> None:
@@ -256,13 +245,6 @@ def test_find_it_and_the_score(small_models: Path) -> None:
     assert "Found so far: 1 of 1." in guess(0, 0), "a second try counts"
 
 
-# ---- the documents' systems -------------------------------------------------------------------
-
-
-def system(name: str, **address: str) -> AppTest:
-    return page(room="Systems", system=name, **address)
-
-
 @pytest.fixture
 def root(small_models: Path) -> Iterator[Path]:
     """Where systems are made; hundreds of megabytes do not stay behind a test."""
@@ -282,7 +264,7 @@ def test_the_documents_disagree_and_each_system_says_how_large_it_is() -> None:
         "repository README": ("yes", "−∞", "post", "0.1", "with bias, per head", "5,000"),
     }
     for preset, each in BY_PRESET.items():
-        at = system(preset)
+        at = page(room="Systems", system=preset)
         count = count_parameters(each.config)
         assert f"{count:,} parameters." in said(at)
         assert at.button(key="open_system").label.endswith(f"(makes {megabytes(4 * count)} first)")
@@ -297,11 +279,9 @@ def test_the_documents_disagree_and_each_system_says_how_large_it_is() -> None:
 def test_the_sentence_stays_where_its_words_are_known() -> None:
     """A sentence that a system cannot read is replaced, and the page says why."""
     why = "Not in this model's vocabulary, so read as <unk>: “red”, “fish”. So your sentence"
-    for text, read in [
-        ("the very good cat", "the very good cat"),
-        ("the red fish", BY_PRESET[CLASSIFIER].sentence),
-    ]:
-        at = press(system(CLASSIFIER, text=text), "open_system")
+    known = "the very good cat"
+    for text, read in [(known, known), ("the red fish", BY_PRESET[CLASSIFIER].sentence)]:
+        at = press(page(room="Systems", system=CLASSIFIER, text=text), "open_system")
         assert at.text_input(key="text").value == read
         assert (why in said(at)) is (text != read)
 
@@ -317,9 +297,8 @@ def test_a_system_can_be_trained_on_its_task() -> None:
     """Its choices, a task of this app; at the document's own size it is refused with its count."""
     for each in SYSTEMS:
         task, theirs = TASKS[each.task], PRESETS[each.preset]
-        spec = spec_of(
-            task, {"like": each.preset, "lr": LEARNING_RATE, "steps": 2, "batch_size": 4}
-        )
+        how = {"like": each.preset, "lr": LEARNING_RATE, "steps": 2, "batch_size": 4}
+        spec = spec_of(task, how)
         for field in CHOSEN:
             assert getattr(spec.model, field) == getattr(theirs, field)
         assert spec.model.vocab_size == task.model.vocab_size
@@ -346,7 +325,7 @@ def test_a_system_can_be_trained_on_its_task() -> None:
 def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
     """Its shapes are read in the whole pass, all of its 177 MB made by the click."""
     notebook = BY_PRESET["notebook tutorial"]
-    at = press(system("notebook tutorial"), "open_system")
+    at = press(page(room="Systems", system=notebook.preset), "open_system")
     folder = document_systems.folder_of(notebook, root)
     assert at.selectbox(key="model").value == folder.name == "notebook-tutorial"
     assert (folder / "model.safetensors").stat().st_size > 4 * 44_127_755

@@ -39,9 +39,6 @@ def case(opened: OpenModel, text: str = "") -> MeasuredRun:
     return right_run(opened, seen, (seen.parts[-1].name, 0, 0))
 
 
-# ---- their numbers ---------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """An encoder-decoder and what it reads: the source (1, s), the target and labels (1, t)."""
@@ -200,9 +197,7 @@ def agrees(shown: str, true: float) -> bool:
     return abs(value - true) <= 6e-3 * abs(true)
 
 
-def test_its_numbers_are_those_of_plain_torch_and_its_mistake_gives_others(
-    subtests: pytest.Subtests,
-) -> None:
+def test_numbers_are_of_plain_torch_and_mistakes_give_others(subtests: pytest.Subtests) -> None:
     """The same inputs, found without the museum: the text's tokens, and what the model answers."""
     assert set(BY_TORCH) == set(INSTRUMENTS)
     look = ("decoder.cross_attn", 0, 1)
@@ -224,10 +219,9 @@ def test_its_numbers_are_those_of_plain_torch_and_its_mistake_gives_others(
                 by_torch = numbers(Run(each.model, ids, written[:, :-1], written[:, 1:], look[2]))
                 pairs = [*zip(found.groups(), by_torch, strict=True)]
                 assert [pair for pair in pairs if not agrees(*pair)] == []
-            is_another = instrument(wrong).number != pytest.approx(
-                instrument(right).number, rel=1e-3
-            )
-            assert is_another or instrument(wrong).phrase != instrument(right).phrase
+            one, other = instrument(right), instrument(wrong)
+            is_another = other.number != pytest.approx(one.number, rel=1e-3)
+            assert is_another or other.phrase != one.phrase
 
 
 def test_the_loss_in_parts_is_the_loss(
@@ -246,9 +240,6 @@ def test_the_loss_in_parts_is_the_loss(
             shown = [float(size.replace(",", "")) for _, size in found.lines]
             norms = [float(gradient.norm()) for gradient in whole.gradients.values()]
             assert shown == pytest.approx(norms, rel=6e-3)
-
-
-# ---- what they hold in memory ----------------------------------------------------------
 
 
 class Largest(TorchDispatchMode):
@@ -274,9 +265,6 @@ def test_no_instrument_scores_every_word_at_every_place(tmp_path: Path) -> None:
             INSTRUMENTS[name](wide)
         heads = wide.opened.config.n_heads
         assert largest.numbers < min(places * words, heads * places * places), name
-
-
-# ---- what they read --------------------------------------------------------------------
 
 
 def test_one_token_has_no_answer_before_it_and_no_loss(small_models: Path) -> None:

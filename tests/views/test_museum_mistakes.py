@@ -22,12 +22,9 @@ from tests.tiny import assert_equal_weights, config_of, ids_of, inputs_of, shake
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
 SIZES = {"d_model": 16, "n_heads": 2}
-FITTING = [
-    (name, kind)
-    for name, mistake in MISTAKES.items()
-    for kind in KINDS
-    if mistake.misfit(config_of(kind, **SIZES)) is None
-]
+CONFIGS = {kind: config_of(kind, **SIZES) for kind in KINDS}
+PAIRS = [(name, kind) for name in MISTAKES for kind in KINDS]
+FITTING = [(name, kind) for name, kind in PAIRS if MISTAKES[name].misfit(CONFIGS[kind]) is None]
 WRITING = [(name, kind) for name, kind in FITTING if kind != "encoder" and name != "never-appends"]
 TELLING = ((0.3, 1), (0.3, 4), (0.6, 3))
 """Noise and seed of models that write other words with a cache than without one."""
@@ -75,9 +72,7 @@ def by_whole_passes(model: Transformer, source: Tensor, steps: int) -> Tensor:
 
 
 @grid("mistake, telling", WRITING, TELLING)
-def test_what_is_written_is_what_whole_passes_give(
-    mistake: tuple[str, str], telling: tuple[float, int]
-) -> None:
+def test_writing_is_that_of_passes(mistake: tuple[str, str], telling: tuple[float, int]) -> None:
     """A cache must not hide a mistake, nor show another one."""
     (name, kind), source = mistake, ids_of(1, 5)
     model = MISTAKES[name].make(shake(Transformer(config_of(kind, **SIZES)), *telling).eval())
@@ -150,9 +145,8 @@ def test_3_the_lost_target(notebook: Transformer) -> None:
 
 
 def test_4_writing_that_never_appends() -> None:
-    config = config_of(
-        "encoder-decoder", bos_id=1, generation=GenerationConfig(eos_ids=(2,)), dropout=0.5
-    )
+    ends = GenerationConfig(eos_ids=(2,))
+    config = config_of("encoder-decoder", bos_id=1, generation=ends, dropout=0.5)
     _, bad, (source, target) = wrong(config, "never-appends")
     assert bad.generate(source, max_length=9).shape == (1, 10), "it knows no end"
     bad.train()

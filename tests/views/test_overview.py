@@ -30,8 +30,7 @@ def page(model: str = "translation", **address: str) -> AppTest:
 
 def choice(at: AppTest) -> list[float]:
     """What the picture was told to hold."""
-    found: list[float] = handed(at, "pass_map")
-    return found
+    return [*handed(at, "pass_map")]
 
 
 def notes(at: AppTest) -> list[str]:
@@ -46,9 +45,6 @@ def kept(at: AppTest) -> dict[str, Any]:
     """What a link would repeat of the picture."""
     names = ("answer", "traced", "least", "block", "pinned")
     return {name: at.query_params[name] for name in names if name in at.query_params}
-
-
-# ---- the address ------------------------------------------------------------------------------
 
 
 def test_a_link_repeats_what_is_held() -> None:
@@ -106,9 +102,6 @@ def test_what_was_held_does_not_follow_into_a_text_without_it() -> None:
     assert choice(at)[4:6] == [-1, -1]
 
 
-# ---- what the picture tells -------------------------------------------------------------------
-
-
 def holding(value: object) -> None:
     """A page on which the picture tells this."""
     import streamlit as st
@@ -140,18 +133,8 @@ def test_what_is_told_is_in_the_address_from_then_on() -> None:
 
 def test_anything_else_that_is_told_changes_nothing() -> None:
     right = [2, 0, 3, 0.05, 1, 0, 2, 0, 1, 2, 1]
-    hostile: list[Any] = [
-        None,
-        3,
-        "x",
-        {},
-        [],
-        [True, *right[1:]],
-        right[:-1],
-        [*right, 0],
-        [str(each) for each in right],
-    ]
-    for value in hostile:
+    hostile: list[Any] = [[True, *right[1:]], right[:-1], [*right, 0], [*map(str, right)]]
+    for value in (None, 3, "x", {}, [], *hostile):
         _, session = told(value)
         assert session.persistent.keys() <= {"pinned"}, value
     names = ["answer", "traced", "traced", "least", "block", "block"]
@@ -166,9 +149,6 @@ def test_anything_else_that_is_told_changes_nothing() -> None:
     for at in range(len(right)):
         odd = (float("nan"), float("inf"), 1e300)[at % 3]
         told([*right[:at], odd, *right[at + 1 :]])
-
-
-# ---- passes of every kind ---------------------------------------------------------------------
 
 
 def test_every_kind_of_model_has_its_picture() -> None:
@@ -217,9 +197,7 @@ def test_what_comes_behind_are_all_answers_and_the_lens_of_every_layer() -> None
         assert (word, p) == (label, pytest.approx(options[0][1], rel=1e-5))
 
 
-def test_a_model_without_a_head_has_no_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_head_are_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_model(tmp_path, "bare", None, "a cat", kind="encoder", head="none")
     save_model(tmp_path, "plain", d_ff=0, n_layers=2)
     save_model(tmp_path, "beside", parallel=True)
@@ -233,9 +211,7 @@ def test_a_model_without_a_head_has_no_answers(
     assert header(page("beside"))["stacks"][0]["parallel"] is True
 
 
-def test_a_text_that_is_too_long_for_the_picture_says_the_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_long_a_text_says_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long_model(tmp_path, "long")
     monkeypatch.setenv("EXPLORER_MODELS", os.fspath(tmp_path))
     monkeypatch.setattr(information_flow, "MOST_WORK", 2 * 16 * 10**2)
@@ -248,9 +224,6 @@ def test_a_text_that_is_too_long_for_the_picture_says_the_way_out(
     assert sentence.endswith("shorten it, or look at the page Attention maps.")
     assert "pass_map" in views(page("long", text="abc"))
     run(pasted(at), tmp_path)
-
-
-# ---- what a reader takes along ----------------------------------------------------------------
 
 
 def test_the_edges_are_exported_as_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

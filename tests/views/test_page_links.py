@@ -72,15 +72,8 @@ def test_every_part_of_every_kind_of_model_leads_to_a_page_that_exists(kind: str
         for part in block_inside(forward, stack, 0).parts:
             link = link_of_stage(part.stage)
             own = part.stage.stack == stack and part.stage.part
-            event = {
-                "page": link["page"],
-                "part": own or f"{stack}.self_attn",
-                "layer": 0,
-                "head": 0,
-                "query": None,
-                "key": None,
-                "address": link["address"],
-            }
+            where = {"part": own or f"{stack}.self_attn", "head": 0, "query": None, "key": None}
+            event = asked(link["page"], **where, address=link["address"])
             assert checked_link(forward, event) is not None, part.name
             assert link["opens"] == TITLES[link["page"]]
 
@@ -125,10 +118,9 @@ def test_behind_a_door_head_and_tokens_are_chosen() -> None:
 
 @pytest.mark.usefixtures("small_models")
 def test_behind_a_door_to_the_forward_pass_its_stage_is_chosen() -> None:
-    stage = "decoder.0.resid_mid"
-    part = "decoder.self_attn"
-    address = {"stage": stage}
-    _, session = opened(asked("forward_pass", part=part, query=0, key=None, address=address))
+    stage, part = "decoder.0.resid_mid", "decoder.self_attn"
+    asks = asked("forward_pass", part=part, query=0, key=None, address={"stage": stage})
+    _, session = opened(asks)
     assert session.next_page == "forward_pass"
     assert session.persistent["stages"]["stage"] == stage
     assert session.persistent["stages"]["decoder_token"] == "0"

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES, right_and_doubled
 from explorer.catalog import opened_model
@@ -31,13 +31,9 @@ from tests.views.drawing import long_model, press, put_state, sent
 VIEWS = ("Scheme", "Permutation", "Length extrapolation", "Doubled exponent")
 ORDER, LONGER = VIEWS[1:3]
 KEYS = ("", "other_")
-OWN_ORDER = {"lab": ORDER, "order_of": "Custom order"}
 
 pytestmark = pytest.mark.usefixtures("small_models")
-
-
-def page(**address: str) -> AppTest:
-    return apps.page("input/positions", **{"model": "letters", **address})
+page = partial(apps.page, "input/positions", model="letters")
 
 
 def test_every_scheme_of_a_model_that_has_it_has_every_view(own_models: Path) -> None:
@@ -84,9 +80,7 @@ def expected_views(scheme: str, key: str) -> set[str]:
     return {f"{key}products"} | ({f"{key}positions_table"} if scheme in HAS_TABLE else set())
 
 
-def test_any_two_schemes_stand_side_by_side_at_one_size_and_scale(
-    own_models: Path, subtests: pytest.Subtests
-) -> None:
+def test_two_schemes_have_one_size_and_scale(own_models: Path, subtests: pytest.Subtests) -> None:
     save_model(own_models, "plain", d_model=32)
     save_model(own_models, "taught", positions="learned")
     for first, second in combinations(SCHEMES, 2):
@@ -160,7 +154,7 @@ def test_the_figures_of_two_schemes_are_exported_by_their_names(shipped_models: 
 
 
 def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
-    at = page(**OWN_ORDER)
+    at = page(lab=ORDER, order_of="Custom order")
     as_it_was = "The order is the same, so nothing changes."
     assert as_it_was in said(at)
     at.text_input(key="text").set_value("the cat and the hat").run()
@@ -170,9 +164,7 @@ def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
         assert "name each position from 0 to" in said(at), places
 
 
-def test_a_long_text_can_be_turned_around_and_only_lengths_that_are_run_are_offered(
-    own_models: Path,
-) -> None:
+def test_a_long_text_is_turned_and_only_lengths_that_run_are_offered(own_models: Path) -> None:
     for name, most in (("long", 2_048), ("some", 1_500), ("few", 64)):
         long_model(own_models, name, positions="rotary", max_len=most)
     at = page(model="long", text="abc " * 499, lab=ORDER)
@@ -180,10 +172,8 @@ def test_a_long_text_can_be_turned_around_and_only_lengths_that_are_run_are_offe
     apps.run(at.segmented_control(key="order_of").set_value("Custom order"))
     assert "name each position from 0 to 1,9" in said(at)
     left_out = "Texts of more than 2,048 tokens are not run here, so 1.5 × and 2 × are not offered."
-    for model, times, longest, is_left_out in (
-        ("some", ["1.25 ×"], "1,875", True),
-        ("few", ["1.25 ×", "1.5 ×", "2 ×"], "128", False),
-    ):
+    few = ("few", ["1.25 ×", "1.5 ×", "2 ×"], "128", False)
+    for model, times, longest, is_left_out in (("some", ["1.25 ×"], "1,875", True), few):
         at = page(model=model, lab=LONGER)
         assert at.segmented_control(key="times").options == times
         assert f"repeated to {longest} tokens, in one forward pass" in said(at)

@@ -1,5 +1,6 @@
 """The pretrained models and the offer on the start page, without a browser."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,16 +40,12 @@ def states(monkeypatch: pytest.MonkeyPatch) -> dict[str, DownloadState]:
 
     monkeypatch.setattr(background_downloads, "state_of", state_of)
     monkeypatch.setattr(background_downloads, "start", start)
-    monkeypatch.setattr(
-        background_downloads,
-        "cancel",
-        lambda model: found.update({model.name: DownloadState("absent")}),
-    )
+    gone = DownloadState("absent")
+    monkeypatch.setattr(background_downloads, "cancel", lambda of: found.update({of.name: gone}))
     return found
 
 
-def page(**address: str) -> AppTest:
-    return apps.page("models/checkpoints", **address)
+page = partial(apps.page, "models/checkpoints")
 
 
 def offer(model: str = "letters") -> AppTest:
@@ -75,9 +72,7 @@ def buttons(at: AppTest) -> dict[str, str]:
     return {str(button.key): button.label for button in at.button}
 
 
-def test_every_pretrained_model_is_a_row_with_size_licence_and_use(
-    states: dict[str, DownloadState],
-) -> None:
+def test_every_pretrained_model_has_size_licence_and_use(states: dict[str, DownloadState]) -> None:
     at = page()
     for model in PRETRAINED_MODELS.values():
         assert f"get_{model.name}" in buttons(at)
@@ -90,8 +85,8 @@ def test_a_click_begins_shows_how_far_it_is_and_ends_it(states: dict[str, Downlo
     at = press(page(), "get_gpt2")
     assert [state.kind for state in states.values()] == ["running"]
     assert "get_gpt2" not in buttons(at)
-    fetched = DownloadState("running", DownloadProgress("fetching", 110_000_000, 551_000_000, 9e6))
-    states["gpt2"] = fetched
+    progress = DownloadProgress("fetching", 110_000_000, 551_000_000, 9e6)
+    states["gpt2"] = fetched = DownloadState("running", progress)
     again = page()
     assert "cancel_list_gpt2" in buttons(again)
     assert progress_words(fetched) == "110 MB of 551 MB, 9.00 MB a second, 49 s left"
@@ -109,9 +104,7 @@ def test_a_click_begins_shows_how_far_it_is_and_ends_it(states: dict[str, Downlo
     assert not {"get_gpt2", "cancel_list_gpt2"} & {*offered}, "another process downloads it"
 
 
-def test_a_model_that_was_waited_for_opens_and_one_that_is_there_can_be_opened(
-    examples: Path,
-) -> None:
+def test_what_was_waited_for_opens_and_what_is_there_can_be_opened(examples: Path) -> None:
     put(examples / "gpt2")
     at = page(model="letters")
     assert buttons(at)["open_pretrained_gpt2"] == "Open"
@@ -139,9 +132,7 @@ def test_only_who_runs_the_app_can_add_models(
     assert buttons(offer()) == {}
 
 
-def test_the_offer_is_one_line_and_one_button_until_the_model_is_there(
-    examples: Path, states: dict[str, DownloadState]
-) -> None:
+def test_the_offer_is_a_line_and_a_button(examples: Path, states: dict[str, DownloadState]) -> None:
     at = offer()
     label = "Get SmolLM2, a pretrained language model (93 MB)"
     assert buttons(at) == {"get_offer": label}
@@ -158,9 +149,7 @@ def test_the_offer_is_one_line_and_one_button_until_the_model_is_there(
     assert not at.markdown
 
 
-def test_only_of_a_small_model_is_it_said_that_it_learned_one_task(
-    examples: Path, states: dict[str, DownloadState]
-) -> None:
+def test_small_models_learned_one_task(examples: Path, states: dict[str, DownloadState]) -> None:
     put(examples / "gpt2")
     at = offer("gpt2")
     assert set(buttons(at)) == {"get_offer"}
@@ -175,9 +164,7 @@ def test_there_is_no_offer_beside_a_model_that_the_app_was_started_for(
     assert buttons(offer()) == {}
 
 
-def test_the_pretrained_model_is_met_first_and_an_address_says_which_model_it_means(
-    examples: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pretrained_one_is_met_first(examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(SMOLLM2.folder)
     assert apps.page("attention/attention").selectbox(key="model").value == "smollm2"
     asked = apps.page("attention/attention", text="the cat")

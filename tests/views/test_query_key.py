@@ -25,7 +25,7 @@ def _models(own_models: Path) -> None:
 
 
 def page(model: str = "turned", **address: str) -> AppTest:
-    at = apps.page("attention/query_key", model=model, **address)
+    at = apps.page("attention/query_key", model=model, pair_view="Products", **address)
     assert at.table[0].value["step"][0].startswith("q·k, the sum of ")
     return at
 
@@ -40,14 +40,12 @@ def test_another_key_changes_the_sentence() -> None:
     at = page(head="0")
     at.selectbox(key="query").set_value(2).run()
     apps.run(at.selectbox(key="key").set_value(1))
-    one = query_key_pair(
-        forward_pass.run_text(opened_model.open_model("turned"), TEXT), SITE, 0, 0, 2, 1
-    )
-    assert pair_sentence(one, "{row} attends to {column}: {value}", "“cat”", "“the”") in apps.said(
-        at
-    )
+    found = forward_pass.run_text(opened_model.open_model("turned"), TEXT)
+    one, words = query_key_pair(found, SITE, 0, 0, 2, 1), "{row} attends to {column}: {value}"
+    assert pair_sentence(one, words, "“cat”", "“the”") in apps.said(at)
     at.segmented_control(key="order").set_value("By size of the product").run()
     assert "Heads 0 to 1 share this key" in apps.said(at)
+    apps.run(at.segmented_control(key="pair_view").set_value("Distances"))
     assert "rotated to every other position by the model's own angles" in apps.said(at)
 
 

@@ -45,7 +45,7 @@ def test_pages_say_that_a_row_sees_nothing() -> None:
     assert "Every row sums to 1, except fully masked rows." in said(apps.page("overview/overview"))
     at = apps.page("attention/masks", example="Your sentence")
     assert "Weights: rows sum to 1, fully masked rows to 0" in titles(at)
-    at = apps.page("attention/query_key", model="blind", query="0 · <s>")
+    at = apps.page("attention/query_key", model="blind", query="0 · <s>", pair_view="Products")
     assert "Every key is masked for “<s>”: its whole row of weights is 0." in said(at)
     assert dict(zip(*at.table[0].value.to_dict("list").values(), strict=True))["weight"] == "0"
     at = apps.page("attention/head_steps", model="blind", pinned="q0k0", up_to="values")

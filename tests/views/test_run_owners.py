@@ -128,9 +128,7 @@ def test_a_message_that_no_button_sends_changes_nothing_of_anothers_run(
 def test_a_run_is_deleted_after_a_second_click(cluster: FakeCluster, tmp_path: Path) -> None:
     kept, gone = (create(tmp_path, tiny_spec(), owner=ANN) for _ in range(2))
     at = page(ANN, run=gone.name)
-    assert f"This deletes **{gone.title}**: its metrics" in said(at), (
-        "in what the first click opens"
-    )
+    assert f"This deletes **{gone.title}**: its metrics" in said(at), "behind the first click"
     press(at, "delete_run")
     assert [run.name for run in all_runs(tmp_path)] == [kept.name]
     assert not gone.folder.exists()

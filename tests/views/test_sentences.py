@@ -22,6 +22,7 @@ from tests.apps import run, said
 from tests.tiny import save_model
 from tests.views.drawing import long_model, titles
 
+pytestmark = pytest.mark.usefixtures("small_models")
 Rows = dict[str, list[str]]
 HUGE = "9" * 5_000
 LONG = "the+" * 525
@@ -277,7 +278,9 @@ INDUCTION = "experiments/circuits?model=induction&text=abcdeabcdeab&corrupted=ad
 PATCHED = INDUCTION.replace("adcbeadcbeab", "abcdeadceeab")
 SHIPPED_ONES: Rows = {
     "experiments/circuits?model=induction&answer_token=cd": ["“c”, “d”: give one token."],
-    "experiments/circuits?model=induction&corrupted=abc": ["give both the same number of tokens."],
+    "experiments/circuits?model=induction&corrupted=abcab": [
+        "those without a partner keep their value"
+    ],
     f"{PATCHED}&circuit_view=Causal+tracing&patched_value=Attention+output&patch_way=Noising"
     "&patch_number=Metric": ["The model reads the clean text", "is lost"],
     f"{PATCHED}&circuit_view=Causal+tracing&pair_source=Induction&pair_count=3": [
@@ -316,11 +319,6 @@ FOLDERS = {
     "odd": ODD,
 }
 LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
-    (
-        {"explorer.analysis.rollout.STEPS_SOLVED": 1},
-        "attention/heads?side=Flow&through=1&text=that+cat",
-        ["take too long to solve", "Choose a lower layer or an earlier token"],
-    ),
     (
         {
             "explorer.analysis.rollout.STEPS_SOLVED": 1,
@@ -370,11 +368,6 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
         "experiments/circuits?text=the+cat&corrupted=the+hat&circuit_view=Path+patching",
         [patching_view.TOO_LONG_FOR_PATHS],
     ),
-    (
-        {"explorer.analysis.information_flow.MOST_WORK": 2 * 16 * 10**2},
-        "overview/overview?text=the+cat+and+the+hat",
-        ["shorten it, or look at the page Attention maps."],
-    ),
 ]
 """What is too much, where the bounds are lower than they are."""
 
@@ -415,31 +408,22 @@ def missing(address: str, sentences: list[str]) -> list[str]:
     return [each for each in sentences if each.replace("\\", "") not in words]
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("key", FOLDERS)
 def test_an_address_is_answered_in_these_sentences(
-    folder: str,
-    small_models: Path,
-    published: Path,
-    odd: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    subtests: pytest.Subtests,
+    key: str, published: Path, odd: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    if folder == "published":
+    if key == "published":
         monkeypatch.setenv("EXPLORER_MODELS", str(published))
-    places = {"shipped": SHIPPED, "odd": odd}
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(places.get(folder, small_models)))
-    for address, sentences in FOLDERS[folder].items():
+    elif key in (places := {"shipped": SHIPPED, "odd": odd}):
+        monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(places[key]))
+    for address, sentences in FOLDERS[key].items():
         with subtests.test(address=address[:120]):
             assert missing(address, sentences) == []
 
 
 @pytest.mark.parametrize(("lowered", "address", "sentences"), LOWERED)
 def test_what_is_too_much_is_answered_in_these_sentences(
-    lowered: dict[str, int],
-    address: str,
-    sentences: list[str],
-    small_models: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    lowered: dict[str, int], address: str, sentences: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forget(open_model("letters"))
     for name, most in lowered.items():

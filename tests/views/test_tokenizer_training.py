@@ -2,7 +2,7 @@
 
 import ast
 import math
-from typing import Any
+from functools import partial
 
 import pytest
 import streamlit as st
@@ -26,15 +26,11 @@ WAYS = (BPE, WORDPIECE, UNIGRAM)
 TRAINED = ("tokens long", "pieces")
 """One of both is on screen where something was trained."""
 pytestmark = pytest.mark.usefixtures("small_models")
+page = partial(apps.page, "input/tokenizer_training")
+tokens_page = partial(apps.page, "input/tokens", model="letters")
 
 
-def page(**address: Any) -> AppTest:
-    return apps.page("input/tokenizer_training", **address)
-
-
-def test_a_file_says_what_was_learned_from_and_does_not_hold_all_of_a_long_text(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_holds_a_part_of_what_was_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
     short, name = "a cat and a hat", trained_tokenizers.TEXTS[0]
     about = apps.exported(page(learn_from=OWN, learn_own=short), monkeypatch).about
     assert about["learned from"] == short
@@ -43,10 +39,6 @@ def test_a_file_says_what_was_learned_from_and_does_not_hold_all_of_a_long_text(
     assert len(said) < 500 < len(long)
     assert said.startswith(long[:100])
     assert said.endswith(f"{long[-100:]} ({len(long):,} characters, without the middle here)")
-
-
-def tokens_page(**address: Any) -> AppTest:
-    return apps.page("input/tokens", **address)
 
 
 def test_every_step_names_the_next_merge_and_training_that_ends_early_says_why() -> None:
@@ -128,9 +120,8 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
     at.switch_page("../../pages/input/tokens.py").run()
     at.switch_page("../../pages/input/tokenizer_training.py").run()
     assert "tokens long" in said(at)
-    assert "1,200,000 characters; the limit is 1,000,000 characters" in said(
-        brought(at, b"a " * 600_000)
-    )
+    too_long = said(brought(at, b"a " * 600_000))
+    assert "1,200,000 characters; the limit is 1,000,000 characters" in too_long
     assert at.session_state[SESSION_KEY].state(TrainingFile).text == ""
     assert "is not UTF-8 text" in said(brought(at, b"\xff\xfe"))
     assert "tokens long" in said(brought(at, b"a b aa"))
@@ -142,14 +133,13 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
 def test_what_the_scores_of_a_unigram_sum_to_is_said() -> None:
     at = page(learn_how=UNIGRAM, learn_from=trained_tokenizers.PAPER, learn_rules="20")
     text = trained_tokenizers.shipped_text(trained_tokenizers.PAPER)
-    scores = trained_tokenizers.unigram_pieces(
-        text, trained_tokenizers.unigram_sizes(text, 20)[0]
-    ).scores.values()
+    size = trained_tokenizers.unigram_sizes(text, 20)[0]
+    scores = trained_tokenizers.unigram_pieces(text, size).scores.values()
     assert f"e^score sums to {sum(map(math.exp, scores)):.3g} over" in said(at)
 
 
 def test_a_tokenizer_beside_that_becomes_the_chosen_one_is_said() -> None:
-    at = tokens_page(model="letters", beside=["reverse", "translation"])
+    at = tokens_page(beside=["reverse", "translation"])
     note = "reverse is the chosen model now, so its tokenizer comes first."
     assert "is the chosen model" not in said(at)
     at.selectbox(key="model").set_value("reverse").run()
@@ -159,14 +149,14 @@ def test_a_tokenizer_beside_that_becomes_the_chosen_one_is_said() -> None:
     assert note in said(at)
     at.selectbox(key="model").set_value("letters").run()
     assert note not in said(at)
-    itself = said(tokens_page(model="letters", beside="letters"))
+    itself = said(tokens_page(beside="letters"))
     assert note.replace("reverse", "letters") in itself
 
 
 def test_more_tokenizers_than_fit_beside_are_said() -> None:
     names = [f"Trained here: {way}" for way in tokenizer_source.ALGORITHMS]
     names += ["translation", "reviews", "reverse"]
-    assert "left out" not in said(tokens_page(model="letters", beside=names))
+    assert "left out" not in said(tokens_page(beside=names))
     more = [*names, "one", "two"]
     assert tokenizer_comparison.invalid_names(more, more, "letters") == [
         "At most 6 can be compared; left out: “one”, “two”."
@@ -185,9 +175,8 @@ def test_the_pasted_lines_give_what_is_on_screen() -> None:
         assert printed[-1] == str(found.counts_after(1).tokens)
 
     _, printed = run(training_code(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1).text()[0])
-    pieces = trained_tokenizers.unigram_pieces(
-        paper, trained_tokenizers.unigram_sizes(paper, 20)[1]
-    ).pieces[1:13]
+    size = trained_tokenizers.unigram_sizes(paper, 20)[1]
+    pieces = trained_tokenizers.unigram_pieces(paper, size).pieces[1:13]
     scores = [score for _, score in ast.literal_eval("\n".join(printed))]
     same = [score for _, score in pieces]  # of equal pieces any may be the first
     assert scores == pytest.approx(same, abs=1e-3)

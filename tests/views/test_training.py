@@ -4,6 +4,7 @@ import io
 import json
 import re
 import shutil
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,6 @@ from typing import Any, cast
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Button
 
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.available_models import brought_model
@@ -43,17 +43,13 @@ from tests.tiny import tiny_run, trained_run
 from tests.views.drawing import pasted, press, sent
 from tests.views.fake_cluster import FakeCluster
 
-PAGE = str(ROOT / "pages" / "training" / "training.py")
 pytestmark = pytest.mark.usefixtures("at_the_machine", "cluster")
 
 
-def page(**address: str) -> AppTest:
-    return apps.page_alone("training/training", **address)
+page = partial(apps.page_alone, "training/training")
 
 
-def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_click_makes_the_run_of_the_form(cluster: FakeCluster, tmp_path: Path) -> None:
     at = page()
     assert cluster.starts, "the processes are started while the form is read"
     at.number_input(key="reverse_layers").set_value(2)
@@ -72,9 +68,7 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(
     assert run.last_command() == "pause"
 
 
-def test_a_click_stops_only_what_its_button_named_when_it_was_drawn(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_click_stops_only_what_its_button_named(cluster: FakeCluster, tmp_path: Path) -> None:
     tabs = [page() for _ in range(2)]
     for tab in (*tabs, tabs[1]):
         press(tab, "start_training")
@@ -88,14 +82,11 @@ def test_a_click_stops_only_what_its_button_named_when_it_was_drawn(
     assert done.last_command() == "train"
 
 
-def starting(at: AppTest) -> Button:
-    """The button that starts a run."""
-    return next(each for each in at.button if each.label == "Start training")
+def can_start(at: AppTest) -> bool:
+    return not next(each for each in at.button if each.label == "Start training").disabled
 
 
-def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_run_takes_is_said_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_RUN_STEPS", "20000")
     at = page()
     assert re.search(r"89,758 parameters · [\d.]+ MB of memory · about [\d.]+ steps/s", said(at))
@@ -111,12 +102,12 @@ def test_what_a_run_takes_and_what_it_cannot_be_is_said_before_it_starts(
             at.number_input(key=f"reverse_{name}").set_value(value)
         apps.run(at)
         assert re.search(sentence, said(at)), sentence
-        assert starting(at).disabled is is_refused
+        assert can_start(at) is not is_refused
         assert ("during the warm-up" in said(at)) is ("warmup" in settings and not is_refused)
     monkeypatch.setattr("explorer.runs.run_size.available_memory", lambda: 5_000_000)
     at = page()
     assert "of memory and this machine now has 5 MB" in said(at)
-    assert starting(at).disabled
+    assert not can_start(at)
     assert all_runs(tmp_path) == []
 
 
@@ -130,9 +121,7 @@ def test_the_batches_of_a_task_are_counted_as_the_form_says() -> None:
     assert (len(many) <= 12, sum(many.values()), next(iter(many))) == (True, 100, "1–9")
 
 
-def test_a_finished_run_is_found_by_the_address_and_told_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_run_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
     sentence = "Until you start or choose a run, this is a model already trained on this task."
     assert sentence in said(page())
@@ -144,23 +133,16 @@ def test_a_finished_run_is_found_by_the_address_and_told_nothing(
     (run.folder / "changes.jsonl").write_text(changes)
     (run.folder / "refused.json").write_text('{"step": 4, "fault": "Too large."}')
     at = page(run=run.name)
-    for words in (
-        "reverse-1** · done",
-        "on the expected pattern",
-        "The change was not applied after step 4: Too large.",
-    ):
-        assert words in said(at)
+    refused = "The change was not applied after step 4: Too large."
+    assert all(each in said(at) for each in ("reverse-1** · done", "expected pattern", refused))
     assert sentence not in said(at)
     header = str(sent(at, "watched")[0])
     assert "reverse-1 · Cross-attention" in header, "not the shipped model of its task"
     assert re.search(r"Answer: \*\*.*\*\* · expected: esrever", said(at))
     assert re.search(r"Generalisation gap at step 12: \*\*[−.\d]+\*\* nats", said(at))
     spec = json.dumps([json.loads(each.proto.spec) for each in at.get("vega_lite_chart")])
-    for change in (
-        "learning rate 0.00500 \\u2192 0.250",
-        "clip gradients at 1.00 \\u2192 0.500, evaluate every 0 \\u2192 3",
-    ):
-        assert change in spec
+    assert "learning rate 0.00500 \\u2192 0.250" in spec
+    assert "clip gradients at 1.00 \\u2192 0.500, evaluate every 0 \\u2192 3" in spec
     assert at.button(key="open_run").label == "Open reverse-1 on Attention maps"
     assert at.button(key="resume").disabled
     assert at.number_input(key="reverse_layers").label == "Layers"
@@ -175,9 +157,7 @@ def test_a_finished_run_is_found_by_the_address_and_told_nothing(
     ("task", "words"),
     [("negation", r"Answer: \*\*\w+\*\* 0\.\d+ · "), ("induction", r"Next token: \*\*")],
 )
-def test_the_answer_of_every_kind_of_model_is_on_the_page(
-    tmp_path: Path, task: str, words: str
-) -> None:
+def test_the_answer_of_every_model_is_shown(tmp_path: Path, task: str, words: str) -> None:
     run = trained_run(tmp_path, task=task)
     assert re.search(words, said(page(run=run.name)))
 
@@ -201,7 +181,7 @@ def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> N
 
 def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(tmp_path: Path) -> None:
     run = trained_run(tmp_path)
-    at = apps.at_address(PAGE, run=run.name)
+    at = apps.at_address(str(ROOT / "pages" / "training" / "training.py"), run=run.name)
     at.session_state["text"] = "hello"
     apps.run(at)
     assert at.text_input(key="sentence").value == "hello"
@@ -217,9 +197,7 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(tmp_path
     assert "tokens long" in said(at)
 
 
-def test_a_long_curve_says_what_a_point_is_and_keeps_its_points_when_it_goes_on(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_long_curve_says_and_keeps_its_points(cluster: FakeCluster, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     cluster.submit(run)
     path = run.folder / "metrics.jsonl"
@@ -260,9 +238,7 @@ def test_a_paused_run_goes_on_or_takes_one_step(cluster: FakeCluster, tmp_path: 
     assert "waiting for its turn" in said(at)
 
 
-def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
-    tmp_path: Path,
-) -> None:
+def test_what_applies_is_told_to_the_run_the_rest_waits_for_a_restart(tmp_path: Path) -> None:
     at = press(page(), "start_training")
     (run,) = all_runs(tmp_path)
     rate, layers = at.number_input(key="reverse_lr"), at.number_input(key="reverse_layers")
@@ -284,9 +260,7 @@ def test_what_applies_now_is_told_to_the_run_and_the_rest_waits_for_a_restart(
     assert "Differs from" not in said(at)
 
 
-def test_a_run_is_started_again_with_the_same_weights_or_new_ones_or_new_data(
-    tmp_path: Path,
-) -> None:
+def test_a_run_is_started_again_with_its_weights_or_new_ones_or_data(tmp_path: Path) -> None:
     first = trained_run(tmp_path)
     seeds = []
     for reset in ("same_weights", "new_weights", "new_data"):
@@ -391,9 +365,8 @@ def test_absurd_numbers_in_the_files_of_a_run_are_passed_over(tmp_path: Path) ->
     assert "reverse-1** · done" in text
     assert "000,000" not in text
     record.write_text("{")
-    assert "cannot be read: run.json in checkpoint is not readable JSON." in said(
-        page(run=run.name)
-    )
+    at = page(run=run.name)
+    assert "cannot be read: run.json in checkpoint is not readable JSON." in said(at)
 
 
 def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -415,9 +388,7 @@ def test_what_is_damaged_is_one_sentence_and_the_rest_goes_on(tmp_path: Path) ->
     assert "on the expected pattern" not in said(at), "that would be the other run's attention"
 
 
-def test_a_task_of_a_text_starts_at_once_or_with_a_text_of_ones_own_that_is_looked_at_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_of_ones_own_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(task="characters")
     assert "plays of William Shakespeare, in the public domain" in said(at)
     assert "text = None" in pasted(at)
@@ -475,9 +446,7 @@ def test_a_table_of_pairs_is_trained_with_the_tokens_that_were_chosen(tmp_path: 
     assert again.tokenizer() == first.tokenizer() is not None
 
 
-def test_a_model_is_fine_tuned_whole_or_with_adapters_and_keeps_its_tokenizer(
-    small_models: Path,
-) -> None:
+def test_a_model_is_tuned_whole_or_with_adapters_by_its_tokenizer(small_models: Path) -> None:
     at = page(task="subwords", start_from="letters")
     text = "the cat and the hat " * 300
     at.text_area(key="pasted_subwords").set_value(text).run()
@@ -522,9 +491,7 @@ def test_a_run_reads_with_the_tokenizer_of_another_model(tmp_path: Path) -> None
     assert "sentences-1** · done" in said(at.run())
 
 
-def test_a_cluster_that_does_not_answer_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_cluster_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.runs.cluster.ANSWER_WITHIN", 0.3)
     away = Cluster(tmp_path, "tcp://127.0.0.1:9")
     monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: away)

@@ -64,10 +64,8 @@ def test_a_guess_is_answered_with_the_pattern_over_the_heads(run: Run) -> None:
 def test_two_moments_are_two_snapshots_and_their_difference(run: Run) -> None:
     at = page(run, history_view="Two moments", first_step="1", second_step="10")
     assert {"Step 1", "Step 10"} < {*titles(at)}
-    first, second, change = (
-        np.frombuffer(sent(at, key)[1]["exact"], "<f4")
-        for key in ("moment_first", "moment_second", "map_difference")
-    )
+    keys = ("moment_first", "moment_second", "map_difference")
+    first, second, change = (np.frombuffer(sent(at, key)[1]["exact"], "<f4") for key in keys)
     assert np.allclose(second - first, change, atol=1e-6)
 
 
@@ -81,9 +79,8 @@ def test_a_model_without_snapshots_offers_those_that_have(run: Run) -> None:
 
 
 def test_another_kind_of_attention_expects_nothing(run: Run) -> None:
-    at = apps.page(
-        PAGE, model=run.name, text=TEXT, part="Encoder", history_view="Guess the pattern"
-    )
+    asked = {"part": "Encoder", "history_view": "Guess the pattern"}
+    at = apps.page(PAGE, model=run.name, text=TEXT, **asked)
     assert "has no expected pattern for this attention" in said(at)
 
 
@@ -100,17 +97,13 @@ def test_weights_that_are_replaced_make_another_frame(run: Run) -> None:
     assert shown[0] == shown[1]
 
 
-def test_a_sentence_too_long_for_a_film_is_said_before_any_pass(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_long_is_said_before_passes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.views.training_history.film_view.MOST_FILM_TOKENS", 3)
     monkeypatch.setattr(moments, "history_of", lambda context: pytest.fail("passes were made"))
     assert "A film shows at most 3 tokens" in said(page(run))
 
 
-def test_a_run_that_goes_on_is_followed_until_it_ends(
-    cluster: FakeCluster, run: Run, tmp_path: Path
-) -> None:
+def test_a_run_is_followed_until_it_ends(cluster: FakeCluster, run: Run, tmp_path: Path) -> None:
     at = apps.page(PAGE, model=run.name, text=TEXT)
     assert not at.get("progress"), "it has ended"
     shutil.rmtree(run.folder / "checkpoint")
@@ -127,16 +120,11 @@ def test_a_run_that_goes_on_is_followed_until_it_ends(
     assert sent(at, "film")[0]["steps"] == [step for step, _ in run.snapshots()]
 
 
-# ---- the step in the bar, on every page -------------------------------------------------------
-
-
 def at_step(run: Run, path: str = "attention/attention", **address: str) -> AppTest:
     return apps.page(path, model=run.name, text=TEXT, **address)
 
 
-def test_a_page_shows_the_model_of_the_step_and_its_export_says_which(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_and_its_export_are_of_the_step(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     at = at_step(run, training_step="5", layer="0", head="1")
     chosen = at.selectbox(key="training_step")
     assert chosen.options == [*"012357", "10", "12", "final"]

@@ -5,7 +5,7 @@ Shapes as in `explorer.analysis.wiring`: r readers, w writers.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import fmean
 
@@ -104,7 +104,10 @@ def node_of(place: Place) -> CircuitNode:
 def contrast_of(opened: OpenModel, pair: TokenPair) -> Contrast:
     """A pair as tensors."""
     clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])
-    return Contrast(opened.model, clean, corrupted, pair.place, pair.outcome)
+    contrast = Contrast(opened.model, clean, corrupted, pair.place, pair.outcome)
+    if len(pair.clean) == len(pair.corrupted):
+        return contrast
+    return replace(contrast, corrupted_place=pair.corrupted_place, partners=pair.partners)
 
 
 def attributions(opened: OpenModel, question: Question, steps: int) -> Iterator[Attribution]:

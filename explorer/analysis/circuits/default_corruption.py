@@ -49,6 +49,8 @@ def _find_corruption(opened: OpenModel, clean: str) -> str:
             pair = token_pair(opened, TextPair(clean, corrupted), metric)
         except PairError:
             continue
+        if len(pair.clean) != len(pair.corrupted):
+            continue
         usable = usable or corrupted
         if pair.corrupted_value < 0:  # its likeliest option is another one
             return corrupted

@@ -122,9 +122,13 @@ def _bases(
 ) -> Iterator[tuple[Callable[[Tensor], Tensor], RecordedPass]]:
     """The recorded passes of the clean and the corrupted text of each pair, with the metric."""
     for pair in question.pairs:
-        for text in (pair.texts.clean, pair.texts.corrupted):
+        clean, corrupted = (
+            (pair.texts.clean, pair.place),
+            (pair.texts.corrupted, pair.corrupted_place),
+        )
+        for text, place in (clean, corrupted):
             passed = run_text(opened, text)
-            yield pair.outcome, RecordedPass(passed.trace, [ids_of([passed.tokens])], pair.place)
+            yield pair.outcome, RecordedPass(passed.trace, [ids_of([passed.tokens])], place)
 
 
 def steered_text(

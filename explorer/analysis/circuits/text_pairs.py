@@ -1,14 +1,13 @@
 """Two texts that are compared token by token, and the answers whose metric distinguishes them."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from torch import Tensor
 
 from explorer.analysis.circuit_metrics import ANSWERS_READ, KL, Outcome, outcome_of
-from explorer.analysis.output_change import logits_at
+from explorer.analysis.output_change import has_words, logits_at
+from explorer.analysis.token_alignment import align_texts
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import (
     class_names,
@@ -21,8 +20,8 @@ from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_b
 from explorer.inference.results_cache import cached, if_cached
 from explorer.text import TextError, Token
 from explorer.text.number_format import error_of, three
-from explorer.text.token_labels import text_of, texts
-from explorer.text.visible_text import cut, in_quotes, readable
+from explorer.text.token_labels import named_at, text_of, texts
+from explorer.text.visible_text import cut
 from models import TransformerConfig
 
 MOST_PIECES, LONGEST_ANSWER = 4, 40
@@ -81,11 +80,8 @@ def _text_tokens(opened: OpenModel, text: str) -> tuple[Token, ...]:
     return tuple(token for token in opened.tokenizer.encode(text) if token.end > token.start)
 
 
-WORD = re.compile(r"\s*\S+|\s+")
-MOST_NAMED, LONGEST_WORD = 3, 30
-
-Word = tuple[str, int]
-"""A word with the white space before it, and how many tokens end in it."""
+MOST_NAMED = 3
+"""Tokens without a partner that are named, of each text."""
 
 
 def differing_places(clean: Sequence[Token], corrupted: Sequence[Token]) -> tuple[int, ...]:
@@ -94,51 +90,29 @@ def differing_places(clean: Sequence[Token], corrupted: Sequence[Token]) -> tupl
     return tuple(place for place, (a, b) in enumerate(both) if a.id != b.id)
 
 
-def why_unequal(texts: tuple[str, str], tokens: tuple[Sequence[Token], Sequence[Token]]) -> str:
-    """Which words differ in their number of tokens, in a sentence; empty if the counts agree."""
+def unequal_note(
+    tokens: tuple[Sequence[Token], Sequence[Token]], partners: Sequence[tuple[int, int]]
+) -> str:
+    """Which tokens of both texts have no partner, in a sentence; empty if the counts agree."""
     counts = tuple(map(len, tokens))
     if counts[0] == counts[1]:
         return ""
-    uneven = list(_uneven(_words(texts[0], tokens[0]), _words(texts[1], tokens[1])))
-    named = "; ".join(uneven[:MOST_NAMED])
-    more = f"; and {len(uneven) - MOST_NAMED} more" if len(uneven) > MOST_NAMED else ""
+    sides = zip(("clean", "corrupted"), tokens, zip(*partners, strict=True), strict=True)
+    alone = [
+        f"{_places(side, {*range(len(side))} - {*places})} of the {name} text"
+        for name, side, places in sides
+        if len(places) < len(side)
+    ]
     return (
-        f"The clean text has {_tokens(counts[0])} and the corrupted one {counts[1]}, but they are "
-        f"compared token by token: {named}{more}; give both the same number of tokens."
+        f"The clean text has {counts[0]:,} token{'s' * (counts[0] > 1)} and the corrupted one "
+        f"{counts[1]:,}; those without a partner keep their value: {' and '.join(alone)}."
     )
 
 
-def _uneven(clean: list[Word], corrupted: list[Word]) -> Iterator[str]:
-    """A phrase for each run of words whose replacement has another number of tokens."""
-    clean_words, corrupted_words = ([word for word, _ in words] for words in (clean, corrupted))
-    matcher = SequenceMatcher(None, clean_words, corrupted_words, autojunk=False)
-    for _, a, b, c, d in matcher.get_opcodes():
-        before, after = clean[a:b], corrupted[c:d]
-        counts = [sum(count for _, count in run) for run in (before, after)]
-        if counts[0] == counts[1]:
-            continue
-        if before and after:
-            yield f"{_quoted(before)} is {_tokens(counts[0])} and {_quoted(after)} is {counts[1]}"
-        else:
-            which = "clean" if before else "corrupted"
-            yield f"{_quoted(before or after)} ({_tokens(sum(counts))}) is only in the {which} text"
-
-
-def _words(text: str, tokens: Sequence[Token]) -> list[Word]:
-    ends = [token.end for token in tokens if token.end > token.start]
-    return [
-        (match[0], sum(match.start() < end <= match.end() for end in ends))
-        for match in WORD.finditer(text)
-    ]
-
-
-def _quoted(words: Sequence[Word]) -> str:
-    text = "".join(word for word, _ in words)
-    return in_quotes(cut(readable(text.strip() or text).replace("␣", " "), LONGEST_WORD))
-
-
-def _tokens(count: int) -> str:
-    return f"{count:,} token" if count == 1 else f"{count:,} tokens"
+def _places(tokens: Sequence[Token], places: set[int]) -> str:
+    """The number of these places, and the first of them by name."""
+    named = ", ".join(named_at(tokens, place) for place in sorted(places)[:MOST_NAMED])
+    return f"{len(places):,} ({named}{', …' if len(places) > MOST_NAMED else ''})"
 
 
 LEAST_AGREEMENT = 1e-3
@@ -165,11 +139,12 @@ class TextPair:
 
 @dataclass(frozen=True, eq=False)
 class TokenPair:
-    """A pair as a model reads it: equally many tokens in both texts, and the answers by their IDs.
+    """A pair as a model reads it, and the answers by their IDs.
 
-    `place` is the position whose output is read. `clean_value` and `corrupted_value` are the
-    metric of the two texts. `notes` say how words and answers were read that are no tokens as
-    they were typed.
+    `place` and `corrupted_place` are the positions whose outputs are read, and `partners` those of
+    both texts that are compared: the same place where they are equally long. `clean_value` and
+    `corrupted_value` are the metric of the two texts. `notes` say how words and answers were read
+    that are no tokens as they were typed, and which tokens have no partner.
     """
 
     texts: TextPair
@@ -178,6 +153,8 @@ class TokenPair:
     answer: int
     against: int
     place: int
+    corrupted_place: int
+    partners: tuple[tuple[int, int], ...]
     outcome: Outcome
     clean_value: float
     corrupted_value: float
@@ -186,8 +163,16 @@ class TokenPair:
     notes: tuple[str, ...] = ()
 
     @property
+    def counterparts(self) -> tuple[Token, ...]:
+        """For each token of the clean text its partner in the corrupted one, or “–”."""
+        partners, alone = dict(self.partners), Token(-1, "–", special=True)
+        places = map(partners.get, range(len(self.clean)))
+        return tuple(alone if place is None else self.corrupted[place] for place in places)
+
+    @property
     def differing_places(self) -> tuple[int, ...]:
-        return differing_places(self.clean, self.corrupted)
+        """The places of the clean text with another partner or none."""
+        return differing_places(self.clean, self.counterparts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,15 +237,20 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
     if not texts.corrupted.strip():
         raise PairError("There is no corrupted text yet: type the clean one with a word changed.")
     clean, corrupted = _run(opened, texts.clean, "clean"), _run(opened, texts.corrupted)
-    if why := why_unequal((texts.clean, texts.corrupted), (clean.tokens, corrupted.tokens)):
-        raise PairError(why)
-    if not differing_places(clean.tokens, corrupted.tokens):
+    tokens = clean.tokens, corrupted.tokens
+    if [token.id for token in tokens[0]] == [token.id for token in tokens[1]]:
         raise PairError(
             "Both texts are the same tokens to this model, so there is nothing to explain: "
             "change a word of the corrupted one."
         )
-    place = _place(opened, clean, corrupted)
-    before, after = (logits_at(forward.trace, place) for forward in (clean, corrupted))
+    places = _output_places(opened, clean, corrupted)
+    ends = len(tokens[0]) - 1, len(tokens[1]) - 1  # a classifier may read the last token
+    partners = align_texts(*tokens, places if has_words(opened.config) else ends)
+    note = unequal_note(tokens, partners)
+    before, after = (
+        logits_at(forward.trace, place)
+        for forward, place in zip((clean, corrupted), places, strict=True)
+    )
     for name, logits in (("clean", before), ("corrupted", after)):
         if not logits.isfinite().all():
             raise PairError(
@@ -283,12 +273,14 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
         corrupted=corrupted.tokens,
         answer=answer,
         against=against,
-        place=place,
+        place=places[0],
+        corrupted_place=places[1],
+        partners=partners,
         outcome=outcome,
         clean_value=clean_value,
         corrupted_value=corrupted_value,
         names=(str(option_name(opened, answer)), str(option_name(opened, against))),
-        notes=tuple(dict.fromkeys((*clean.notes, *corrupted.notes, *notes))),
+        notes=tuple(dict.fromkeys((*filter(None, [note]), *clean.notes, *corrupted.notes, *notes))),
     )
 
 
@@ -301,7 +293,9 @@ def _run(opened: OpenModel, text: str, name: str = "corrupted") -> ForwardPass:
         raise PairError(str(error).replace("This text", f"The {name} text")) from error
 
 
-def _place(opened: OpenModel, clean: ForwardPass, corrupted: ForwardPass) -> int:
+def _output_places(
+    opened: OpenModel, clean: ForwardPass, corrupted: ForwardPass
+) -> tuple[int, int]:
     if opened.config.head == "masked-language-model":
         masks = [masks_in(opened, forward.tokens)[:1] for forward in (clean, corrupted)]
         mask = opened.tokenizer.mask_id
@@ -312,12 +306,12 @@ def _place(opened: OpenModel, clean: ForwardPass, corrupted: ForwardPass) -> int
             raise PairError(
                 f"This model fills a mask: put {name} into both texts, at the same place."
             )
-        if masks[0] != masks[1]:
+        if len(clean.tokens) == len(corrupted.tokens) and masks[0] != masks[1]:
             raise PairError(
                 f"The mask is token {masks[0][0]} of the clean text and {masks[1][0]} of the "
                 "corrupted one: put it at the same place."
             )
-    return first_place(opened, clean.tokens)
+    return first_place(opened, clean.tokens), first_place(opened, corrupted.tokens)
 
 
 def _answers(

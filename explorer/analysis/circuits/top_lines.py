@@ -118,11 +118,7 @@ def activations_by_batch(
 
 def token_activations(opened: OpenModel, rows: Rows) -> TokenActivations:
     """Both numbers at every token of these lines; padding of shorter ones does not count."""
-    longest = max(map(len, rows))
-    padding = Token(opened.config.pad_id or 0, "", special=True)
-    padded = [(*row, *[padding] * (longest - len(row))) for row in rows]
-    counts = torch.tensor([[not token.special for token in row] for row in padded])
-    counts[:, 0] = False
+    padded, counts = padded_lines(opened, rows)
     tap = _ActivationTap(opened.model, counts)
     with evaluating(opened.model):
         opened.model(
@@ -131,6 +127,16 @@ def token_activations(opened: OpenModel, rows: Rows) -> TokenActivations:
     norm, weight = (torch.stack(layers, 1) for layers in (tap.norms, tap.weights))
     uncounted = ~counts[:, None, None]
     return TokenActivations(norm.masked_fill(uncounted, -1.0), weight.masked_fill(uncounted, -1.0))
+
+
+def padded_lines(opened: OpenModel, rows: Rows) -> tuple[Rows, Tensor]:
+    """The lines at the length of the longest, and which of their tokens count, (b, t)."""
+    longest = max(map(len, rows))
+    padding = Token(opened.config.pad_id or 0, "", special=True)
+    padded = [(*row, *[padding] * (longest - len(row))) for row in rows]
+    counts = torch.tensor([[not token.special for token in row] for row in padded])
+    counts[:, 0] = False
+    return padded, counts
 
 
 class _ActivationTap(RecordingTap):

@@ -86,6 +86,54 @@ class Softmax(Kind):
         return softmax(cell.read(), cell.column)
 
 
+class AttentionWeights(Softmax):
+    """The softmax of a row, times its scale where the model has one."""
+
+    def sentence(self, config: TransformerConfig) -> str:
+        return self.text + (" Each row is then scaled." if scales_rows(config) else "")
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        return self.latex.replace("= ", r"= r_i \cdot ") if scales_rows(config) else self.latex
+
+    def equation(self, cell: StageCell) -> Equation | None:
+        equation = softmax(cell.read(), cell.column)
+        if equation is None or not scales_rows(cell.config):
+            return equation
+        scale = float(cell.read(1))
+        latex = rf"{number_latex(scale, alone=True)} \cdot {equation.latex}"
+        return Equation(latex, scale * equation.total)
+
+
+class RowScale(Kind):
+    title, shapes = "Scale of the rows", (("batch", "heads", "queries", "1"),)
+    text = "A factor of each row of weights: how much of it goes to any key at all."
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        parts = [r"\sigma(w_h \cdot y_i)"] * config.gated_attention
+        parts += [r"\sigma(\ln \sum_j e^{s_{ij}} - b_h)"] * config.sink_logit
+        return "r_i = " + r" \cdot ".join(reversed(parts))
+
+    def short(self, stage: Stage, config: TransformerConfig) -> str:
+        return "σ(ln Σ eˢ − b)" if config.sink_logit else "σ(W_g y)"
+
+    def equation(self, cell: StageCell) -> Equation | None:
+        """A product of sigmoids, of what a row has for its keys and of its gate."""
+        block = getattr(cell.model, cell.stage.stack).blocks[cell.stage.layer]
+        rows, parts = getattr(block, cell.stage.branch).rows, []
+        for at, name in enumerate(cell.stage.reads):
+            if name.endswith(".masked"):
+                parts.append(sigmoid(cell.read(at).logsumexp(-1) - rows.bias[cell.head]))
+            else:
+                parts.append(sigmoid(cell.read(at) @ rows.gate.weight[cell.head].double()))
+        return Equation(
+            r" \cdot ".join(part.latex for part in parts), math.prod(part.total for part in parts)
+        )
+
+
+def scales_rows(config: TransformerConfig) -> bool:
+    return config.sink_logit or config.gated_attention
+
+
 class Probabilities(Softmax):
     """Of the output head's options: of all together, or of every label by itself."""
 
@@ -562,7 +610,8 @@ KINDS: dict[str, Kind] = {
     "scores": Scores("scores"),
     "bias": PositionBias("bias"),
     "masked": MaskedScores("masked"),
-    "weights": Softmax(
+    "row scale": RowScale("row_scale"),
+    "weights": AttentionWeights(
         "Attention weights",
         "The softmax of each row over its visible keys: its weights sum to 1, or are all 0 where "
         "every key is masked.",

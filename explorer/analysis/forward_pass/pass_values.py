@@ -31,6 +31,7 @@ from explorer.inference.model_inputs import ids_of
 from models import TransformerConfig
 from models.attention import attention_scores
 from models.block import StackContext
+from models.interventions import Replace
 from models.masking import keep_of
 from models.output_heads import LanguageModelHead
 from models.positional import PositionalEncoding, sinusoids
@@ -65,10 +66,14 @@ def record_pass(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
 def record_block(forward: ForwardPass, stack: str, layer: int) -> Trace:
     """One block of the pass once more, on the same input, with its cheap sites recorded.
 
+    A value that an intervention has changed is that of the pass.
+
     The names are those of the whole pass. Cost of one block.
     """
     at, row = f"{stack}.{layer}", slice(forward.row, forward.row + 1)
-    tap = RecordingTap(cheap_sites(forward.config, stack, layer))
+    changed = [site for site in forward.trace.values if forward.edits and site.startswith(f"{at}.")]
+    edits = [Replace(site, forward.trace[site]) for site in changed if site != f"{at}.resid_pre"]
+    tap = RecordingTap(cheap_sites(forward.config, stack, layer), edits)
     x = forward.trace[f"{at}.resid_pre"][row]
     memory = forward.trace["memory"][row] if forward.output_tokens else None
     with room_for(forward.config, PassShape(x.shape[1], x.shape[1], read=0, leaves="nothing")):

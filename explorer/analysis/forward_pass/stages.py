@@ -248,4 +248,5 @@ def sizes(
         "d_classifier": config.d_classifier or 0,
         "vocabulary": config.vocab_size,
         "classes": config.n_classes,
+        "1": 1,
     }

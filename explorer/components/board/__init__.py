@@ -28,7 +28,8 @@ class Cell:
     """What one cell says; `share` is the length of its bar, −1 to 1.
 
     `number` is exported in place of a text that is less exact.
-    `how` is "" or one of the looks of view.css: "cut", "right", "wrong", "given", "muted".
+    `how` is "" or one of the looks of view.css: "cut", "right", "wrong", "given",
+    "changed", or "muted", which also leaves a cell without its colour.
     """
 
     text: str
@@ -76,6 +77,9 @@ def board(
     column: int = -1,
     on_pick: Callable[[int], None] | None = None,
     on_pick_column: Callable[[int], None] | None = None,
+    drags: str = "",
+    carried: int = 0,
+    on_drop: Callable[[int, int, int], None] | None = None,
 ) -> None:
     """Draw it; `on_pick` is told the place of a row before the next run.
 
@@ -85,7 +89,20 @@ def board(
     and scroll sideways where there are many. A `coloured` cell has its share as its colour and as a
     number behind its text, in place of a bar; the `column` that is chosen has a frame, and a click
     in another one is told to `on_pick_column`.
+
+    A cell of a board that `drags` "from" is dragged, or clicked and then dropped by a second click,
+    onto a board of the same rows that `drags` "onto": it stays in its row. `on_drop` of the latter
+    is told that row, the column of the former, which has `carried` columns, and its own column.
     """
+
+    def dropped() -> None:
+        value = events.event(key, "dropped")
+        if not isinstance(value, list | tuple) or len(value) != 3:
+            return
+        sizes = len(rows), carried, len(columns)
+        row, source, target = map(events.place, value, sizes)
+        if on_drop and row is not None and source is not None and target is not None:
+            on_drop(row, source, target)
 
     def hand_over(place: int) -> None:
         if rows[place].pickable and on_pick:
@@ -114,6 +131,7 @@ def board(
         "columns": [[named.name, named.note, named.short] for named in columns],
         "column": column,
         "coloured": coloured,
+        "drags": drags,
         "rows": [
             {
                 "name": text_of(row.name) if row.is_token else str(row.name),
@@ -131,4 +149,5 @@ def board(
         data=wire.pack(header),
         on_picked_change=events.on_place(key, "picked", len(rows), hand_over),
         on_column_change=events.on_place(key, "column", len(columns), on_pick_column),
+        on_dropped_change=dropped,
     )

@@ -1,5 +1,6 @@
 // A table of texts and bars. One line says what is pointed at; a click on a row picks it.
 
+import {aim, carries, readied, tap} from "./drag.js";
 import {fades} from "../fading.js";
 import {css, element, heightOf, needs, over, plain, publish, say, three} from "../shared.js";
 
@@ -16,8 +17,10 @@ function make(state) {
   state.rows.addEventListener("pointerleave", () => idle(state));
   state.rows.addEventListener("focusin", event => point(state, event.target));
   state.rows.addEventListener("focusout", () => idle(state));
+  carries(state);
   state.rows.addEventListener("click", event => {
     const row = event.target.closest?.("tr"), cell = event.target.closest?.("td");
+    if (state.data.drags) return cell && state.data.drags === "onto" && tap(state, cell);
     if (state.data.coloured && cell) {
       state.component.setTriggerValue("column", Number(cell.dataset.column));
     }
@@ -37,6 +40,7 @@ function point(state, target) {
   if (!place) return;
   const row = state.data.rows[place.dataset.row];
   state.line.classList.remove("idle");
+  if (cell) aim(state, cell);
   if (!cell) return say(state.line, state.data.pick || "{row}", {row: row.name});
   const [text, share] = row.cells[cell.dataset.column], [column] = state.data.columns[cell.dataset.column];
   say(state.line, state.data.sentence, {row: row.name, column, value: text || "nothing", share: three(share ?? NaN)});
@@ -69,9 +73,9 @@ function cell([text, share, how], column, coloured) {
 }
 
 // The cell in the colour of its share, which is written behind its text.
-function colour({data, ink}, item, [, share]) {
+function colour({data, ink}, item, [, share, how]) {
   const filled = ink.sequential[Math.round(255 * Math.max(0, Math.min(1, share ?? 0)))];
-  Object.assign(item.style, {background: css(filled), color: over(filled)});
+  if (how !== "muted") Object.assign(item.style, {background: css(filled), color: over(filled)});
   item.append(element("span", "share", share === null ? three(NaN) : share.toFixed(2)));
   item.classList.toggle("chosen", Number(item.dataset.column) === data.column);
 }
@@ -115,13 +119,16 @@ function build(state) {
   const {data, stage} = state;
   stage.classList.toggle("narrow", data.narrow);
   stage.classList.toggle("coloured", data.coloured);
+  stage.classList.toggle("from", data.drags === "from");
+  stage.classList.toggle("compact", !!data.drags);
   stage.style.setProperty("--columns", data.columns.length);
   stage.setAttribute("aria-label", data.idle);
   const top = element("tr");
   top.append(heading([data.corner, "", ""]), ...data.columns.map(heading));
-  if (data.coloured) top.children[data.column + 1]?.classList.add("chosen");
+  if (data.coloured && data.column >= 0) top.children[data.column + 1]?.classList.add("chosen");
   state.columns.replaceChildren(top);
   state.rows.replaceChildren(...data.rows.map((row, place) => line(state, row, place)));
+  readied(state);
   idle(state);
 }
 

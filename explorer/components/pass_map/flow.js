@@ -37,6 +37,10 @@ export function flowOf(data) {
 const orNone = share => Number.isNaN(share) ? 0 : share;
 const orAll = share => Number.isNaN(share) ? 1 : share;
 
+// What an attention wrote of a new residual stream: nothing where that is patched, without any share.
+export const wroteIn = ({begins, residual}, row) =>
+  residual[row] === 0 && begins[row] === begins[row + 1] ? 0 : 1 - residual[row];
+
 // Backwards from an answer: importance of streams, of edges and of feed-forward layers.
 export function backwards(flow, answer) {
   const {stacks, starts} = flow, last = stacks.length - 1;

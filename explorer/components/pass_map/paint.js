@@ -1,6 +1,7 @@
 // Where everything stands, and how it is drawn.
 
 import {drawInside} from "./block.js";
+import {wroteIn} from "./flow.js";
 import {sameEdge} from "./view.js";
 import {CHIP, slanted, SLANTED, tokenLabel} from "../columns.js";
 import {css, fitted, isolated, rgb, sized} from "../shared.js";
@@ -312,7 +313,7 @@ function marks(state, pen) {
         const value = stack.streams[(layer + 1) * n + i], strong = value >= state.least;
         const x = xOf(state, stack, i), alpha = strong ? 0.35 + 0.65 * Math.sqrt(value) : 0.18;
         for (const part of stack.parts) {
-          const share = 1 - part.residual[layer * n + i];
+          const share = wroteIn(part, layer * n + i);
           square(pen, x, yOf(state, stack, layer + rowsAt(part)), most * Math.sqrt(share), attention, alpha);
         }
         if (stack.mlp) {

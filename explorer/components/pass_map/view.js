@@ -1,7 +1,7 @@
 // The picture of the whole pass: what is pointed at, held and played.
 
 import {closeInside, makeInside, openReached, readInside} from "./block.js";
-import {backwards, carrying, flowOf, forwards} from "./flow.js";
+import {backwards, carrying, flowOf, forwards, wroteIn} from "./flow.js";
 import {colours, deepest, GUTTER, layout, paint, paintGround, pointsOf, xOf, yOf} from "./paint.js";
 import {
   css, element, later, MOST, news, publish, putInWords, say, taken, tellPage, three,
@@ -385,7 +385,7 @@ function nodeSentence(state, line, {stack: at, token, layer}) {
   const stack = state.flow.stacks[at], row = layer * stack.count + token;
   const word = at === state.flow.stacks.length - 1 ? state.lensRows.get(layer)?.[token] : undefined;
   const wrote = stack.parts.map(part => `${part.name.endsWith("cross_attn") ? "cross-attention" : "attention"} ` +
-    percent(1 - part.residual[row]));
+    percent(wroteIn(part, row)));
   if (stack.mlp) wrote.push(`feed-forward ${percent(stack.mlp[row])}`);
   say(line, "{token} in layer {layer}: " + wrote.join(", ") + (word ? ". The lens reads {word} {value}" : ""), {
     token: stack.tokens[token], layer: String(layer), word: word?.[0], value: word && probability(word[1]),

@@ -27,10 +27,19 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at
 from explorer.text.visible_text import in_quotes
+from explorer.views.attention.score_sources_view import draw_sources
 from explorer.views.shared import pass_position, pinned, tables, widgets
 from explorer.views.shared.pinned import PinnedCell
 from models import TransformerConfig
 
+VIEWS = SOURCES, TABLE, PRODUCTS, VALUE, DISTANCES = (
+    "Why",
+    "Table",
+    "Products",
+    "Value",
+    "Distances",
+)
+WHY = SOURCES, TABLE
 SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 DISTANCE_HEIGHT = 260
@@ -38,8 +47,8 @@ KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
 LIST = {"width": 230}
 
 
-def draw_query_key(context: PageContext) -> QueryKeyPair:
-    """Draw the page for the chosen head; returns the chosen pair of tokens."""
+def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str]:
+    """Draw the page for the chosen head; returns the chosen pair of tokens and the view."""
     at, forward, words = context.choice, context.forward, context.part.words
     here = at.place
     rows, columns = forward.rows(at.part), forward.columns(at.part)
@@ -50,25 +59,39 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
         best = first[1] if query == first[0] else strongest(forward, *here, query)
         label = _label("Key", words.column)
         key = token("key", columns, best, label=label, on_change=_pin, args=("key",), **LIST)
-        order = one_of("order", (BY_DIMENSION, BY_SIZE))
+        view = one_of("pair_view", VIEWS, label_visibility="collapsed")
     pair = query_key_pair(forward, *here, query, key)
     names = in_quotes(label_at(rows, query)), in_quotes(label_at(columns, key))
-    st.text(pair_sentence(pair, words.cell, *names))
+    sentence = pair_sentence(pair, words.cell, *names)
+    if view in WHY:
+        draw_sources(context, query, key, sentence, as_table=view == TABLE)
+    else:
+        st.text(sentence)
+    if view == PRODUCTS:
+        _draw_products(context, pair)
+    elif view == VALUE:
+        draw_value_path(context, query, key)
+    elif view == DISTANCES:
+        _draw_distance(context, pair)
+    widgets.notes(forward.notes)
+    return pair, view
+
+
+def _draw_products(context: PageContext, pair: QueryKeyPair) -> None:
+    """Query, key and product by dimension, and every step from the product to the weight."""
+    at, forward = context.choice, context.forward
+    order = one_of("order", (BY_DIMENSION, BY_SIZE))
     figures, numbers = widgets.side_by_side(7, 4)
     with figures:
         _draw_bars(pair, order, forward.config)
-        widgets.notes(pinned.row_note(forward, at.part, query))
-        pass_position.forward_pass_link(context, PinnedCell(query, key))
+        widgets.notes(pinned.row_note(forward, at.part, pair.query))
+        pass_position.forward_pass_link(context, PinnedCell(pair.query, pair.key))
     with numbers:
         tables.value_table(
             weight_steps(pair), "Every step from the product of query and key to the weight"
         )
-        _draw_row(pair, token_names(columns))
-    draw_value_path(context, query, key)
-    _draw_distance(context, pair)
-    widgets.notes(forward.notes)
+        _draw_row(pair, token_names(forward.columns(at.part)))
     st.caption(_recomputation_note(pair))
-    return pair
 
 
 def _pin(which: str) -> None:
@@ -116,6 +139,8 @@ def weight_steps(pair: QueryKeyPair) -> list[tuple[str, str]]:
             ("e^(score − largest)", three(share)),
             (f"÷ sum of these over {keys}", three(pair.total)),
         ]
+        if pair.row_scale is not None:
+            steps.append(("× scale of the row", three(pair.row_scale)))
     return [*steps, ("weight", three(pair.weight))]
 
 

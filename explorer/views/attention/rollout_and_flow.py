@@ -84,7 +84,7 @@ TOO_MANY = (
 
 def draw_rollout(context: PageContext, row: DeltaGenerator) -> Script | None:
     """Tokens after the layers down, the input across; controls in the `row`; returns the code."""
-    if not _is_one_stack(context):
+    if not is_self_attention(context):
         return None
     part = context.part.name
     with row:
@@ -113,7 +113,7 @@ def draw_flow(context: PageContext, row: DeltaGenerator) -> Script | None:
 
     Its controls stand in the `row`.
     """
-    if not _is_one_stack(context):
+    if not is_self_attention(context):
         return None
     part, forward = context.part, context.forward
     tokens = forward.rows(part.name)
@@ -147,13 +147,17 @@ def draw_flow(context: PageContext, row: DeltaGenerator) -> Script | None:
     return script(flow_code, forward, part.name, layer + 1, place)
 
 
-def _is_one_stack(context: PageContext) -> bool:
+ONE_STACK = (
+    "Rollout and flow follow the residual stream of one stack, and cross-attention leads "
+    "into another. Choose the self-attention of a stack:"
+)
+
+
+def is_self_attention(context: PageContext, otherwise: str = ONE_STACK) -> bool:
+    """Whether it is chosen; `otherwise` is said, with a button for each that could be chosen."""
     if context.part.name.endswith("self_attn"):
         return True
-    say(
-        "Rollout and flow follow the residual stream of one stack, and cross-attention leads "
-        "into another. Choose the self-attention of a stack:"
-    )
+    say(otherwise)
     with st.container(horizontal=True):
         for part in context.forward.parts:
             if part.name.endswith("self_attn"):

@@ -85,7 +85,7 @@ def picture_of(
     columns = scores.wiring.columns
     return CircuitMap(
         tokens=pair.clean,
-        corrupted=pair.corrupted,
+        corrupted=pair.counterparts,
         layers=scores.wiring.layers,
         edges=edges,
         positions=positions,

@@ -235,6 +235,11 @@ def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerato
         curve = curve_of(opened, question, scores, method)
         if curve is not None:
             _draw_curve(curve)
+        if any(len(pair.clean) != len(pair.corrupted) for pair in question.pairs):
+            st.caption(
+                "Of texts of unequal length, only tokens with a partner carry the corrupted text: "
+                "0 is the metric without any edge."
+            )
     with edge_table:
         _draw_edges(question, edges, method)
     lines = script(circuit_code, opened, question, METHODS[method], count)

@@ -47,6 +47,7 @@ from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.attention.programs_view import measured_cost
+from explorer.views.attention.score_sources_view import HeadCell, draw_why
 from explorer.views.circuits.evidence import draw_searched_lines
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
@@ -77,6 +78,10 @@ def draw_sources(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> N
     if not sources:
         st.caption(NO_TOKENS)
         return
+    most = max(sources, key=lambda source: source.weight)
+    part = f"{last_streams(opened.config)[0]}.self_attn"
+    forward = clean_pass(opened, pair)
+    draw_why(opened, forward, HeadCell(part, layer, head, pair.place, most.place))
     st.markdown(f"**What it writes when it attends from {literal(named_at(tokens, pair.place))}**")
     table(
         {

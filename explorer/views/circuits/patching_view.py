@@ -94,10 +94,11 @@ def draw_tracing(context: PageContext, question: Question, adjust: DeltaGenerato
     values = (grid.share if number == SHARE else grid.change).T
     error = _share_error(grid, question) if number == SHARE else question.error
     first = min(tracing.first_changed for tracing in tracings)
-    names = token_labels(on_screen)
+    names = token_labels(on_screen, grid.denoising)
     effect = "comes back" if grid.denoising else "is lost"
+    usual = on_screen.corrupted_place if grid.denoising else on_screen.place
     with adjust:
-        place = token("patched_at", names, on_screen.place, width=320)
+        place = token("patched_at", names, usual, width=320)
     with picture:
 
         def pick(row: int, layer: int) -> None:
@@ -136,7 +137,7 @@ def draw_tracing(context: PageContext, question: Question, adjust: DeltaGenerato
 
 def pairs_to_average(question: Question, on_screen: TokenPair) -> tuple[TokenPair, ...]:
     """All pairs where they are equally long, else the pair on screen alone."""
-    lengths = {len(pair.clean) for pair in question.pairs}
+    lengths = {(len(pair.clean), len(pair.corrupted)) for pair in question.pairs}
     return question.pairs if len(lengths) == 1 else (on_screen,)
 
 
@@ -151,10 +152,17 @@ def _measure_grids(tracings: list[Tracing], report: Report) -> TracedGrid:
     return mean_grid(grids)
 
 
-def token_labels(pair: TokenPair) -> list[VisibleText]:
-    """At each position the tokens of both texts, or the one that they share."""
-    both = zip(texts(pair.clean), texts(pair.corrupted), strict=True)
-    return [VisibleText(a if a == b else f"{a} / {b}") for a, b in both]
+def token_labels(pair: TokenPair, of_corrupted: bool = False) -> list[VisibleText]:
+    """At each position of one text its token and its partner, clean first, or the one they share.
+
+    A token without a partner is alone.
+    """
+    clean, corrupted = texts(pair.clean), texts(pair.corrupted)
+    names = list(corrupted if of_corrupted else clean)
+    for place, other in pair.partners:
+        a, b = clean[place], corrupted[other]
+        names[other if of_corrupted else place] = a if a == b else f"{a} / {b}"
+    return [*map(VisibleText, names)]
 
 
 def _share_error(grid: TracedGrid, question: Question) -> float:
@@ -231,15 +239,18 @@ def tracing_code(
     pair, wiring = token_pair(opened, texts, metric), plain_wiring(opened.config)
     clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])
     base, source = (corrupted, clean) if denoising else (clean, corrupted)
+    place = pair.corrupted_place if denoising else pair.place
+    partners = dict((b, a) if denoising else (a, b) for a, b in pair.partners)
     sites = [f"{wiring.stack}.{layer}.{site}" for layer in range(wiring.layers)]
     values = trace(opened.model, source, sites=sites)
 
     def patched(site: str, token: int) -> float:
-        edit = ReplaceAt(site, token, values[site][0, token])
-        output = trace(opened.model, base, sites=(), edits=[edit]).output
-        return float(pair.outcome(output[:, pair.place] if output.dim() == 3 else output))
+        is_partner = token in partners  # others keep their own value
+        edits = [ReplaceAt(site, token, values[site][0, partners[token]])] if is_partner else []
+        output = trace(opened.model, base, sites=(), edits=edits).output
+        return float(pair.outcome(output[:, place] if output.dim() == 3 else output))
 
-    tokens = range(len(pair.clean))
+    tokens = range(base.shape[1])
     metrics = torch.tensor([[patched(site, token) for site in sites] for token in tokens])
     change = metrics - pair.corrupted_value if denoising else pair.clean_value - metrics
     share = change / (pair.clean_value - pair.corrupted_value)

@@ -233,7 +233,7 @@ def draw_pairs(context: PageContext, question: Question) -> None:
         if clean != context.choice.text and len(clean) <= TEXT_LIMIT:
             label = "Make its clean text the sentence of the bar"
             st.button(label, key="clean_to_bar", on_click=widget_state.put, args=("text", clean))
-    chips(pair.clean, key="pair_tokens", below=pair.corrupted, highlight=pair.differing_places)
+    chips(pair.clean, key="pair_tokens", below=pair.counterparts, highlight=pair.differing_places)
     st.text(_values(question.metric, pair))
     widgets.notes(pair.notes)
     if len(question.pairs) > 1:

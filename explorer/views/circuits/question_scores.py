@@ -211,7 +211,9 @@ def cost_of_branches(opened: OpenModel, question: Question) -> int:
     first differing token on."""
     if opened.config.kind != "decoder":
         return cost_of_passes(opened, question) // 2
-    differing = sum(len(pair.clean) - pair.differing_places[0] for pair in question.pairs)
+    differing = sum(
+        len(pair.clean) - min(pair.differing_places, default=0) for pair in question.pairs
+    )
     return differing * cost_per_token(opened) // 2
 
 

@@ -1,5 +1,8 @@
 """The logit lens and direct logit attribution on screen, for the output of one position."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import streamlit as st
 import torch
 from torch import Tensor
@@ -7,12 +10,14 @@ from torch import Tensor
 from explorer.analysis.information_flow import most_tokens
 from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
+from explorer.analysis.output_change import has_words
 from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.board import Cell, Column, Row, board
 from explorer.inference.answers import option_name, score_sentence
+from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
@@ -20,44 +25,102 @@ from explorer.text.token_labels import text_of
 from explorer.text.visible_text import literal
 from explorer.views.overview.pass_picture import lens_by_layer, too_long
 from explorer.views.shared import widgets
+from explorer.views.shared.edit_history import AFTER, BEFORE, BOTH
 from explorer.views.shared.heads_grid import CROSS, heads_grid
 from explorer.views.shared.tables import table
 
 PREDICTIONS_SHOWN, LAYERS_IN_SIGHT, POSITIONS_SHOWN = 5, 16, 64
 
 
-def draw_lens(context: PageContext, position: int) -> None:
+def draw_lens(
+    context: PageContext,
+    forward: ForwardPass,
+    position: int,
+    looks: Sequence[Sequence[str]] | None = None,
+    **drawing: Any,
+) -> None:
     """The likeliest token after every layer at every position, the last layer on top.
 
     A click in a column chooses its position. Many positions are those around the chosen one.
+    `looks` has the look of every cell, by layer and position, and `drawing` are more arguments of
+    `board`, which replace the usual ones.
     """
-    opened, forward = context.opened, context.forward
     tokens = forward.last_stack_tokens
     if len(tokens) > most_tokens(forward):
         st.caption(too_long(forward))
         return
-    first = max(0, min(position - POSITIONS_SHOWN // 2, len(tokens) - POSITIONS_SHOWN))
-    places = range(first, min(len(tokens), first + POSITIONS_SHOWN))
-    layers = [row for _, rows in sorted(lens_by_layer(opened, forward)) for row in rows]
+    places = shown_positions(len(tokens), position)
     rows = [
-        Row(f"layer {layer}", [Cell(*words[place]) for place in places], is_token=False)
-        for layer, words in reversed([*enumerate(layers)])
+        Row(
+            f"layer {layer}",
+            [Cell(*words[at], looks[layer][at] if looks else "") for at in places],
+            is_token=False,
+        )
+        for layer, words in reversed([*enumerate(lens_words(context.opened, forward))])
     ]
     place = "In place of" if forward.config.kind == "encoder" else "After"
+    edited = ", with the interventions" if forward.edits else ""
+    usual = {
+        "key": "edited_lens" if forward.edits else "lens",
+        "title": f"{context.choice.called} · Likeliest token after each layer{edited}",
+        "idle": "The likeliest token after each layer; click a column to choose its position.",
+        "column": position - places.start,
+    }
     board(
-        [Column(text_of(tokens[place])) for place in places],
+        [Column(text_of(tokens[at])) for at in places],
         rows,
         corner=place.lower(),
-        idle="The likeliest token after each layer; click a column to choose its position.",
         sentence=f"{place} {{column}}, {{row}}: {{value}}, probability {{share}}",
-        key="lens",
-        title=f"{context.choice.called} · Likeliest token after each layer",
         coloured=True,
-        column=position - first,
-        on_pick_column=lambda column: widget_state.put("expected_at", first + column),
+        on_pick_column=lambda column: widget_state.put("expected_at", places[column]),
+        **(usual | drawing),
     )
     if len(places) < len(tokens):
         st.caption(f"{len(places)} of {len(tokens):,} positions are drawn.")
+
+
+def shown_positions(count: int, position: int) -> range:
+    """The positions that are drawn of so many: those around one of them."""
+    first = max(0, min(position - POSITIONS_SHOWN // 2, count - POSITIONS_SHOWN))
+    return range(first, min(count, first + POSITIONS_SHOWN))
+
+
+def lens_words(opened: OpenModel, forward: ForwardPass) -> list[list[tuple[str, float]]]:
+    """By layer and position, the likeliest token and its probability; computed once."""
+    return [row for _, rows in sorted(lens_by_layer(opened, forward)) for row in rows]
+
+
+def changed_words(opened: OpenModel, before: ForwardPass, after: ForwardPass) -> list[list[str]]:
+    """The looks of the grid of `after`: where its likeliest token is not that of `before`."""
+    both = zip(lens_words(opened, before), lens_words(opened, after), strict=True)
+    return [
+        ["changed" * (old[0] != new[0]) for old, new in zip(*rows, strict=True)] for rows in both
+    ]
+
+
+def lens_of(opened: OpenModel, forward: ForwardPass, position: int) -> Tensor:
+    """The logits of every residual stream, (layers + 1, options), computed once."""
+    key = "lens", *forward.key, position
+    return cached(opened, key, lambda: lens_logits(forward.trace, position))
+
+
+def draw_passes(context: PageContext, position: int, edited: EditedPass, which: str) -> None:
+    """The grid and the table of the pass before the interventions, after them, or both."""
+    opened, both = context.opened, {BEFORE: context.forward, AFTER: edited.forward}
+    passes = {name: forward for name, forward in both.items() if which in (name, BOTH)}
+    for name, place in zip(passes, widgets.side_by_side(*[1] * len(passes)), strict=True):
+        forward = passes[name]
+        with place:
+            if edited.applied:
+                st.markdown(f"**{name} the interventions**")
+            if has_words(opened.config):
+                is_after = name == AFTER and len(forward.last_stack_tokens) <= most_tokens(forward)
+                looks = changed_words(opened, context.forward, forward) if is_after else None
+                draw_lens(context, forward, position, looks)
+            logits = lens_of(opened, forward, position)
+            draw_layer_predictions(opened, logits, context.choice.layer)
+    if AFTER in passes and has_words(opened.config):
+        st.caption("A frame marks a cell whose likeliest token is another one than before.")
 
 
 def draw_layer_predictions(opened: OpenModel, logits: Tensor, layer: int) -> None:
@@ -168,3 +231,8 @@ def lens_code(forward: ForwardPass, position: int, option: int) -> None:
     terms = contributions(forward, position, option)
     print(terms.heads, terms.feed_forward, terms.embedding, terms.constant)
     print(terms.total, terms.logit)
+
+
+def edited_lens_code(edited: EditedPass, position: int) -> None:
+    after = lens_logits(edited.forward.trace, position)
+    print(edited.forward.config.scores(after).topk(min(5, after.shape[-1])))  # a row per stream

@@ -35,6 +35,7 @@ from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of, texts
 from explorer.text.visible_text import cut, in_quotes, readable
+from explorer.views.forward_pass.neurons_view import draw_neurons
 from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition, token_of
@@ -79,6 +80,8 @@ def draw_forward_pass(context: PageContext) -> None:
         )
     with right.container(gap="xxsmall"):
         _draw_stage(context.opened, values, at)
+        if at.stage.kind == "activation":
+            draw_neurons(context.opened, values, at)
 
 
 def values_of(context: PageContext, at: PassPosition) -> PassValues:

@@ -29,6 +29,7 @@ from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
     AblateMlp,
+    AblateNeuron,
     CutEdge,
     EditHistory,
     HideKey,
@@ -50,7 +51,7 @@ NO_HEAD = "This model has no output head, so there is no output to compare."
 
 BARS_HEIGHT = 310
 ORIGINAL = "Original pass"
-ABLATIONS = AblateHead, AblateAttention, AblateMlp
+ABLATIONS = AblateHead, AblateAttention, AblateMlp, AblateNeuron
 ABLATED = " An ablated output changes what later layers read, not the weights of its own layer."
 
 

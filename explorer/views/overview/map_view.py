@@ -44,11 +44,12 @@ def draw_map(context: PageContext) -> PassMap | None:
     usual = pass_picture.first_answer(opened, forward)
     selection = map_choices.current_selection(context, picture, usual)
     continuations = pass_picture.continuations(opened, forward)
-    title = f"{opened.title}: the forward pass over “{forward.text}”"
+    edited = ", with interventions" if forward.edits else ""
+    title = f"{opened.title}: the forward pass over “{forward.text}”{edited}"
     appends = [bool(text) for text in continuations]
     message = cached(
         opened,
-        ("message of the map", forward.text, forward.pair),
+        ("message of the map", *forward.key),
         lambda: encode(picture, KEY, title, usual, appends),
         len,
     )
@@ -78,7 +79,7 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
         heads = forward.config.n_heads
         return encode_block(inside, picture.of, names, heads, map_choices.link_of_stage)
 
-    key = "inside of a block", forward.text, forward.pair, stack, layer
+    key = "inside of a block", *forward.key, stack, layer
     message = cached(opened, key, make, len)
     block_panel(KEY, message, picture.of, (stack, layer), context.choice.head)
 

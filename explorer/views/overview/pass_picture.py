@@ -34,7 +34,7 @@ def too_long(forward: ForwardPass) -> str:
 
 def picture_of(opened: OpenModel, forward: ForwardPass) -> PassMap:
     """All that the picture shows of a pass at first, computed once."""
-    key = "picture of the pass", forward.text, forward.pair
+    key = "picture of the pass", *forward.key
     # Its bytes are counted with the cached shares and the cached pass.
     return cached(opened, key, lambda: _picture(opened, forward), lambda _: 0)
 
@@ -53,7 +53,7 @@ def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
     words = has_words(forward.config)
     behind = "In place of {token}" if forward.config.kind == "encoder" else "After {token}"
     behind = behind if words else score_words(forward.config).title
-    passed = repr((id(opened), forward.text, forward.pair)).encode()
+    passed = repr((id(opened), *forward.key)).encode()
     of = hashlib.sha256(passed).hexdigest()[:12]
     first = first_answer(opened, forward)
     first_answers = {}
@@ -90,7 +90,7 @@ def answers(opened: OpenModel, forward: ForwardPass, places: range) -> list[MapA
 
 def all_answers(opened: OpenModel, forward: ForwardPass) -> list[MapAnswer]:
     """The model's answers at every position, computed once."""
-    key = "answers of the map", forward.text, forward.pair
+    key = "answers of the map", *forward.key
     places = range(len(forward.last_stack_tokens))
     return cached(opened, key, lambda: answers(opened, forward, places))
 
@@ -111,7 +111,7 @@ def continuations(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
     config = forward.config
     if config.kind != "decoder" or config.head != "language-model":
         return ()
-    key = "continued", forward.text, forward.pair
+    key = "continued", *forward.key
     return cached(opened, key, lambda: _continuations(opened, forward))
 
 
@@ -145,13 +145,13 @@ def lens_by_layer(
     _, count = last_streams(forward.config)
     for first in reversed(range(0, count, LAYERS_AT_ONCE)):
         layers = range(first, min(count, first + LAYERS_AT_ONCE))
-        key = "lens of the map", forward.text, forward.pair, first
+        key = "lens of the map", *forward.key, first
         yield first, cached(opened, key, lambda: _lens(opened, forward, layers))  # noqa: B023
 
 
 def lens_is_cached(opened: OpenModel, forward: ForwardPass) -> bool:
     """Whether the whole lens is in the cache."""
-    return is_cached(opened, ("lens of the map", forward.text, forward.pair, 0))
+    return is_cached(opened, ("lens of the map", *forward.key, 0))
 
 
 def _lens(opened: OpenModel, forward: ForwardPass, layers: range) -> list[list[Cell]]:

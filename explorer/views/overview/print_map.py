@@ -78,7 +78,7 @@ class PrintedMap:
         for stack, blocks in self.picture.flow.stacks.items():
             for layer, block in enumerate(blocks):
                 carried = self.traced.streams[stack][layer + 1].tolist()
-                parts = {name: 1 - shares.residual for name, shares in block.attentions.items()}
+                parts = {name: shares.keys.sum(-1) for name, shares in block.attentions.items()}
                 if block.mlp is not None:
                     parts["mlp"] = block.mlp
                 for name, shares in parts.items():

@@ -144,7 +144,7 @@ def draw_races() -> list[Run]:
 
 def _start_race(race: Race) -> None:
     with errors_noted("runs"):
-        _start(grid(TASKS[race.task], race.values, race.settings), race.title, OwnText())
+        _start(race.specs, race.title, OwnText())
 
 
 def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:

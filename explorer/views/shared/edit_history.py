@@ -7,8 +7,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import address, widget_state
+from explorer.app import address, streamlit_patches, widget_state
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
+from explorer.app.controls import one_of
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
 from explorer.app.session import redraw, session
 from explorer.catalog.opened_model import OpenModel
@@ -50,6 +52,7 @@ def draw_history(
     chosen = session().choose_next
     if "edits" in chosen:  # a page without the bar
         widget_state.put("edits", chosen.pop("edits"))
+    _settle_text()
     with field or st.container(), st.expander("Interventions as text"):
         st.text_input(label_visibility="collapsed", **address.bound("edits"))
     history, notes = from_address(_text())
@@ -65,6 +68,45 @@ def draw_history(
         _draw_list(context, history, edited)
     _draw_notes(edited)
     return history, edited
+
+
+BEFORE, AFTER, BOTH = "Before", "After", "Side by side"
+
+
+def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass, str]:
+    """On a page about the pass: how many interventions are active, and which pass is shown.
+
+    Draws nothing, and shows the pass without them, where there are none.
+    """
+    history = from_address(_settle_text())[0]
+    if not history.edits:
+        return EditedPass(context.forward), BEFORE
+    edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
+    count, absent = len(edited.applied), len(edited.not_applicable)
+    are = "intervention is" if count == 1 else "interventions are"
+    with st.container(**ROW):
+        st.text(f"{count or 'No'} {are} active" + f"; {absent} cannot apply here" * bool(absent))
+        with st.popover("Undo or remove"):
+            draw_history(context)
+        draw_page_link("interventions")
+        if count:
+            which = one_of("shown_pass", passes, label_visibility="collapsed")
+    if count and context.forward.output_tokens:
+        st.caption(TEACHER_FORCED)
+    return edited, which
+
+
+def _settle_text() -> str:
+    """The interventions of the address; of the page before, where the reader comes without any.
+
+    Two pages in a row have the field, and Streamlit gives the second one an empty value.
+    """
+    kept = session().persistent.setdefault("edits", {})
+    is_without = session().has_arrived and not address.is_named("edits")
+    if is_without and not streamlit_patches.came_back():
+        widget_state.put("edits", kept.get("edits", ""))
+    kept["edits"] = str(widget_state.get("edits", address.value_of("edits")) or "")
+    return str(kept["edits"])
 
 
 def _text() -> str:
@@ -208,6 +250,8 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
             return f"{where}, attention: {to} ablation"
         case edits.AblateMlp(to=to):
             return f"{where}, feed-forward: {to} ablation"
+        case edits.AblateNeuron(neuron=neuron, to=to):
+            return f"{where}, neuron {neuron}: {to} ablation"
         case edits.CutEdge(head=head, query=query, key=key, to=to):
             which = "every head" if head is None else f"head {head}"
             edge = f"{_named(rows, query)} → {_named(columns, key)}"
@@ -223,10 +267,11 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
             tokens = forward.source if edit.part.startswith("encoder") else forward.target
             label = word or token_label(opened, token)
             return f"{title}{_named(tokens, position)} replaced by {in_quotes(label)}"
-        case edits.Patch(head=head, position=position, text=text):
+        case edits.Patch(head=head, position=position, text=text, source=source):
             what = "residual stream after it" if head is None else f"head {head}"
+            place = "" if source is None else f"token {source} of "
             return (
-                f"{where}, {what} at {_named(rows, position)}: patched from "
+                f"{where}, {what} at {_named(rows, position)}: patched from {place}"
                 f"{in_quotes(text[:LONGEST_TEXT])}"
             )
         case edits.Steer(head=head, strength=strength, texts=texts):

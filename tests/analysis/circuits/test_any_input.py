@@ -43,14 +43,14 @@ def made(make: Callable[[], Made]) -> Made | None:
 
 
 @given(st.sampled_from(NAMES), TEXTS, TEXTS, TEXTS, TEXTS, st.integers(0, 3))
-def test_any_two_texts(
-    name: str, clean: str, corrupted: str, answer: str, against: str, at: int
-) -> None:
+def test_texts(name: str, clean: str, corrupted: str, answer: str, against: str, at: int) -> None:
     model = opened(name)
     metric = metrics_of(model.config)[at]
     texts = TextPair(clean, corrupted, answer, against)
     if pair := made(lambda: token_pair(model, texts, metric)):
-        assert len(pair.clean) == len(pair.corrupted)
+        for places in zip(*pair.partners, strict=True):
+            assert list(places) == sorted(set(places))
+        assert len(pair.counterparts) == len(pair.clean)
         assert pair.clean_value != pair.corrupted_value
 
 

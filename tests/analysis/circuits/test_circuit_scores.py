@@ -47,15 +47,13 @@ def example_question(opened: OpenModel, metric: str = LOGIT_DIFFERENCE) -> Quest
 
 def patched(contrast: Contrast, site: str, head: int | None) -> float:
     """What is lost in a whole pass with this value of the corrupted one."""
-    clean, corrupted = (
-        trace(contrast.model, text, read_at=contrast.read_at)
-        for text in (contrast.clean, contrast.corrupted)
-    )
+    both, at = (contrast.clean, contrast.corrupted), contrast.read_at
+    clean, corrupted = (trace(contrast.model, text, read_at=at) for text in both)
     value = corrupted[site] if head is None else clean[site].clone()
     if head is not None:
         value[:, head] = corrupted[site][:, head]
     edits = [Replace(site, value)]
-    left = trace(contrast.model, contrast.clean, read_at=contrast.read_at, edits=edits)
+    left = trace(contrast.model, contrast.clean, read_at=at, edits=edits)
     return float(contrast.metric_of(clean.output)[0] - contrast.metric_of(left.output)[0])
 
 
@@ -63,21 +61,16 @@ def test_exact_values_are_those_of_whole_passes_by_every_metric(opened: OpenMode
     for metric in metrics_of(opened.config):
         question = example_question(opened, metric)
         contrast, pair = contrast_of(opened, question.pairs[0]), question.pairs[0]
-        ends = [
-            float(
-                contrast.metric_of(trace(contrast.model, text, read_at=contrast.read_at).output)[0]
-            )
-            for text in (contrast.clean, contrast.corrupted)
-        ]
-        assert ends == pytest.approx([pair.clean_value, pair.corrupted_value], abs=1e-4)
+        both, at = (contrast.clean, contrast.corrupted), contrast.read_at
+        ends = [trace(contrast.model, text, read_at=at).output for text in both]
+        expected = pytest.approx([pair.clean_value, pair.corrupted_value], abs=1e-4)
+        assert [float(contrast.metric_of(output)[0]) for output in ends] == expected
         found = list(exact_writers(contrast))
         assert len(found) == pieces_of_writers(opened)
         wiring = scores_of(opened, [attribute_writers(contrast)]).wiring
-        by_column = {
-            column: float(lost)
-            for columns, values in found
-            for column, lost in zip(columns, values, strict=True)
-        }
+        by_column: dict[int, float] = {}
+        for columns, values in found:
+            by_column |= zip(columns, map(float, values), strict=True)
         assert sorted(by_column) == list(range(len(wiring.columns)))
         sites = [(site, place) for site, places in wiring.writers.items() for place in places]
         for column in range(0, len(sites), max(1, len(sites) // 8)):
@@ -119,9 +112,8 @@ def test_exact_edges_come_pair_by_pair_as_parts_of_the_mean(published: Path) -> 
     each = [dict(exact_edges(contrast_of(opened, pair), edges)) for pair in question.pairs]
     assert found == pytest.approx([sum(one[at] for one in each) / len(each) for at in range(4)])
     passes = nested_circuits(opened, question, scores).passes()
-    assert [base.metric for base in passes] == pytest.approx(
-        [pair.corrupted_value for pair in question.pairs], abs=1e-4
-    )
+    corrupted = [pair.corrupted_value for pair in question.pairs]
+    assert [base.metric for base in passes] == pytest.approx(corrupted, abs=1e-4)
     assert correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
     assert correlation([1, 2, 3], [1, 0, -1]) == pytest.approx(-1)
     assert correlation([1, 2, 4], [1, 3, 2]) == pytest.approx(0.3273, abs=1e-4)

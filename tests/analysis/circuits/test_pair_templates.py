@@ -1,12 +1,12 @@
 """Templates of pairs: which fit a model, what they make, and that the same seed makes the same."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE
-from explorer.analysis.circuits import pair_templates
 from explorer.analysis.circuits.pair_templates import (
     TEMPLATES,
     WordGroups,
@@ -56,9 +56,8 @@ def test_pairs_differ_where_the_template_says(title: str, reader: OpenModel) -> 
 
 
 def test_what_is_left_of_the_words_is_said(reader: OpenModel) -> None:
-    assert make_pairs(reader, "Gender", 2, 0).note == (
-        "2 of 15 pairs of words are single tokens of this model."
-    )
+    note = make_pairs(reader, "Gender", 2, 0).note
+    assert note == "2 of 15 pairs of words are single tokens of this model."
     few = make_pairs(reader, "Capitals", 40, 0)
     assert len(few.pairs) == 2
     assert few.note == (
@@ -91,10 +90,7 @@ def test_a_template_that_does_not_fit_is_refused(reader: OpenModel) -> None:
 def test_a_mask_stands_for_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     masked = open_checkpoint(reference_bert(tmp_path / "bert"), "bert")
     few = (("cat", "paris"), ("dog", "france"))
-    template = TEMPLATES["Capitals"]
-    known = pair_templates.PairTemplate(
-        "Capitals", "", lambda opened, random: WordGroups(few, 2), template.draws
-    )
+    known = replace(TEMPLATES["Capitals"], words=lambda opened, random: WordGroups(few, 2))
     monkeypatch.setitem(TEMPLATES, "Capitals", known)
     made = make_pairs(masked, "Capitals", 2, 0)
     assert {pair.clean for pair in made.pairs} == {
@@ -106,18 +102,15 @@ def test_a_mask_stands_for_the_answer(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_own_words_are_single_tokens_of_the_vocabulary(reader: OpenModel) -> None:
     found = own_words(reader, Random(0))
     assert found.glue == " "
+    before = len(reader.tokenizer.encode("the"))
     for (word,) in found.groups:
-        assert (
-            len(reader.tokenizer.encode(f"the {word}")) == len(reader.tokenizer.encode("the")) + 1
-        )
+        assert len(reader.tokenizer.encode(f"the {word}")) == before + 1
     induction = open_checkpoint(SHIPPED / "induction", "induction")
     letters = own_words(induction, Random(0))
     assert letters.glue == ""
     assert {len(word) for (word,) in letters.groups} == {1}
-    question = question_of(
-        induction, make_pairs(induction, "Induction", 10, 0).pairs, LOGIT_DIFFERENCE
-    )
-    for pair in question.pairs:
+    pairs = make_pairs(induction, "Induction", 10, 0).pairs
+    for pair in question_of(induction, pairs, LOGIT_DIFFERENCE).pairs:
         for text, answer in zip((pair.texts.clean, pair.texts.corrupted), pair.names, strict=True):
             assert text[text.index(text[-1]) + 1] == answer
         assert pair.clean_value > 0 > pair.corrupted_value, "the model continues the block"

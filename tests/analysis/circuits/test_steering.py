@@ -61,10 +61,8 @@ def test_a_curve_is_a_pass_for_every_strength(name: str, metric: str, published:
             direction = steering_direction(opened, steer)
             site = f"{part.name.split('.')[0]}.{layer}.resid_post"
             for at, pair in enumerate(question.pairs):
-                for text, row in (
-                    (pair.texts.clean, found.clean[at]),
-                    (pair.texts.corrupted, found.corrupted[at]),
-                ):
+                both = (pair.texts.clean, pair.texts.corrupted)
+                for text, row in zip(both, (found.clean[at], found.corrupted[at]), strict=True):
                     ids = ids_of([run_text(opened, text).tokens])
                     segments = torch.zeros_like(ids) if name == "bert" else None
                     for strength in (-10.0, -0.5, 0.0, 3.0):

@@ -72,10 +72,8 @@ def test_answers_that_nobody_typed_are_the_likeliest(induction: OpenModel) -> No
 
 
 def test_the_metrics_are_those_of_the_logits(induction: OpenModel) -> None:
-    logits = [
-        induction.model(torch.tensor([induction.tokenizer.ids(text)]))[0, -1]
-        for text in (CLEAN, SWAPPED)
-    ]
+    model, ids = induction.model, induction.tokenizer.ids
+    logits = [model(torch.tensor([ids(text)]))[0, -1] for text in (CLEAN, SWAPPED)]
     c, e = (induction.tokenizer.id_of(letter) for letter in "ce")
     p, q = (each.log_softmax(-1) for each in logits)
     expected = {
@@ -116,7 +114,6 @@ def test_an_answer_typed_without_its_space_is_read_with_it() -> None:
     assert said.endswith(": give one token.")
 
 
-UNEQUAL = "The clean text has {} tokens and the corrupted one {}, but they are compared token by "
 SAME_TOKENS = (
     "Both texts are the same tokens to this model, so there is nothing to explain: change a word "
     "of the corrupted one."
@@ -128,11 +125,6 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         (CLEAN, "ab" * 30),
         "The corrupted text is 61 tokens long and this model reads at most 32: shorten it to its "
         "first 31 characters.",
-    ),
-    (
-        (CLEAN, "abcde"),
-        UNEQUAL.format(13, 6) + "token: “abcdeabcdeab” is 12 tokens and “abcde” is 5; give both "
-        "the same number of tokens.",
     ),
     ((CLEAN, CLEAN), SAME_TOKENS),
     ((CLEAN, CLEAN.upper()), SAME_TOKENS),
@@ -161,15 +153,23 @@ def test_a_mask_stands_at_one_place_of_both_texts(masked: OpenModel) -> None:
         "The mask is token 2 of the clean text and 1 of the corrupted one: put it at the same "
         "place."
     )
-    start = UNEQUAL.format(6, 7)
-    said = refusal(masked, "the [MASK] is good", "the [MASK] is very good")
-    only = "token: “very” (1 token) is only in the corrupted text; "
-    assert said == f"{start}{only}give both the same number of tokens."
-    texts = "a cat is it a cat is good", "a dogs is it a dogs is good"
-    assert refusal(masked, *texts) == (
-        UNEQUAL.format(10, 12) + "token: “cat” is 1 token and “dogs” is 2; “cat” is 1 token and "
-        "“dogs” is 2; give both the same number of tokens."
+
+
+def test_of_unequal_texts_it_is_said_what_has_no_partner(masked: OpenModel) -> None:
+    pair = pair_of(masked, "the [MASK] is good", "the good [MASK] is good", "cat", "dog")
+    assert (pair.place, pair.corrupted_place) == (2, 3)
+    assert pair.partners == ((0, 0), (1, 1), (2, 3), (3, 4), (4, 5), (5, 6))
+    assert pair.notes == (
+        "The clean text has 6 tokens and the corrupted one 7; those without a partner keep their "
+        "value: 1 (“good” (2)) of the corrupted text.",
     )
+    assert pair.counterparts == pair.corrupted[:2] + pair.corrupted[3:]
+    assert pair.differing_places == ()
+    texts = "a dogs is [MASK] a dogs is good", "a cat is [MASK] a cat is good"
+    pair = pair_of(masked, *texts, "cat", "dog")
+    assert pair.notes[0].endswith("value: 2 (“dog” (2), “dog” (7)) of the clean text.")
+    assert [token.label for token in pair.counterparts][2:4] == ["–", "cat"]
+    assert pair.differing_places == (2, 3, 7, 8)
 
 
 def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None:

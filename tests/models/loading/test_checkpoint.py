@@ -135,9 +135,7 @@ def test_a_state_is_not_pickled_and_a_wrong_or_damaged_one_is_said(tmp_path: Pat
     assert json.loads((folder / "state.json").read_text()) == {"step": 1}
     another = "of another model or optimizer"
 
-    def assert_refused(
-        words: str, model: Transformer = model, config: TrainConfig = config
-    ) -> None:
+    def assert_refused(words: str, model: Any = model, config: TrainConfig = config) -> None:
         with pytest.raises(CheckpointError, match=words):
             load_state(folder, model, config)
 

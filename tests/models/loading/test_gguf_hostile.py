@@ -67,10 +67,8 @@ def claimed(**fields: Any) -> Damage:
 
 def said(**changes: Value | None) -> Damage:
     """Other values; `__` stands for a point, and a name without one is Llama's."""
-    named = {
-        name.replace("__", ".") if "__" in name else f"llama.{name}": value
-        for name, value in changes.items()
-    }
+    names = [each.replace("__", ".") if "__" in each else f"llama.{each}" for each in changes]
+    named = dict(zip(names, changes.values(), strict=True))
     return changed(lambda draft: draft.with_values(named))
 
 
@@ -264,9 +262,8 @@ def test_a_hostile_file_is_one_sentence(gguf_folder: Path, opener: Opener) -> No
 def test_none_of_several_files_preferred(gguf_folder: Path, tmp_path: Path, opener: Opener) -> None:
     folder = Path(shutil.copytree(gguf_folder, tmp_path / "two"))
     shutil.copy(folder / NAME, folder / "another.gguf")
-    assert refused(opener, folder) == (
-        "two holds 2 GGUF files; open one of them, such as another.gguf."
-    )
+    sentence = "two holds 2 GGUF files; open one of them, such as another.gguf."
+    assert refused(opener, folder) == sentence
     assert opener.ask(folder / NAME).error is None
 
 

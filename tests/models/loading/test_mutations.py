@@ -20,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 MOST_READ = 1 << 20
 """Bytes, of folders that have a hundredth of it."""
 FILES = ("ours", CONFIG), ("gpt2", CONFIG), ("gpt2", WEIGHTS), ("shards", INDEX), ("gguf", NAME)
-MANY = settings(max_examples=max(60, settings().max_examples))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def folders(good_folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.mark.parametrize(("kind", "file"), FILES)
-@MANY
+@settings(max_examples=max(60, settings().max_examples))
 @given(data=st.data())
 def test_a_changed_file_opens_equal_or_is_refused(
     kind: str, file: str, data: st.DataObject, folders: Path, opener: Opener

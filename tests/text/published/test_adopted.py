@@ -40,9 +40,8 @@ def word_pieces() -> tokenizers.Tokenizer:
     made.normalizer = normalizers.BertNormalizer()
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    made.train_from_iterator(
-        CORPUS, trainers.WordPieceTrainer(vocab_size=60, special_tokens=special)
-    )
+    trainer = trainers.WordPieceTrainer(vocab_size=60, special_tokens=special)
+    made.train_from_iterator(CORPUS, trainer)
     made.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
@@ -64,9 +63,7 @@ def strangers() -> Strangers:
     return {made.__name__: made() for made in (byte_pairs, word_pieces, pieces)}
 
 
-def test_the_text_is_read_as_before_and_the_ends_are_ours(
-    strangers: Strangers, subtests: pytest.Subtests
-) -> None:
+def test_the_text_is_read_as_before(strangers: Strangers, subtests: pytest.Subtests) -> None:
     text = "the cat sat"
     for name, stranger in strangers.items():
         for reads in (DECODER, SOURCE, CLASSIFIER):

@@ -16,7 +16,6 @@ from tests.text.published.test_hostile import one_sentence
 
 ASKS = [{"role": "user", "content": "the cat\nsat  on <b>"}]
 TOLD = [{"role": "system", "content": "be short"}, *ASKS]
-SPOKEN = [*TOLD, {"role": "assistant", "content": " the mat. "}, *ASKS]
 LLAMA = (
     "{{ bos_token }}{% if messages[0].role == 'system' %}{% set said = messages[0].content %}"
     "{% set messages = messages[1:] %}{% endif %}{% for message in messages %}"
@@ -63,7 +62,7 @@ def theirs(chats: Path) -> Any:
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_prompt_is_the_reference_s(ours: PublishedTokenizer, theirs: Any, name: str) -> None:
-    for messages in (ASKS, TOLD, SPOKEN):
+    for messages in (ASKS, TOLD, [*TOLD, {"role": "assistant", "content": " the mat. "}, *ASKS]):
         for begins in (False, True):
             how: dict[str, Any] = {"add_generation_prompt": begins}
             text = ours.render(TEMPLATES[name], messages, **how)
@@ -126,9 +125,7 @@ HARMFUL = {
 }
 
 
-def test_a_template_that_would_do_harm_is_refused_in_one_sentence(
-    ours: PublishedTokenizer, subtests: pytest.Subtests
-) -> None:
+def test_a_harmful_template_is_refused(ours: PublishedTokenizer, subtests: pytest.Subtests) -> None:
     for template, why in HARMFUL.items():
         with subtests.test(template=template[:60]):
             with pytest.raises(TextError) as caught:

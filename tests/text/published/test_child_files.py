@@ -12,8 +12,7 @@ from explorer.text.checked_text import MAX_CHARACTERS
 from tests.text.published.conftest import Made, OpenModel
 from tests.text.published.tokenizer_folders import BERT, END, FAIRSEQ, FOLDERS, TEXTS, byte_level
 
-FEW = ("bert", "gpt2", "xlm-roberta", "t5", "llama", "marian")
-SEVERAL = pytest.mark.parametrize("name", FEW)
+SEVERAL = pytest.mark.parametrize("name", ["bert", "gpt2", "xlm-roberta", "t5", "llama", "marian"])
 MAT = "the cat sat on the mat"
 
 
@@ -135,9 +134,7 @@ def test_added_words_are_text_and_added_special_tokens_are_not(tmp_path: Path) -
     assert tokenizer.vocab_size == 402
 
 
-def test_a_piece_that_is_declared_special_is_not_found_in_a_text(
-    made: Made, opened: OpenModel, tmp_path: Path
-) -> None:
+def test_special_pieces_are_no_text(made: Made, opened: OpenModel, tmp_path: Path) -> None:
     """Gemma's model knows `<start_of_turn>` as a piece of text; its settings know better."""
     (tmp_path / "tokenizer.model").write_bytes((made("gemma") / "tokenizer.model").read_bytes())
     turn = opened("gemma").id_of("<start_of_turn>")

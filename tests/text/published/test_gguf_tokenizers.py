@@ -112,9 +112,7 @@ def test_a_template_and_the_roles_are_those_of_the_file(made: Made, tmp_path: Pa
     assert settings["bos_token"] is None
 
 
-def test_texts_are_no_larger_than_files_may_be(
-    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_bounded(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = written(tmp_path / "model.gguf", "gpt2", made, reference(made, "gpt2"))
     monkeypatch.setitem(tokenizer_files.LARGEST, "tokenizer.json", 1_000)
     with pytest.raises(TextError, match=r"^The tokenizer's tokenizer\.json has .* are read\.$"):

@@ -161,10 +161,8 @@ def bpe(vocabulary: str, merges: str) -> Callable[[Path], None]:
 
 
 def said(**settings: Any) -> Callable[[Path], None]:
-    return files(
-        vocab__txt="[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n",
-        tokenizer_config__json=json.dumps(settings),
-    )
+    vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"
+    return files(vocab__txt=vocabulary, tokenizer_config__json=json.dumps(settings))
 
 
 MILLIONS = "[UNK]\n[CLS]\n[SEP]\n" + "\n".join(map(str, range(1_200_000)))

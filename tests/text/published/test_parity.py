@@ -42,9 +42,7 @@ def assert_the_same_text_comes_back(ours: PublishedTokenizer, theirs: Any) -> No
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_folder_reads_as_the_reference(
-    opened: OpenModel, reference: Reference, name: str
-) -> None:
+def test_a_folder_reads_as_reference(opened: OpenModel, reference: Reference, name: str) -> None:
     """Texts, pairs and their segments, the way back, the size and the roles."""
     ours, theirs = opened(name), reference(name)
     for text in TEXTS:
@@ -66,9 +64,7 @@ def test_a_folder_reads_as_the_reference(
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "roberta", "xlm-roberta", "t5", "llama", "gemma"])
-def test_the_file_that_the_reference_saves_is_the_same_tokenizer(
-    made: Made, opened: OpenModel, reference: Reference, name: str
-) -> None:
+def test_the_saved_file(made: Made, opened: OpenModel, reference: Reference, name: str) -> None:
     """tokenizer.json is read in its own right, by the core too, and wins over the older forms."""
     older, whole = opened(name), opened(f"{name}.json")
     assert whole.form == "tokenizer.json"

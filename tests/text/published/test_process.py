@@ -68,9 +68,7 @@ def test_a_child_that_died_is_started_again(only: Only, end: signal.Signals) -> 
     assert tokenizer.ids("the cat") == before
 
 
-def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(
-    only: Only, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_dies_is_a_sentence(only: Only, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer, child = only
     child.suspend()
     with monkeypatch.context() as patch:
@@ -118,9 +116,8 @@ def test_children_end_with_the_app(made: Made) -> None:
         "open_published(Path(sys.argv[1]), 'gpt2'); import psutil\n"
         "print(psutil.Process().children()[0].pid, flush=True); os.kill(os.getpid(), 9)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(made("gpt2"))], cwd=ROOT, capture_output=True, text=True
-    )
+    call = [sys.executable, "-c", code, str(made("gpt2"))]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True)
     pid = int(done.stdout)
     wait_until(lambda: ended(pid), "the end of the child")
 

@@ -27,9 +27,6 @@ LIKELY = st.lists(
 )
 
 
-FEW = pytest.mark.parametrize("name", ["gpt2", "bert", "llama.json", "t5.json", "marian"])
-
-
 def assert_ends_in_the_encoding(
     tokenizer: PublishedTokenizer, text: str
 ) -> tuple[TokenizerStep, ...]:
@@ -53,16 +50,14 @@ def test_the_texts(opened: OpenModel, name: str) -> None:
         assert taking.OWN not in [step.action for step in taken]
 
 
-@FEW
+@pytest.mark.parametrize("name", ["gpt2", "bert", "llama.json", "t5.json", "marian"])
 @given(text=st.text(max_size=60) | LIKELY.map("".join))
 def test_any_text(opened: OpenModel, name: str, text: str) -> None:
     assert_ends_in_the_encoding(opened(name), text[:200])
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama.json"])
-def test_each_merge_is_what_the_library_makes_of_the_rules_up_to_it(
-    made: Made, opened: OpenModel, name: str
-) -> None:
+def test_each_merge_is_what_the_library_makes(made: Made, opened: OpenModel, name: str) -> None:
     """A library that has only the rules up to this one makes exactly this step."""
     tokenizer, text = opened(name), "the cat sat on the mat, 東 the dog"
     folder = made(name.removesuffix(".json") + ".json")

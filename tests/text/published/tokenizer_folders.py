@@ -96,15 +96,9 @@ def qwen2(folder: Path) -> None:
 
 def pieces(path: Path, size: int = 120, kind: str = "unigram", **options: Any) -> None:
     made = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(CORPUS),
-        model_writer=made,
-        vocab_size=size,
-        model_type=kind,
-        hard_vocab_limit=False,
-        minloglevel=3,
-        **options,
-    )
+    options |= {"vocab_size": size, "model_type": kind, "hard_vocab_limit": False, "minloglevel": 3}
+    train = sentencepiece.SentencePieceTrainer.train
+    train(sentence_iterator=iter(CORPUS), model_writer=made, **options)
     path.write_bytes(made.getvalue())
 
 
@@ -114,25 +108,16 @@ def unigram(folder: Path, name: str, said: dict[str, Any], **options: Any) -> No
 
 
 def bpe_pieces(folder: Path, said: dict[str, Any], **options: Any) -> None:
-    pieces(
-        folder / "tokenizer.model",
-        size=500,
-        kind="bpe",
-        byte_fallback=True,
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
-        **options,
-    )
+    options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
+    pieces(folder / "tokenizer.model", size=500, kind="bpe", byte_fallback=True, **options)
     settings(folder, **said)
 
 
 def marian(folder: Path) -> None:
     pieces(folder / "source.spm")
     pieces(folder / "target.spm", size=80)
-    source, target = (
-        sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
-        for side in ("source", "target")
-    )
+    made = [str(folder / f"{side}.spm") for side in ("source", "target")]
+    source, target = (sentencepiece.SentencePieceProcessor(model_file=each) for each in made)
     listed = {source.id_to_piece(n) for n in range(10, source.get_piece_size())}
     listed |= {target.id_to_piece(n) for n in range(3, target.get_piece_size())}
     names = ["</s>", "<unk>", *sorted(listed), ">>fr<<", "<pad>"]

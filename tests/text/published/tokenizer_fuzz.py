@@ -91,9 +91,8 @@ def changes_of(folder: Path) -> Iterator[Change]:
     known = reference(folder).get_vocab()
     following = max(known.values()) + 1
     decoder = stored.get("added_tokens_decoder") or {}
-    entries: list[tuple[Any, ...]] = [(following, NEW, {}, flag) for flag in FLAGS] + [
-        (following + 5, NEW, {}, "special")
-    ]
+    entries: list[tuple[Any, ...]] = [(following, NEW, {}, flag) for flag in FLAGS]
+    entries.append((following + 5, NEW, {}, "special"))
     entries += [(known[WORD], WORD, {}, flag) for flag in FLAGS[:4] if WORD in known]
     entries += [(n, e["content"], e, flag) for n, e in [*decoder.items()][:4] for flag in FLAGS]
     for number, text, old, flag in entries:

@@ -1,0 +1,99 @@
+"""Patching by dragging: a cell of another text's logit lens is dropped onto that of this text.
+
+Source of the idea: the Patch Lens of the NDIF Workbench.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis.circuits.default_corruption import default_corruption
+from explorer.analysis.information_flow import is_computable
+from explorer.analysis.logit_lens import can_change, likeliest_by_position, residual_streams
+from explorer.analysis.output_change import has_words, last_streams
+from explorer.app.context import PageContext
+from explorer.app.controls import text_field
+from explorer.inference.core_edits import NotApplicableError, source_pass
+from explorer.inference.edited_pass import EditedPass
+from explorer.interventions.address_text import MAX_PATCH_TEXT
+from explorer.interventions.edits import Patch
+from explorer.views.forward_pass.lens_and_attribution import (
+    changed_words,
+    draw_lens,
+    shown_positions,
+)
+from explorer.views.shared import widgets
+from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.edit_history import add_intervention
+
+NO_WORDS = "This model predicts no tokens, so its residual streams have no logit lens to drag from."
+SHORT = "Your text is one token, so a patch can reach no other position: type a longer one."
+HOW = (
+    "Drag a cell of the second text onto a position of yours, or click both. Its residual stream "
+    "replaces that of your text after the same layer."
+)
+COLOURED = (
+    "In colour: what the interventions can have changed, later layers at the positions that may "
+    "attend to a changed one. A frame marks a cell whose likeliest token has changed."
+)
+
+
+def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> Script | None:
+    """Both texts' grids, the first to drag from and the second to drop onto, and the result."""
+    opened, forward = context.opened, context.forward
+    if not has_words(opened.config) or sum(not token.special for token in forward.tokens) < 2:
+        st.text(SHORT if has_words(opened.config) else NO_WORDS)
+        return None
+    of_text, beside = widgets.side_by_side(1, 1)
+    beside.caption(HOW)
+    with of_text:
+        how: dict[str, Any] = {"placeholder": "Second text", "label_visibility": "collapsed"}
+        text = text_field("lens_from", _second_text(context), **how).strip()
+    try:
+        other = source_pass(opened, forward, text)
+    except NotApplicableError as error:
+        st.text(str(error))
+        return None
+    ours, theirs = (
+        shown_positions(len(passed.last_stack_tokens), position) for passed in (forward, other)
+    )
+    stack, layers = last_streams(opened.config)
+
+    def patch(row: int, source: int, target: int) -> None:
+        place = f"{stack}.self_attn", layers - 1 - row, None, ours[target]
+        add_intervention(opened, forward, Patch(*place, text, theirs[source]))
+
+    left, right = widgets.side_by_side(1, 1)
+    with left:
+        named = {"key": "drag_from", "title": f"{context.choice.called} · Lens of the second text"}
+        idle = "Second text: drag from here"
+        draw_lens(context, other, position, **named, idle=idle, column=-1, drags="from")
+    with right:
+        named = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
+        drop: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": patch}
+        draw_lens(context, forward, position, **named, **drop)
+    if edited.applied and is_computable(forward):
+        changed = changed_words(opened, forward, edited.forward)
+        reach = can_change(edited.forward, edited.applied).tolist()
+        looks = [
+            [look if can else "muted" for look, can in zip(*rows, strict=True)]
+            for rows in zip(changed, reach, strict=True)
+        ]
+        draw_lens(context, edited.forward, position, looks)
+        st.caption(COLOURED)
+    return script(patched_lens_code, edited)
+
+
+def _second_text(context: PageContext) -> str:
+    """The second text at first: your text with a word changed, else another example."""
+    text = context.choice.text
+    others = (example for example in context.entry.examples if example != text)
+    return (default_corruption(context.opened, text) or next(others, ""))[:MAX_PATCH_TEXT]
+
+
+def patched_lens_code(edited: EditedPass) -> None:
+    passed = edited.forward.trace
+    for stream in residual_streams(passed)[1:]:  # after each layer
+        probabilities, ids = likeliest_by_position(passed, stream, 1)
+        print(ids[:, 0], probabilities[:, 0])  # by position
+    print(can_change(edited.forward, edited.applied))  # a row per layer

@@ -1,0 +1,123 @@
+"""Neurons of a feed-forward layer: against sums, single lines and weights set to zero."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.analysis.circuits.top_lines import tokenize_lines
+from explorer.analysis.logit_attribution import contributions, direct_logits
+from explorer.analysis.neurons import (
+    line_activations,
+    neuron_rows,
+    neuron_strengths,
+    promoted_logits,
+    top_lines_of,
+)
+from explorer.catalog.opened_model import OpenModel
+from explorer.inference.edited_pass import run_edited, why_not_applicable
+from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.interventions.edits import AblateNeuron
+from models.trace import trace
+from tests.analysis.conftest import TEXT, inputs_of, opened_of
+from tests.closeness import assert_close_to
+
+NAMES = ("decoder", "gated", "after", "around", "beside", "both")
+LAYER, PLACE, OPTION, NEURON = 0, 1, 4, 5
+LINES = ("the black cat sleeps", "le chat", "a dog eats le chat noir")
+
+
+def read(folder: Path, name: str) -> tuple[OpenModel, ForwardPass]:
+    opened = opened_of(folder, name)
+    return opened, run_text(opened, TEXT)
+
+
+def hidden_of(forward: ForwardPass, stack: str) -> Tensor:
+    site = f"{stack}.{LAYER}.mlp.hidden"
+    return trace(forward.trace.model, *inputs_of(forward), sites=(site,))[site][0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_direct_logits_of_all_neurons_are_those_of_the_layer(tmp_path: Path, name: str) -> None:
+    opened, forward = read(tmp_path, name)
+    stack = opened.config.stacks[-1]
+    activations = hidden_of(forward, stack)[PLACE]
+    everything = torch.arange(len(activations))
+    logits = promoted_logits(forward, LAYER, PLACE, everything, activations)[:, OPTION].sum()
+    down: Any = getattr(opened.model, stack).blocks[LAYER].mlp.down_proj
+    if down.bias is not None:
+        bias = down.bias.detach()[None]
+        logits = logits + direct_logits(forward, LAYER, PLACE, bias, by_mlp=True)[0, OPTION]
+    assert_close_to(logits, contributions(forward, PLACE, OPTION).feed_forward[LAYER])
+    if name == "decoder":
+        norms = torch.stack([down.weight[:, n].norm() for n in everything])
+        strengths = neuron_strengths(opened.model, stack, LAYER, activations)
+        assert_close_to(strengths, activations.abs() * norms)
+        assert torch.equal(neuron_rows(opened.model, stack, LAYER)[NEURON], down.weight[:, NEURON])
+
+
+def test_lines_are_those_with_the_largest_activation(tmp_path: Path) -> None:
+    opened = opened_of(tmp_path, "gated")
+    text, shares = tokenize_lines(opened, LINES), list[float]()
+    measured = line_activations(opened, text, LAYER, shares.append)
+    expected = []
+    for line in LINES:
+        alone = hidden_of(run_text(opened, line), "decoder")[1:, NEURON]  # the first does not count
+        place = int((-alone).argmax())
+        expected.append((float(alone[place]), place + 1))
+    best = top_lines_of(measured, NEURON, -1.0, 3)
+    negative = [line for line in range(3) if expected[line][0] < 0]
+    assert [top.line for top in best] == sorted(negative, key=lambda line: expected[line][0])
+    assert negative
+    for top in best:
+        value, place = expected[top.line]
+        assert top.value == pytest.approx(value)
+        assert top.token == place
+    assert shares[-1] == 1
+    nothing = torch.zeros(2, 3, 9), torch.zeros(2, 3, 9)
+    assert not top_lines_of(nothing, NEURON, 1.0, 3), "a neuron that never fires has no lines"
+
+
+@contextmanager
+def without_neuron(opened: OpenModel, stack: str) -> Iterator[None]:
+    """The weights that the neuron is written with are zero."""
+    down: Any = getattr(opened.model, stack).blocks[LAYER].mlp.down_proj
+    with torch.no_grad():
+        kept = down.weight[:, NEURON].clone()
+        down.weight[:, NEURON] = 0
+        yield
+        down.weight[:, NEURON] = kept
+
+
+@pytest.mark.parametrize("name", ["decoder", "gated", "both"])
+def test_an_ablated_neuron_writes_nothing(tmp_path: Path, name: str) -> None:
+    opened, forward = read(tmp_path, name)
+    for stack in opened.config.stacks:
+        edit = AblateNeuron(f"{stack}.self_attn", LAYER, NEURON)
+        edited = run_edited(opened, forward, (edit,))
+        assert edited.applied == (edit,)
+        with without_neuron(opened, stack):
+            expected = opened.model(*inputs_of(forward)).detach()
+        assert_close_to(edited.forward.trace.output, expected[:, edited.forward.trace.read_at])
+        to_mean = AblateNeuron(f"{stack}.self_attn", LAYER, NEURON, "mean")
+        (of_core,) = run_edited(opened, forward, (to_mean,)).core_edits
+        hidden = hidden_of(forward, stack)[None]
+        flat = of_core(hidden)
+        assert_close_to(flat[0, :, NEURON], hidden[0, :, NEURON].mean().expand(hidden.shape[1]))
+        changed = (flat != hidden).any(1)[0].nonzero().flatten().tolist()
+        assert set(changed) <= {NEURON}
+
+
+def test_a_neuron_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    opened, forward = read(tmp_path, "both")
+    for part, sizes in (("decoder", opened.config.d_ff), ("encoder", opened.config.d_ff_encoder)):
+        edit = AblateNeuron(f"{part}.self_attn", LAYER, sizes or 0)
+        assert f"There is no neuron {sizes} here: there are {sizes}." == why_not_applicable(
+            opened, forward, (), edit
+        )
+    cross = AblateNeuron("decoder.cross_attn", LAYER, 0)
+    assert "no feed-forward layer" in why_not_applicable(opened, forward, (), cross)
