@@ -86,8 +86,8 @@ def unequal_contrast(config: TransformerConfig, more: int = 1) -> Contrast:
     clean, other = contrast.clean, contrast.corrupted[:, [DIFFERS]].expand(1, more + 1)
     corrupted = torch.cat([clean[:, :DIFFERS], other, clean[:, DIFFERS + 1 :]], 1)
     places = TOKENS - 1, TOKENS - 1 + more
-    texts = [[Token(at, "") for at in text[0].tolist()] for text in (clean, corrupted)]
-    partners = align_texts(*texts, places)
+    first, second = ([Token(at, "") for at in text[0].tolist()] for text in (clean, corrupted))
+    partners = align_texts(first, second, places)
     return replace(contrast, corrupted=corrupted, corrupted_place=places[1], partners=partners)
 
 

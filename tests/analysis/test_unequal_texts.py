@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 import torch
+from torch import Tensor
 
 from explorer.analysis.ablation_and_patching import exact_edges, exact_writers
 from explorer.analysis.attribution_patching import attribute
@@ -44,10 +45,11 @@ EACH_MODEL = pytest.mark.parametrize("config", [WIRED[kind] for kind in KINDS], 
     ],
 )
 def test_partners(texts: tuple[str, str], places: tuple[int, int], partners: str) -> None:
-    tokens = [[Token(ord(letter), letter) for letter in text] for text in texts]
-    assert " ".join(f"{a}{b}" for a, b in align_texts(*tokens, places)) == partners
-    backwards = align_texts(*tokens[::-1], places[::-1])
-    assert backwards == tuple((b, a) for a, b in align_texts(*tokens, places))
+    first, second = ([Token(ord(letter), letter) for letter in text] for text in texts)
+    aligned = align_texts(first, second, places)
+    assert " ".join(f"{a}{b}" for a, b in aligned) == partners
+    backwards = align_texts(second, first, places[::-1])
+    assert backwards == tuple((b, a) for a, b in aligned)
 
 
 @EACH_MODEL
@@ -87,8 +89,11 @@ def test_parts_and_estimates_are_of_partners(config: TransformerConfig, more: in
             patched = metric_of(contrast, contrast.clean, Replace(site, changed))
             assert patched == pytest.approx(clean - value)
         gap = torch.zeros_like(own[site], requires_grad=True)
-        metric = passed(contrast, lambda name, x, s=site, g=gap: x + g if name == s else x)
-        (slope,) = torch.autograd.grad(metric, gap)
+
+        def shown(name: str, x: Tensor, here: str = site, more: Tensor = gap) -> Tensor:
+            return x + more if name == here else x
+
+        (slope,) = torch.autograd.grad(passed(contrast, shown), gap)
         effect = ((own[site] - aligned) * slope)[0].sum((-1, -2)).reshape(-1)
         close(estimate.writers[columns], effect)
 
