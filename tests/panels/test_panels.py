@@ -104,6 +104,7 @@ VIEWS: list[tuple[str, dict[str, str], checks.Check, tuple[str, ...]]] = [
     ("attention/masks", {"example": "I am a student"}, drawn(mask_both="mask"), ("letters",)),
     ("attention/heads", {"side": "Finder"}, checks.finder, OTHERS),
     ("attention/heads", {"side": "Similarity"}, checks.similarity, SOME),
+    ("attention/heads", {"side": "Sinks"}, checks.sinks, ("letters", "reviews")),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), OTHERS),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, checks.flow, SOME),
     ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, checks.stages, (*FEW, "t5")),

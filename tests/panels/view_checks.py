@@ -99,6 +99,11 @@ def finder(page: Panel) -> None:
     )
 
 
+def sinks(page: Panel) -> None:
+    assert page.picture("sinks").tolist() == page.made["sinks"].weight.float().tolist()
+    assert page.made["name"] == "zeroed everywhere"
+
+
 def similarity(page: Panel) -> None:
     made, heads = page.made["similarity"], page.made["heads"]
     row = page.picture("similarity")[page.made["layer"] * heads + page.made["head"]]
