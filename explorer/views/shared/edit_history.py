@@ -158,6 +158,15 @@ def edit_button(
         st.text(why)
 
 
+def link_with_edit(label: str, edit: Intervention) -> None:
+    """A link to Interventions, where this one joins the others."""
+    history = current_history()
+    if has_room_for(history, edit):
+        draw_page_link("interventions", label, edits=to_address(history.add(edit)))
+    else:
+        st.caption(FULL)
+
+
 def _why_no_room(history: EditHistory, edit: Intervention) -> str:
     """Why the address has no room for one more, in a sentence; empty if it has."""
     if has_room_for(history, edit):
