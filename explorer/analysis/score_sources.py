@@ -174,6 +174,13 @@ def score_sources(
         )
 
 
+def multiplications(forward: ForwardPass, part: str, layer: int) -> int:
+    """About how many `score_sources` takes for the last query."""
+    config, keys = forward.config, len(forward.columns(part))
+    layers = config.encoder_layers if part == "decoder.cross_attn" else layer
+    return layers * keys * (4 * keys * config.n_heads * config.head_width + 3 * config.d_model**2)
+
+
 @dataclass(frozen=True, eq=False)
 class _Reading:
     """How a query or key reads a write into the residual stream at p positions.

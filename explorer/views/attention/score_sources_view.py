@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from explorer.analysis.score_sources import (
     ScoreSources,
     Source,
     SourcesError,
+    multiplications,
     score_sources,
     sources_in_words,
     strongest_sources,
@@ -32,7 +34,6 @@ from explorer.charts.source_bars import SourceBar, source_bars
 from explorer.components.chart import chart
 from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import cached
 from explorer.interventions.edits import AblateHead
 from explorer.text import Token
 from explorer.text.number_format import signed, three
@@ -40,6 +41,7 @@ from explorer.text.token_labels import label_at
 from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.edit_history import link_with_edit
+from explorer.views.shared.measurement import measurement
 from explorer.views.shared.pinned import PinnedCell
 from explorer.views.shared.tables import table
 
@@ -75,13 +77,16 @@ def sources_of(
     against: int | None = None,
     *,
     plain: bool = False,
-) -> ScoreSources:
-    """The sources of a score of this pass, computed once."""
+) -> ScoreSources | None:
+    """The sources of a score of this pass, computed once; None where they wait for a click."""
     at = (cell.part, cell.layer, cell.head, cell.query, cell.key)
-    return cached(
+    return measurement(
         opened,
-        ("score sources", forward.text, forward.pair, at, against, plain),
-        lambda: score_sources(forward, *at, against, plain=plain),
+        "score sources",
+        ("score sources", *forward.key, at, against, plain),
+        lambda _: score_sources(forward, *at, against, plain=plain),
+        cost=multiplications(forward, cell.part, cell.layer),
+        doing="Computing the sources of the score",
     )
 
 
@@ -110,6 +115,8 @@ def draw_sources(
         sources = sources_of(context.opened, forward, here, against, plain=picked == PLAIN)
     except SourcesError as error:
         say(str(error))
+        return
+    if sources is None:
         return
     other = "" if against is None else f"that of {in_quotes(label_at(columns, against))}"
     st.text(sources_in_words(sources, other))
@@ -233,7 +240,7 @@ def _written(context: PageContext, cell: HeadCell) -> str:
 def _trail(context: PageContext, here: HeadCell) -> list[HeadCell]:
     """The cells that the reader followed to this one; this one alone where they chose another."""
     text = str(TRAIL.texts().get("trail", ""))
-    cells = [_cell(context, step) for step in text.split("-")] if text else []
+    cells = [_cell(context, step) for step in text.split("-")[-MOST_STEPS:]] if text else []
     known = [cell for cell in cells if cell is not None]
     trail = known if len(known) == len(cells) and known[-1:] == [here] else [here]
     TRAIL.settle({"trail": text if len(trail) > 1 else ""})
@@ -345,10 +352,9 @@ def draw_why(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> None:
     """Where the score of a cell comes from, in one sentence; nothing for a long text."""
     if len(forward.columns(cell.part)) > QUICK_TOKENS:
         return
-    try:
-        st.text(sources_in_words(sources_of(opened, forward, cell)))
-    except SourcesError:
-        return
+    with suppress(SourcesError):
+        if (sources := sources_of(opened, forward, cell)) is not None:
+            st.text(sources_in_words(sources))
 
 
 def sources_code(
