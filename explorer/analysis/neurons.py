@@ -14,20 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.circuits.top_lines import TokenizedLines, TopLine, batches, padded_lines
+from explorer.analysis.circuits.top_lines import TokenizedLines, batches, padded_lines
 from explorer.analysis.logit_attribution import direct_logits
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import record
 from models import Transformer
 from models.frozen_scales import residual_without_scale
-
-
-def neuron_rows(model: Transformer, stack: str, layer: int) -> Tensor:
-    """What each neuron writes at activation 1, (n, d)."""
-    block: Any = getattr(model, stack).blocks[layer]
-    rows: Tensor = block.mlp.down_proj.weight.detach().mT
-    return rows
 
 
 def neuron_strengths(model: Transformer, stack: str, layer: int, activations: Tensor) -> Tensor:
@@ -38,7 +31,7 @@ def neuron_strengths(model: Transformer, stack: str, layer: int, activations: Te
     block: Any = getattr(model, stack).blocks[layer]
     write = residual_without_scale(block.mlp_residual)[0]
     with torch.no_grad():
-        return activations.abs() * write(neuron_rows(model, stack, layer)).norm(dim=-1)
+        return activations.abs() * write(block.mlp.down_proj.weight.mT).norm(dim=-1)
 
 
 def promoted_logits(
@@ -48,18 +41,18 @@ def promoted_logits(
 
     The norms behind it are frozen at this token. Costs k × vocabulary × d.
     """
-    model = forward.trace.model
-    rows = neuron_rows(model, forward.config.stacks[-1], layer)[neurons]
+    block: Any = forward.trace.model.last_stack.blocks[layer]
+    rows = block.mlp.down_proj.weight.detach().mT[neurons]
     return direct_logits(forward, layer, place, activations[neurons, None] * rows, by_mlp=True)
 
 
 def line_activations(
     opened: OpenModel, text: TokenizedLines, layer: int, report: Callable[[float], None]
 ) -> tuple[Tensor, Tensor]:
-    """The largest and the smallest activation of every neuron in every line, and their tokens.
+    """The largest positive and negative activation of every neuron in a line, and their tokens.
 
-    Both are (2, l, n), of a model of one stack. The first token and special tokens do not count.
-    Costs a pass over all tokens.
+    Both are (2, l, n), sizes without a sign, of a model of one stack. The first token and special
+    tokens do not count. Costs a pass over all tokens.
     """
     config, rows, done = opened.config, text.rows, 0
     site = f"{config.stacks[0]}.{layer}.mlp.hidden"
@@ -70,17 +63,7 @@ def line_activations(
         padded, counts = padded_lines(opened, [rows[at] for at in some])
         hidden = record(opened, padded, sites=[site], read_at=slice(0))[site]
         hidden = hidden.float() * counts[..., None]
-        for end, (value, place) in enumerate((hidden.max(1), hidden.min(1))):
-            values[end, some], places[end, some] = value, place.to(torch.int16)
+        largest = torch.stack([hidden, -hidden]).max(2)
+        values[:, some], places[:, some] = largest.values, largest.indices.to(torch.int16)
         report((done := done + len(some)) / len(rows))
     return values, places
-
-
-def top_lines_of(
-    activations: tuple[Tensor, Tensor], neuron: int, sign: float, count: int
-) -> list[TopLine]:
-    """The lines with the largest activation of this sign of a neuron; none where it is 0."""
-    values, places = (of[int(sign < 0), :, neuron] for of in activations)
-    order = (values * sign).argsort(descending=True, stable=True)[:count].tolist()
-    best = [TopLine(line, float(values[line]), int(places[line])) for line in order]
-    return [top for top in best if top.value * sign > 0]

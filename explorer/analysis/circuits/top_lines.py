@@ -252,14 +252,15 @@ def best_lines(
     activations: LineActivations, by: str, layer: int, head: int, count: int
 ) -> list[TopLine]:
     """The measured lines with the largest `norm` or `weight` of one head."""
-    values = getattr(activations, by)[:, layer, head]
+    by_line, at = getattr(activations, by), getattr(activations, f"{by}_at")
+    return largest_lines(by_line[:, layer, head], at[:, layer, head], count)
+
+
+def largest_lines(values: Tensor, places: Tensor, count: int) -> list[TopLine]:
+    """The lines of the largest positive `values` (n,), whose tokens are `places` (n,)."""
     order = values.nan_to_num(nan=-1.0).argsort(descending=True, stable=True)[:count].tolist()
-    places = getattr(activations, f"{by}_at")[:, layer, head]
-    return [
-        TopLine(line, float(values[line]), int(places[line]))
-        for line in order
-        if float(values[line]) > 0
-    ]
+    best = [TopLine(line, float(values[line]), int(places[line])) for line in order]
+    return [top for top in best if top.value > 0]
 
 
 def load_activations(digest: str, shape: tuple[int, int, int]) -> LineActivations | None:

@@ -1,17 +1,16 @@
 """Attention sinks: the sink weight of every head, what the chosen one does, and experiments."""
 
+from collections import Counter
+
 import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.attention_sinks import (
-    BROADCAST,
     EXPERIMENTS,
     FEWEST_TOKENS,
     LITTLE,
-    NEITHER,
     NO_SINK,
-    NOTHING,
     ONE_DIRECTION,
     SINK_WEIGHT,
     SinkEffect,
@@ -42,14 +41,8 @@ from explorer.views.shared.heads_grid import NO_VISIBLE_KEYS, NO_WEIGHTS, heads_
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.tables import table
 
-CROSS = (
-    "In cross-attention the keys are another text's, so the queries have no first token among "
-    "them that could be their sink. Choose the self-attention of a stack:"
-)
-NO_ROW = (
-    "No row of this attention sees the first token and another one, so there is no sink to "
-    "measure: enter a text of at least two tokens."
-)
+CROSS = "In cross-attention the keys are another text's. Choose the self-attention of a stack:"
+NO_ROW = "No row sees the first token and another one: enter a text of at least two tokens."
 OTHER = "Another first token"
 TOO_LONG = "These passes take too long for a text of this length: shorten it."
 MEANING = (
@@ -60,7 +53,6 @@ MEANING = (
     "writes is along one direction. Fesser et al. 2026; the thresholds of norm and direction are "
     "ours."
 )
-NO_VALUE = "This head has no sink weight: its rows are masked, or its numbers are not finite."
 NAMES = "First token removed", "First token replaced by {other}", "Weight on it cut", "Value zeroed"
 
 
@@ -89,12 +81,10 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
     with picture:
         title = map_title(at.called, at.part, "Sink weight of every head")
         heads_grid(context, sinks.weight, key="sinks", title=title, unit="weight", top=1.0)
-        verdicts = [
-            sinks.verdict(n, head) for n in range(part.layers) for head in range(part.heads)
-        ]
-        counts = {does: verdicts.count(does) for does in (NOTHING, BROADCAST, NEITHER)}
-        words = ", ".join(f"{does}: {count:,}" for does, count in counts.items())
-        st.caption(f"Heads with a sink: {sum(counts.values()):,} of {len(verdicts):,} ({words}).")
+        cells = [(n, head) for n in range(part.layers) for head in range(part.heads)]
+        counts = Counter(sinks.verdict(*cell) or "no value" for cell in cells).most_common()
+        words = ", ".join(f"{verdict}: {count:,}" for verdict, count in counts)
+        st.caption(f"{len(cells):,} heads: {words}.")
     with numbers:
         _draw_numbers(context, sinks)
         _draw_experiments(context, other)
@@ -108,8 +98,8 @@ def _draw_numbers(context: PageContext, sinks: Sinks) -> None:
     at, forward = context.choice, context.forward
     verdict = sinks.verdict(at.layer, at.head)
     st.markdown(f"**Layer {at.layer}, head {at.head}**")
-    sentence = "No sink." if verdict == NO_SINK else f"A sink that {verdict}."
-    st.text(sentence if verdict else NO_VALUE)
+    sentence = f"A sink that {verdict}." if verdict else "Its numbers are masked or not finite."
+    st.text("No sink." if verdict == NO_SINK else sentence)
     rows = int(sink_rows(forward.mask(at.part, at.layer))[1].sum())
     most = min(rows, forward.config.head_width)
     titles = "sink weight", "if uniform", "value", "write", "first direction", f"rank, of {most}"
@@ -132,7 +122,7 @@ def _draw_experiments(context: PageContext, other: int) -> None:
     """A row for each experiment, with the loss before and after."""
     opened, forward, at = context.opened, context.forward, context.choice
     if len(forward.rows(at.part)) < FEWEST_TOKENS:
-        st.text(f"The experiments need a text of at least {FEWEST_TOKENS} tokens: type one.")
+        st.text(f"Experiments need a text of at least {FEWEST_TOKENS} tokens.")
         return
     config, base = opened.config, recorded_pass(EditedPass(forward), 0)
     read = base.longest * config.d_model * config.vocab_size * has_words(config)
@@ -140,10 +130,7 @@ def _draw_experiments(context: PageContext, other: int) -> None:
     effects = measurements(
         opened,
         "sinks",
-        [
-            ("sink", name, at.part, other * (name == "replaced"), input_key(forward))
-            for name in EXPERIMENTS
-        ],
+        [("sink", name, at.part, other, input_key(forward)) for name in EXPERIMENTS],
         lambda n, report: sink_experiment(opened, forward, EXPERIMENTS[n], at.part, other),
         cost=len(EXPERIMENTS) * cost,
         doing="Passes with another sink",
@@ -152,14 +139,12 @@ def _draw_experiments(context: PageContext, other: int) -> None:
     if effects is None:
         return
     label, words = in_quotes(token_label(opened, other)), score_words(config)
-    after = "change of the last residual stream"
-    if effects[0].before is not None:
-        after = "loss after"
-    elif config.head != "none":
-        after = f"{words.divergence}{words.unit and f' in {words.unit}'}"
     rows = {"experiment": [name.format(other=label) for name in NAMES]}
+    after = f"{words.divergence}{words.unit and f' in {words.unit}'}"
     if effects[0].before is not None:
-        rows["loss before"] = [three(effect.before or 0.0) for effect in effects]
+        after, rows["loss before"] = "loss after", [three(effects[0].before)] * len(NAMES)
+    elif config.head == "none":
+        after = "change of the last residual stream"
     rows[after] = [three(effect.after) for effect in effects]
     rows["sink weight"] = [three(float(effect.weights[at.layer, at.head])) for effect in effects]
     table(rows, right=[name for name in rows if name != "experiment"])

@@ -4,19 +4,9 @@ import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis import token_attribution
 from explorer.analysis.output_change import logits_at
-from explorer.analysis.token_attribution import (
-    ATTENTION,
-    DRAWS,
-    INTEGRATED,
-    STEPS,
-    AttributionError,
-    TokenAttribution,
-    attribute_tokens,
-    chosen_answer,
-    cost_of,
-    keeps_first,
-)
+from explorer.analysis.token_attribution import ATTENTION, DRAWS, INTEGRATED, STEPS
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
@@ -64,21 +54,21 @@ def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None
     with row:
         place = widgets.choose_output_position(context)
         try:
-            chosen_answer(opened, forward, place, 0)
-        except AttributionError as error:
+            token_attribution.chosen_answer(opened, forward, place, 0)
+        except token_attribution.AttributionError as error:
             say(str(error))
             return None
         logits = logits_at(forward.trace, place, forward.row)
         best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
         names = [f"{option_text(opened, option)} ({option})" for option in best]
         option = best[names.index(one_of("answer_of", names, as_list=True, width=180))]
-    answer = chosen_answer(opened, forward, place, option)
+    answer = token_attribution.chosen_answer(opened, forward, place, option)
     measured = measurement(
         opened,
         "token_attribution",
         ("token attribution", input_key(forward), place, option),
-        lambda report: attribute_tokens(answer, report=report),
-        cost=cost_of(answer),
+        lambda report: token_attribution.attribute_tokens(answer, report=report),
+        cost=token_attribution.cost_of(answer),
         doing="Gradients and deletions",
         too_long="So many passes of this model take too long: shorten the text.",
     )
@@ -91,7 +81,9 @@ def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None
     return script(attribution_code, opened, forward, place, option)
 
 
-def _draw_shares(context: PageContext, option: int, measured: TokenAttribution) -> None:
+def _draw_shares(
+    context: PageContext, option: int, measured: token_attribution.TokenAttribution
+) -> None:
     forward, values = context.forward, measured.values
     matrix(
         torch.stack([of.double() / of.double().abs().sum() for of in values.values()]),
@@ -117,18 +109,20 @@ def _draw_shares(context: PageContext, option: int, measured: TokenAttribution) 
     )
 
 
-def _draw_curves(context: PageContext, option: int, measured: TokenAttribution) -> None:
+def _draw_curves(
+    context: PageContext, option: int, measured: token_attribution.TokenAttribution
+) -> None:
     st.markdown(literal_sentence(verdict(measured)))
     score = score_words(context.opened.config).score
     spec = deletion_curves_chart(measured.counts, measured.curves, measured.random, score)
     name = in_quotes(option_text(context.opened, option))
     title = f"Probability of {name} by the number of deleted tokens"
     chart(spec, height=300, key="deletion_curves", title=title)
-    stay = FIRST_STAYS if keeps_first(context.forward) else SPECIALS_STAY
+    stay = FIRST_STAYS if token_attribution.keeps_first(context.forward) else SPECIALS_STAY
     st.caption(DELETED.format(stay=stay))
 
 
-def verdict(measured: TokenAttribution) -> str:
+def verdict(measured: token_attribution.TokenAttribution) -> str:
     """Which order finds the tokens that the answer depends on most, in one or two sentences."""
     areas, random = measured.areas, measured.area(measured.random)
     least = min(areas.values())
@@ -146,7 +140,9 @@ def verdict(measured: TokenAttribution) -> str:
 
 
 def attribution_code(opened: OpenModel, forward: ForwardPass, place: int, option: int) -> None:
-    result = attribute_tokens(chosen_answer(opened, forward, place, option))
+    result = token_attribution.attribute_tokens(
+        token_attribution.chosen_answer(opened, forward, place, option)
+    )
     values = torch.stack([*result.values.values()]).double()
     print(values / values.abs().sum(-1, keepdim=True))  # a row per method, a column per token
     print(result.error)  # of completeness
