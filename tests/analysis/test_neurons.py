@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis.circuits.top_lines import largest_lines, tokenize_lines
-from explorer.analysis.logit_attribution import contributions, direct_logits
-from explorer.analysis.neurons import (
-    line_activations,
+from explorer.analysis.circuits.top_lines import largest_lines, neuron_activations, tokenize_lines
+from explorer.analysis.logit_attribution import (
+    contributions,
+    direct_logits,
     neuron_strengths,
     promoted_logits,
 )
@@ -60,13 +60,14 @@ def test_direct_logits_of_all_neurons_are_those_of_the_layer(tmp_path: Path, nam
 def test_lines_are_those_with_the_largest_activation(tmp_path: Path) -> None:
     opened = opened_of(tmp_path, "gated")
     text, shares = tokenize_lines(opened, LINES), list[float]()
-    measured = line_activations(opened, text, LAYER, shares.append)
+    measured = neuron_activations(opened, text.rows, LAYER, shares.append)
     expected = []
     for line in LINES:
         alone = hidden_of(run_text(opened, line), "decoder")[1:, NEURON]  # the first does not count
         place = int((-alone).argmax())
         expected.append((float(alone[place]), place + 1))
-    best = largest_lines(*(of[1, :, NEURON] for of in measured), 3)
+    values, places = (of[1, :, NEURON] for of in measured)
+    best = largest_lines(values, places, 3)
     negative = [line for line in range(3) if expected[line][0] < 0]
     assert [top.line for top in best] == sorted(negative, key=lambda line: expected[line][0])
     assert negative

@@ -13,7 +13,6 @@ from explorer.analysis.attention_sinks import (
     NO_SINK,
     ONE_DIRECTION,
     SINK_WEIGHT,
-    SinkEffect,
     Sinks,
     sink_experiment,
     sink_rows,
@@ -53,7 +52,12 @@ MEANING = (
     "writes is along one direction. Fesser et al. 2026; the thresholds of norm and direction are "
     "ours."
 )
-NAMES = "First token removed", "First token replaced by {other}", "Weight on it cut", "Value zeroed"
+NAMES = (
+    "First token removed",
+    "First token replaced by {other}",
+    "Weight on it cut",
+    "Its value zeroed",
+)
 
 
 def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -150,18 +154,16 @@ def _draw_experiments(context: PageContext, other: int) -> None:
     table(rows, right=[name for name in rows if name != "experiment"])
     if effects[0].before is not None:
         whose = "its own answer" if forward.source else "the same tokens"
-        removed, replaced, _, zeroed = map(_change, effects)
+        before = effects[0].before
+        removed, replaced, _, zeroed = (
+            signed(effect.after - before, error_of(before, effect.after)) for effect in effects
+        )
         st.caption(
             f"Without the first token the loss changes by {removed}, with {label} in its place by "
             f"{replaced}, with its value zeroed in every head by {zeroed}. The loss is in nats per "
             f"token, over {whose} in every row, without the first prediction. A cut weight goes to "
             "the other keys. Sink weight is that of this head, on the token that is first then."
         )
-
-
-def _change(effect: SinkEffect) -> str:
-    before = effect.before or 0.0
-    return signed(effect.after - before, error_of(before, effect.after))
 
 
 def sinks_code(

@@ -4,9 +4,19 @@ import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import token_attribution
 from explorer.analysis.output_change import logits_at
-from explorer.analysis.token_attribution import ATTENTION, DRAWS, INTEGRATED, STEPS
+from explorer.analysis.token_attribution import (
+    ATTENTION,
+    DRAWS,
+    INTEGRATED,
+    STEPS,
+    AttributionError,
+    TokenAttribution,
+    attribute_tokens,
+    chosen_answer,
+    cost_of,
+    keeps_first,
+)
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
@@ -33,13 +43,11 @@ ABOUT = (
     "of the last layer, in the row that the answer is read from{cross}; importance is that of the "
     "picture of the pass. Gradients are those of ln p; a negative share is against the answer. "
     f"Integrated gradients with {STEPS} steps sum to {{total}} nats; ln p changes by {{change}} "
-    "from the deleted tokens to the text: completeness error {error:.2%}.{warning}"
+    "from the deleted tokens to the text: completeness error {error:.2%}."
 )
 WARNING = f" That is more than {LARGE_ERROR:.0%}, so do not rely on them."
-SPECIALS_STAY = "Special tokens stay."
 FIRST_STAYS = (
-    "The first token stays: without a start token, many heads attend to it whatever it is (Xiao "
-    "et al. 2024)."
+    "The first token stays, since many heads attend to it whatever it is (Xiao et al. 2024)."
 )
 DELETED = (
     "A deleted token has the mean embedding of the vocabulary. The largest share is deleted first."
@@ -54,75 +62,63 @@ def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None
     with row:
         place = widgets.choose_output_position(context)
         try:
-            token_attribution.chosen_answer(opened, forward, place, 0)
-        except token_attribution.AttributionError as error:
+            chosen_answer(opened, forward, place, 0)
+        except AttributionError as error:
             say(str(error))
             return None
         logits = logits_at(forward.trace, place, forward.row)
         best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
         names = [f"{option_text(opened, option)} ({option})" for option in best]
         option = best[names.index(one_of("answer_of", names, as_list=True, width=180))]
-    answer = token_attribution.chosen_answer(opened, forward, place, option)
+    answer = chosen_answer(opened, forward, place, option)
     measured = measurement(
         opened,
         "token_attribution",
         ("token attribution", input_key(forward), place, option),
-        lambda report: token_attribution.attribute_tokens(answer, report=report),
-        cost=token_attribution.cost_of(answer),
+        lambda report: attribute_tokens(answer, report=report),
+        cost=cost_of(answer),
         doing="Gradients and deletions",
         too_long="So many passes of this model take too long: shorten the text.",
     )
     if measured is not None:
-        picture, beside = widgets.side_by_side(5, 5)
-        with picture:
-            _draw_shares(context, option, measured)
-        with beside:
-            _draw_curves(context, option, measured)
+        _draw(context, option, measured)
     return script(attribution_code, opened, forward, place, option)
 
 
-def _draw_shares(
-    context: PageContext, option: int, measured: token_attribution.TokenAttribution
-) -> None:
+def _draw(context: PageContext, option: int, measured: TokenAttribution) -> None:
+    """The shares, beside the curves."""
     forward, values = context.forward, measured.values
-    matrix(
-        torch.stack([of.double() / of.double().abs().sum() for of in values.values()]),
-        [VisibleText(SHORT.get(method, method)) for method in values],
-        forward.tokens,
-        key="attribution",
-        scale="diverging",
-        row_name="method",
-        column_name="token",
-        sentence="{column} by {row}: {value}",
-        unit="share",
-        title=f"{context.choice.called} · “{option_text(context.opened, option)}” by token",
-        scaling="row",
-    )
-    st.caption(
-        ABOUT.format(
-            cross=", of cross-attention" if forward.config.kind == "encoder-decoder" else "",
-            total=three(float(values[INTEGRATED].sum())),
-            change=three(measured.change),
-            error=measured.error,
-            warning="" if measured.error <= LARGE_ERROR else WARNING,
-        )
-    )
-
-
-def _draw_curves(
-    context: PageContext, option: int, measured: token_attribution.TokenAttribution
-) -> None:
-    st.markdown(literal_sentence(verdict(measured)))
-    score = score_words(context.opened.config).score
-    spec = deletion_curves_chart(measured.counts, measured.curves, measured.random, score)
     name = in_quotes(option_text(context.opened, option))
-    title = f"Probability of {name} by the number of deleted tokens"
-    chart(spec, height=300, key="deletion_curves", title=title)
-    stay = FIRST_STAYS if token_attribution.keeps_first(context.forward) else SPECIALS_STAY
-    st.caption(DELETED.format(stay=stay))
+    shares, curves = widgets.side_by_side(5, 5)
+    with shares:
+        matrix(
+            torch.stack([of.double() / of.double().abs().sum() for of in values.values()]),
+            [VisibleText(SHORT.get(method, method)) for method in values],
+            forward.tokens,
+            key="attribution",
+            scale="diverging",
+            row_name="method",
+            column_name="token",
+            sentence="{column} by {row}: {value}",
+            unit="share",
+            title=f"{context.choice.called} · {name} by token",
+            scaling="row",
+        )
+        cross = ", of cross-attention" if forward.config.kind == "encoder-decoder" else ""
+        total, change = three(float(values[INTEGRATED].sum())), three(measured.change)
+        about = ABOUT.format(cross=cross, total=total, change=change, error=measured.error)
+        st.caption(about + ("" if measured.error <= LARGE_ERROR else WARNING))
+    with curves:
+        st.markdown(literal_sentence(verdict(measured)))
+        score = score_words(context.opened.config).score
+        spec = deletion_curves_chart(measured.counts, measured.curves, measured.random, score)
+        title = f"Probability of {name} by the number of deleted tokens"
+        chart(spec, height=300, key="deletion_curves", title=title)
+        stay = FIRST_STAYS if keeps_first(forward) else "Special tokens stay."
+        st.caption(DELETED.format(stay=stay))
 
 
-def verdict(measured: token_attribution.TokenAttribution) -> str:
+def verdict(measured: TokenAttribution) -> str:
     """Which order finds the tokens that the answer depends on most, in one or two sentences."""
     areas, random = measured.areas, measured.area(measured.random)
     least = min(areas.values())
@@ -140,9 +136,7 @@ def verdict(measured: token_attribution.TokenAttribution) -> str:
 
 
 def attribution_code(opened: OpenModel, forward: ForwardPass, place: int, option: int) -> None:
-    result = token_attribution.attribute_tokens(
-        token_attribution.chosen_answer(opened, forward, place, option)
-    )
+    result = attribute_tokens(chosen_answer(opened, forward, place, option))
     values = torch.stack([*result.values.values()]).double()
     print(values / values.abs().sum(-1, keepdim=True))  # a row per method, a column per token
     print(result.error)  # of completeness

@@ -3,14 +3,15 @@
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis import neurons
 from explorer.analysis.circuits.top_lines import (
     built_in_lines,
     built_in_texts,
     largest_lines,
+    neuron_activations,
     tokenize_lines,
 )
 from explorer.analysis.forward_pass.pass_values import PassValues
+from explorer.analysis.logit_attribution import neuron_strengths, promoted_logits
 from explorer.analysis.output_change import has_words
 from explorer.app import widget_state
 from explorer.app.choosing import draw_page_link
@@ -36,7 +37,7 @@ def draw_neurons(opened: OpenModel, values: PassValues, at: PassPosition) -> Non
     """The strongest neurons and what they promote; of the chosen one its lines, and a link."""
     stage, layer = at.stage, at.stage.layer or 0
     activations = values[stage.name][at.row].detach()
-    strengths = neurons.neuron_strengths(values.model, stage.stack, layer, activations)
+    strengths = neuron_strengths(values.model, stage.stack, layer, activations)
     best = strengths.topk(min(SHOWN, len(strengths))).indices
     columns = {
         "neuron": [str(neuron) for neuron in best.tolist()],
@@ -46,7 +47,7 @@ def draw_neurons(opened: OpenModel, values: PassValues, at: PassPosition) -> Non
     right = tuple(columns)
     is_read = stage.stack == values.config.stacks[-1] and has_words(values.config)
     if is_read:
-        logits = neurons.promoted_logits(values.forward, layer, at.row, best, activations)
+        logits = promoted_logits(values.forward, layer, at.row, best, activations)
         columns["promotes"] = [_options(opened, row, largest=True) for row in logits]
         columns["suppresses"] = [_options(opened, row, largest=False) for row in logits]
     st.markdown("**Strongest neurons at this token**")
@@ -98,7 +99,7 @@ def _draw_lines(opened: OpenModel, layer: int, neuron: int, activation: float) -
         opened,
         "neuron_lines",
         ("neuron lines", source, layer),
-        lambda report: neurons.line_activations(opened, text, layer, report),
+        lambda report: neuron_activations(opened, text.rows, layer, report),
         cost=sum(map(len, text.rows)) * cost_per_token(opened),
         doing=f"Reading {len(text.rows):,} lines",
     )
