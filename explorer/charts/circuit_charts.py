@@ -29,6 +29,8 @@ CIRCUIT_ALONE, ALL_BUT_CIRCUIT, RANDOM_ALONE = (
     "random edges alone",
 )
 RANDOM_ORDERS = "random orders"
+DASHES = [[1, 0], [6, 2], [2, 2], [1, 3], [6, 2, 1, 2], [10, 4]]
+"""Of more lines than the usual dashes, which repeat after the fifth."""
 LOWEST_SHARE, HIGHEST_SHARE = -0.5, 1.5
 """Shares outside this range are drawn at its ends; the tooltip has their numbers."""
 SMALLEST_KL = 1e-6
@@ -77,6 +79,7 @@ def deletion_curves_chart(
     y = quantity("value", title=score, scale=fixed(0 if least < top / 2 else 2 * least - top, top))
     how = {"sort": [*means], "legend": {"columns": 3, "symbolOpacity": 1}}
     lines = curves_in_bands(x, y, rows, ("least", "most"), band, RANDOM_ORDERS, **how)
+    lines[1]["encoding"]["strokeDash"]["scale"] = {"range": DASHES[: len(means)]}
     tooltip = [number_line("tokens", places=0), *map(text_line, means)]
     return chart(*lines, ruler(x, tooltip, numbers))
 

@@ -15,7 +15,6 @@ from explorer.analysis.attention_sinks import (
     SINK_WEIGHT,
     Sinks,
     sink_experiment,
-    sink_rows,
     sinks_by_layer,
 )
 from explorer.analysis.batched_passes import multiplications, recorded_pass
@@ -99,14 +98,12 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
 
 def _draw_numbers(context: PageContext, sinks: Sinks) -> None:
     """The chosen head's verdict and the numbers behind it."""
-    at, forward = context.choice, context.forward
+    at = context.choice
     verdict = sinks.verdict(at.layer, at.head)
     st.markdown(f"**Layer {at.layer}, head {at.head}**")
     sentence = f"A sink that {verdict}." if verdict else "Its numbers are masked or not finite."
     st.text("No sink." if verdict == NO_SINK else sentence)
-    rows = int(sink_rows(forward.mask(at.part, at.layer))[1].sum())
-    most = min(rows, forward.config.head_width)
-    titles = "sink weight", "if uniform", "value", "write", "first direction", f"rank, of {most}"
+    titles = "sink weight", "if uniform", "value", "write", "first direction", "effective rank"
     numbers = [three(float(number[at.layer, at.head])) for number in sinks]
     table([dict(zip(titles, numbers, strict=True))], right=titles)
     st.caption("The norms of its value and its write are relative to the mean of other tokens.")
