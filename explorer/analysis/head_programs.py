@@ -74,6 +74,10 @@ class ProgramLines:
         return sum(map(len, self.rows))
 
     @property
+    def n_scored(self) -> int:
+        return sum(map(len, self.rows[self.fitted :]))
+
+    @property
     def keep(self) -> Tensor:
         """True on tokens, False on padding, (n, t)."""
         sizes = torch.tensor([*map(len, self.rows)])
@@ -221,7 +225,7 @@ class ProgramMaps:
         counted, some = visible.sum(-1) > 1, list[str]()
         fitted, sizes = range(lines.fitted), [*map(len, lines.rows)]
         for name in names:
-            fits = parsed(PROGRAMS.get(name, name).partition(" else ")[0])
+            fits = parsed(PROGRAMS.get(name, "any").partition(" else ")[0])  # a reader's own counts
             cells = ((lines.tokens[at], visible[at, : sizes[at], : sizes[at]]) for at in fitted)
             rows = torch.cat([(fits(line, seen) * seen).sum(-1) > 0 for line, seen in cells])
             some += [name] * bool(rows.float().mean() >= FEWEST_ROWS)
@@ -236,27 +240,24 @@ class ProgramMaps:
 
     def describe(self, lines: ProgramLines, layer: int, weights: Tensor) -> list[HeadPrograms]:
         """The mixtures of the heads of a layer with these weights (h, n, t, t)."""
-        nothing = HeadPrograms(layer, 0, (), math.nan, math.nan)
         if self.sets is None:
-            return [replace(nothing, head=head) for head in range(len(weights))]
+            every = range(len(weights))
+            return [HeadPrograms(layer, head, (), math.nan, math.nan) for head in every]
         first = lines.fitted
         shares = self.sets.fit(weights[:, :first][:, self.counted[:first]].flatten(1))
         rows = self.counted[first:, :, None]
         real = weights[:, first:] * rows
         mixed = torch.einsum("hp,pntk->hntk", shares, self.maps[:, first:]) * rows
         by_line = overlap(real, mixed, (2, 3))
-        spreads = (
-            by_line.std(1) if by_line.shape[1] > 1 else torch.full(by_line.shape[:1], math.nan)
-        )
-        mixtures = (
-            tuple(
-                (self.names[at], float(row[at])) for at in row.argsort(descending=True) if row[at]
-            )
-            for row in shares
-        )
-        numbers = overlap(real, mixed, (1, 2, 3)).tolist(), spreads.tolist()
-        every = enumerate(zip(mixtures, *numbers, strict=True))
-        return [HeadPrograms(layer, head, *of) for head, of in every]
+        spreads = by_line.std(1).tolist() if by_line.shape[1] > 1 else [math.nan] * len(weights)
+        heads = []
+        for head, (row, value) in enumerate(
+            zip(shares, overlap(real, mixed, (1, 2, 3)), strict=True)
+        ):
+            order = [at for at in row.argsort(descending=True).tolist() if row[at]]
+            mixture = tuple((self.names[at], float(row[at])) for at in order)
+            heads.append(HeadPrograms(layer, head, mixture, float(value), spreads[head]))
+        return heads
 
 
 def measure_programs(

@@ -130,8 +130,8 @@ def information_flow(forward: ForwardPass) -> InformationFlow:
 def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
     trace, row = forward.trace, forward.row
     block: Block = getattr(trace.model, stack).blocks[layer]
-    edited = [edit for edit in forward.edits if getattr(edit, "layer", None) == layer]
-    here = [edit for edit in edited if edit.part.split(".")[0] == stack]
+    in_layer = (edit for edit in forward.edits if getattr(edit, "layer", None) == layer)
+    here = [edit for edit in in_layer if edit.part.startswith(f"{stack}.")]
     with torch.no_grad():
         before = x = trace[f"{stack}.{layer}.resid_pre"][row]
         after = trace[f"{stack}.{layer}.resid_post"][row]

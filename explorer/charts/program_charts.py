@@ -18,7 +18,7 @@ from explorer.charts.vega_lite import (
 )
 
 NAMED, OTHERS = 9, "other programs"
-LEGEND, SYMLOG = {"labelLimit": 320}, {"type": "symlog", "nice": False}
+LEGEND, SYMLOG = {"labelLimit": 320, "columns": 3}, {"type": "symlog", "nice": False}
 SQUARES = {"symbolOpacity": 1, "symbolType": "square"}
 TICKS = {"values": [0, *(n * 10**power for power in range(4) for n in (1, 2, 5))], "format": ",d"}
 BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads, by a uniform map"

@@ -3,7 +3,7 @@
 _LIST = """
 self | previous(1) | previous(2) | previous(3) | next(1) | next(2) | decay(1) | decay(2) | decay(5)
 decay(10) | decay(20) | within(4) | this word: same word | previous word | matching bracket
-first: key is first | last: key is last | uniform: any | mirror image: mirrored
+first: key is first | last: key is last | uniform: any
 decay(2), not self: decay(2) and not self
 uniform or sink(20): any or sink(20) | uniform or sink(60): any or sink(60)
 decay(5) or sink(5) | decay(20) or sink(20)

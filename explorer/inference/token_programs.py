@@ -76,12 +76,6 @@ class LineTokens:
         equal[:, :behind] = False
         return equal & (self.distance != 0)
 
-    def mirrored(self) -> Tensor:
-        """Whether query and key are equally far from the two ends of the text, (t, t)."""
-        places, pairs = (~self.special).nonzero()[:, 0], torch.zeros_like(self.distance).bool()
-        pairs[places, places.flip(0)] = True
-        return pairs
-
     def brackets(self) -> Tensor:
         """Whether query and key open and close the same bracket, (t, t)."""
         pairs, opened = torch.zeros_like(self.distance).bool(), list[int]()
@@ -94,21 +88,20 @@ class LineTokens:
                     pairs[left, at] = pairs[at, left] = True
         return pairs
 
-    def starts(self, name: str) -> Tensor:
-        """Whether each token begins a word or a sentence, (t,)."""
-        if name == "start of word":
-            return self.word != torch.cat([self.word[:1] - 1, self.word[:-1]])
-        ends = self.kind("end of sentence")
-        return torch.cat([ends.new_ones(1), (ends | self.special)[:-1]]) & ~ends
-
     def kind(self, name: str) -> Tensor:
         """Whether each token is of this kind, (t,)."""
-        if name.startswith("start of"):
-            return self.starts(name)
-        if name in ("special", "repeated"):
-            return self.special if name == "special" else self.same().tril(-1).any(-1)
-        if name in ("first", "last"):
-            return torch.arange(len(self.ids)) == (0 if name == "first" else len(self.ids) - 1)
+        match name:
+            case "special":
+                return self.special
+            case "repeated":
+                return self.same().tril(-1).any(-1)
+            case "first" | "last":
+                return torch.arange(len(self.ids)) == (0 if name == "first" else len(self.ids) - 1)
+            case "start of word":
+                return self.word != torch.cat([self.word[:1] - 1, self.word[:-1]])
+            case "start of sentence":
+                ends = self.kind("end of sentence")
+                return torch.cat([ends.new_ones(1), (ends | self.special)[:-1]]) & ~ends
         some = self.words if name in ("content", "function") else self.characters
         return torch.tensor([*map(KINDS[name], some)]) & ~self.special
 
@@ -136,7 +129,6 @@ RELATIONS: dict[str, Callable[[LineTokens], Tensor]] = {
     "previous word": lambda line: line.word[:, None] == line.word + 1,
     "same sentence": lambda line: (of := line.kind("start of sentence").cumsum(0))[:, None] == of,
     "matching bracket": LineTokens.brackets,
-    "mirrored": LineTokens.mirrored,
 }
 SIZED: dict[str, Callable[[Tensor, int], Tensor]] = {
     "previous": lambda distance, n: distance == n,

@@ -124,6 +124,11 @@ def deciles(page: Panel) -> None:
     torch.testing.assert_close(torch.tensor([row["value"] for row in rows]), shares)
 
 
+def sinks(page: Panel) -> None:
+    assert page.picture("sinks").tolist() == page.made["sinks"].weight.float().tolist()
+    assert page.made["name"] == "zeroed everywhere"
+
+
 def similarity(page: Panel) -> None:
     made, heads = page.made["similarity"], page.made["heads"]
     row = page.picture("similarity")[page.made["layer"] * heads + page.made["head"]]

@@ -8,12 +8,16 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import rollout
+from explorer.analysis.head_programs import measure_programs, read_lines
 from explorer.analysis.token_attribution import DRAWS, TokenAttribution
 from explorer.app import widget_state
 from explorer.app.session import SESSION_KEY
+from explorer.catalog.opened_model import open_model
 from explorer.components.chart import hand_over
 from explorer.components.mounting import PageViews
 from explorer.inference.forward_pass import ForwardPass
+from explorer.interventions.address_text import from_address
+from explorer.interventions.edits import ReplaceByProgram
 from explorer.text.number_format import three
 from explorer.views.attention.token_attribution_view import verdict
 from tests import apps
@@ -135,3 +139,34 @@ def test_the_experiments_are_drawn_with_the_typed_first_token() -> None:
     assert "is 2 tokens here" in said(at)
     assert "KL divergence in nats" in at.dataframe[1].value
     assert "at least 3 tokens" in said(page(side="Sinks", model="letters", text="t"))
+
+
+TEXTS = "the cat that sat\nthat hat and that cat\nthe hat the cat"
+
+
+def test_programs_are_said_with_their_overlap_and_replace_a_head_in_a_link() -> None:
+    address = {"model": "letters", "side": "Programs", "layer": "1", "head": "2"}
+    at = page(**address, program_lines=TEXTS, head_program="key is first or self")
+    lines = read_lines(open_model("letters"), TEXTS.splitlines())
+    heads = measure_programs(open_model("letters"), lines, ["key is first or self"])
+    assert heads[6].in_words in said(at)
+    assert "2 lines are fitted, 1 scored" in said(at)
+    assert "Your program is in the mixtures of" in said(at)
+    header, _ = sent(at, "program_overlaps")
+    assert header["high"] == 1.0
+    at = press(at, "replace_map")
+    history, _ = from_address(str(at.text_input(key="edits").value))
+    mixture = tuple((name, round(share, 3)) for name, share in heads[6].mixture)
+    assert history.active == (ReplaceByProgram("decoder.self_attn", 1, 2, mixture),)
+    assert "map replaced by" in said(at)
+
+
+def test_programs_say_what_they_cannot_describe() -> None:
+    for address, why in (
+        ({"program_lines": "the cat sat\na"}, "Line 2 has"),
+        ({"program_lines": "the cat sat"}, "Give at least two lines"),
+        ({"head_program": "key is blue"}, "“key is blue” is no predicate"),
+        ({"model": "translation", "part": "Cross"}, "choose Encoder under Attention"),
+        ({"model": "reviews"}, "This model predicts no next token"),
+    ):
+        assert why in said(page(**{"model": "letters", "side": "Programs", **address}))

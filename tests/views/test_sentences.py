@@ -278,7 +278,9 @@ INDUCTION = "experiments/circuits?model=induction&text=abcdeabcdeab&corrupted=ad
 PATCHED = INDUCTION.replace("adcbeadcbeab", "abcdeadceeab")
 SHIPPED_ONES: Rows = {
     "experiments/circuits?model=induction&answer_token=cd": ["“c”, “d”: give one token."],
-    "experiments/circuits?model=induction&corrupted=abcab": ["Tokens without a partner"],
+    "experiments/circuits?model=induction&corrupted=abcab": [
+        "those without a partner keep their value"
+    ],
     f"{PATCHED}&circuit_view=Causal+tracing&patched_value=Attention+output&patch_way=Noising"
     "&patch_number=Metric": ["The model reads the clean text", "is lost"],
     f"{PATCHED}&circuit_view=Causal+tracing&pair_source=Induction&pair_count=3": [

@@ -1,14 +1,12 @@
 """Two texts that are compared token by token, and the answers whose metric distinguishes them."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from torch import Tensor
 
 from explorer.analysis.circuit_metrics import ANSWERS_READ, KL, Outcome, outcome_of
-from explorer.analysis.output_change import logits_at
+from explorer.analysis.output_change import has_words, logits_at
 from explorer.analysis.token_alignment import align_texts
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import (
@@ -23,7 +21,7 @@ from explorer.inference.results_cache import cached, if_cached
 from explorer.text import TextError, Token
 from explorer.text.number_format import error_of, three
 from explorer.text.token_labels import named_at, text_of, texts
-from explorer.text.visible_text import cut, in_quotes, readable
+from explorer.text.visible_text import cut
 from models import TransformerConfig
 
 MOST_PIECES, LONGEST_ANSWER = 4, 40
@@ -82,11 +80,8 @@ def _text_tokens(opened: OpenModel, text: str) -> tuple[Token, ...]:
     return tuple(token for token in opened.tokenizer.encode(text) if token.end > token.start)
 
 
-WORD = re.compile(r"\s*\S+|\s+")
-MOST_NAMED, LONGEST_WORD = 3, 30
-
-Word = tuple[str, int]
-"""A word with the white space before it, and how many tokens end in it."""
+MOST_NAMED = 3
+"""Tokens without a partner that are named, of each text."""
 
 
 def differing_places(clean: Sequence[Token], corrupted: Sequence[Token]) -> tuple[int, ...]:
@@ -96,28 +91,21 @@ def differing_places(clean: Sequence[Token], corrupted: Sequence[Token]) -> tupl
 
 
 def unequal_note(
-    texts: tuple[str, str],
-    tokens: tuple[Sequence[Token], Sequence[Token]],
-    partners: Sequence[tuple[int, int]],
+    tokens: tuple[Sequence[Token], Sequence[Token]], partners: Sequence[tuple[int, int]]
 ) -> str:
-    """Which words differ in their number of tokens, and which tokens have no partner, in two
-    sentences; empty if the counts agree."""
+    """Which tokens of both texts have no partner, in a sentence; empty if the counts agree."""
     counts = tuple(map(len, tokens))
     if counts[0] == counts[1]:
         return ""
-    uneven = list(_uneven(_words(texts[0], tokens[0]), _words(texts[1], tokens[1])))
-    named = "; ".join(uneven[:MOST_NAMED])
-    more = f"; and {len(uneven) - MOST_NAMED} more" if len(uneven) > MOST_NAMED else ""
+    sides = zip(("clean", "corrupted"), tokens, zip(*partners, strict=True), strict=True)
     alone = [
         f"{_places(side, {*range(len(side))} - {*places})} of the {name} text"
-        for name, side, places in zip(
-            ("clean", "corrupted"), tokens, zip(*partners, strict=True), strict=True
-        )
+        for name, side, places in sides
         if len(places) < len(side)
     ]
     return (
-        f"The clean text has {_tokens(counts[0])} and the corrupted one {counts[1]}: {named}{more}."
-        f" Tokens without a partner in the other text keep their value: {' and '.join(alone)}."
+        f"The clean text has {counts[0]:,} token{'s' * (counts[0] > 1)} and the corrupted one "
+        f"{counts[1]:,}; those without a partner keep their value: {' and '.join(alone)}."
     )
 
 
@@ -125,39 +113,6 @@ def _places(tokens: Sequence[Token], places: set[int]) -> str:
     """The number of these places, and the first of them by name."""
     named = ", ".join(named_at(tokens, place) for place in sorted(places)[:MOST_NAMED])
     return f"{len(places):,} ({named}{', …' if len(places) > MOST_NAMED else ''})"
-
-
-def _uneven(clean: list[Word], corrupted: list[Word]) -> Iterator[str]:
-    """A phrase for each run of words whose replacement has another number of tokens."""
-    clean_words, corrupted_words = ([word for word, _ in words] for words in (clean, corrupted))
-    matcher = SequenceMatcher(None, clean_words, corrupted_words, autojunk=False)
-    for _, a, b, c, d in matcher.get_opcodes():
-        before, after = clean[a:b], corrupted[c:d]
-        counts = [sum(count for _, count in run) for run in (before, after)]
-        if counts[0] == counts[1]:
-            continue
-        if before and after:
-            yield f"{_quoted(before)} is {_tokens(counts[0])} and {_quoted(after)} is {counts[1]}"
-        else:
-            which = "clean" if before else "corrupted"
-            yield f"{_quoted(before or after)} ({_tokens(sum(counts))}) is only in the {which} text"
-
-
-def _words(text: str, tokens: Sequence[Token]) -> list[Word]:
-    ends = [token.end for token in tokens if token.end > token.start]
-    return [
-        (match[0], sum(match.start() < end <= match.end() for end in ends))
-        for match in WORD.finditer(text)
-    ]
-
-
-def _quoted(words: Sequence[Word]) -> str:
-    text = "".join(word for word, _ in words)
-    return in_quotes(cut(readable(text.strip() or text).replace("␣", " "), LONGEST_WORD))
-
-
-def _tokens(count: int) -> str:
-    return f"{count:,} token" if count == 1 else f"{count:,} tokens"
 
 
 LEAST_AGREEMENT = 1e-3
@@ -289,12 +244,9 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
             "change a word of the corrupted one."
         )
     places = _output_places(opened, clean, corrupted)
-    read_at = places
-    if opened.config.head == "classifier":
-        is_last = opened.config.pooling == "last"
-        read_at = (len(tokens[0]) - 1, len(tokens[1]) - 1) if is_last else (0, 0)
-    partners = align_texts(*tokens, read_at)
-    note = unequal_note((texts.clean, texts.corrupted), tokens, partners)
+    ends = len(tokens[0]) - 1, len(tokens[1]) - 1  # a classifier may read the last token
+    partners = align_texts(*tokens, places if has_words(opened.config) else ends)
+    note = unequal_note(tokens, partners)
     before, after = (
         logits_at(forward.trace, place)
         for forward, place in zip((clean, corrupted), places, strict=True)

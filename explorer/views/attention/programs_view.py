@@ -176,7 +176,7 @@ def measured_cost(opened: OpenModel, lines: ProgramLines, of: HeadPrograms) -> s
     """What replacing the head costs, where that is quick or was measured."""
     if not has_loss(opened) or not of.mixture:
         return ""
-    passes = 2 * scored_tokens(lines) * opened.model.n_parameters
+    passes = 2 * lines.n_scored * opened.model.n_parameters
     cost = measurement(
         opened,
         "program_cost",
@@ -186,10 +186,6 @@ def measured_cost(opened: OpenModel, lines: ProgramLines, of: HeadPrograms) -> s
         doing="Replacing this head",
     )
     return "" if cost is None else f"; replacing it changes the loss by {signed(cost)} nats"
-
-
-def scored_tokens(lines: ProgramLines) -> int:
-    return sum(map(len, lines.rows[lines.fitted :]))
 
 
 def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: tuple[HeadPrograms, ...]) -> None:
@@ -202,7 +198,7 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: tuple[HeadProgram
         "program_curve",
         ("program curve", *lines.key, heads),
         lambda report: replacement_curve(opened, lines, heads, report),
-        cost=16 * scored_tokens(lines) * opened.model.n_parameters,
+        cost=16 * lines.n_scored * opened.model.n_parameters,
         doing="Replacing more and more heads",
     )
     if points is None:

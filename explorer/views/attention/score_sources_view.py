@@ -33,11 +33,13 @@ from explorer.components.chart import chart
 from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
+from explorer.interventions.edits import AblateHead
 from explorer.text import Token
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at
 from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.shared import pinned, widgets
+from explorer.views.shared.edit_history import link_with_edit
 from explorer.views.shared.pinned import PinnedCell
 from explorer.views.shared.tables import table
 
@@ -154,6 +156,9 @@ def _draw_bars(context: PageContext, sources: ScoreSources, here: HeadCell) -> N
                     on_click=_follow,
                     args=(context, here, name, one),
                 )
+        link_with_edit(
+            f"Without head {here.layer}.{here.head}", AblateHead(here.part, here.layer, here.head)
+        )
 
 
 def _bars(

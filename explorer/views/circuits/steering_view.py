@@ -54,9 +54,7 @@ def draw_steering(context: PageContext, question: Question, adjust: DeltaGenerat
             _draw_metrics(context, question, steer)
     prompt = _draw_texts(context, question, None if why else steer)
     with st.expander("Interventions: undo or remove"):
-        st.caption(
-            "They apply on Interventions, Compare, Overview and Logit lens, not on this page."
-        )
+        st.caption("They apply on Overview, Logit lens, Interventions and Compare, not here.")
         draw_history(context)
         widgets.page_links("interventions")
     with button:

@@ -29,8 +29,8 @@ from explorer.views.shared.edit_history import add_intervention
 NO_WORDS = "This model predicts no tokens, so its residual streams have no logit lens to drag from."
 SHORT = "Your text is one token, so a patch can reach no other position: type a longer one."
 HOW = (
-    "Drag a cell of the left grid onto a position of the right one, or click both. Its residual "
-    "stream replaces that of your text after the same layer."
+    "Drag a cell of the second text onto a position of yours, or click both. Its residual stream "
+    "replaces that of your text after the same layer."
 )
 COLOURED = (
     "In colour: what the interventions can have changed, later layers at the positions that may "
@@ -66,8 +66,8 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     left, right = widgets.side_by_side(1, 1)
     with left:
         named = {"key": "drag_from", "title": f"{context.choice.called} · Lens of the second text"}
-        idle = "Second text: drag from here"
-        draw_lens(context, other, position, **named, idle=idle, column=-1, drags="from")
+        named |= {"idle": "Second text: drag from here", "drags": "from"}
+        draw_lens(context, other, position, **named, column=-1)
     with right:
         named = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
         drop: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": patch}

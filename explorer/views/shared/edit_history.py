@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import address, widget_state
+from explorer.app import address, streamlit_patches, widget_state
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -52,6 +52,7 @@ def draw_history(
     chosen = session().choose_next
     if "edits" in chosen:  # a page without the bar
         widget_state.put("edits", chosen.pop("edits"))
+    _settle_text()
     with field or st.container(), st.expander("Interventions as text"):
         st.text_input(label_visibility="collapsed", **address.bound("edits"))
     history, notes = from_address(_text())
@@ -69,8 +70,7 @@ def draw_history(
     return history, edited
 
 
-BEFORE, AFTER = "Before", "After"
-BOTH = "Side by side"
+BEFORE, AFTER, BOTH = "Before", "After", "Side by side"
 
 
 def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass, str]:
@@ -78,22 +78,33 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
     Draws nothing, and shows the pass without them, where there are none.
     """
-    history = from_address(address.current_value("edits"))[0]
+    history = from_address(_settle_text())[0]
     if not history.edits:
         return EditedPass(context.forward), BEFORE
     edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
     count, absent = len(edited.applied), len(edited.not_applicable)
-    are = "intervention is" if count == 1 else "interventions are"
+    are = "intervention is active" if count == 1 else "interventions are active"
     with st.container(**ROW):
-        st.text(f"{count or 'No'} {are} active" + f"; {absent} cannot apply here" * bool(absent))
-        if count:
-            which = one_of("shown_pass", passes, label_visibility="collapsed")
+        st.text(f"{count or 'No'} {are}{f'; {absent} cannot apply here' * bool(absent)}")
         with st.popover("Undo or remove"):
             draw_history(context)
         draw_page_link("interventions")
+        if count:
+            which = one_of("shown_pass", passes, label_visibility="collapsed")
     if count and context.forward.output_tokens:
         st.caption(TEACHER_FORCED)
     return edited, which
+
+
+def _settle_text() -> str:
+    """The interventions of the address; of the page before, where the reader comes without any."""
+    kept = session().persistent.setdefault("edits", {})
+    is_without = session().has_arrived and not address.is_named("edits")
+    if kept.get("edits") and is_without and not streamlit_patches.came_back():
+        widget_state.put("edits", kept["edits"])
+        address.write("edits", kept["edits"])
+    kept["edits"] = str(widget_state.get("edits", address.value_of("edits")) or "")
+    return str(kept["edits"])
 
 
 def _text() -> str:
@@ -145,6 +156,15 @@ def edit_button(
     st.button(label, key=key, on_click=add_intervention, args=args, disabled=disabled, **how)
     if why:
         st.text(why)
+
+
+def link_with_edit(label: str, edit: Intervention) -> None:
+    """A link to Interventions, where this one joins the others."""
+    history = current_history()
+    if has_room_for(history, edit):
+        draw_page_link("interventions", label, edits=to_address(history.add(edit)))
+    else:
+        st.caption(FULL)
 
 
 def _why_no_room(history: EditHistory, edit: Intervention) -> str:

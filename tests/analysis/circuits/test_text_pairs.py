@@ -114,8 +114,6 @@ def test_an_answer_typed_without_its_space_is_read_with_it() -> None:
     assert said.endswith(": give one token.")
 
 
-UNEQUAL = "The clean text has {} tokens and the corrupted one {}: "
-ALONE = " Tokens without a partner in the other text keep their value: "
 SAME_TOKENS = (
     "Both texts are the same tokens to this model, so there is nothing to explain: change a word "
     "of the corrupted one."
@@ -161,22 +159,15 @@ def test_of_unequal_texts_it_is_said_what_has_no_partner(masked: OpenModel) -> N
     pair = pair_of(masked, "the [MASK] is good", "the good [MASK] is good", "cat", "dog")
     assert (pair.place, pair.corrupted_place) == (2, 3)
     assert pair.partners == ((0, 0), (1, 1), (2, 3), (3, 4), (4, 5), (5, 6))
-    only = "“good” (1 token) is only in the corrupted text."
     assert pair.notes == (
-        f"{UNEQUAL.format(6, 7)}{only}{ALONE}1 (“good” (2)) of the corrupted text.",
+        "The clean text has 6 tokens and the corrupted one 7; those without a partner keep their "
+        "value: 1 (“good” (2)) of the corrupted text.",
     )
-    assert (pair.counterparts, pair.differing_places) == (
-        pair.corrupted[:2] + pair.corrupted[3:],
-        (),
-    )
-    texts = "a cat is [MASK] a cat is good", "a dogs is [MASK] a dogs is good"
+    assert pair.counterparts == pair.corrupted[:2] + pair.corrupted[3:]
+    assert pair.differing_places == ()
+    texts = "a dogs is [MASK] a dogs is good", "a cat is [MASK] a cat is good"
     pair = pair_of(masked, *texts, "cat", "dog")
-    assert pair.notes[0].startswith(
-        UNEQUAL.format(10, 12)
-        + "“cat” is 1 token and “dogs” is 2; “cat” is 1 token and “dogs” is 2."
-    )
-    assert [token.label for token in pair.counterparts][2:7:4] == ["##s", "##s"]
-    pair = pair_of(masked, *texts[::-1], "cat", "dog")
+    assert pair.notes[0].endswith("value: 2 (“dog” (2), “dog” (7)) of the clean text.")
     assert [token.label for token in pair.counterparts][2:4] == ["–", "cat"]
     assert pair.differing_places == (2, 3, 7, 8)
 
