@@ -400,8 +400,8 @@ def sources_in_words(
         keys = "other visible key" if sources.others == 1 else "other visible keys"
         other = against or f"the mean of the {sources.others:,} {keys}"
         start = f"The score is {three(abs(sources.contrast))} {side} {other}"
-    most = (" and ".join(map(named, strongest_sources(of, 2))) for of in sources.sides)
-    largest = "; ".join(
-        f"in the {name} {words}" for name, words in zip((QUERY, KEY), most, strict=True)
+    query, key = (" and ".join(map(named, strongest_sources(of, 2))) for of in sources.sides)
+    return (
+        f"{start}. The largest sources are {query} in the query, and {key} in the key; the "
+        "sources of each side sum to the score."
     )
-    return f"{start}. Most comes {largest}. All sources of a side add up to it."
